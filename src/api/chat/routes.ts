@@ -1,0 +1,64 @@
+/** POST /v1/chat/completions */
+import { Elysia } from "elysia";
+import type { ChatService } from "../../core/chat.ts";
+import type { Log } from "../../core/log.ts";
+import type { Access } from "../../http/auth.ts";
+import { bodyReader } from "../../http/json-body.ts";
+import { modelErrors, operation, tags } from "../../http/operation.ts";
+import { requestIdHeader } from "../../http/request-id.ts";
+import { eventStream } from "../../http/sse.ts";
+import { chatExamples } from "./examples.ts";
+import { ChatCompletionRequest } from "./schema.ts";
+import { newCompletionHead, toChatCompletion, toChatRequest, toChunks } from "./wire.ts";
+
+export interface ChatRoutesServices {
+  chat: ChatService;
+  access: Access;
+  log: Log;
+  limits: { maxBodyBytes: number };
+}
+
+export function chatRoutes({ chat, access, log, limits }: ChatRoutesServices) {
+  const readBody = bodyReader(ChatCompletionRequest, limits.maxBodyBytes);
+  return new Elysia({ prefix: "/v1" }).post(
+    "/chat/completions",
+    async ({ request, set }) => {
+      access.check(request);
+      const body = await readBody(request);
+      const gone = new AbortController();
+      const signal = AbortSignal.any([request.signal, gone.signal]);
+      const head = newCompletionHead();
+      const answer = chat.answer(toChatRequest(body), { signal });
+      if (body.stream !== true) return await toChatCompletion(head, answer);
+      const includeUsage = body.stream_options?.include_usage ?? false;
+      return await eventStream(toChunks(head, answer, includeUsage), {
+        onCancel: (reason) => gone.abort(reason),
+        onError: (error) =>
+          log.error("a stream broke off", { id: set.headers[requestIdHeader], error }),
+      });
+    },
+    {
+      parse: "none",
+      detail: operation({
+        operationId: "createChatCompletion",
+        summary: "Answer a conversation",
+        description:
+          "Generates the assistant's next message, as one JSON body or, with `stream`, as server-sent events that end with `data: [DONE]`.",
+        tag: tags.chat,
+        secured: true,
+        body: { schema: "ChatCompletionRequest", example: chatExamples.request },
+        answer: {
+          schema: "ChatCompletion",
+          description: "The answer.",
+          example: chatExamples.completion,
+        },
+        stream: {
+          schema: "ChatCompletionChunk",
+          description: "Lines `data: <chunk>`, then `data: [DONE]`.",
+          example: chatExamples.stream,
+        },
+        errors: modelErrors,
+      }),
+    },
+  );
+}

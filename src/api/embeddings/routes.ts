@@ -1,0 +1,56 @@
+/** POST /v1/embeddings */
+import { Elysia } from "elysia";
+import type { EmbeddingService } from "../../core/embedding.ts";
+import type { Access } from "../../http/auth.ts";
+import { bodyReader } from "../../http/json-body.ts";
+import { modelErrors, operation, tags } from "../../http/operation.ts";
+import { EmbeddingRequest } from "./schema.ts";
+import { toEmbeddingList, toTexts } from "./wire.ts";
+
+export interface EmbeddingRoutesServices {
+  embeddings: EmbeddingService;
+  access: Access;
+  limits: { maxBodyBytes: number };
+}
+
+export function embeddingRoutes({ embeddings, access, limits }: EmbeddingRoutesServices) {
+  const readBody = bodyReader(EmbeddingRequest, limits.maxBodyBytes);
+  return new Elysia({ prefix: "/v1" }).post(
+    "/embeddings",
+    async ({ request }) => {
+      access.check(request);
+      const body = await readBody(request);
+      const { signal } = request;
+      const result = await embeddings.embed(
+        { model: body.model, texts: toTexts(body) },
+        { signal },
+      );
+      return toEmbeddingList(body, result);
+    },
+    {
+      parse: "none",
+      detail: operation({
+        operationId: "createEmbeddings",
+        summary: "Embed texts",
+        description: "Computes a vector of unit length for each text, in their order.",
+        tag: tags.embeddings,
+        secured: true,
+        body: {
+          schema: "EmbeddingRequest",
+          example: { model: "all-MiniLM-L6-v2", input: ["Paris is the capital of France."] },
+        },
+        answer: {
+          schema: "EmbeddingList",
+          description: "The vectors.",
+          example: {
+            object: "list",
+            data: [{ index: 0, object: "embedding", embedding: [0.0962, 0.0213, -0.0341] }],
+            model: "all-MiniLM-L6-v2",
+            usage: { prompt_tokens: 9, completion_tokens: 0, total_tokens: 9 },
+          },
+        },
+        errors: modelErrors,
+      }),
+    },
+  );
+}

@@ -1,0 +1,46 @@
+/** Embeddings on the wire. */
+import { type Static, Type as T } from "@sinclair/typebox";
+
+export const maxInputs = 2048;
+
+export const EmbeddingRequest = T.Object(
+  {
+    model: T.String({ minLength: 1, description: "Name of an embedding model of this node." }),
+    input: T.Union([T.String(), T.Array(T.String(), { minItems: 1, maxItems: maxInputs })], {
+      expected: `a string or a list of 1 to ${maxInputs} strings`,
+      description: `One text, or up to ${maxInputs}; none empty, none over the model's context.`,
+    }),
+    encoding_format: T.Optional(
+      T.Union([T.Literal("float"), T.Literal("base64")], {
+        default: "float",
+        description: "`base64`: the vector's little-endian 32-bit floats.",
+      }),
+    ),
+  },
+  { additionalProperties: true },
+);
+
+export type EmbeddingRequest = Static<typeof EmbeddingRequest>;
+
+export const EmbeddingList = T.Object({
+  object: T.Literal("list"),
+  data: T.Array(
+    T.Object({
+      index: T.Integer({ minimum: 0 }),
+      object: T.Literal("embedding"),
+      embedding: T.Union([T.Array(T.Number()), T.String()], {
+        description: "Unit length; a string where base64 was asked for.",
+      }),
+    }),
+  ),
+  model: T.String(),
+  usage: T.Object({
+    prompt_tokens: T.Integer({ minimum: 0 }),
+    completion_tokens: T.Literal(0),
+    total_tokens: T.Integer({ minimum: 0 }),
+  }),
+});
+
+export type EmbeddingList = Static<typeof EmbeddingList>;
+
+export const embeddingSchemas = { EmbeddingRequest, EmbeddingList };

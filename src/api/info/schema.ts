@@ -1,0 +1,34 @@
+/** Node information on the wire. */
+import { type Static, Type as T } from "@sinclair/typebox";
+
+const ModelInfo = T.Object({
+  name: T.String(),
+  type: T.Union([T.Literal("chat"), T.Literal("embedding")]),
+  prompt_template: T.String(),
+  n_predict: T.Integer(),
+  n_gpu_layers: T.Integer(),
+  ctx_size: T.Integer(),
+  batch_size: T.Integer(),
+  temperature: T.Number(),
+  top_p: T.Number(),
+  repeat_penalty: T.Number(),
+  presence_penalty: T.Number(),
+  frequency_penalty: T.Number(),
+});
+
+export const NodeInfo = T.Object({
+  version: T.String({ pattern: "^\\d+\\.\\d+\\.\\d+$" }),
+  plugin_version: T.String({ description: "The llama.cpp release and build that is loaded." }),
+  port: T.String({ description: "A string, not a number." }),
+  models: T.Array(ModelInfo),
+  vectorstore_config: T.Object({
+    url: T.String({ description: "Address of the vector store, without credentials." }),
+    collection_name: T.String(),
+    limit: T.Integer(),
+    score_threshold: T.Number(),
+  }),
+});
+
+export type NodeInfo = Static<typeof NodeInfo>;
+
+export const infoSchemas = { NodeInfo };

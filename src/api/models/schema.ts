@@ -1,0 +1,17 @@
+/** The model list on the wire. */
+import { type Static, Type as T } from "@sinclair/typebox";
+
+export const Model = T.Object({
+  id: T.String({ description: "The name that requests use." }),
+  created: T.Integer({ description: "When the model's file was made, as Unix time in seconds." }),
+  object: T.Literal("model"),
+  owned_by: T.String(),
+});
+
+export type Model = Static<typeof Model>;
+
+export const ModelList = T.Object({ object: T.Literal("list"), data: T.Array(Model) });
+
+export type ModelList = Static<typeof ModelList>;
+
+export const modelSchemas = { Model, ModelList };

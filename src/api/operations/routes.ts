@@ -1,0 +1,60 @@
+/** GET /health and GET /ready, for whoever watches the node. */
+import { Elysia } from "elysia";
+import type { ModelRegistry } from "../../core/model.ts";
+import type { RetrievalService } from "../../core/retrieval.ts";
+import { operation, tags } from "../../http/operation.ts";
+import type { Readiness } from "./schema.ts";
+
+export interface OperationRoutesServices {
+  models: ModelRegistry;
+  retrieval: RetrievalService;
+}
+
+export function operationRoutes({ models, retrieval }: OperationRoutesServices) {
+  return new Elysia()
+    .get("/health", () => ({ status: "alive" as const }), {
+      detail: operation({
+        operationId: "getHealth",
+        summary: "Whether the process answers",
+        tag: tags.node,
+        answer: { schema: "Health", description: "It does.", example: { status: "alive" } },
+        errors: {},
+      }),
+    })
+    .get(
+      "/ready",
+      ({ set }): Readiness => {
+        const reasons = models.pending().map((name) => `the model '${name}' is being prepared`);
+        if (!retrieval.ready) reasons.push("the collection is being prepared");
+        if (reasons.length === 0) return { status: "ready", reasons };
+        set.status = 503;
+        return { status: "not ready", reasons };
+      },
+      {
+        detail: {
+          ...readyOperation,
+          responses: {
+            ...readyOperation.responses,
+            503: {
+              description: "Not everything is ready; `reasons` says what.",
+              content: {
+                "application/json": { schema: { $ref: "#/components/schemas/Readiness" } },
+              },
+            },
+          },
+        },
+      },
+    );
+}
+
+const readyOperation = operation({
+  operationId: "getReadiness",
+  summary: "Whether models and collection are ready",
+  tag: tags.node,
+  answer: {
+    schema: "Readiness",
+    description: "Every model and the collection are.",
+    example: { status: "ready", reasons: [] },
+  },
+  errors: {},
+});

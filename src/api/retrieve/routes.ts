@@ -1,0 +1,55 @@
+/** POST /v1/retrieve */
+import { Elysia } from "elysia";
+import type { RetrievalService } from "../../core/retrieval.ts";
+import type { Access } from "../../http/auth.ts";
+import { bodyReader } from "../../http/json-body.ts";
+import { modelErrors, operation, tags } from "../../http/operation.ts";
+import { RetrieveRequest } from "./schema.ts";
+import { toRetrievalRequest, toRetrieveResult } from "./wire.ts";
+
+export interface RetrieveRoutesServices {
+  retrieval: RetrievalService;
+  access: Access;
+  limits: { maxBodyBytes: number };
+}
+
+export function retrieveRoutes({ retrieval, access, limits }: RetrieveRoutesServices) {
+  const readBody = bodyReader(RetrieveRequest, limits.maxBodyBytes);
+  return new Elysia({ prefix: "/v1" }).post(
+    "/retrieve",
+    async ({ request }) => {
+      access.check(request);
+      const body = await readBody(request);
+      const { signal } = request;
+      return toRetrieveResult(await retrieval.retrieve(toRetrievalRequest(body), { signal }));
+    },
+    {
+      parse: "none",
+      detail: operation({
+        operationId: "retrieve",
+        summary: "Find passages",
+        description:
+          "Embeds the last user message and returns the passages of the node's collection that match it. A request may narrow the node's limit and score threshold for itself, never widen them; the answer names those applied.",
+        tag: tags.retrieval,
+        secured: true,
+        body: {
+          schema: "RetrieveRequest",
+          example: {
+            model: "all-MiniLM-L6-v2",
+            messages: [{ role: "user", content: "How do I add an API key?" }],
+          },
+        },
+        answer: {
+          schema: "RetrieveResult",
+          description: "The passages, best first.",
+          example: {
+            points: [{ source: "Keys\n\nSet PADDOCK_API_KEYS to one or more keys.", score: 0.71 }],
+            limit: 5,
+            score_threshold: 0.4,
+          },
+        },
+        errors: modelErrors,
+      }),
+    },
+  );
+}

@@ -1,0 +1,36 @@
+/** The command line: argv to one command, and every failure to a message and an exit code. */
+import { Command, CommanderError } from "commander";
+import { ConfigError } from "../config/load.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import { ingestCommand } from "./ingest.ts";
+import { serveCommand } from "./serve.ts";
+import type { Shell } from "./shell.ts";
+
+/** 0: done. 1: failed. 2: the command line or the configuration is wrong. */
+export async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
+  const program = new Command("paddock")
+    .description("A lightweight node that serves a language model over HTTP.")
+    .version(shell.version)
+    .showHelpAfterError("(--help shows what there is)");
+  for (const command of [serveCommand(shell), ingestCommand(shell)]) program.addCommand(command);
+  for (const command of [program, ...program.commands]) {
+    command.exitOverride().configureOutput({ writeOut: shell.print, writeErr: shell.say });
+  }
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      return error.code === "commander.error" ? 1 : 2;
+    }
+    if (error instanceof ConfigError) {
+      shell.say(`${error.message}\n`);
+      return 2;
+    }
+    shell.say(
+      `${error instanceof NodeError ? error.message : `Paddock failed: ${reasonOf(error)}`}\n`,
+    );
+    return 1;
+  }
+}

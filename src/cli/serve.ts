@@ -1,0 +1,88 @@
+/** `paddock serve`: prepares the models and answers requests until it is asked to stop. */
+import { Command } from "commander";
+import { createApp } from "../app.ts";
+import type { Config } from "../config/schema.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import { docsPath } from "../http/docs.ts";
+import { PaddockNode } from "../node.ts";
+import { addConfigOptions, readConfig } from "./configure.ts";
+import { createLog } from "./log.ts";
+import { createProgress } from "./progress.ts";
+import type { Shell } from "./shell.ts";
+
+export function serveCommand(shell: Shell): Command {
+  const command = addConfigOptions(new Command("serve").description("run the node"));
+  command.addHelpText("after", "\nExample:\n  paddock serve --port 9000 --data-dir ./data");
+  return command.action(async () => {
+    await serve(shell, await readConfig(shell, command));
+  });
+}
+
+async function serve(shell: Shell, config: Config): Promise<void> {
+  const log = createLog(config.log_level, shell.isTerminal);
+  await using node = new PaddockNode({
+    config,
+    baseDir: shell.cwd,
+    version: shell.version,
+    handbook: shell.handbook,
+    log,
+    progress: createProgress(shell),
+  });
+  const server = listen(config, createApp(node.services).fetch);
+  try {
+    node.listensOn(server.port ?? config.port);
+    shell.say(`Paddock ${shell.version} is preparing its models ...\n`);
+    await node.prepare(shell.stopped);
+    shell.print(greeting(shell, config, server.url.origin));
+    await stopOf(shell.stopped);
+    shell.say("Stopping ...\n");
+  } catch (error) {
+    // Asked to stop while preparing: that is an end, not a failure.
+    if (!shell.stopped.aborted) throw error;
+  } finally {
+    await server.stop(true);
+  }
+}
+
+/** Binds before anything is prepared: a port in use is said at once, and health can be asked. */
+function listen(config: Config, fetch: (request: Request) => Response | Promise<Response>) {
+  try {
+    return Bun.serve({
+      hostname: config.host,
+      port: config.port,
+      // Sizes are refused with a body that says so; see http/json-body.ts.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      fetch(request, server) {
+        // A long prompt, or a reader that pauses, is not an idle connection.
+        server.timeout(request, 0);
+        return fetch(request);
+      },
+    });
+  } catch (cause) {
+    const { host, port } = config;
+    const inUse = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+    throw new NodeError(
+      "unavailable",
+      inUse
+        ? `Port ${port} on ${host} is in use. Stop what listens there, or choose another port: --port ${port + 1} (or PADDOCK_PORT).`
+        : `The node cannot listen on ${host}:${port}: ${reasonOf(cause)}`,
+      { cause },
+    );
+  }
+}
+
+function greeting(shell: Shell, config: Config, origin: string): string {
+  const chat = config.models.find(({ type }) => type === "chat")?.name;
+  const key = config.auth.api_keys.length > 0 ? ' -H "Authorization: Bearer $PADDOCK_KEY"' : "";
+  const body = JSON.stringify({ model: chat, messages: [{ role: "user", content: "Hello!" }] });
+  const first =
+    chat === undefined
+      ? `curl ${origin}/v1/models`
+      : `curl ${origin}/v1/chat/completions${key} -H "Content-Type: application/json" -d '${body}'`;
+  return `Paddock ${shell.version} listening on ${origin}\nDocs: ${origin}${docsPath}\nTry:  ${first}\n`;
+}
+
+async function stopOf(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+}

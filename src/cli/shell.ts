@@ -1,0 +1,19 @@
+/** What a command may know of the process it runs in; main.ts alone makes one. */
+
+export interface Shell {
+  env: Readonly<Record<string, string | undefined>>;
+  /** The working directory. */
+  cwd: string;
+  /** The node's version. */
+  version: string;
+  /** The repository's or the executable's folder of pages about the node itself. */
+  handbook: string;
+  /** Whether stderr is a terminal. */
+  isTerminal: boolean;
+  /** Writes to standard output: what the command was asked for. */
+  print(text: string): void;
+  /** Writes to standard error: progress and messages. */
+  say(text: string): void;
+  /** Fires when the process is asked to stop. */
+  stopped: AbortSignal;
+}

@@ -1,0 +1,63 @@
+/** What no single key can say: how settings must fit each other. */
+import type { Config } from "./schema.ts";
+
+interface Problem {
+  path: readonly (string | number)[];
+  message: string;
+}
+
+export function checkConsistency(config: Config): Problem | undefined {
+  return (
+    checkNames(config) ?? checkSources(config) ?? checkCollection(config) ?? checkExposure(config)
+  );
+}
+
+function checkNames({ models }: Config): Problem | undefined {
+  const names = models.map(({ name }) => name);
+  const index = names.findIndex((name, at) => names.indexOf(name) !== at);
+  if (index === -1) return undefined;
+  return {
+    path: ["models", index, "name"],
+    message: `'models[${index}].name' must be unique; found '${names[index]}' twice.`,
+  };
+}
+
+const starters = { chat: "starter:chat", embedding: "starter:embedding" } as const;
+
+function checkSources({ models }: Config): Problem | undefined {
+  for (const [index, { source, type }] of models.entries()) {
+    if (source.startsWith("starter:") && source !== starters[type]) {
+      return {
+        path: ["models", index, "source"],
+        message: `'models[${index}].source' must be '${starters[type]}' for a starter model of type '${type}'; found '${source}'.`,
+      };
+    }
+    if (source.startsWith("http://")) {
+      return {
+        path: ["models", index, "source"],
+        message: `'models[${index}].source' must be an https:// address, not plain http.`,
+      };
+    }
+  }
+  return undefined;
+}
+
+function checkCollection({ models, vectorstore }: Config): Problem | undefined {
+  const wanted = vectorstore.embedding_model;
+  const names = models.filter(({ type }) => type === "embedding").map(({ name }) => name);
+  if (wanted === undefined || names.includes(wanted)) return undefined;
+  return {
+    path: ["vectorstore", "embedding_model"],
+    message: `'vectorstore.embedding_model' must name an embedding model (${names.join(", ") || "none is configured"}); found '${wanted}'.`,
+  };
+}
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/;
+
+function checkExposure({ host, auth }: Config): Problem | undefined {
+  if (loopback.test(host) || auth.open || auth.api_keys.length > 0) return undefined;
+  return {
+    path: ["host"],
+    message: `'host' is '${host}', which others can reach, and no API key is configured. Set PADDOCK_API_KEYS (or [auth] api_keys), listen on 127.0.0.1, or write [auth] open = true to serve everyone.`,
+  };
+}

@@ -1,0 +1,110 @@
+/** Configuration file, environment and command line, in rising precedence, made into one checked Config. */
+import { Value } from "@sinclair/typebox/value";
+import { closest, distance } from "fastest-levenshtein";
+import { parse as parseToml, TomlError } from "smol-toml";
+import { findViolation, formatPath } from "../validation/violation.ts";
+import { checkConsistency } from "./consistency.ts";
+import { Config } from "./schema.ts";
+import { type Setting, settings } from "./settings.ts";
+
+export interface ConfigSources {
+  file?: { path: string; text: string };
+  /** The variables of the environment; only those that start with PADDOCK_ count. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Command-line options by name, without the dashes. */
+  flags: Readonly<Record<string, string | undefined>>;
+}
+
+/** A configuration that cannot be used; the message names where, which key, what was found and what is allowed. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+type Tree = Record<string, unknown>;
+
+export function loadConfig({ file, env, flags }: ConfigSources): Config {
+  const tree: Tree = file === undefined ? {} : parseFile(file.path, file.text);
+  const origins = new Map<string, string>();
+  rejectUnknownVariables(env);
+  for (const setting of settings) {
+    setFrom(tree, origins, setting, env[setting.env], `environment variable ${setting.env}`);
+    if (setting.flag === undefined) continue;
+    setFrom(tree, origins, setting, flags[setting.flag], `option --${setting.flag}`);
+  }
+  const value = Value.Default(Config, tree);
+  const violation = findViolation(Config, value);
+  const place = (path: readonly (string | number)[]): string =>
+    origins.get(formatPath(path)) ?? origins.get(String(path[0])) ?? file?.path ?? "configuration";
+  if (violation !== undefined) {
+    const key = formatPath(violation.path);
+    if (violation.kind === "unknown") {
+      throw new ConfigError(
+        `${place(violation.path)}: unknown key '${key}'.${suggest(String(violation.path.at(-1)), violation.knownKeys)}`,
+      );
+    }
+    const found = isSecret(violation.path) ? "something else" : violation.found;
+    throw new ConfigError(
+      `${place(violation.path)}: '${key}' must be ${violation.expected}; found ${found}.`,
+    );
+  }
+  const config = Value.Decode(Config, value);
+  const problem = checkConsistency(config);
+  if (problem !== undefined) {
+    throw new ConfigError(`${place(problem.path)}: ${problem.message}`);
+  }
+  return config;
+}
+
+function parseFile(path: string, text: string): Tree {
+  try {
+    return parseToml(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const [reason] = error.message.split("\n");
+    throw new ConfigError(`${path}:${error.line}:${error.column}: not valid TOML: ${reason}`);
+  }
+}
+
+function setFrom(
+  tree: Tree,
+  origins: Map<string, string>,
+  { path, parse }: Setting,
+  text: string | undefined,
+  origin: string,
+): void {
+  if (text === undefined) return;
+  const [head, leaf] = path;
+  const parsed = parse(text);
+  if (leaf === undefined) {
+    tree[head] = parsed;
+  } else {
+    const section = tree[head];
+    tree[head] = { ...(isTree(section) ? section : {}), [leaf]: parsed };
+  }
+  origins.set(formatPath(path), origin);
+}
+
+const isTree = (value: unknown): value is Tree =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isSecret = (path: readonly (string | number)[]): boolean => path[1] === "api_keys";
+
+/** Variables that belong to the process or to the tests rather than to the configuration. */
+const otherVariables = /^PADDOCK_(CONFIG$|TEST_)/;
+
+function rejectUnknownVariables(env: ConfigSources["env"]): void {
+  const known = settings.map((setting) => setting.env);
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith("PADDOCK_") || otherVariables.test(name) || known.includes(name)) continue;
+    throw new ConfigError(
+      `environment variable ${name}: Paddock has no such setting.${suggest(name, known)}`,
+    );
+  }
+}
+
+function suggest(found: string, known: readonly string[]): string {
+  const nearest = closest(found, known);
+  return distance(found, nearest) <= Math.max(2, found.length / 3)
+    ? ` Did you mean '${nearest}'?`
+    : ` Known are: ${known.join(", ")}.`;
+}

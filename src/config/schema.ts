@@ -1,0 +1,139 @@
+/** Every setting of the node, with its default. The keys carry the names that node information reports. */
+import { type Static, Type as T } from "@sinclair/typebox";
+
+const strict = { additionalProperties: false } as const;
+
+export const ModelConfig = T.Object(
+  {
+    name: T.String({ minLength: 1, description: "The name that requests use. Unique." }),
+    type: T.Union([T.Literal("chat"), T.Literal("embedding")]),
+    source: T.String({
+      minLength: 1,
+      description:
+        "`starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`.",
+    }),
+    prompt_template: T.String({ default: "auto", description: "`auto`: the model's own." }),
+    n_predict: T.Integer({
+      minimum: -1,
+      default: -1,
+      description: "Most tokens an answer may have where the request is silent; -1: no bound.",
+    }),
+    n_gpu_layers: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "Layers placed on an accelerator.",
+    }),
+    ctx_size: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "Tokens the model sees at once; 0: what it was trained on, at most 4096.",
+    }),
+    batch_size: T.Integer({
+      minimum: 1,
+      default: 512,
+      description: "Tokens evaluated at once.",
+    }),
+    parallel: T.Integer({
+      minimum: 1,
+      maximum: 64,
+      default: 4,
+      description: "Chat answers generated at the same time; each has a context of its own.",
+    }),
+    temperature: T.Number({ minimum: 0, maximum: 2, default: 1 }),
+    top_p: T.Number({ minimum: 0, maximum: 1, default: 1 }),
+    repeat_penalty: T.Number({ minimum: 0.1, maximum: 10, default: 1, description: "1: off." }),
+    presence_penalty: T.Number({ minimum: -2, maximum: 2, default: 0 }),
+    frequency_penalty: T.Number({ minimum: -2, maximum: 2, default: 0 }),
+  },
+  strict,
+);
+
+const Auth = T.Object(
+  {
+    api_keys: T.Array(
+      T.String({ minLength: 8, expected: "a key of at least 8 characters", secret: true }),
+      { default: [], description: "Keys that may chat, embed and retrieve. Empty: no key wanted." },
+    ),
+    open: T.Boolean({
+      default: false,
+      description: "Serve without keys on an address other than loopback.",
+    }),
+  },
+  { ...strict, default: {} },
+);
+
+const Vectorstore = T.Object(
+  {
+    url: T.Literal("embedded", {
+      default: "embedded",
+      description: "`embedded`: a SQLite file in the data dir.",
+    }),
+    collection_name: T.String({
+      pattern: "^[A-Za-z0-9_-]{1,64}$",
+      expected: "1 to 64 letters, digits, '_' or '-'",
+      default: "default",
+    }),
+    limit: T.Integer({ minimum: 1, maximum: 100, default: 5 }),
+    score_threshold: T.Number({ minimum: -1, maximum: 1, default: 0.4 }),
+    handbook: T.Boolean({
+      default: true,
+      description: "Fill a collection that is empty at start with the node's own handbook.",
+    }),
+    embedding_model: T.Optional(
+      T.String({
+        minLength: 1,
+        description: "Name of the model that fills it; default: the first embedding model.",
+      }),
+    ),
+  },
+  { ...strict, default: {} },
+);
+
+const Engine = T.Object(
+  {
+    threads: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "Threads of all models together; 0: as many as the process has cores.",
+    }),
+  },
+  { ...strict, default: {} },
+);
+
+const Limits = T.Object(
+  {
+    max_body_bytes: T.Integer({ minimum: 1024, default: 16 * 1024 * 1024 }),
+  },
+  { ...strict, default: {} },
+);
+
+export const Config = T.Object(
+  {
+    host: T.String({ minLength: 1, default: "127.0.0.1" }),
+    port: T.Integer({ minimum: 0, maximum: 65535, default: 8080, description: "0: any free one." }),
+    data_dir: T.String({
+      minLength: 1,
+      default: ".paddock",
+      description: "Where models and the collection are kept.",
+    }),
+    log_level: T.Union(
+      [T.Literal("debug"), T.Literal("info"), T.Literal("warn"), T.Literal("error")],
+      { default: "info" },
+    ),
+    auth: Auth,
+    vectorstore: Vectorstore,
+    engine: Engine,
+    limits: Limits,
+    models: T.Array(ModelConfig, {
+      minItems: 1,
+      default: [
+        { name: "TinyLlama-1.1B-Chat-v1.0", type: "chat", source: "starter:chat" },
+        { name: "all-MiniLM-L6-v2", type: "embedding", source: "starter:embedding" },
+      ],
+    }),
+  },
+  strict,
+);
+
+export type Config = Static<typeof Config>;
+export type ModelConfig = Static<typeof ModelConfig>;

@@ -1,0 +1,67 @@
+/** The settings that the environment and the command line can give, each with its place in the configuration. */
+
+export interface Setting {
+  path: readonly [string] | readonly [string, string];
+  env: string;
+  /** Absent for what a list of processes must not show. */
+  flag?: string;
+  /** Turns the text into the value that the schema checks. */
+  parse: (text: string) => unknown;
+  help: string;
+}
+
+const asText = (text: string): string => text;
+/** A number where it is one; else the text, for the schema to refuse. */
+const asNumber = (text: string): unknown =>
+  text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
+const asBoolean = (text: string): unknown =>
+  text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : text;
+const asList = (text: string): string[] =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+
+function setting(
+  path: Setting["path"],
+  name: string,
+  parse: Setting["parse"],
+  help: string,
+): Setting {
+  return {
+    path,
+    env: `PADDOCK_${name.toUpperCase().replaceAll("-", "_")}`,
+    flag: name,
+    parse,
+    help,
+  };
+}
+
+export const settings: readonly Setting[] = [
+  setting(["host"], "host", asText, "address to listen on"),
+  setting(["port"], "port", asNumber, "port to listen on; 0: any free one"),
+  setting(["data_dir"], "data-dir", asText, "where models and the collection are kept"),
+  setting(["log_level"], "log-level", asText, "debug, info, warn or error"),
+  {
+    path: ["auth", "api_keys"],
+    env: "PADDOCK_API_KEYS",
+    parse: asList,
+    help: "keys that requests must carry, separated by commas",
+  },
+  setting(["auth", "open"], "auth-open", asBoolean, "serve without keys beyond loopback"),
+  setting(["engine", "threads"], "threads", asNumber, "threads of all models together; 0: auto"),
+  setting(["vectorstore", "collection_name"], "collection", asText, "name of the collection"),
+  setting(["vectorstore", "limit"], "limit", asNumber, "most passages that retrieval returns"),
+  setting(
+    ["vectorstore", "score_threshold"],
+    "score-threshold",
+    asNumber,
+    "least score of a passage",
+  ),
+  setting(
+    ["limits", "max_body_bytes"],
+    "max-body-bytes",
+    asNumber,
+    "largest request body, in bytes",
+  ),
+];

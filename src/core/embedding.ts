@@ -1,0 +1,40 @@
+/** Embeddings: every text is checked before the first is computed. */
+import { NodeError } from "./errors.ts";
+import type { ModelRegistry } from "./model.ts";
+import type { Embedding, EmbeddingEngine } from "./ports/embedding-engine.ts";
+
+export class EmbeddingService {
+  readonly #models: ModelRegistry;
+
+  constructor(models: ModelRegistry) {
+    this.#models = models;
+  }
+
+  async embed(
+    request: { model: string; texts: readonly string[] },
+    options: { signal: AbortSignal },
+  ): Promise<{ model: string; embeddings: Embedding[] }> {
+    const { card, engine } = this.#models.embedding(request.model);
+    request.texts.forEach((text, index) => {
+      checkLength(engine, text, `input[${index}]`);
+    });
+    return { model: card.name, embeddings: await engine.embed(request.texts, options) };
+  }
+}
+
+/** Refuses a text that is empty or over the model's context, naming the field that holds it. */
+export function checkLength(engine: EmbeddingEngine, text: string, param: string): void {
+  if (text === "") {
+    throw new NodeError("invalid_request", `${param} is an empty string; give it some text.`, {
+      param,
+    });
+  }
+  const tokens = engine.countTokens(text);
+  if (tokens > engine.maxTokens) {
+    throw new NodeError(
+      "context_length_exceeded",
+      `${param} has ${tokens} tokens; this embedding model takes at most ${engine.maxTokens}. Split the text.`,
+      { param },
+    );
+  }
+}

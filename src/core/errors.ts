@@ -1,0 +1,40 @@
+/** The one error of the domain: adapters translate into it, the wire translates out of it. */
+
+export const errorKinds = [
+  "invalid_request",
+  "unauthenticated",
+  "not_found",
+  "method_not_allowed",
+  "payload_too_large",
+  "unsupported_media_type",
+  "context_length_exceeded",
+  "model_not_found",
+  "model_not_ready",
+  "unavailable",
+  "internal",
+] as const;
+
+export type ErrorKind = (typeof errorKinds)[number];
+
+export interface NodeErrorDetails {
+  /** The request field at fault, as the caller wrote it: `messages[0].role`. */
+  param?: string;
+  cause?: unknown;
+}
+
+export class NodeError extends Error {
+  override readonly name = "NodeError";
+  readonly kind: ErrorKind;
+  readonly param: string | undefined;
+
+  constructor(kind: ErrorKind, message: string, { param, cause }: NodeErrorDetails = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.kind = kind;
+    this.param = param;
+  }
+}
+
+/** What an unknown thrown value has to say, for a log line or a message to a person. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,10 @@
+/** Where the node says what it does; the implementation belongs to the process. */
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}

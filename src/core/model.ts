@@ -1,0 +1,121 @@
+/** The models of a node: what each is, and where the one asked for is found. */
+import { NodeError } from "./errors.ts";
+import type { ChatEngine } from "./ports/chat-engine.ts";
+import type { EmbeddingEngine } from "./ports/embedding-engine.ts";
+
+export type ModelType = "chat" | "embedding";
+
+/** The settings a loaded model runs with; node information reports them under the same names. */
+export interface ModelSettings {
+  promptTemplate: string;
+  /** Most tokens an answer may have where the request is silent; -1: until the context is full. */
+  nPredict: number;
+  nGpuLayers: number;
+  ctxSize: number;
+  batchSize: number;
+  temperature: number;
+  topP: number;
+  repeatPenalty: number;
+  presencePenalty: number;
+  frequencyPenalty: number;
+}
+
+export interface ModelCard {
+  name: string;
+  type: ModelType;
+  /** When the model's file was made. */
+  createdAt: Date;
+  ownedBy: string;
+  settings: ModelSettings;
+}
+
+export interface ChatModel {
+  card: ModelCard;
+  engine: ChatEngine;
+  /** `fp_<hex>`: changes only when the weights, the engine's build or the settings do. */
+  fingerprint: string;
+}
+
+export interface EmbeddingModel {
+  card: ModelCard;
+  engine: EmbeddingEngine;
+  fingerprint: string;
+}
+
+export type LoadedModel = ({ type: "chat" } & ChatModel) | ({ type: "embedding" } & EmbeddingModel);
+
+/** Every configured model by name, from the moment the node starts; each is ready once it is loaded. */
+export class ModelRegistry {
+  readonly #types: ReadonlyMap<string, ModelType>;
+  readonly #loaded = new Map<string, LoadedModel>();
+
+  constructor(configured: readonly { name: string; type: ModelType }[]) {
+    this.#types = new Map(configured.map(({ name, type }) => [name, type]));
+  }
+
+  add(model: LoadedModel): void {
+    this.#loaded.set(model.card.name, model);
+  }
+
+  /** The cards of the models that are ready, in the order of the configuration. */
+  cards(): ModelCard[] {
+    return [...this.#types.keys()].flatMap((name) => this.#loaded.get(name)?.card ?? []);
+  }
+
+  /** The card of a model of either type. */
+  card(name: string): ModelCard {
+    const type = this.#types.get(name);
+    if (type === undefined) {
+      const names = [...this.#types.keys()].join(", ");
+      throw new NodeError(
+        "model_not_found",
+        `The model '${name}' is not on this node. Its models are: ${names}.`,
+        { param: "model" },
+      );
+    }
+    return this.#find(name, type).card;
+  }
+
+  /** The names of configured models that cannot answer yet. */
+  pending(): string[] {
+    return [...this.#types.keys()].filter((name) => !this.#loaded.has(name));
+  }
+
+  chat(name: string): ChatModel {
+    const model = this.#find(name, "chat");
+    if (model.type !== "chat") throw this.#notFound(name, "chat");
+    return model;
+  }
+
+  embedding(name: string): EmbeddingModel {
+    const model = this.#find(name, "embedding");
+    if (model.type !== "embedding") throw this.#notFound(name, "embedding");
+    return model;
+  }
+
+  #find(name: string, wanted: ModelType): LoadedModel {
+    if (this.#types.get(name) !== wanted) throw this.#notFound(name, wanted);
+    const model = this.#loaded.get(name);
+    if (model === undefined) {
+      throw new NodeError(
+        "model_not_ready",
+        `The model '${name}' is still being prepared. Try again in a moment.`,
+        { param: "model" },
+      );
+    }
+    return model;
+  }
+
+  #notFound(name: string, wanted: ModelType): NodeError {
+    const names = [...this.#types].filter(([, type]) => type === wanted).map(([known]) => known);
+    const has =
+      names.length === 0
+        ? `This node has no ${wanted} model.`
+        : `The ${wanted} models of this node are: ${names.join(", ")}.`;
+    const other = this.#types.get(name);
+    const why = other === undefined ? "is not on this node" : `is a model of type '${other}'`;
+    return new NodeError("model_not_found", `The model '${name}' ${why}. ${has}`, {
+      param: "model",
+    });
+  }
+}

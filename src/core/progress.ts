@@ -1,0 +1,13 @@
+/** How long work shows itself: a step is announced, advances, and ends. */
+
+export interface ProgressStep {
+  /** Sets how much is done, in the step's unit. */
+  update(done: number): void;
+  /** Ends the step; `note` says what came of it. */
+  finish(note?: string): void;
+}
+
+export interface Progress {
+  /** Announces a step; `total` 0 means that its size is not known. */
+  step(label: string, total: number, unit: "bytes" | "passages" | "percent"): ProgressStep;
+}

@@ -1,0 +1,48 @@
+/** The one llama.cpp of the process, with its budget of threads. */
+import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp";
+import type { Log } from "../core/log.ts";
+import { threadBudget } from "./threads.ts";
+
+export interface BackendOptions {
+  /** Threads of all models together; 0: as many as the process has cores. */
+  threads: number;
+  /** Whether a model wants layers on an accelerator; without, the CPU libraries are loaded. */
+  accelerator: boolean;
+  log: Log;
+}
+
+export interface Backend extends AsyncDisposable {
+  llama: Llama;
+  /** The llama.cpp release and build really loaded. */
+  version: string;
+  threads: number;
+}
+
+export async function openBackend({ threads, accelerator, log }: BackendOptions): Promise<Backend> {
+  const budget = await threadBudget(threads);
+  const llama = await getLlama({
+    build: "never",
+    gpu: accelerator ? "auto" : false,
+    maxThreads: budget.threads,
+    logLevel: LlamaLogLevel.warn,
+    logger: (level, message) => forward(log, level, message.trim()),
+    progressLogs: false,
+  });
+  const { release, repo } = llama.llamaCppRelease;
+  const device = llama.gpu === false ? "cpu" : llama.gpu;
+  const version = `llama.cpp ${release} (${repo}, ${llama.buildType} build, ${device})`;
+  log.info("llama.cpp is loaded", { version, threads: budget.threads, why: budget.reason });
+  return {
+    llama,
+    version,
+    threads: budget.threads,
+    [Symbol.asyncDispose]: () => llama.dispose(),
+  };
+}
+
+function forward(log: Log, level: LlamaLogLevel, message: string): void {
+  const fields = { from: "llama.cpp" };
+  if (level === LlamaLogLevel.fatal || level === LlamaLogLevel.error) log.error(message, fields);
+  // Its warnings are about what the model's maker did; an operator cannot act on them.
+  else log.debug(message, fields);
+}

@@ -1,0 +1,141 @@
+/** Loads a GGUF into llama.cpp and gives it a card. */
+import { stat } from "node:fs/promises";
+import type { LlamaEmbeddingContext, LlamaModel } from "node-llama-cpp";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import type { LoadedModel, ModelCard, ModelSettings, ModelType } from "../core/model.ts";
+import type { Progress } from "../core/progress.ts";
+import type { Backend } from "./backend.ts";
+import { LlamaChatEngine } from "./chat-engine.ts";
+import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
+import { fingerprint, weightsDigest } from "./fingerprint.ts";
+import { PromptTemplate } from "./prompt.ts";
+
+export interface ModelSpec {
+  name: string;
+  type: ModelType;
+  path: string;
+  /** `ctxSize` 0: what the model was trained on, at most 4096. */
+  settings: ModelSettings;
+  /** Chat answers generated at the same time. */
+  parallel: number;
+}
+
+const largestDefaultContext = 4096;
+
+export async function loadModel(
+  backend: Backend,
+  spec: ModelSpec,
+  progress: Progress,
+): Promise<LoadedModel> {
+  const step = progress.step(`Loading ${spec.name}`, 100, "percent");
+  try {
+    const { mtime } = await stat(spec.path);
+    const model = await backend.llama.loadModel({
+      modelPath: spec.path,
+      gpuLayers: spec.settings.nGpuLayers,
+      onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
+    });
+    const loaded =
+      spec.type === "chat"
+        ? await asChat(backend, model, spec, mtime)
+        : await asEmbedding(backend, model, spec, mtime);
+    step.finish();
+    return loaded;
+  } catch (cause) {
+    throw new NodeError(
+      "unavailable",
+      `The model '${spec.name}' cannot be loaded: ${reasonOf(cause)}`,
+      { cause },
+    );
+  }
+}
+
+async function asChat(
+  backend: Backend,
+  model: LlamaModel,
+  spec: ModelSpec,
+  createdAt: Date,
+): Promise<LoadedModel> {
+  if (model.fileInsights.hasEncoder && !model.fileInsights.hasDecoder) {
+    throw new Error('it is an embedding model; configure it with type = "embedding"');
+  }
+  const context = await model.createContext({
+    sequences: spec.parallel,
+    contextSize: contextSize(model, spec),
+    batchSize: spec.settings.batchSize,
+    threads: backend.threads,
+  });
+  const template = new PromptTemplate(model);
+  const settings: ModelSettings = {
+    ...spec.settings,
+    ctxSize: context.contextSize,
+    batchSize: context.batchSize,
+    nGpuLayers: model.gpuLayers,
+  };
+  return {
+    type: "chat",
+    card: card(model, spec, settings, createdAt),
+    engine: new LlamaChatEngine(model, context, template),
+    fingerprint: await fingerprintOf(backend, spec, settings, template.name),
+  };
+}
+
+async function asEmbedding(
+  backend: Backend,
+  model: LlamaModel,
+  spec: ModelSpec,
+  createdAt: Date,
+): Promise<LoadedModel> {
+  const size = contextSize(model, spec);
+  const create = (): Promise<LlamaEmbeddingContext> =>
+    model.createEmbeddingContext({
+      // An input of exactly the context's size is refused by the library, and must fit one batch.
+      contextSize: size + 1,
+      batchSize: size + 1,
+      threads: 1,
+    });
+  const first = await create();
+  const others = await Promise.all(Array.from({ length: backend.threads - 1 }, create));
+  const settings: ModelSettings = {
+    ...spec.settings,
+    ctxSize: size,
+    batchSize: size,
+    nGpuLayers: model.gpuLayers,
+  };
+  return {
+    type: "embedding",
+    card: card(model, spec, settings, createdAt),
+    engine: new LlamaEmbeddingEngine(model, [first, ...others], size),
+    fingerprint: await fingerprintOf(backend, spec, settings, "none"),
+  };
+}
+
+function contextSize(model: LlamaModel, { settings }: ModelSpec): number {
+  if (settings.ctxSize === 0) return Math.min(model.trainContextSize, largestDefaultContext);
+  if (settings.ctxSize > model.trainContextSize) {
+    throw new Error(
+      `ctx_size is ${settings.ctxSize}, but it was trained on ${model.trainContextSize} tokens`,
+    );
+  }
+  return settings.ctxSize;
+}
+
+function card(
+  model: LlamaModel,
+  { name, type }: ModelSpec,
+  settings: ModelSettings,
+  createdAt: Date,
+): ModelCard {
+  const { author } = model.fileInfo.metadata.general;
+  return { name, type, createdAt, ownedBy: author ?? "paddock", settings };
+}
+
+async function fingerprintOf(
+  backend: Backend,
+  spec: ModelSpec,
+  settings: ModelSettings,
+  template: string,
+): Promise<string> {
+  const weights = await weightsDigest(spec.path);
+  return fingerprint({ weights, engine: backend.version, settings, template });
+}

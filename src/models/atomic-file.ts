@@ -1,0 +1,42 @@
+/** Files that are whole or not there: written beside their place, then renamed into it. */
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+const suffix = ".part";
+/** A writer touches its file all the time; one untouched for this long has died. */
+const abandonedAfterMs = 10 * 60 * 1000;
+
+export async function writeAtomically(
+  path: string,
+  write: (file: FileHandle) => Promise<void>,
+): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await removeAbandoned(path);
+  const partial = `${path}.${crypto.randomUUID()}${suffix}`;
+  const file = await open(partial, "wx");
+  try {
+    try {
+      await write(file);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(partial, path);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+async function removeAbandoned(path: string): Promise<void> {
+  const folder = dirname(path);
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(`${basename(path)}.`) || !name.endsWith(suffix)) continue;
+    const partial = join(folder, name);
+    const age = await stat(partial).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0, // gone meanwhile
+    );
+    if (age > abandonedAfterMs) await rm(partial, { force: true });
+  }
+}

@@ -1,0 +1,165 @@
+/** Writes GGUF v3, the file format of llama.cpp: metadata and tensors, one tensor in memory at a time. */
+import type { FileHandle } from "node:fs/promises";
+import { blockSizes, encodeTensor, type TensorType, tensorBytes } from "./tensor-types.ts";
+
+export type MetadataValue =
+  | { type: "uint32" | "float32"; value: number }
+  | { type: "bool"; value: boolean }
+  | { type: "string"; value: string }
+  | { type: "strings"; value: readonly string[] }
+  | { type: "int32s" | "float32s"; value: readonly number[] };
+
+export interface Tensor {
+  name: string;
+  /** Innermost dimension first, as llama.cpp counts. */
+  shape: readonly number[];
+  type: TensorType;
+  /** The values in row-major order; called when the tensor's turn comes. */
+  values: () => Float32Array | Promise<Float32Array>;
+}
+
+export interface Gguf {
+  metadata: Readonly<Record<string, MetadataValue>>;
+  tensors: readonly Tensor[];
+}
+
+const alignment = 32;
+const typeIds = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
+const tensorTypeIds: Record<TensorType, number> = { f32: 0, f16: 1, q8_0: 8 };
+
+/** Writes the file; `onProgress` hears how many of its bytes are written. */
+export async function writeGguf(
+  file: FileHandle,
+  { metadata, tensors }: Gguf,
+  onProgress: (bytes: number) => void = () => {},
+): Promise<void> {
+  const header = new ByteWriter();
+  header.ascii("GGUF").uint32(3).uint64(tensors.length).uint64(Object.keys(metadata).length);
+  for (const [key, value] of Object.entries(metadata)) writeEntry(header, key, value);
+  let offset = 0;
+  for (const { name, shape, type } of tensors) {
+    header.string(name).uint32(shape.length);
+    for (const size of shape) header.uint64(size);
+    header.uint32(tensorTypeIds[type]).uint64(offset);
+    offset += align(tensorBytes(type, count(shape)));
+  }
+  let written = 0;
+  const put = async (bytes: Uint8Array): Promise<void> => {
+    await file.writeFile(bytes);
+    const padding = align(bytes.length) - bytes.length;
+    if (padding > 0) await file.writeFile(new Uint8Array(padding));
+    written += bytes.length + padding;
+    onProgress(written);
+  };
+  await put(header.bytes());
+  for (const tensor of tensors) {
+    const values = await tensor.values();
+    if (values.length !== count(tensor.shape)) {
+      throw new Error(`Tensor ${tensor.name} has ${values.length} values for its shape`);
+    }
+    await put(encodeTensor(tensor.type, values));
+  }
+}
+
+/** Whether a tensor of this row length can be stored in blocks of the type. */
+export function fitsBlocks(type: TensorType, rowLength: number): boolean {
+  return rowLength % blockSizes[type].values === 0;
+}
+
+function writeEntry(out: ByteWriter, key: string, entry: MetadataValue): void {
+  out.string(key);
+  switch (entry.type) {
+    case "uint32":
+      out.uint32(typeIds.uint32).uint32(entry.value);
+      break;
+    case "float32":
+      out.uint32(typeIds.float32).float32(entry.value);
+      break;
+    case "bool":
+      out.uint32(typeIds.bool).byte(entry.value ? 1 : 0);
+      break;
+    case "string":
+      out.uint32(typeIds.string).string(entry.value);
+      break;
+    case "strings":
+      out.uint32(typeIds.array).uint32(typeIds.string).uint64(entry.value.length);
+      for (const item of entry.value) out.string(item);
+      break;
+    case "int32s":
+      out.uint32(typeIds.array).uint32(typeIds.int32).uint64(entry.value.length);
+      for (const item of entry.value) out.uint32(item);
+      break;
+    case "float32s":
+      out.uint32(typeIds.array).uint32(typeIds.float32).uint64(entry.value.length);
+      for (const item of entry.value) out.float32(item);
+      break;
+  }
+}
+
+const align = (size: number): number => Math.ceil(size / alignment) * alignment;
+const count = (shape: readonly number[]): number => shape.reduce((product, size) => product * size);
+
+/** Little-endian bytes that grow as they are written. */
+class ByteWriter {
+  #buffer = new Uint8Array(1 << 16);
+  #view = new DataView(this.#buffer.buffer);
+  #length = 0;
+  readonly #encoder = new TextEncoder();
+
+  bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  byte(value: number): this {
+    const at = this.#grow(1);
+    this.#view.setUint8(at, value);
+    return this;
+  }
+
+  uint32(value: number): this {
+    const at = this.#grow(4);
+    this.#view.setUint32(at, value, true);
+    return this;
+  }
+
+  float32(value: number): this {
+    const at = this.#grow(4);
+    this.#view.setFloat32(at, value, true);
+    return this;
+  }
+
+  uint64(value: number): this {
+    const at = this.#grow(8);
+    this.#view.setBigUint64(at, BigInt(value), true);
+    return this;
+  }
+
+  ascii(text: string): this {
+    return this.#raw(this.#encoder.encode(text));
+  }
+
+  /** The length, then the text in UTF-8. */
+  string(text: string): this {
+    const encoded = this.#encoder.encode(text);
+    return this.uint64(encoded.length).#raw(encoded);
+  }
+
+  #raw(bytes: Uint8Array): this {
+    const at = this.#grow(bytes.length);
+    this.#buffer.set(bytes, at);
+    return this;
+  }
+
+  /** Makes room and returns where it starts. */
+  #grow(size: number): number {
+    const start = this.#length;
+    this.#length += size;
+    if (this.#length > this.#buffer.length) {
+      const larger = new Uint8Array(Math.max(this.#length, this.#buffer.length * 2));
+      larger.set(this.#buffer);
+      this.#buffer = larger;
+      this.#view = new DataView(larger.buffer);
+    }
+    return start;
+  }
+}

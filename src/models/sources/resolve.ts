@@ -1,0 +1,35 @@
+/** Turns a model's `source` into a file on disk, fetching or making it where it is not there yet. */
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { NodeError } from "../../core/errors.ts";
+import type { Progress } from "../../core/progress.ts";
+import { prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
+
+/** Fetches a model from a hub reference or an address into a folder; returns its path. */
+export type Download = (source: string, folder: string, progress: Progress) => Promise<string>;
+
+export interface ResolveOptions {
+  /** Where made and fetched models are kept. */
+  folder: string;
+  /** What relative paths start from. */
+  baseDir: string;
+  progress: Progress;
+  download: Download;
+}
+
+export async function resolveSource(source: string, options: ResolveOptions): Promise<string> {
+  const { folder, baseDir, progress, download } = options;
+  if (source === "starter:chat") return await prepareStarterChat(folder, progress);
+  if (source === "starter:embedding") return await prepareStarterEmbedding(folder, progress);
+  if (/^(https:\/\/|hf:)/.test(source)) return await download(source, folder, progress);
+  return await existingFile(resolve(baseDir, source), source);
+}
+
+async function existingFile(path: string, source: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isFile()) return path;
+  throw new NodeError(
+    "unavailable",
+    `The model file '${source}' ${found === undefined ? "does not exist" : "is not a file"}. Give the path of a GGUF file.`,
+  );
+}

@@ -1,0 +1,179 @@
+/** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
+import { join, resolve } from "node:path";
+import type { NodeIdentity } from "./api/info/wire.ts";
+import type { Services } from "./app.ts";
+import type { Config, ModelConfig } from "./config/schema.ts";
+import { ChatService } from "./core/chat.ts";
+import { EmbeddingService } from "./core/embedding.ts";
+import type { Log } from "./core/log.ts";
+import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
+import type { PassageRepository } from "./core/ports/passage-repository.ts";
+import type { Progress } from "./core/progress.ts";
+import { RetrievalService } from "./core/retrieval.ts";
+import { type Backend, openBackend } from "./engine/backend.ts";
+import { downloadModel } from "./engine/download.ts";
+import { loadModel } from "./engine/load-model.ts";
+import { keyAccess } from "./http/auth.ts";
+import { ingest } from "./ingest/pipeline.ts";
+import { readPages } from "./ingest/read-text.ts";
+import { resolveSource } from "./models/sources/resolve.ts";
+import { SqliteRepository } from "./repository/sqlite/sqlite-repository.ts";
+
+export interface NodeOptions {
+  config: Config;
+  /** What relative paths of the configuration start from. */
+  baseDir: string;
+  version: string;
+  /** Folder of the handbook that an empty collection is filled with. */
+  handbook: string;
+  log: Log;
+  progress: Progress;
+}
+
+export class PaddockNode implements AsyncDisposable {
+  readonly services: Services;
+  readonly #options: NodeOptions;
+  readonly #models: ModelRegistry;
+  readonly #retrieval: RetrievalService;
+  readonly #resources = new AsyncDisposableStack();
+  readonly #identity: NodeIdentity;
+
+  constructor(options: NodeOptions) {
+    const { config, version, log } = options;
+    this.#options = options;
+    this.#models = new ModelRegistry(config.models);
+    this.#retrieval = new RetrievalService(this.#models, toCollection(config));
+    this.#identity = { version, engineVersion: "not loaded yet", port: config.port };
+    this.services = {
+      chat: new ChatService(this.#models),
+      embeddings: new EmbeddingService(this.#models),
+      retrieval: this.#retrieval,
+      models: this.#models,
+      identity: () => this.#identity,
+      access: keyAccess(config.auth.api_keys),
+      limits: { maxBodyBytes: config.limits.max_body_bytes },
+      log,
+    };
+  }
+
+  /** Says which port the node really listens on. */
+  listensOn(port: number): void {
+    this.#identity.port = port;
+  }
+
+  /** Makes every model and the collection ready; requests are answered as each becomes so. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    const { models } = this.#options.config;
+    const backend = await this.#openBackend(models);
+    for (const model of models) {
+      signal.throwIfAborted();
+      this.#models.add(await this.#load(backend, model));
+    }
+    const name = this.#retrieval.collection.embeddingModel;
+    if (name === undefined) return;
+    const embedding = this.#models.embedding(name);
+    const repository = this.#openRepository(embedding);
+    await this.#fillWithHandbook(embedding, repository, signal);
+    this.#retrieval.attach(repository);
+  }
+
+  /** Opens only the collection and the model that fills it, for work that serves nobody. */
+  async openCollection(): Promise<{ embedding: EmbeddingModel; repository: PassageRepository }> {
+    const name = this.#retrieval.collection.embeddingModel;
+    const model = this.#options.config.models.find((candidate) => candidate.name === name);
+    if (model === undefined) {
+      throw new Error("No embedding model is configured; a collection needs one.");
+    }
+    const backend = await this.#openBackend([model]);
+    this.#models.add(await this.#load(backend, model));
+    const embedding = this.#models.embedding(model.name);
+    return { embedding, repository: this.#openRepository(embedding) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resources.disposeAsync();
+  }
+
+  get #dataDir(): string {
+    return resolve(this.#options.baseDir, this.#options.config.data_dir);
+  }
+
+  async #openBackend(models: readonly ModelConfig[]): Promise<Backend> {
+    const { config, log } = this.#options;
+    const backend = await openBackend({
+      threads: config.engine.threads,
+      accelerator: models.some(({ n_gpu_layers }) => n_gpu_layers > 0),
+      log,
+    });
+    this.#resources.use(backend);
+    this.#identity.engineVersion = backend.version;
+    return backend;
+  }
+
+  async #load(backend: Backend, model: ModelConfig): Promise<LoadedModel> {
+    const { baseDir, progress, log } = this.#options;
+    const path = await resolveSource(model.source, {
+      folder: join(this.#dataDir, "models"),
+      baseDir,
+      progress,
+      download: downloadModel,
+    });
+    const loaded = await loadModel(backend, toSpec(model, path), progress);
+    log.info("a model is ready", { model: model.name, type: model.type, ...loaded.card.settings });
+    return loaded;
+  }
+
+  #openRepository({ engine }: EmbeddingModel): PassageRepository {
+    const collection = this.#options.config.vectorstore.collection_name;
+    const repository = SqliteRepository.open({
+      path: join(this.#dataDir, "collections", `${collection}.sqlite`),
+      collection,
+      dimension: engine.dimension,
+    });
+    return this.#resources.use(repository);
+  }
+
+  async #fillWithHandbook(
+    { engine }: EmbeddingModel,
+    repository: PassageRepository,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { config, handbook, progress, log } = this.#options;
+    if (!config.vectorstore.handbook || (await repository.count()) > 0) return;
+    const pages = await readPages(handbook, "handbook");
+    const passages = await ingest(pages, { engine, repository, progress, signal });
+    log.info("the empty collection was filled with the handbook", { passages });
+  }
+}
+
+function toCollection({ models, vectorstore }: Config): RetrievalService["collection"] {
+  const first = models.find(({ type }) => type === "embedding")?.name;
+  return {
+    name: vectorstore.collection_name,
+    embeddingModel: vectorstore.embedding_model ?? first,
+    url: vectorstore.url,
+    bounds: { limit: vectorstore.limit, scoreThreshold: vectorstore.score_threshold },
+  };
+}
+
+function toSpec(model: ModelConfig, path: string): Parameters<typeof loadModel>[1] {
+  const { name, type, parallel } = model;
+  return {
+    name,
+    type,
+    path,
+    parallel,
+    settings: {
+      promptTemplate: model.prompt_template,
+      nPredict: model.n_predict,
+      nGpuLayers: model.n_gpu_layers,
+      ctxSize: model.ctx_size,
+      batchSize: model.batch_size,
+      temperature: model.temperature,
+      topP: model.top_p,
+      repeatPenalty: model.repeat_penalty,
+      presencePenalty: model.presence_penalty,
+      frequencyPenalty: model.frequency_penalty,
+    },
+  };
+}
