@@ -118,7 +118,7 @@ export class PaddockNode implements AsyncDisposable {
       progress,
       download: downloadModel,
     });
-    const loaded = await loadModel(backend, toSpec(model, path), progress);
+    const loaded = this.#resources.use(await loadModel(backend, toSpec(model, path), progress));
     log.info("a model is ready", { model: model.name, type: model.type, ...loaded.card.settings });
     return loaded;
   }

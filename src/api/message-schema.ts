@@ -5,11 +5,11 @@ import type { ChatMessage } from "../core/ports/chat-engine.ts";
 
 const TextPart = T.Object({ type: T.Literal("text"), text: T.String() });
 
-export const Message = T.Object(
+const Message = T.Object(
   {
     role: T.Union([T.Literal("system"), T.Literal("user"), T.Literal("assistant")]),
     content: T.Union([T.String(), T.Array(TextPart, { minItems: 1 })], {
-      expected: "a string or a list of text parts",
+      "x-expected": "a string or a list of text parts",
       description: "Text, or a list of text parts that are joined.",
     }),
   },

@@ -1,5 +1,6 @@
 /** Every setting of the node, with its default. The keys carry the names that node information reports. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { promptTemplateNames } from "../core/prompt-templates.ts";
 
 const strict = { additionalProperties: false } as const;
 
@@ -12,7 +13,10 @@ export const ModelConfig = T.Object(
       description:
         "`starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`.",
     }),
-    prompt_template: T.String({ default: "auto", description: "`auto`: the model's own." }),
+    prompt_template: T.Union(
+      promptTemplateNames.map((name) => T.Literal(name)),
+      { default: "auto", description: "`auto`: the model's own." },
+    ),
     n_predict: T.Integer({
       minimum: -1,
       default: -1,
@@ -50,10 +54,10 @@ export const ModelConfig = T.Object(
 
 const Auth = T.Object(
   {
-    api_keys: T.Array(
-      T.String({ minLength: 8, expected: "a key of at least 8 characters", secret: true }),
-      { default: [], description: "Keys that may chat, embed and retrieve. Empty: no key wanted." },
-    ),
+    api_keys: T.Array(T.String({ minLength: 8, "x-expected": "a key of at least 8 characters" }), {
+      default: [],
+      description: "Keys that may chat, embed and retrieve. Empty: no key wanted.",
+    }),
     open: T.Boolean({
       default: false,
       description: "Serve without keys on an address other than loopback.",
@@ -70,7 +74,7 @@ const Vectorstore = T.Object(
     }),
     collection_name: T.String({
       pattern: "^[A-Za-z0-9_-]{1,64}$",
-      expected: "1 to 64 letters, digits, '_' or '-'",
+      "x-expected": "1 to 64 letters, digits, '_' or '-'",
       default: "default",
     }),
     limit: T.Integer({ minimum: 1, maximum: 100, default: 5 }),

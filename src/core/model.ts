@@ -2,12 +2,13 @@
 import { NodeError } from "./errors.ts";
 import type { ChatEngine } from "./ports/chat-engine.ts";
 import type { EmbeddingEngine } from "./ports/embedding-engine.ts";
+import type { PromptTemplateName } from "./prompt-templates.ts";
 
 export type ModelType = "chat" | "embedding";
 
 /** The settings a loaded model runs with; node information reports them under the same names. */
 export interface ModelSettings {
-  promptTemplate: string;
+  promptTemplate: PromptTemplateName;
   /** Most tokens an answer may have where the request is silent; -1: until the context is full. */
   nPredict: number;
   nGpuLayers: number;
@@ -29,14 +30,16 @@ export interface ModelCard {
   settings: ModelSettings;
 }
 
-export interface ChatModel {
+/** Disposing a model gives its memory back. */
+export interface ChatModel extends AsyncDisposable {
   card: ModelCard;
   engine: ChatEngine;
   /** `fp_<hex>`: changes only when the weights, the engine's build or the settings do. */
   fingerprint: string;
 }
 
-export interface EmbeddingModel {
+/** Disposing a model gives its memory back. */
+export interface EmbeddingModel extends AsyncDisposable {
   card: ModelCard;
   engine: EmbeddingEngine;
   fingerprint: string;

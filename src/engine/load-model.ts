@@ -9,6 +9,7 @@ import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
 import { PromptTemplate } from "./prompt.ts";
+import { chatWrapperFor } from "./templates.ts";
 
 export interface ModelSpec {
   name: string;
@@ -35,12 +36,17 @@ export async function loadModel(
       gpuLayers: spec.settings.nGpuLayers,
       onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
     });
-    const loaded =
-      spec.type === "chat"
-        ? await asChat(backend, model, spec, mtime)
-        : await asEmbedding(backend, model, spec, mtime);
-    step.finish();
-    return loaded;
+    try {
+      const loaded =
+        spec.type === "chat"
+          ? await asChat(backend, model, spec, mtime)
+          : await asEmbedding(backend, model, spec, mtime);
+      step.finish();
+      return loaded;
+    } catch (error) {
+      await model.dispose();
+      throw error;
+    }
   } catch (cause) {
     throw new NodeError(
       "unavailable",
@@ -56,7 +62,7 @@ async function asChat(
   spec: ModelSpec,
   createdAt: Date,
 ): Promise<LoadedModel> {
-  if (model.fileInsights.hasEncoder && !model.fileInsights.hasDecoder) {
+  if (model.fileInfo.architectureMetadata.attention?.causal === false) {
     throw new Error('it is an embedding model; configure it with type = "embedding"');
   }
   const context = await model.createContext({
@@ -65,7 +71,7 @@ async function asChat(
     batchSize: spec.settings.batchSize,
     threads: backend.threads,
   });
-  const template = new PromptTemplate(model);
+  const template = new PromptTemplate(model, chatWrapperFor(spec.settings.promptTemplate, model));
   const settings: ModelSettings = {
     ...spec.settings,
     ctxSize: context.contextSize,
@@ -77,6 +83,7 @@ async function asChat(
     card: card(model, spec, settings, createdAt),
     engine: new LlamaChatEngine(model, context, template),
     fingerprint: await fingerprintOf(backend, spec, settings, template.name),
+    [Symbol.asyncDispose]: () => model.dispose(),
   };
 }
 
@@ -107,6 +114,7 @@ async function asEmbedding(
     card: card(model, spec, settings, createdAt),
     engine: new LlamaEmbeddingEngine(model, [first, ...others], size),
     fingerprint: await fingerprintOf(backend, spec, settings, "none"),
+    [Symbol.asyncDispose]: () => model.dispose(),
   };
 }
 

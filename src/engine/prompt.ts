@@ -1,11 +1,5 @@
 /** Renders a conversation into the tokens that the model was trained to read. */
-import {
-  type ChatHistoryItem,
-  type ChatWrapper,
-  type LlamaModel,
-  resolveChatWrapper,
-  type Token,
-} from "node-llama-cpp";
+import type { ChatHistoryItem, ChatWrapper, LlamaModel, Token } from "node-llama-cpp";
 import type { ChatMessage } from "../core/ports/chat-engine.ts";
 
 export interface Prompt {
@@ -18,9 +12,9 @@ export class PromptTemplate {
   readonly #model: LlamaModel;
   readonly #wrapper: ChatWrapper;
 
-  constructor(model: LlamaModel) {
+  constructor(model: LlamaModel, wrapper: ChatWrapper) {
     this.#model = model;
-    this.#wrapper = resolveChatWrapper(model, { warningLogs: false });
+    this.#wrapper = wrapper;
   }
 
   get name(): string {

@@ -59,7 +59,6 @@ export function docs({ version, schemas }: DocsOptions) {
               version,
               description:
                 "A node that serves a language model: chat (plain and streamed), embeddings, retrieval from a vector collection, model listing and node information.",
-              license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
             },
             servers: [{ url: "/", description: "This node" }],
             tags: [

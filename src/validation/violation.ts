@@ -88,7 +88,8 @@ function parsePointer(pointer: string): (string | number)[] {
 }
 
 function describeSchema(schema: TSchema): string {
-  if (typeof schema.expected === "string") return schema.expected;
+  const said: unknown = schema["x-expected"];
+  if (typeof said === "string") return said;
   if (KindGuard.IsUnion(schema)) {
     return [...new Set(schema.anyOf.map(describeSchema))].join(" or ");
   }

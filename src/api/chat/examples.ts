@@ -44,8 +44,4 @@ const chunk: ChatCompletionChunk = {
   ],
 };
 
-export const chatExamples = {
-  request,
-  completion,
-  stream: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`,
-};
+export const chatExamples = { request, completion, chunk };

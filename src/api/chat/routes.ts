@@ -54,8 +54,8 @@ export function chatRoutes({ chat, access, log, limits }: ChatRoutesServices) {
         },
         stream: {
           schema: "ChatCompletionChunk",
-          description: "Lines `data: <chunk>`, then `data: [DONE]`.",
-          example: chatExamples.stream,
+          description: "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
+          example: chatExamples.chunk,
         },
         errors: modelErrors,
       }),

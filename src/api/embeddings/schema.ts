@@ -1,13 +1,13 @@
 /** Embeddings on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 
-export const maxInputs = 2048;
+const maxInputs = 2048;
 
 export const EmbeddingRequest = T.Object(
   {
     model: T.String({ minLength: 1, description: "Name of an embedding model of this node." }),
     input: T.Union([T.String(), T.Array(T.String(), { minItems: 1, maxItems: maxInputs })], {
-      expected: `a string or a list of 1 to ${maxInputs} strings`,
+      "x-expected": `a string or a list of 1 to ${maxInputs} strings`,
       description: `One text, or up to ${maxInputs}; none empty, none over the model's context.`,
     }),
     encoding_format: T.Optional(

@@ -1,7 +1,7 @@
 /** Health and readiness on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 
-export const Health = T.Object({ status: T.Literal("alive") });
+const Health = T.Object({ status: T.Literal("alive") });
 
 export const Readiness = T.Object({
   status: T.Union([T.Literal("ready"), T.Literal("not ready")]),

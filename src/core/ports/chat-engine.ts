@@ -20,7 +20,7 @@ export interface GenerationRequest {
   maxTokens?: number;
 }
 
-export type FinishReason = "stop" | "length";
+type FinishReason = "stop" | "length";
 
 export interface TokenUsage {
   promptTokens: number;

@@ -1,6 +1,6 @@
 /** Where passages and their vectors live. One contract suite runs against every implementation. */
 
-export interface Passage {
+interface Passage {
   /** A UUID; storing a passage under an id that exists replaces it. */
   id: string;
   /** The passage's text. */

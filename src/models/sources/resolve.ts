@@ -6,7 +6,7 @@ import type { Progress } from "../../core/progress.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
 
 /** Fetches a model from a hub reference or an address into a folder; returns its path. */
-export type Download = (source: string, folder: string, progress: Progress) => Promise<string>;
+type Download = (source: string, folder: string, progress: Progress) => Promise<string>;
 
 export interface ResolveOptions {
   /** Where made and fetched models are kept. */

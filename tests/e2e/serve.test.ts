@@ -1,0 +1,90 @@
+import { describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Readiness } from "../../src/api/operations/schema.ts";
+import { decode } from "../support/decode.ts";
+import { runPaddock, servePaddock } from "../support/paddock-process.ts";
+import { type TempDir, tempDir } from "../support/temp-dir.ts";
+import { tinyConfig } from "../support/tiny-node.ts";
+
+async function tinyFolder(): Promise<TempDir> {
+  const folder = await tempDir();
+  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+  return folder;
+}
+
+describe("paddock serve", () => {
+  test("finds paddock.toml where it is started, and is ready when it says so", async () => {
+    await using folder = await tinyFolder();
+    await using node = await servePaddock({ cwd: folder.path });
+    expect(await decode(Readiness, await fetch(`${node.origin}/ready`))).toEqual({
+      status: "ready",
+      reasons: [],
+    });
+  });
+
+  test("stops cleanly at Ctrl-C, with exit code 0", async () => {
+    await using folder = await tinyFolder();
+    await using node = await servePaddock({ cwd: folder.path });
+    node.process.kill("SIGINT");
+    expect(await node.exit()).toBe(0);
+    expect(node.stderr()).toContain("Stopping");
+  });
+
+  test("says plainly that a port is in use, and what to do", async () => {
+    await using folder = await tinyFolder();
+    await using node = await servePaddock({ cwd: folder.path });
+    const { port } = new URL(node.origin);
+    const second = await runPaddock(["serve", "--port", port], { cwd: folder.path });
+    expect(second.code).toBe(1);
+    expect(second.stderr).toContain(`Port ${port} on 127.0.0.1 is in use.`);
+    expect(second.stderr).toContain(`--port ${Number(port) + 1}`);
+  });
+
+  test("takes the command line over the environment over the file", async () => {
+    await using folder = await tempDir();
+    const file = join(folder.path, "other.toml");
+    await writeFile(file, `port = 1\nlog_level = "nonsense"\n${await tinyConfig()}`);
+    const env = { PADDOCK_CONFIG: file, PADDOCK_LOG_LEVEL: "error", PADDOCK_PORT: "2" };
+    await using node = await servePaddock({ cwd: folder.path, env });
+    expect(new URL(node.origin).port).not.toBe("2");
+    expect(node.stderr()).not.toContain("llama.cpp is loaded"); // an info line
+  });
+
+  test.each([
+    [{ PADDOCK_PORT: "eighty" }, "environment variable PADDOCK_PORT: 'port' must be an integer"],
+    [{ PADDOCK_PROT: "80" }, "Did you mean 'PADDOCK_PORT'?"],
+    [{ PADDOCK_HOST: "0.0.0.0" }, "no API key is configured"],
+    [{ PADDOCK_CONFIG: "nowhere.toml" }, "nowhere.toml: the configuration file cannot be read"],
+  ])("refuses to start with %j, in one message and with exit code 2", async (env, message) => {
+    await using folder = await tempDir();
+    const { code, stderr, stdout } = await runPaddock(["serve"], { cwd: folder.path, env });
+    expect(code).toBe(2);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(stderr).toContain(message);
+    expect(stdout).toBe("");
+  });
+
+  test("says which model file is missing", async () => {
+    await using folder = await tempDir();
+    const model = '[[models]]\nname = "m"\ntype = "chat"\nsource = "./gone.gguf"\n';
+    await writeFile(join(folder.path, "paddock.toml"), model);
+    const args = ["serve", "--port", "0"];
+    const { code, stderr } = await runPaddock(args, { cwd: folder.path });
+    expect(code).toBe(1);
+    expect(stderr).toContain("The model file './gone.gguf' does not exist.");
+  });
+
+  test("has help and a version", async () => {
+    await using folder = await tempDir();
+    const help = await runPaddock(["--help"], { cwd: folder.path });
+    expect(help.code).toBe(0);
+    expect(help.stdout).toContain("serve");
+    expect(help.stdout).toContain("ingest");
+    const version = await runPaddock(["--version"], { cwd: folder.path });
+    expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const unknown = await runPaddock(["sevre"], { cwd: folder.path });
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain("Did you mean serve?");
+  });
+});

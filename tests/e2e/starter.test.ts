@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { ChatCompletion, type ChatCompletionChunk } from "../../src/api/chat/schema.ts";
+import { EmbeddingList } from "../../src/api/embeddings/schema.ts";
+import { NodeInfo } from "../../src/api/info/schema.ts";
+import { ModelList } from "../../src/api/models/schema.ts";
+import { RetrieveResult } from "../../src/api/retrieve/schema.ts";
+import { decode } from "../support/decode.ts";
+import { type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
+import { readFrames } from "../support/sse.ts";
+import { type TempDir, tempDir } from "../support/temp-dir.ts";
+
+const minutes = 60_000;
+let folder: TempDir;
+let node: ServingPaddock;
+
+/** The first start assembles 320 MB of weights. */
+beforeAll(async () => {
+  folder = await tempDir();
+  node = await servePaddock({ cwd: folder.path });
+}, 5 * minutes);
+afterAll(async () => {
+  await node[Symbol.asyncDispose]();
+  await folder[Symbol.asyncDispose]();
+});
+
+const post = (path: string, body?: unknown): Promise<Response> =>
+  fetch(`${node.origin}/v1${path}`, {
+    method: "POST",
+    ...(body === undefined
+      ? {}
+      : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+  });
+
+const question = {
+  model: "TinyLlama-1.1B-Chat-v1.0",
+  temperature: 0,
+  max_tokens: 40,
+  messages: [
+    { role: "system", content: "You are a helpful assistant." },
+    { role: "user", content: "What is the capital of France?" },
+  ],
+};
+
+describe("a first start with the starter models", () => {
+  test("says what it does, then where it listens and what to try", () => {
+    expect(node.stdout()).toMatch(
+      /^Paddock \d+\.\d+\.\d+ listening on http:\/\/127\.0\.0\.1:\d+\nDocs: .*\/docs\nTry: {2}curl /,
+    );
+    expect(node.stderr()).toContain("Assembling the starter chat model");
+    expect(node.stderr()).toContain("Converting the starter embedding model");
+  });
+
+  test(
+    "chats",
+    async () => {
+      const answer = await decode(ChatCompletion, await post("/chat/completions", question));
+      expect(answer.choices[0]?.message.content).toContain("Paris");
+      expect(answer.choices[0]?.finish_reason).toBe("stop");
+    },
+    2 * minutes,
+  );
+
+  test(
+    "streams",
+    async () => {
+      const response = await post("/chat/completions", { ...question, stream: true });
+      const frames = await readFrames(response);
+      expect(frames.pop()).toBe("[DONE]");
+      const chunks: ChatCompletionChunk[] = frames.map((frame) => JSON.parse(frame));
+      const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
+      expect(text).toContain("Paris");
+    },
+    2 * minutes,
+  );
+
+  test("embeds meaning", async () => {
+    const input = [
+      "What is the capital of France?",
+      "Paris is the capital and largest city of France.",
+      "Bananas are rich in potassium.",
+    ];
+    const response = await post("/embeddings", { model: "all-MiniLM-L6-v2", input });
+    const { data } = await decode(EmbeddingList, response);
+    const vectors = data.map(({ embedding }) => (typeof embedding === "string" ? [] : embedding));
+    const similarity = (a: number, b: number): number =>
+      (vectors[a] ?? []).reduce((sum, value, at) => sum + value * (vectors[b]?.[at] ?? 0), 0);
+    expect(similarity(0, 1)).toBeCloseTo(0.773, 1);
+    expect(similarity(0, 2)).toBeCloseTo(-0.036, 1);
+  });
+
+  test("retrieves from its own handbook", async () => {
+    const messages = [{ role: "user", content: "How do I add an API key?" }];
+    const response = await post("/retrieve", { model: "all-MiniLM-L6-v2", messages });
+    const { points, limit } = await decode(RetrieveResult, response);
+    expect(points.length).toBeGreaterThan(0);
+    expect(points.length).toBeLessThanOrEqual(limit);
+    expect(points[0]?.source).toContain("PADDOCK_API_KEYS");
+  });
+
+  test("lists its models and describes itself", async () => {
+    const { data } = await decode(ModelList, await post("/models"));
+    expect(data.map(({ id }) => id)).toEqual(["TinyLlama-1.1B-Chat-v1.0", "all-MiniLM-L6-v2"]);
+    const info = await decode(NodeInfo, await post("/info"));
+    expect(info.port).toBe(new URL(node.origin).port);
+    expect(info.plugin_version).toMatch(/^llama\.cpp v\d/);
+    expect(info.models.map(({ ctx_size }) => ctx_size)).toEqual([2048, 512]);
+  });
+
+  test(
+    "leaves whole files only, and the next start touches none of them",
+    async () => {
+      const models = join(folder.path, ".paddock", "models");
+      const listing = async () =>
+        await Promise.all(
+          (await readdir(models)).sort().map(async (name) => {
+            const { size, mtimeMs } = await stat(join(models, name));
+            return { name, size, mtimeMs };
+          }),
+        );
+      const before = await listing();
+      expect(before.map(({ name }) => name)).toEqual([
+        "all-minilm-l6-v2.q8_0.gguf",
+        "tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf",
+      ]);
+      await using second = await servePaddock({ cwd: folder.path });
+      expect(second.stderr()).not.toContain("Assembling");
+      expect(second.stderr()).not.toContain("Storing passages");
+      expect(await listing()).toEqual(before);
+    },
+    minutes,
+  );
+});

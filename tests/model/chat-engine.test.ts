@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { ChatModel } from "../../src/core/model.ts";
+import type {
+  GenerationEvent,
+  GenerationRequest,
+  Sampling,
+} from "../../src/core/ports/chat-engine.ts";
+import { rejectionOf } from "../support/rejection.ts";
+import { tinyChatModel } from "../support/tiny-engines.ts";
+import { tinyChatContext } from "../support/tiny-models.ts";
+
+const greedy: Sampling = {
+  temperature: 0,
+  topP: 1,
+  presencePenalty: 0,
+  frequencyPenalty: 0,
+  repeatPenalty: 1,
+};
+
+const ask = (content: string, rest: Partial<GenerationRequest> = {}): GenerationRequest => ({
+  messages: [{ role: "user", content }],
+  sampling: greedy,
+  maxTokens: 12,
+  ...rest,
+});
+
+let model: ChatModel;
+
+beforeAll(async () => {
+  model = await tinyChatModel();
+});
+afterAll(async () => {
+  await model[Symbol.asyncDispose]();
+});
+
+async function run(
+  request: GenerationRequest,
+  signal = new AbortController().signal,
+): Promise<{ text: string; events: GenerationEvent[] }> {
+  const events = await Array.fromAsync(model.engine.generate(request, { signal }));
+  const text = events.map((event) => (event.type === "text" ? event.text : "")).join("");
+  return { text, events };
+}
+
+const finishOf = ({ events }: { events: GenerationEvent[] }) => {
+  const last = events.at(-1);
+  if (last?.type !== "finish") throw new Error("The events do not end in a finish");
+  return last;
+};
+
+describe("the chat engine", () => {
+  test("ends in exactly one finish, after texts that are not empty", async () => {
+    const { events } = await run(ask("Hello"));
+    expect(events.filter(({ type }) => type === "finish")).toHaveLength(1);
+    expect(events.at(-1)?.type).toBe("finish");
+    expect(events.every((event) => event.type !== "text" || event.text !== "")).toBe(true);
+  });
+
+  test("counts real tokens and stops at the most it may generate", async () => {
+    const result = await run(ask("Hello", { maxTokens: 5 }));
+    expect(finishOf(result)).toEqual({
+      type: "finish",
+      reason: "length",
+      // <s>, "▁" and "<|user|>Hello" by characters, </s>, "▁" and "<|assistant|>" by characters
+      usage: expect.objectContaining({ promptTokens: 30, completionTokens: 5 }),
+    });
+  });
+
+  test("gives the same answer twice at temperature 0, also when its slot held the prompt before", async () => {
+    const first = await run(ask("Say it again"));
+    const second = await run(ask("Say it again"));
+    expect(second.text).toBe(first.text);
+  });
+
+  test("gives other answers at temperature 1 than it gave before", async () => {
+    const request = ask("Surprise me", { sampling: { ...greedy, temperature: 1 }, maxTokens: 24 });
+    const texts = await Promise.all([run(request), run(request), run(request)]);
+    expect(new Set(texts.map(({ text }) => text)).size).toBeGreaterThan(1);
+  });
+
+  test("lets top_p 0 leave only the likeliest token", async () => {
+    const hot = { ...greedy, temperature: 2, topP: 0 };
+    expect((await run(ask("Narrow", { sampling: hot }))).text).toBe(
+      (await run(ask("Narrow"))).text,
+    );
+  });
+
+  test("lets a frequency penalty break a repetition", async () => {
+    const plain = await run(ask("Repeat", { maxTokens: 60 }));
+    const penalised = await run(
+      ask("Repeat", { maxTokens: 60, sampling: { ...greedy, frequencyPenalty: 2 } }),
+    );
+    expect(mostRepeated(penalised.text)).toBeLessThan(mostRepeated(plain.text));
+  });
+
+  test("lets a presence penalty of 2 and one of -2 differ", async () => {
+    const withPenalty = (presencePenalty: number) =>
+      run(ask("Presence", { maxTokens: 40, sampling: { ...greedy, presencePenalty } }));
+    expect((await withPenalty(2)).text).not.toBe((await withPenalty(-2)).text);
+  });
+
+  test("fills the context to its last token, and ends there with length", async () => {
+    const never = { ...greedy, temperature: 0 };
+    const { maxTokens: _, ...unbounded } = ask("Go on", { sampling: never });
+    const finish = finishOf(await run(unbounded));
+    if (finish.reason === "length") {
+      expect(finish.usage.promptTokens + finish.usage.completionTokens).toBe(tinyChatContext);
+    } else {
+      expect(finish.usage.completionTokens).toBeLessThan(tinyChatContext);
+    }
+  });
+
+  test("refuses a prompt that leaves no room, with both counts", async () => {
+    expect(await rejectionOf(run(ask("x".repeat(400))))).toMatchObject({
+      kind: "context_length_exceeded",
+      param: "messages",
+      message: expect.stringMatching(/have 42\d tokens.*context of 256/),
+    });
+  });
+
+  test("answers a prompt that is longer than a batch", async () => {
+    const result = await run(ask("y".repeat(150), { maxTokens: 3 }));
+    expect(finishOf(result).usage.promptTokens).toBeGreaterThan(150);
+  });
+
+  test("gives each of many requests at once the answer it gets alone", async () => {
+    const questions = ["one", "two", "three", "four", "five"];
+    const alone: string[] = [];
+    for (const question of questions) alone.push((await run(ask(question))).text);
+    const together = await Promise.all(questions.map((question) => run(ask(question))));
+    expect(together.map(({ text }) => text)).toEqual(alone);
+  });
+
+  test("stops within a token when its signal is aborted, and frees the slot", async () => {
+    for (let round = 0; round < 5; round++) {
+      const leave = new AbortController();
+      const events: GenerationEvent[] = [];
+      const generation = (async () => {
+        for await (const event of model.engine.generate(ask("Stop me", { maxTokens: 200 }), {
+          signal: leave.signal,
+        })) {
+          events.push(event);
+          leave.abort(new Error("gone"));
+        }
+      })();
+      expect(await rejectionOf(generation)).toMatchObject({
+        message: expect.stringContaining("gone"),
+      });
+      expect(events).toHaveLength(1);
+    }
+    expect(finishOf(await run(ask("Still there?"))).usage.completionTokens).toBeGreaterThan(0);
+  });
+
+  test("frees the slot when the reader leaves, or leaves while it waits", async () => {
+    const open = await Promise.all(
+      Array.from({ length: 2 }, async () => {
+        const signal = new AbortController().signal;
+        const iterator = model.engine
+          .generate(ask("Hold", { maxTokens: 200 }), { signal })
+          [Symbol.asyncIterator]();
+        await iterator.next();
+        return iterator;
+      }),
+    );
+    const leave = new AbortController();
+    const waiting = run(ask("Waiting"), leave.signal);
+    leave.abort(new Error("left the line"));
+    expect(await rejectionOf(waiting)).toMatchObject({
+      message: expect.stringContaining("left the line"),
+    });
+    for (const iterator of open) await iterator.return?.();
+    expect(finishOf(await run(ask("Free again"))).type).toBe("finish");
+  });
+});
+
+/** How often the most frequent character occurs. */
+function mostRepeated(text: string): number {
+  const counts = new Map<string, number>();
+  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
+  return Math.max(...counts.values());
+}

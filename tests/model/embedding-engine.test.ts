@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { EmbeddingModel } from "../../src/core/model.ts";
+import { rejectionOf } from "../support/rejection.ts";
+import { tinyEmbeddingModel } from "../support/tiny-engines.ts";
+import { tinyEmbeddingContext, tinyEmbeddingDimension } from "../support/tiny-models.ts";
+
+let model: EmbeddingModel;
+const { signal } = new AbortController();
+
+beforeAll(async () => {
+  model = await tinyEmbeddingModel();
+});
+afterAll(async () => {
+  await model[Symbol.asyncDispose]();
+});
+
+const none = new Float32Array();
+
+const similarity = (a: Float32Array = none, b: Float32Array = none): number =>
+  a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
+
+describe("the embedding engine", () => {
+  test("gives vectors of unit length and the model's dimension", async () => {
+    const [embedding] = await model.engine.embed(["hello there"], { signal });
+    expect(model.engine.dimension).toBe(tinyEmbeddingDimension);
+    expect(embedding?.vector).toHaveLength(tinyEmbeddingDimension);
+    expect(similarity(embedding?.vector, embedding?.vector)).toBeCloseTo(1, 5);
+  });
+
+  test("answers in input order, each as it is alone, whatever runs beside it", async () => {
+    const texts = Array.from({ length: 40 }, (_, at) => "abc".repeat((at % 7) + 1) + at);
+    const alone = await model.engine.embed([texts[33] ?? ""], { signal });
+    const [together, others] = await Promise.all([
+      model.engine.embed(texts, { signal }),
+      model.engine.embed(texts.toReversed(), { signal }),
+    ]);
+    expect(similarity(together[33]?.vector, alone[0]?.vector)).toBeCloseTo(1, 5);
+    expect(others.map(({ tokens }) => tokens)).toEqual(
+      together.map(({ tokens }) => tokens).toReversed(),
+    );
+    for (const [index, { vector }] of together.entries()) {
+      expect(similarity(vector, others[39 - index]?.vector)).toBeCloseTo(1, 5);
+    }
+  });
+
+  test("counts tokens with the model's own markers", () => {
+    expect(model.engine.countTokens("abc")).toBe(5);
+  });
+
+  test("takes a text of exactly the context's size", async () => {
+    const text = "a".repeat(tinyEmbeddingContext - 2);
+    expect(model.engine.countTokens(text)).toBe(model.engine.maxTokens);
+    const [embedding] = await model.engine.embed([text], { signal });
+    expect(embedding?.tokens).toBe(tinyEmbeddingContext);
+  });
+
+  test("stops at an aborted signal", async () => {
+    const aborted = AbortSignal.abort(new Error("gone"));
+    expect(await rejectionOf(model.engine.embed(["a", "b"], { signal: aborted }))).toMatchObject({
+      message: expect.stringContaining("gone"),
+    });
+    expect(await model.engine.embed(["a"], { signal })).toHaveLength(1);
+  });
+});

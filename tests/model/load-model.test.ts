@@ -1,0 +1,65 @@
+import { describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { rejectionOf } from "../support/rejection.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { neutralSettings, tinyChatModel, tinyEmbeddingModel } from "../support/tiny-engines.ts";
+import { save, tinyLlama, tinyModels } from "../support/tiny-models.ts";
+
+const settings = (overrides: Partial<typeof neutralSettings>) => ({
+  settings: { ...neutralSettings, ...overrides },
+});
+
+describe("loading a model", () => {
+  test("reports the settings it really runs with", async () => {
+    await using model = await tinyChatModel(settings({ batchSize: 64 }));
+    expect(model.card).toMatchObject({
+      name: "tiny",
+      type: "chat",
+      settings: { ...neutralSettings, ctxSize: 256, batchSize: 64, nGpuLayers: 0 },
+    });
+  });
+
+  test("dates the model by its file", async () => {
+    const { chat } = await tinyModels();
+    const { mtime } = await Bun.file(chat).stat();
+    await using model = await tinyChatModel();
+    expect(model.card.createdAt).toEqual(mtime);
+  });
+
+  test("gives the same fingerprint to the same weights and settings, another to others", async () => {
+    await using folder = await tempDir();
+    const copy = join(folder.path, "copy.gguf");
+    await save(copy, tinyLlama());
+    await using first = await tinyChatModel();
+    await using same = await tinyChatModel({ name: "elsewhere", path: copy });
+    await using hotter = await tinyChatModel(settings({ temperature: 0.5 }));
+    await using other = await tinyEmbeddingModel();
+    expect(first.fingerprint).toMatch(/^fp_[0-9a-f]{12}$/);
+    expect(same.fingerprint).toBe(first.fingerprint);
+    expect(new Set([first, hotter, other].map(({ fingerprint }) => fingerprint)).size).toBe(3);
+  });
+
+  test("refuses a file that is not a model, saying which", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "broken.gguf");
+    await writeFile(path, "this is no model");
+    expect(await rejectionOf(tinyChatModel({ name: "broken", path }))).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("The model 'broken' cannot be loaded"),
+    });
+  });
+
+  test("refuses a context larger than the model was trained on", async () => {
+    expect(await rejectionOf(tinyChatModel(settings({ ctxSize: 4096 })))).toMatchObject({
+      message: expect.stringContaining("ctx_size is 4096, but it was trained on 256 tokens"),
+    });
+  });
+
+  test("refuses an embedding model configured for chat", async () => {
+    const { embedding } = await tinyModels();
+    expect(await rejectionOf(tinyChatModel({ path: embedding }))).toMatchObject({
+      message: expect.stringContaining('type = "embedding"'),
+    });
+  });
+});

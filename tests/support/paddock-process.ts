@@ -1,0 +1,101 @@
+/** The real program as a process of its own. */
+import { join } from "node:path";
+import type { Subprocess } from "bun";
+
+const entry = join(import.meta.dir, "..", "..", "src", "main.ts");
+
+interface Paddock extends AsyncDisposable {
+  process: Subprocess<"ignore", "pipe", "pipe">;
+  stdout(): string;
+  stderr(): string;
+  /** Waits until the process has printed the text to stdout; fails if it ends before. */
+  printed(text: string): Promise<void>;
+  /** Waits for the end; returns the exit code. */
+  exit(): Promise<number>;
+}
+
+export interface PaddockOptions {
+  cwd: string;
+  env?: Record<string, string>;
+}
+
+function startPaddock(args: readonly string[], { cwd, env = {} }: PaddockOptions): Paddock {
+  const subprocess = Bun.spawn([process.execPath, entry, ...args], {
+    cwd,
+    env: { PATH: process.env.PATH ?? "", HOME: cwd, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const out = collect(subprocess.stdout);
+  const err = collect(subprocess.stderr);
+  const exit = async (): Promise<number> => {
+    const code = await subprocess.exited;
+    await Promise.all([out.ended, err.ended]);
+    return code;
+  };
+  return {
+    process: subprocess,
+    stdout: out.text,
+    stderr: err.text,
+    exit,
+    async printed(text) {
+      while (!out.text().includes(text)) {
+        if (subprocess.exitCode !== null) {
+          throw new Error(`Paddock ended with ${subprocess.exitCode}:\n${err.text()}`);
+        }
+        await Promise.race([out.more(), subprocess.exited]);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      subprocess.kill("SIGKILL");
+      await subprocess.exited;
+    },
+  };
+}
+
+/** Runs a command to its end. */
+export async function runPaddock(
+  args: readonly string[],
+  options: PaddockOptions,
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  await using paddock = startPaddock(args, options);
+  const code = await paddock.exit();
+  return { code, stdout: paddock.stdout(), stderr: paddock.stderr() };
+}
+
+export interface ServingPaddock extends Paddock {
+  origin: string;
+}
+
+/** Starts a node on a free port and waits for its listening line. */
+export async function servePaddock(
+  options: PaddockOptions,
+  args: readonly string[] = [],
+): Promise<ServingPaddock> {
+  const paddock = startPaddock(["serve", "--port", "0", ...args], options);
+  try {
+    await paddock.printed("listening on");
+    const origin = /listening on (\S+)/.exec(paddock.stdout())?.[1];
+    if (origin === undefined) throw new Error(`No address in: ${paddock.stdout()}`);
+    return { ...paddock, origin };
+  } catch (error) {
+    await paddock[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function collect(stream: ReadableStream<Uint8Array>) {
+  let text = "";
+  let arrived = Promise.withResolvers<void>();
+  const ended = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      text += decoder.decode(chunk, { stream: true });
+      arrived.resolve();
+      arrived = Promise.withResolvers<void>();
+    }
+    arrived.resolve();
+  })();
+  return { text: () => text, more: () => arrived.promise, ended };
+}

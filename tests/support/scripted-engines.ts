@@ -1,0 +1,67 @@
+/** Engines that say what a test wrote down, record what they were asked, and refuse anything else. */
+import type {
+  ChatEngine,
+  GenerationEvent,
+  GenerationRequest,
+} from "../../src/core/ports/chat-engine.ts";
+import type { Embedding, EmbeddingEngine } from "../../src/core/ports/embedding-engine.ts";
+
+export type ScriptStep = GenerationEvent | Error | (() => Promise<void>);
+
+export const finish: Extract<GenerationEvent, { type: "finish" }> = {
+  type: "finish",
+  reason: "stop",
+  usage: { promptTokens: 3, completionTokens: 2 },
+};
+
+export class ScriptedChatEngine implements ChatEngine {
+  readonly requests: GenerationRequest[] = [];
+  /** How many generations ran to their end or were returned from. */
+  ended = 0;
+  readonly #scripts: (readonly ScriptStep[])[] = [];
+
+  /** The events of the next generation; a function among them is waited for. */
+  script(...steps: readonly ScriptStep[]): this {
+    this.#scripts.push(steps);
+    return this;
+  }
+
+  async *generate(
+    request: GenerationRequest,
+    { signal }: { signal: AbortSignal },
+  ): AsyncGenerator<GenerationEvent> {
+    this.requests.push(request);
+    const steps = this.#scripts.shift();
+    if (steps === undefined) throw new Error("The chat engine was asked without a script");
+    try {
+      for (const step of steps) {
+        signal.throwIfAborted();
+        if (step instanceof Error) throw step;
+        if (typeof step === "function") await step();
+        else yield step;
+      }
+    } finally {
+      this.ended++;
+    }
+  }
+}
+
+/** Two dimensions: how many letters a text has, and one; a token a word. */
+export class ScriptedEmbeddingEngine implements EmbeddingEngine {
+  readonly dimension = 2;
+  readonly maxTokens = 8;
+  readonly requests: string[] = [];
+
+  countTokens(text: string): number {
+    return text.split(" ").length;
+  }
+
+  async embed(texts: readonly string[]): Promise<Embedding[]> {
+    this.requests.push(...texts);
+    return texts.map((text) => {
+      const length = Math.hypot(text.length, 1);
+      const vector = Float32Array.of(text.length / length, 1 / length);
+      return { vector, tokens: this.countTokens(text) };
+    });
+  }
+}

@@ -1,0 +1,20 @@
+/** Reads a server-sent event stream into the data of its frames. */
+
+export async function readFrames(response: Response): Promise<string[]> {
+  return (await response.text())
+    .split("\n\n")
+    .filter((frame) => frame !== "")
+    .map((frame) => frame.replace(/^data: /, ""));
+}
+
+/** The frames as they arrive. */
+export async function* frames(response: Response): AsyncGenerator<string> {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    rest += decoder.decode(chunk, { stream: true });
+    const parts = rest.split("\n\n");
+    rest = parts.pop() ?? "";
+    for (const part of parts) yield part.replace(/^data: /, "");
+  }
+}

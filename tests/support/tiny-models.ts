@@ -1,0 +1,205 @@
+/** Tiny models with random weights, so that every test runs the real llama.cpp in milliseconds. */
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type Gguf,
+  type MetadataValue,
+  type Tensor,
+  writeGguf,
+} from "../../src/models/gguf/write.ts";
+import { tempDir } from "./temp-dir.ts";
+
+const u32 = (value: number): MetadataValue => ({ type: "uint32", value });
+const f32 = (value: number): MetadataValue => ({ type: "float32", value });
+const text = (value: string): MetadataValue => ({ type: "string", value });
+
+/** A chat template of the plainest kind: a marker for each role, an end token after each message. */
+const tinyChatTemplate = [
+  "{% for message in messages %}",
+  "{{ '<|' + message['role'] + '|>' + message['content'] + eos_token }}",
+  "{% endfor %}",
+  "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}",
+].join("");
+
+export const tinyChatContext = 256;
+export const tinyEmbeddingContext = 64;
+export const tinyEmbeddingDimension = 32;
+
+let made: Promise<{ chat: string; embedding: string }> | undefined;
+
+/** Paths of a chat and an embedding model; made once a test run. */
+export function tinyModels(): Promise<{ chat: string; embedding: string }> {
+  made ??= makeModels();
+  return made;
+}
+
+async function makeModels(): Promise<{ chat: string; embedding: string }> {
+  const { path } = await tempDir(); // the system cleans its temporary folder
+  const chat = join(path, "tiny-chat.gguf");
+  const embedding = join(path, "tiny-embedding.gguf");
+  await save(chat, tinyLlama());
+  await save(embedding, tinyBert());
+  return { chat, embedding };
+}
+
+export async function save(path: string, gguf: Gguf): Promise<void> {
+  await using file = await open(path, "w");
+  await writeGguf(file, gguf);
+}
+
+/** Seeded, so that every run has the same models (mulberry32). */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+function tensorMaker(seed: number) {
+  const random = randomNumbers(seed);
+  const tensor = (name: string, shape: number[], value: () => number): Tensor => ({
+    name,
+    shape,
+    type: "f32",
+    values: () => Float32Array.from({ length: shape.reduce((a, b) => a * b) }, value),
+  });
+  return {
+    weights: (name: string, ...shape: number[]) =>
+      tensor(name, shape, () => (random() - 0.5) * 0.6),
+    ones: (name: string, size: number) => tensor(name, [size], () => 1),
+    zeros: (name: string, size: number) => tensor(name, [size], () => 0),
+  };
+}
+
+/** Specials, the 256 bytes, then the printable characters and some words: every text has tokens. */
+function llamaVocabulary(): Gguf["metadata"] {
+  const specials = ["<unk>", "<s>", "</s>"];
+  const bytes = Array.from(
+    { length: 256 },
+    (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,
+  );
+  const characters = Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at));
+  const words = ["\u2581", "\u2581the", "\u2581a", "\u2581is", "\u2581of", "ing", "tion"];
+  const pieces = [...characters, ...words];
+  return {
+    "tokenizer.ggml.model": text("llama"),
+    "tokenizer.ggml.tokens": { type: "strings", value: [...specials, ...bytes, ...pieces] },
+    "tokenizer.ggml.scores": {
+      type: "float32s",
+      value: [...specials.map(() => 0), ...bytes.map(() => 0), ...pieces.map((_, at) => -at)],
+    },
+    "tokenizer.ggml.token_type": {
+      type: "int32s",
+      value: [2, 3, 3, ...bytes.map(() => 6), ...pieces.map(() => 1)],
+    },
+    "tokenizer.ggml.bos_token_id": u32(1),
+    "tokenizer.ggml.eos_token_id": u32(2),
+    "tokenizer.ggml.unknown_token_id": u32(0),
+    "tokenizer.ggml.add_bos_token": { type: "bool", value: true },
+    "tokenizer.ggml.add_eos_token": { type: "bool", value: false },
+    "tokenizer.chat_template": text(tinyChatTemplate),
+  };
+}
+
+const llamaVocabularySize = 3 + 256 + 94 + 7;
+
+export function tinyLlama(): Gguf {
+  const [size, hidden, layers] = [32, 64, 2];
+  const { weights, ones } = tensorMaker(7);
+  const layer = (at: number): Tensor[] => [
+    ones(`blk.${at}.attn_norm.weight`, size),
+    weights(`blk.${at}.attn_q.weight`, size, size),
+    weights(`blk.${at}.attn_k.weight`, size, size),
+    weights(`blk.${at}.attn_v.weight`, size, size),
+    weights(`blk.${at}.attn_output.weight`, size, size),
+    ones(`blk.${at}.ffn_norm.weight`, size),
+    weights(`blk.${at}.ffn_gate.weight`, size, hidden),
+    weights(`blk.${at}.ffn_up.weight`, size, hidden),
+    weights(`blk.${at}.ffn_down.weight`, hidden, size),
+  ];
+  return {
+    metadata: {
+      "general.architecture": text("llama"),
+      "general.name": text("tiny-chat"),
+      "llama.block_count": u32(layers),
+      "llama.context_length": u32(tinyChatContext),
+      "llama.embedding_length": u32(size),
+      "llama.feed_forward_length": u32(hidden),
+      "llama.attention.head_count": u32(2),
+      "llama.attention.head_count_kv": u32(2),
+      "llama.attention.layer_norm_rms_epsilon": f32(1e-5),
+      "llama.rope.dimension_count": u32(size / 2),
+      "llama.vocab_size": u32(llamaVocabularySize),
+      ...llamaVocabulary(),
+    },
+    tensors: [
+      weights("token_embd.weight", size, llamaVocabularySize),
+      ...Array.from({ length: layers }, (_, at) => layer(at)).flat(),
+      ones("output_norm.weight", size),
+      weights("output.weight", size, llamaVocabularySize),
+    ],
+  };
+}
+
+function tinyBert(): Gguf {
+  const [size, hidden] = [tinyEmbeddingDimension, 64];
+  const { weights, ones, zeros } = tensorMaker(11);
+  const specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+  const letters = [..."abcdefghijklmnopqrstuvwxyz0123456789.,?!'-"];
+  const pieces = [...letters.map((letter) => `\u2581${letter}`), ...letters];
+  const tokens = [...specials, ...pieces];
+  const norm = (name: string): Tensor[] => [
+    ones(`${name}.weight`, size),
+    zeros(`${name}.bias`, size),
+  ];
+  const dense = (name: string, from: number, to: number): Tensor[] => [
+    weights(`${name}.weight`, from, to),
+    zeros(`${name}.bias`, to),
+  ];
+  return {
+    metadata: {
+      "general.architecture": text("bert"),
+      "general.name": text("tiny-embedding"),
+      "bert.block_count": u32(1),
+      "bert.context_length": u32(tinyEmbeddingContext),
+      "bert.embedding_length": u32(size),
+      "bert.feed_forward_length": u32(hidden),
+      "bert.attention.head_count": u32(2),
+      "bert.attention.layer_norm_epsilon": f32(1e-12),
+      "bert.attention.causal": { type: "bool", value: false },
+      "bert.pooling_type": u32(1),
+      "tokenizer.ggml.model": text("bert"),
+      "tokenizer.ggml.pre": text("jina-v2-en"),
+      "tokenizer.ggml.token_type_count": u32(2),
+      "tokenizer.ggml.tokens": { type: "strings", value: tokens },
+      "tokenizer.ggml.token_type": {
+        type: "int32s",
+        value: tokens.map((_, id) => (id === 1 ? 2 : id < specials.length ? 3 : 1)),
+      },
+      "tokenizer.ggml.padding_token_id": u32(0),
+      "tokenizer.ggml.unknown_token_id": u32(1),
+      "tokenizer.ggml.bos_token_id": u32(2),
+      "tokenizer.ggml.cls_token_id": u32(2),
+      "tokenizer.ggml.eos_token_id": u32(3),
+      "tokenizer.ggml.seperator_token_id": u32(3),
+      "tokenizer.ggml.mask_token_id": u32(4),
+    },
+    tensors: [
+      weights("token_embd.weight", size, tokens.length),
+      weights("position_embd.weight", size, tinyEmbeddingContext),
+      weights("token_types.weight", size, 2),
+      ...norm("token_embd_norm"),
+      ...dense("blk.0.attn_q", size, size),
+      ...dense("blk.0.attn_k", size, size),
+      ...dense("blk.0.attn_v", size, size),
+      ...dense("blk.0.attn_output", size, size),
+      ...norm("blk.0.attn_output_norm"),
+      ...dense("blk.0.ffn_up", size, hidden),
+      ...dense("blk.0.ffn_down", hidden, size),
+      ...norm("blk.0.layer_output_norm"),
+    ],
+  };
+}

@@ -1,0 +1,65 @@
+/** A whole node on the tiny models: real engines, a real store, no process. */
+import { createApp } from "../../src/app.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { PaddockNode } from "../../src/node.ts";
+import { silentLog, silentProgress } from "./silence.ts";
+import { tempDir } from "./temp-dir.ts";
+import { tinyModels } from "./tiny-models.ts";
+
+export interface TinyNode extends AsyncDisposable {
+  app: ReturnType<typeof createApp>;
+  node: PaddockNode;
+  /** Address of the API on a listening port. */
+  baseUrl: string;
+}
+
+export async function tinyNode(
+  options: { env?: Record<string, string>; chatSettings?: string } = {},
+): Promise<TinyNode> {
+  const resources = new AsyncDisposableStack();
+  const folder = resources.use(await tempDir());
+  const config = loadConfig({
+    file: { path: "paddock.toml", text: await tinyConfig(options.chatSettings) },
+    env: { PADDOCK_DATA_DIR: folder.path, ...options.env },
+    flags: {},
+  });
+  const node = resources.use(
+    new PaddockNode({
+      config,
+      baseDir: folder.path,
+      version: "0.0.0",
+      handbook: folder.path,
+      log: silentLog,
+      progress: silentProgress,
+    }),
+  );
+  await node.prepare(new AbortController().signal);
+  const app = createApp(node.services);
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 0, fetch: app.fetch });
+  resources.defer(() => server.stop(true));
+  node.listensOn(server.port ?? 0);
+  return {
+    app,
+    node,
+    baseUrl: `${server.url.origin}/v1`,
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}
+
+/** A configuration file that names the tiny models. */
+export async function tinyConfig(chatSettings = ""): Promise<string> {
+  const { chat, embedding } = await tinyModels();
+  return `
+[vectorstore]
+handbook = false
+[[models]]
+name = "tiny-chat"
+type = "chat"
+source = ${JSON.stringify(chat)}
+${chatSettings}
+[[models]]
+name = "tiny-embedding"
+type = "embedding"
+source = ${JSON.stringify(embedding)}
+`;
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from "bun:test";
+import { ConfigError, loadConfig } from "../../../src/config/load.ts";
+
+const toml = (text: string, env: Record<string, string> = {}) =>
+  loadConfig({ file: { path: "paddock.toml", text }, env, flags: {} });
+
+function refusal(text: string, env: Record<string, string> = {}): string {
+  try {
+    toml(text, env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  throw new Error("The configuration was accepted");
+}
+
+const model = (name: string, type: string, source: string): string =>
+  `[[models]]\nname = "${name}"\ntype = "${type}"\nsource = "${source}"\n`;
+
+describe("settings that do not fit each other", () => {
+  test("are two models of one name", () => {
+    const text = model("twin", "chat", "./a.gguf") + model("twin", "embedding", "./b.gguf");
+    expect(refusal(text)).toBe(
+      "paddock.toml: 'models[1].name' must be unique; found 'twin' twice.",
+    );
+  });
+
+  test.each([
+    ["chat", "starter:embedding", "starter:chat"],
+    ["embedding", "starter:chat", "starter:embedding"],
+    ["chat", "starter:other", "starter:chat"],
+  ])("are a model of type %s with the source %s", (type, source, wanted) => {
+    expect(refusal(model("a", type, source))).toBe(
+      `paddock.toml: 'models[0].source' must be '${wanted}' for a starter model of type '${type}'; found '${source}'.`,
+    );
+  });
+
+  test("are a model and an address without encryption", () => {
+    expect(refusal(model("a", "chat", "http://models.example/a.gguf"))).toBe(
+      "paddock.toml: 'models[0].source' must be an https:// address, not plain http.",
+    );
+  });
+
+  test.each([
+    [model("a", "embedding", "./a.gguf"), "(a)"],
+    [model("b", "chat", "./b.gguf"), "(none is configured)"],
+  ])("are a collection and a model that cannot fill it: %j", (models, names) => {
+    expect(refusal(`[vectorstore]\nembedding_model = "b"\n${models}`)).toBe(
+      `paddock.toml: 'vectorstore.embedding_model' must name an embedding model ${names}; found 'b'.`,
+    );
+  });
+
+  test("are no models at all", () => {
+    expect(refusal("models = []")).toBe(
+      "paddock.toml: 'models' must be a list of at least 1; found a list of 0.",
+    );
+  });
+});
+
+describe("settings that fit each other", () => {
+  test.each([
+    "./a.gguf",
+    "/models/a.gguf",
+    "https://models.example/a.gguf",
+    "hf:owner/repo:Q4_K_M",
+  ])("are a model of either type with the source %s", (source) => {
+    const { models } = toml(model("a", "chat", source) + model("b", "embedding", source));
+    expect(models.map((found) => found.source)).toEqual([source, source]);
+  });
+
+  test("are a collection and the second of two embedding models", () => {
+    const models = model("a", "embedding", "./a.gguf") + model("b", "embedding", "./b.gguf");
+    const { vectorstore } = toml(`[vectorstore]\nembedding_model = "b"\n${models}`);
+    expect(vectorstore.embedding_model).toBe("b");
+  });
+});
+
+describe("an address that others can reach", () => {
+  test.each(["0.0.0.0", "::", "192.168.1.5", "127.0.0.1.example.com", "localhost.example.com"])(
+    "is refused without keys, with what to do: %s",
+    (host) => {
+      const message = refusal("", { PADDOCK_HOST: host });
+      expect(message).toStartWith(`environment variable PADDOCK_HOST: 'host' is '${host}'`);
+      expect(message).toContain("PADDOCK_API_KEYS");
+      expect(message).toContain("open = true");
+    },
+  );
+
+  test.each(["127.0.0.1", "127.8.9.10", "localhost", "::1"])("is not %s", (host) => {
+    expect(toml("", { PADDOCK_HOST: host }).host).toBe(host);
+  });
+
+  test("is allowed with a key, or when the configuration says that it is open", () => {
+    const host = 'host = "0.0.0.0"\n[auth]\n';
+    expect(toml(`${host}api_keys = ["a-good-key"]`).host).toBe("0.0.0.0");
+    expect(toml(`${host}open = true`).host).toBe("0.0.0.0");
+    expect(refusal(`${host}open = false\napi_keys = []`)).toStartWith("paddock.toml: 'host'");
+  });
+});
+
+describe("an API key", () => {
+  test.each<[string, Record<string, string>]>([
+    ["", { PADDOCK_API_KEYS: "pa$$" }],
+    ["", { PADDOCK_API_KEYS: "a-good-key,pa$$" }],
+    ["", { PADDOCK_API_KEY: "pa$$word" }],
+    ['[auth]\napi_keys = "pa$$word"', {}],
+    ['[auth]\napi_keys = ["pa$$"]', {}],
+    ['[auth]\napi_key = ["pa$$word"]', {}],
+    ['api_keys = ["pa$$word"]', {}],
+    ['auth = "pa$$word"', {}],
+    ['[auth]\napi_keys = ["pa$$word"', {}],
+    ['host = "0.0.0.0"\nport = "x"\n[auth]\napi_keys = ["pa$$word"]', {}],
+  ])("is never in a message: %j %j", (text, env) => {
+    expect(refusal(text, env)).not.toContain("pa$$");
+  });
+
+  test("that is too short is refused by the name of its origin", () => {
+    expect(refusal("", { PADDOCK_API_KEYS: "a-good-key,short" })).toBe(
+      "environment variable PADDOCK_API_KEYS: 'auth.api_keys[1]' must be a key of at least 8 characters; found something else.",
+    );
+  });
+});

@@ -1,0 +1,217 @@
+import { describe, expect, test } from "bun:test";
+import { ConfigError, loadConfig } from "../../../src/config/load.ts";
+import type { Config } from "../../../src/config/schema.ts";
+import { settings } from "../../../src/config/settings.ts";
+
+interface Given {
+  toml?: string;
+  env?: Record<string, string>;
+  flags?: Record<string, string>;
+}
+
+function load({ toml, env = {}, flags = {} }: Given): Config {
+  const file = toml === undefined ? {} : { file: { path: "paddock.toml", text: toml } };
+  return loadConfig({ ...file, env, flags });
+}
+
+function refusal(given: Given): string {
+  try {
+    load(given);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  throw new Error("The configuration was accepted");
+}
+
+const modelDefaults = {
+  prompt_template: "auto",
+  n_predict: -1,
+  n_gpu_layers: 0,
+  ctx_size: 0,
+  batch_size: 512,
+  parallel: 4,
+  temperature: 1,
+  top_p: 1,
+  repeat_penalty: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+};
+
+/** A text for each setting that differs from its default, and the value that it means. */
+const samples: Record<string, readonly [text: string, value: unknown]> = {
+  PADDOCK_HOST: ["::1", "::1"],
+  PADDOCK_PORT: ["9090", 9090],
+  PADDOCK_DATA_DIR: ["/var/paddock", "/var/paddock"],
+  PADDOCK_LOG_LEVEL: ["debug", "debug"],
+  PADDOCK_API_KEYS: ["first-key, second-key,", ["first-key", "second-key"]],
+  PADDOCK_AUTH_OPEN: ["true", true],
+  PADDOCK_THREADS: ["3", 3],
+  PADDOCK_COLLECTION: ["notes", "notes"],
+  PADDOCK_LIMIT: ["9", 9],
+  PADDOCK_SCORE_THRESHOLD: ["-0.5", -0.5],
+  PADDOCK_MAX_BODY_BYTES: ["2048", 2048],
+};
+
+const placed = ([head, leaf]: readonly string[], value: unknown): Record<string, unknown> =>
+  leaf === undefined ? { [String(head)]: value } : { [String(head)]: { [leaf]: value } };
+
+describe("the configuration", () => {
+  test("has a default for everything", () => {
+    expect<unknown>(load({})).toEqual({
+      host: "127.0.0.1",
+      port: 8080,
+      data_dir: ".paddock",
+      log_level: "info",
+      auth: { api_keys: [], open: false },
+      vectorstore: {
+        url: "embedded",
+        collection_name: "default",
+        limit: 5,
+        score_threshold: 0.4,
+        handbook: true,
+      },
+      engine: { threads: 0 },
+      limits: { max_body_bytes: 16 * 1024 * 1024 },
+      models: [
+        {
+          ...modelDefaults,
+          name: "TinyLlama-1.1B-Chat-v1.0",
+          type: "chat",
+          source: "starter:chat",
+        },
+        {
+          ...modelDefaults,
+          name: "all-MiniLM-L6-v2",
+          type: "embedding",
+          source: "starter:embedding",
+        },
+      ],
+    });
+  });
+
+  test("takes the file, the environment over it, and the command line over both", () => {
+    const toml = 'port = 1\ndata_dir = "file"\nlog_level = "error"';
+    const env = { PADDOCK_PORT: "2", PADDOCK_DATA_DIR: "env" };
+    const { port, data_dir, log_level } = load({ toml, env, flags: { port: "3" } });
+    expect({ port, data_dir, log_level }).toEqual({ port: 3, data_dir: "env", log_level: "error" });
+  });
+
+  test("keeps the rest of a section of which the environment gives one key", () => {
+    const toml = "[vectorstore]\nlimit = 3\nscore_threshold = 0.2";
+    expect(load({ toml, env: { PADDOCK_LIMIT: "4" } }).vectorstore).toMatchObject({
+      limit: 4,
+      score_threshold: 0.2,
+    });
+  });
+
+  test("keeps zero and false from every origin", () => {
+    const toml = `[auth]\nopen = false\n[vectorstore]\nhandbook = false\nscore_threshold = 0
+      [[models]]\nname = "a"\ntype = "chat"\nsource = "./a.gguf"\ntemperature = 0\ntop_p = 0\nn_predict = 0`;
+    const config = load({ toml, env: { PADDOCK_PORT: "0" }, flags: { threads: "0" } });
+    expect(config).toMatchObject({
+      port: 0,
+      auth: { open: false },
+      engine: { threads: 0 },
+      vectorstore: { handbook: false, score_threshold: 0 },
+      models: [{ temperature: 0, top_p: 0, n_predict: 0 }],
+    });
+    const env = { PADDOCK_SCORE_THRESHOLD: "0", PADDOCK_AUTH_OPEN: "0" };
+    expect(load({ toml: "[auth]\nopen = true", env })).toMatchObject({
+      auth: { open: false },
+      vectorstore: { score_threshold: 0 },
+    });
+  });
+
+  test("does not carry one node's models into the next", () => {
+    load({}).models.pop();
+    expect(load({}).models).toHaveLength(2);
+  });
+});
+
+describe("a setting of the environment or the command line", () => {
+  test("has a sample in this test", () => {
+    expect(Object.keys(samples).sort()).toEqual(settings.map(({ env }) => env).sort());
+  });
+
+  test.each(settings)("is reached by its variable: $env", ({ env, path }) => {
+    const [text, value] = samples[env] ?? ["", undefined];
+    expect(load({})).not.toMatchObject(placed(path, value));
+    expect(load({ env: { [env]: text } })).toMatchObject(placed(path, value));
+  });
+
+  test.each(settings.filter(({ flag }) => flag !== undefined))(
+    "is reached by its option, over its variable: --$flag",
+    ({ env, flag, path }) => {
+      const [text, value] = samples[env] ?? ["", undefined];
+      const config = load({ env: { [env]: "wrong" }, flags: { [String(flag)]: text } });
+      expect(config).toMatchObject(placed(path, value));
+    },
+  );
+
+  test("has an option unless a list of processes would show a secret", () => {
+    const hidden = settings.filter(({ flag }) => flag === undefined).map(({ env }) => env);
+    expect(hidden).toEqual(["PADDOCK_API_KEYS"]);
+  });
+
+  test("is left alone when it belongs to the process, the tests or somebody else", () => {
+    const env = { PADDOCK_CONFIG: "x.toml", PADDOCK_TEST_MODELS: "y", PORT: "7", HOME: "/" };
+    expect(load({ env })).toEqual(load({}));
+  });
+});
+
+describe("a configuration that cannot be used", () => {
+  test.each<[string, Given, string]>([
+    [
+      "the file",
+      { toml: 'port = "http"' },
+      "paddock.toml: 'port' must be an integer from 0 to 65535; found 'http'.",
+    ],
+    [
+      "the file",
+      { toml: "[vectorstore]\nlimit = 0", env: { PADDOCK_PORT: "1" } },
+      "paddock.toml: 'vectorstore.limit' must be an integer from 1 to 100; found 0.",
+    ],
+    [
+      "the variable",
+      { toml: "port = 1", env: { PADDOCK_PORT: "70000" } },
+      "environment variable PADDOCK_PORT: 'port' must be an integer from 0 to 65535; found 70000.",
+    ],
+    [
+      "the option",
+      { env: { PADDOCK_LOG_LEVEL: "info" }, flags: { "log-level": "loud" } },
+      "option --log-level: 'log_level' must be 'debug' or 'info' or 'warn' or 'error'; found 'loud'.",
+    ],
+    [
+      "the variable",
+      { env: { PADDOCK_AUTH_OPEN: "yes" } },
+      "environment variable PADDOCK_AUTH_OPEN: 'auth.open' must be true or false; found 'yes'.",
+    ],
+  ])("names %s, the key, what was found and what is allowed: %j", (_, given, message) => {
+    expect(refusal(given)).toBe(message);
+  });
+
+  test.each<[Given, string]>([
+    [{ toml: "prot = 1" }, "paddock.toml: unknown key 'prot'. Did you mean 'port'?"],
+    [
+      { toml: "[vectorstore]\ncolection_name = 'x'" },
+      "paddock.toml: unknown key 'vectorstore.colection_name'. Did you mean 'collection_name'?",
+    ],
+    [
+      { toml: "[engine]\nsomething_else = 1" },
+      "paddock.toml: unknown key 'engine.something_else'. Known are: threads.",
+    ],
+    [
+      { env: { PADDOCK_PROT: "1" } },
+      "environment variable PADDOCK_PROT: Paddock has no such setting. Did you mean 'PADDOCK_PORT'?",
+    ],
+  ])("suggests what may have been meant: %j", (given, message) => {
+    expect(refusal(given)).toBe(message);
+  });
+
+  test("is pointed at by line and column when it is not TOML", () => {
+    expect(refusal({ toml: "port = 1\nhost = = 2" })).toMatch(
+      /^paddock\.toml:2:\d+: not valid TOML: [^\n]+$/,
+    );
+  });
+});

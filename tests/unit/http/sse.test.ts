@@ -1,0 +1,142 @@
+import { describe, expect, mock, test } from "bun:test";
+import { NodeError } from "../../../src/core/errors.ts";
+import { eventStream } from "../../../src/http/sse.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+/** The frames in order; an error among them is thrown, a promise waited for. */
+function source(...steps: (string | Error | Promise<void>)[]) {
+  const state = { made: 0, ended: false };
+  async function* frames(): AsyncGenerator<string> {
+    try {
+      for (const step of steps) {
+        if (step instanceof Error) throw step;
+        if (step instanceof Promise) await step;
+        else {
+          state.made++;
+          yield step;
+        }
+      }
+    } finally {
+      state.ended = true;
+    }
+  }
+  return { state, frames: frames() };
+}
+
+function listeners() {
+  return { onCancel: mock((_: unknown) => {}), onError: mock((_: unknown) => {}) };
+}
+
+function readerOf(response: Response) {
+  if (response.body === null) throw new Error("The response has no body");
+  return response.body.getReader();
+}
+
+describe("an event stream", () => {
+  test("sends each frame as it is, then [DONE]", async () => {
+    const heard = listeners();
+    const response = await eventStream(source("one", '{"two":"zwölf"}').frames, heard);
+    expect(await response.text()).toBe('data: one\n\ndata: {"two":"zwölf"}\n\ndata: [DONE]\n\n');
+    expect([heard.onCancel.mock.calls, heard.onError.mock.calls]).toEqual([[], []]);
+  });
+
+  test("sends only [DONE] when there is no frame", async () => {
+    const response = await eventStream(source().frames, listeners());
+    expect(await response.text()).toBe("data: [DONE]\n\n");
+  });
+
+  test("tells caches and proxies to hold nothing back", async () => {
+    const { status, headers } = await eventStream(source("one").frames, listeners());
+    expect({
+      status,
+      type: headers.get("content-type"),
+      cache: headers.get("cache-control"),
+      buffering: headers.get("x-accel-buffering"),
+    }).toEqual({
+      status: 200,
+      type: "text/event-stream; charset=utf-8",
+      cache: "no-cache",
+      buffering: "no",
+    });
+  });
+
+  test("makes a frame only when its reader asks for one", async () => {
+    const { state, frames } = source("one", "two", "three");
+    const reader = readerOf(await eventStream(frames, listeners()));
+    expect(state.made).toBe(1);
+    await reader.read();
+    expect(state.made).toBe(1);
+    await reader.read();
+    expect(state.made).toBe(2);
+    await reader.cancel();
+  });
+});
+
+describe("a failure", () => {
+  test("before the first frame is thrown, so that it can be a status", async () => {
+    const heard = listeners();
+    const failure = new NodeError("context_length_exceeded", "Too long.");
+    expect(eventStream(source(failure, "one").frames, heard)).rejects.toBe(failure);
+    expect(heard.onError).not.toHaveBeenCalled();
+  });
+
+  test("later becomes an error frame, and no [DONE] follows", async () => {
+    const heard = listeners();
+    const failure = new NodeError("unavailable", "The model went away.");
+    const response = await eventStream(source("one", failure, "two").frames, heard);
+    const body = {
+      error: {
+        message: "The model went away.",
+        type: "server_error",
+        param: null,
+        code: "unavailable",
+      },
+    };
+    expect(await response.text()).toBe(`data: one\n\ndata: ${JSON.stringify(body)}\n\n`);
+    expect(heard.onError.mock.calls).toEqual([[failure]]);
+  });
+
+  test("that nobody foresaw says nothing of its inside", async () => {
+    const response = await eventStream(
+      source("one", new Error("secret inside")).frames,
+      listeners(),
+    );
+    const text = await response.text();
+    expect(text).toContain('"code":"internal_error"');
+    expect(text).not.toContain("secret inside");
+  });
+});
+
+describe("a reader that leaves", () => {
+  test("ends what makes the frames", async () => {
+    const { state, frames } = source("one", "two", "three");
+    const heard = listeners();
+    const reader = readerOf(await eventStream(frames, heard));
+    await reader.read();
+    await reader.cancel("enough");
+    expect(heard.onCancel.mock.calls).toEqual([["enough"]]);
+    expect(state).toEqual({ made: 1, ended: true });
+  });
+
+  test("ends it even before the first read", async () => {
+    const { state, frames } = source("one", "two");
+    const response = await eventStream(frames, listeners());
+    await response.body?.cancel();
+    expect(state).toEqual({ made: 1, ended: true });
+  });
+
+  test("is not a failure, even while a frame is being made", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { state, frames } = source("one", gate.promise, "two", "three");
+    const heard = listeners();
+    const reader = readerOf(await eventStream(frames, heard));
+    await reader.read();
+    const pending = reader.read();
+    const cancelled = reader.cancel("enough");
+    expect(heard.onCancel).toHaveBeenCalledTimes(1);
+    gate.resolve();
+    await Promise.all([pending, cancelled]);
+    await waitFor("the frames' end", () => state.ended);
+    expect(heard.onError.mock.calls).toEqual([]);
+  });
+});

@@ -1,0 +1,153 @@
+import { describe, expect, test } from "bun:test";
+import { type ChunkOptions, chunk } from "../../../src/ingest/chunk.ts";
+
+const wordsOf = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");
+const byWords = (maxTokens: number): ChunkOptions => ({
+  maxTokens,
+  countTokens: (text) => wordsOf(text).length,
+});
+const byCharacters = (maxTokens: number): ChunkOptions => ({
+  maxTokens,
+  countTokens: (text) => text.length,
+});
+const words = (count: number, stem: string): string =>
+  Array.from({ length: count }, (_, index) => `${stem}${index}`).join(" ");
+
+/** Everything that `chunk` promises of any text, whatever the passages look like. */
+function expectNothingLost(text: string, options: ChunkOptions): void {
+  const passages = chunk(text, options);
+  const kept = new Set(passages.flatMap(wordsOf));
+  const lost = wordsOf(text).filter((word) => !/^#+$/.test(word) && !kept.has(word));
+  const tooLong = passages.filter((passage) => options.countTokens(passage) > options.maxTokens);
+  expect({ lost, tooLong }).toEqual({ lost: [], tooLong: [] });
+}
+
+describe("a passage", () => {
+  test("is the whole of a text that fits", () => {
+    expect(chunk("One.\n\nTwo.\r\n\r\nThree.\n", byWords(10))).toEqual(["One.\n\nTwo.\n\nThree."]);
+  });
+
+  test("is nothing where there is nothing", () => {
+    expect(chunk(" \n\n\t\n", byWords(10))).toEqual([]);
+  });
+
+  test("carries the path of the headings above it", () => {
+    const text = "Intro.\n# A\nin a\n## B ##\nin b\n### C\nin c\n## D\nin d\n# E\nin e";
+    expect(chunk(text, byWords(20))).toEqual([
+      "Intro.",
+      "A\n\nin a",
+      "A > B\n\nin b",
+      "A > B > C\n\nin c",
+      "A > D\n\nin d",
+      "E\n\nin e",
+    ]);
+  });
+
+  test("skips a level that no heading has", () => {
+    expect(chunk("# A\n### C\ntext", byWords(20))).toEqual(["A > C\n\ntext"]);
+  });
+
+  test("joins paragraphs under one heading for as long as they fit", () => {
+    const text = "# H\n\na1 a2\n\nb1 b2\n\nc1 c2";
+    expect(chunk(text, byWords(5))).toEqual(["H\n\na1 a2\n\nb1 b2", "H\n\nc1 c2"]);
+  });
+
+  test("does not join what stands under different headings", () => {
+    expect(chunk("# A\na\n# B\nb", byWords(100))).toEqual(["A\n\na", "B\n\nb"]);
+  });
+});
+
+describe("a code fence", () => {
+  const code = "```sh\n# not a heading\n\nrun this\n```";
+
+  test("stays whole, with its empty lines and what looks like headings", () => {
+    expect(chunk(`# H\n\n${words(6, "w")}\n\n${code}\n\nafter`, byWords(9))).toEqual([
+      `H\n\n${words(6, "w")}`,
+      `H\n\n${code}`,
+      "H\n\nafter",
+    ]);
+  });
+
+  test("stays whole under a paragraph that it has no empty line from", () => {
+    expect(chunk(`${words(6, "w")}:\n${code}`, byWords(9))).toContain(code);
+  });
+
+  test("ends only at its own mark", () => {
+    const text = "~~~~\n```\n# inside\n```\n~~~~\n\n# H\n\nafter";
+    expect(chunk(text, byWords(20))).toEqual(["~~~~\n```\n# inside\n```\n~~~~", "H\n\nafter"]);
+  });
+});
+
+describe("a block that is too long", () => {
+  test("is cut between lines first, each part under its headings", () => {
+    expect(chunk("# H\na1 a2\nb1 b2\nc1 c2", byWords(5))).toEqual([
+      "H\n\na1 a2\nb1 b2",
+      "H\n\nc1 c2",
+    ]);
+  });
+
+  test("is cut between sentences where a line is too long", () => {
+    expect(chunk("One two three. Four five! Six seven?", byWords(5))).toEqual([
+      "One two three. Four five!",
+      "Six seven?",
+    ]);
+  });
+
+  test("is cut between words where a sentence is too long", () => {
+    expect(chunk("a b c d e f g", byWords(3))).toEqual(["a b c", "d e f", "g"]);
+  });
+
+  test("is cut inside a word only where the word itself is too long", () => {
+    expect(chunk("x".repeat(25), byCharacters(10)).join("").replaceAll("\n", "")).toBe(
+      "x".repeat(25),
+    );
+    const long = "x".repeat(60);
+    const passages = chunk(`${words(12, "word")} ${long}`, byCharacters(40));
+    const kept = new Set(passages.flatMap(wordsOf));
+    expect(wordsOf(words(12, "word")).filter((word) => !kept.has(word))).toEqual([]);
+  });
+
+  test("is never cut inside a character", () => {
+    const passages = chunk("🐎".repeat(50), byCharacters(9));
+    expect(passages.filter((passage) => !passage.isWellFormed())).toEqual([]);
+  });
+});
+
+describe("nothing is lost", () => {
+  test("of a heading with nothing under it", () => {
+    expectNothingLost("# Title\n\n## Empty\n\n## Full\n\ntext", byWords(10));
+    expectNothingLost("# Only", byWords(10));
+  });
+
+  test("of a text whose headings are too long by themselves", () => {
+    const text = `# ${words(12, "h")}\n\nbody text`;
+    const kept = new Set(chunk(text, byWords(8)).flatMap(wordsOf));
+    expect(["body", "text"].filter((word) => !kept.has(word))).toEqual([]);
+  });
+
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])("of a text that chance made: %d", (seed) => {
+    const text = randomText(seed);
+    for (const most of [16, 40, 200]) expectNothingLost(text, byWords(most));
+  });
+});
+
+/** Headings, paragraphs of lines and sentences, and fences; every word occurs once. */
+function randomText(seed: number): string {
+  let state = seed;
+  let count = 0;
+  const random = (most: number): number => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return (state >>> 8) % most;
+  };
+  const word = (): string => `w${count++}`;
+  const some = (most: number, make: () => string, separator: string): string =>
+    Array.from({ length: 1 + random(most) }, make).join(separator);
+  const sentence = (): string => `${some(30, word, " ")}.`;
+  const line = (): string => some(3, sentence, " ");
+  const section = (): string => {
+    const heading = `${"#".repeat(1 + random(3))} ${some(2, word, " ")}`;
+    const fence = `\`\`\`\n${some(4, line, "\n\n")}\n\`\`\``;
+    return [heading, some(4, line, "\n"), ...(random(2) === 0 ? [fence] : []), line()].join("\n\n");
+  };
+  return some(8, section, "\n\n");
+}
