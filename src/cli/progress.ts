@@ -20,12 +20,16 @@ function bar(say: Shell["say"], label: string, total: number, unit: Unit): Progr
   const startedAt = performance.now();
   let drawnAt = 0;
   const draw = (done: number): void => {
-    const share = total === 0 ? 0 : Math.min(1, done / total);
-    const filled = Math.round(share * barWidth);
     const seconds = (performance.now() - startedAt) / 1000;
     const rate = done / Math.max(seconds, 0.001);
-    const left = rate > 0 ? Math.ceil((total - done) / rate) : 0;
     const speed = unit === "percent" ? "" : `  ${amount(rate, unit)}/s`;
+    if (total === 0) {
+      say(`\r\u001b[K${label} ${amount(done, unit)}${speed}`);
+      return;
+    }
+    const share = Math.min(1, done / total);
+    const filled = Math.round(share * barWidth);
+    const left = rate > 0 ? Math.ceil((total - done) / rate) : 0;
     say(
       `\r\u001b[K${label} [${"=".repeat(filled)}${" ".repeat(barWidth - filled)}] ${Math.floor(share * 100)} %${speed}  ${left} s left`,
     );
@@ -53,7 +57,7 @@ function lines(say: Shell["say"], label: string, total: number, unit: Unit): Pro
       // Short work needs no lines between its first and its last.
       if (reached <= said || reached === plainSteps || performance.now() - startedAt < 1000) return;
       said = reached;
-      say(`${label}: ${amount(done, unit)} of ${amount(total, unit)}\n`);
+      say(`${label}: ${Math.floor((done / total) * 100)} % of ${amount(total, unit)}\n`);
     },
     finish(note) {
       say(`${label}: ${note ?? "done"} (${elapsed(startedAt)})\n`);

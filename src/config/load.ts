@@ -34,7 +34,11 @@ export function loadConfig({ file, env, flags }: ConfigSources): Config {
   const value = Value.Default(Config, tree);
   const violation = findViolation(Config, value);
   const place = (path: readonly (string | number)[]): string =>
-    origins.get(formatPath(path)) ?? origins.get(String(path[0])) ?? file?.path ?? "configuration";
+    path
+      .map((_, at) => origins.get(formatPath(path.slice(0, path.length - at))))
+      .find((origin) => origin !== undefined) ??
+    file?.path ??
+    "configuration";
   if (violation !== undefined) {
     const key = formatPath(violation.path);
     if (violation.kind === "unknown") {
@@ -78,8 +82,9 @@ function setFrom(
   if (leaf === undefined) {
     tree[head] = parsed;
   } else {
-    const section = tree[head];
-    tree[head] = { ...(isTree(section) ? section : {}), [leaf]: parsed };
+    const section = tree[head] ?? {};
+    if (!isTree(section)) return; // the schema refuses it by its own name
+    tree[head] = { ...section, [leaf]: parsed };
   }
   origins.set(formatPath(path), origin);
 }
@@ -87,7 +92,9 @@ function setFrom(
 const isTree = (value: unknown): value is Tree =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const isSecret = (path: readonly (string | number)[]): boolean => path[1] === "api_keys";
+/** Whether what stands at the path may be a key. */
+const isSecret = ([section, key = "api_keys"]: readonly (string | number)[]): boolean =>
+  section === "auth" && key === "api_keys";
 
 /** Variables that belong to the process or to the tests rather than to the configuration. */
 const otherVariables = /^PADDOCK_(CONFIG$|TEST_)/;

@@ -11,12 +11,18 @@ export class EmbeddingService {
   }
 
   async embed(
-    request: { model: string; texts: readonly string[] },
+    request: {
+      model: string;
+      texts: readonly string[];
+      /** Names the field that holds a text, for an error about it; default: `input[0]`, … */
+      fieldOf?: (index: number) => string;
+    },
     options: { signal: AbortSignal },
   ): Promise<{ model: string; embeddings: Embedding[] }> {
     const { card, engine } = this.#models.embedding(request.model);
+    const { fieldOf = (index) => `input[${index}]` } = request;
     request.texts.forEach((text, index) => {
-      checkLength(engine, text, `input[${index}]`);
+      checkLength(engine, text, fieldOf(index));
     });
     return { model: card.name, embeddings: await engine.embed(request.texts, options) };
   }

@@ -5,6 +5,7 @@ import { Elysia } from "elysia";
 import favicon from "swagger-ui-dist/favicon-32x32.png" with { type: "file" };
 import stylesheet from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import { missingRoute } from "./routes.ts";
 
 export interface DocsOptions {
   version: string;
@@ -15,11 +16,11 @@ export interface DocsOptions {
 export const docsPath = "/docs";
 const documentPath = "/openapi.json";
 
-const assets: Readonly<Record<string, { file: string; type: string }>> = {
-  "swagger-ui.css": { file: stylesheet, type: "text/css; charset=utf-8" },
-  "swagger-ui-bundle.js": { file: script, type: "text/javascript; charset=utf-8" },
-  "favicon-32x32.png": { file: favicon, type: "image/png" },
-};
+const assets = new Map([
+  ["swagger-ui.css", { file: stylesheet, type: "text/css; charset=utf-8" }],
+  ["swagger-ui-bundle.js", { file: script, type: "text/javascript; charset=utf-8" }],
+  ["favicon-32x32.png", { file: favicon, type: "image/png" }],
+]);
 
 const page = `<!doctype html>
 <html lang="en">
@@ -79,9 +80,9 @@ export function docs({ version, schemas }: DocsOptions) {
       .get(`${docsPath}/start.js`, text(start, "text/javascript; charset=utf-8"), hidden)
       .get(
         `${docsPath}/:asset`,
-        ({ params, status }) => {
-          const asset = assets[params.asset];
-          if (asset === undefined) return status(404);
+        ({ params, request }) => {
+          const asset = assets.get(params.asset);
+          if (asset === undefined) throw missingRoute(request, []);
           return new Response(Bun.file(asset.file), { headers: { "content-type": asset.type } });
         },
         hidden,

@@ -30,7 +30,7 @@ export function missingRoute(request: Request, allowed: readonly string[]): Node
 
 function matches(path: string, pathname: string): boolean {
   const wanted = path.split("/");
-  const found = pathname.split("/");
+  const found = pathname.replace(/(?<=.)\/$/, "").split("/");
   return (
     wanted.length === found.length &&
     wanted.every((part, index) => part.startsWith(":") || part === found[index])

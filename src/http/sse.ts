@@ -30,21 +30,25 @@ export async function eventStream(
   let next: IteratorResult<string> | undefined = await iterator.next();
   const encoder = new TextEncoder();
   const encode = (data: string): Uint8Array => encoder.encode(`data: ${data}\n\n`);
+  let gone = false;
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
           const { value, done: ended } = next ?? (await iterator.next());
           next = undefined;
+          if (gone) return;
           controller.enqueue(encode(ended ? done : value));
           if (ended) controller.close();
         } catch (error) {
+          if (gone) return;
           onError(error);
           controller.enqueue(encode(JSON.stringify(errorBody(toNodeError(error)))));
           controller.close();
         }
       },
       async cancel(reason) {
+        gone = true;
         onCancel(reason);
         await iterator.return?.();
       },

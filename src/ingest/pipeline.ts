@@ -47,8 +47,9 @@ export async function ingest(
       done += batch.length;
       step.update(done);
     }
-    await repository.delete(name);
+    // In this order a crash between the two loses nothing; the next run removes what is left over.
     await repository.upsert(embedded);
+    await repository.delete(name, new Set(embedded.map(({ id }) => id)));
   }
   step.finish(`${total} passages of ${documents.length} documents`);
   return total;

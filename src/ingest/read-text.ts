@@ -22,9 +22,9 @@ export async function readTextFile(path: string, name = path): Promise<Document>
   }
 }
 
-/** The Markdown pages of a folder and its subfolders, named by their path under `label`. */
+/** The Markdown pages of a folder, not of its subfolders, named by their path under `label`. */
 export async function readPages(folder: string, label: string): Promise<Document[]> {
-  const names = await readdir(folder, { recursive: true });
+  const names = await readdir(folder);
   const pages = names.filter((name) => name.endsWith(".md")).sort();
   return await Promise.all(
     pages.map((name) => readTextFile(join(folder, name), join(label, name))),

@@ -84,6 +84,15 @@ export function passageRepositoryContract(name: string, home: () => Promise<Repo
       expect(found.map(({ document }) => document)).toEqual(["a.md", "a.md"]);
     });
 
+    test("keeps the passages of a document that it is told to keep", async () => {
+      await using place = await home();
+      await using repository = await place.open();
+      await repository.upsert([east, northEast, north]);
+      expect(await repository.delete("a.md", new Set([northEast.id]))).toBe(1);
+      const found = await repository.search(east.vector, everything);
+      expect(found.map(({ id }) => id)).toEqual([northEast.id, north.id]);
+    });
+
     test("stores all of an upsert or none", async () => {
       await using place = await home();
       await using repository = await place.open();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { Type as T } from "@sinclair/typebox";
 import { ChatCompletion, type ChatCompletionChunk } from "../../src/api/chat/schema.ts";
 import { EmbeddingList } from "../../src/api/embeddings/schema.ts";
 import { NodeInfo } from "../../src/api/info/schema.ts";
@@ -32,6 +33,24 @@ const post = (path: string, body?: unknown): Promise<Response> =>
       ? {}
       : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
   });
+
+/** As much of an OpenAPI document as its request examples need. */
+const Examples = T.Object({
+  paths: T.Record(
+    T.String(),
+    T.Object({
+      post: T.Optional(
+        T.Object({
+          requestBody: T.Optional(
+            T.Object({
+              content: T.Object({ "application/json": T.Object({ example: T.Unknown() }) }),
+            }),
+          ),
+        }),
+      ),
+    }),
+  ),
+});
 
 const question = {
   model: "TinyLlama-1.1B-Chat-v1.0",
@@ -98,6 +117,25 @@ describe("a first start with the starter models", () => {
     expect(points.length).toBeLessThanOrEqual(limit);
     expect(points[0]?.source).toContain("PADDOCK_API_KEYS");
   });
+
+  test(
+    "answers every example of its own description",
+    async () => {
+      const { paths } = await decode(Examples, await fetch(`${node.origin}/openapi.json`));
+      const asked = Object.entries(paths).flatMap(([path, { post: operation }]) =>
+        operation?.requestBody === undefined
+          ? []
+          : [{ path, body: operation.requestBody.content["application/json"].example }],
+      );
+      expect(asked).toHaveLength(3);
+      for (const { path, body } of asked) {
+        const response = await post(path.replace("/v1", ""), body);
+        expect({ path, status: response.status }).toEqual({ path, status: 200 });
+        await response.text();
+      }
+    },
+    2 * minutes,
+  );
 
   test("lists its models and describes itself", async () => {
     const { data } = await decode(ModelList, await post("/models"));

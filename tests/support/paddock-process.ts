@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 
-const entry = join(import.meta.dir, "..", "..", "src", "main.ts");
+const mainFile = join(import.meta.dir, "..", "..", "src", "main.ts");
 
 interface Paddock extends AsyncDisposable {
   process: Subprocess<"ignore", "pipe", "pipe">;
@@ -17,9 +17,14 @@ interface Paddock extends AsyncDisposable {
 export interface PaddockOptions {
   cwd: string;
   env?: Record<string, string>;
+  /** The program's file; default: this repository's. */
+  entry?: string;
 }
 
-function startPaddock(args: readonly string[], { cwd, env = {} }: PaddockOptions): Paddock {
+export function startPaddock(
+  args: readonly string[],
+  { cwd, env = {}, entry = mainFile }: PaddockOptions,
+): Paddock {
   const subprocess = Bun.spawn([process.execPath, entry, ...args], {
     cwd,
     env: { PATH: process.env.PATH ?? "", HOME: cwd, ...env },

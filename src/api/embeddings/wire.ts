@@ -1,9 +1,15 @@
 /** Embeddings between the wire and the domain. */
+import type { EmbeddingService } from "../../core/embedding.ts";
 import type { Embedding } from "../../core/ports/embedding-engine.ts";
 import type { EmbeddingList, EmbeddingRequest } from "./schema.ts";
 
-export function toTexts({ input }: EmbeddingRequest): string[] {
-  return typeof input === "string" ? [input] : input;
+export function toEmbeddingInput({
+  model,
+  input,
+}: EmbeddingRequest): Parameters<EmbeddingService["embed"]>[0] {
+  return typeof input === "string"
+    ? { model, texts: [input], fieldOf: () => "input" }
+    : { model, texts: input };
 }
 
 export function toEmbeddingList(

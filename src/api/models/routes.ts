@@ -32,7 +32,7 @@ export function modelRoutes({ models }: { models: ModelRegistry }) {
     .get("/models", list, {
       detail: listing("getModels", "List the models, as the convention's clients ask for them"),
     })
-    .get("/models/:id", ({ params }) => toModel(models.card(decodeURIComponent(params.id))), {
+    .get("/models/:id", ({ params }) => toModel(models.card(params.id ?? "")), {
       detail: {
         ...operation({
           operationId: "getModel",

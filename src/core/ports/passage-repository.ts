@@ -37,8 +37,8 @@ export interface PassageRepository extends AsyncDisposable {
   upsert(passages: readonly EmbeddedPassage[]): Promise<void>;
   /** The nearest passages in descending score, at most `limit`, none under `scoreThreshold`. */
   search(vector: Float32Array, bounds: SearchBounds): Promise<ScoredPassage[]>;
-  /** Removes every passage of a document; returns how many there were. */
-  delete(document: string): Promise<number>;
+  /** Removes a document's passages, except those whose ids are to be kept; returns how many. */
+  delete(document: string, keep?: ReadonlySet<string>): Promise<number>;
   count(): Promise<number>;
   describe(): Promise<CollectionDescription>;
 }

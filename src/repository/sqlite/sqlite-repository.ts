@@ -91,8 +91,12 @@ export class SqliteRepository implements PassageRepository {
     return found.sort((a, b) => b.score - a.score).slice(0, limit);
   }
 
-  async delete(document: string): Promise<number> {
-    return this.#database.query("delete from passages where document = ?").run(document).changes;
+  async delete(document: string, keep: ReadonlySet<string> = new Set()): Promise<number> {
+    return this.#database
+      .query<void, [string, string]>(
+        "delete from passages where document = ? and id not in (select value from json_each(?))",
+      )
+      .run(document, JSON.stringify([...keep])).changes;
   }
 
   async count(): Promise<number> {

@@ -40,7 +40,7 @@ describe("embeddings", () => {
 describe("a text that cannot be embedded", () => {
   test("is empty, and is named before any text is computed", async () => {
     const { engine, embed } = service();
-    expect(embed("fine", "", "fine")).rejects.toMatchObject({
+    await expect(embed("fine", "", "fine")).rejects.toMatchObject({
       kind: "invalid_request",
       message: "input[1] is an empty string; give it some text.",
       param: "input[1]",
@@ -50,7 +50,7 @@ describe("a text that cannot be embedded", () => {
 
   test("is over the model's context, and is named with its length", async () => {
     const { engine, embed } = service();
-    expect(embed("fine", "fine", words(9))).rejects.toMatchObject({
+    await expect(embed("fine", "fine", words(9))).rejects.toMatchObject({
       kind: "context_length_exceeded",
       message: "input[2] has 9 tokens; this embedding model takes at most 8. Split the text.",
       param: "input[2]",
@@ -61,7 +61,9 @@ describe("a text that cannot be embedded", () => {
   test("is meant for a model that the node does not have", async () => {
     const { embeddings } = service();
     const { signal } = new AbortController();
-    expect(embeddings.embed({ model: "nobody", texts: ["a"] }, { signal })).rejects.toMatchObject({
+    await expect(
+      embeddings.embed({ model: "nobody", texts: ["a"] }, { signal }),
+    ).rejects.toMatchObject({
       kind: "model_not_found",
     });
   });

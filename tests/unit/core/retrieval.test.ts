@@ -105,12 +105,12 @@ describe("retrieval", () => {
 describe("a query that cannot be answered", () => {
   test("comes before the collection is attached", async () => {
     const { retrieve } = await service();
-    expect(retrieve([user("q")])).rejects.toMatchObject({ kind: "unavailable" });
+    await expect(retrieve([user("q")])).rejects.toMatchObject({ kind: "unavailable" });
   });
 
   test("names a model whose vectors the collection does not hold", async () => {
     const { engine, retrieve } = await attached();
-    expect(retrieve([user("q")], {}, "other")).rejects.toMatchObject({
+    await expect(retrieve([user("q")], {}, "other")).rejects.toMatchObject({
       kind: "invalid_request",
       message:
         "The node's collection was filled with the embedding model 'mapper'; vectors of 'other' cannot be matched against it.",
@@ -121,11 +121,11 @@ describe("a query that cannot be answered", () => {
 
   test("is empty or over the model's context, and is named by its place", async () => {
     const { retrieve } = await attached();
-    expect(retrieve([user("first"), user("")])).rejects.toMatchObject({
+    await expect(retrieve([user("first"), user("")])).rejects.toMatchObject({
       kind: "invalid_request",
       param: "messages[1].content",
     });
-    expect(retrieve([user("1 2 3 4 5 6 7 8 9")])).rejects.toMatchObject({
+    await expect(retrieve([user("1 2 3 4 5 6 7 8 9")])).rejects.toMatchObject({
       kind: "context_length_exceeded",
       param: "messages[0].content",
     });

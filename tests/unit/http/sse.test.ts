@@ -76,7 +76,7 @@ describe("a failure", () => {
   test("before the first frame is thrown, so that it can be a status", async () => {
     const heard = listeners();
     const failure = new NodeError("context_length_exceeded", "Too long.");
-    expect(eventStream(source(failure, "one").frames, heard)).rejects.toBe(failure);
+    await expect(eventStream(source(failure, "one").frames, heard)).rejects.toBe(failure);
     expect(heard.onError).not.toHaveBeenCalled();
   });
 

@@ -78,6 +78,15 @@ describe("the first violation", () => {
     });
   });
 
+  test("takes the variant that fitted furthest for the one that was meant", () => {
+    const schema = T.Union([T.Array(T.Integer()), T.Array(T.Object({ size: T.Integer() }))]);
+    expect(findViolation(schema, [{ size: "big" }])).toMatchObject({
+      path: [0, "size"],
+      expected: "an integer",
+      found: "'big'",
+    });
+  });
+
   test("finds the place in keys that hold the pointer's own marks", () => {
     const schema = T.Record(T.String(), T.Integer());
     expect(findViolation(schema, { "a/b~c": "x" })?.path).toEqual(["a/b~c"]);

@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { Config } from "../../src/config/schema.ts";
+import { settings } from "../../src/config/settings.ts";
+import { promptTemplateNames } from "../../src/core/prompt-templates.ts";
+
+const read = (path: string): Promise<string> =>
+  Bun.file(join(import.meta.dir, "..", "..", path)).text();
+
+test("CI runs the README's test command exactly as the README gives it", async () => {
+  const [, command] = /\*\*Test it:\*\*\n\n```sh\n(.*)\n```/.exec(await read("README.md")) ?? [];
+  expect(command).toContain("run test");
+  expect((await read(".ci/run")).split("\n")).toContain(command ?? "");
+});
+
+test("the README's commands bring the Bun that the types are for", async () => {
+  const { devDependencies } = JSON.parse(await read("package.json"));
+  const versions = (await read("README.md")).match(/bun@[\d.]+/g);
+  expect(new Set(versions)).toEqual(new Set([`bun@${devDependencies["bun-types"]}`]));
+});
+
+test("the handbook's configuration page has every key, variable and option", async () => {
+  const page = await read("docs/configuration.md");
+  const { models, ...node } = Config.properties;
+  const keys = Object.entries(node).flatMap(([name, schema]) =>
+    "properties" in schema ? Object.keys(schema.properties).map((key) => `${name}.${key}`) : [name],
+  );
+  const names = [...keys, ...Object.keys(models.items.properties)];
+  const given = settings.flatMap(({ env, flag }) => [env, ...(flag ? [`--${flag}`] : [])]);
+  const missing = [...names, ...given].filter((name) => !page.includes(`\`${name}\``));
+  expect(missing).toEqual([]);
+});
+
+test("the handbook's page on models has every prompt template", async () => {
+  const page = await read("docs/models.md");
+  expect(
+    promptTemplateNames.filter((name) => !page.includes(`\`${name}\``) && name !== "auto"),
+  ).toEqual([]);
+});

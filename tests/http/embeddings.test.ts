@@ -1,0 +1,124 @@
+import { describe, expect, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
+import { EmbeddingList } from "../../src/api/embeddings/schema.ts";
+import { testApp } from "../support/test-app.ts";
+
+const path = "/v1/embeddings";
+const body = { model: "vectors", input: ["three", "a b"] };
+
+const embed = async (sent: unknown): Promise<EmbeddingList> => {
+  const response = await testApp().post(path, sent);
+  expect(response.status).toBe(200);
+  return Value.Decode(EmbeddingList, await response.json());
+};
+
+/** The scripted engine's vector for a text of this length. */
+const vector = (length: number): Float32Array =>
+  Float32Array.of(length / Math.hypot(length, 1), 1 / Math.hypot(length, 1));
+
+describe("embeddings", () => {
+  test("have every field of the specification, in the order of the input", async () => {
+    expect(await embed(body)).toEqual({
+      object: "list",
+      data: [
+        { index: 0, object: "embedding", embedding: [...vector(5)] },
+        { index: 1, object: "embedding", embedding: [...vector(3)] },
+      ],
+      model: "vectors",
+      usage: { prompt_tokens: 3, completion_tokens: 0, total_tokens: 3 },
+    });
+  });
+
+  test("are made of a single string too", async () => {
+    const { data } = await embed({ ...body, input: "three" });
+    expect(data).toEqual([{ index: 0, object: "embedding", embedding: [...vector(5)] }]);
+  });
+
+  test("are numbers when asked for as float", async () => {
+    expect(await embed({ ...body, encoding_format: "float" })).toEqual(await embed(body));
+  });
+
+  test("are little-endian 32-bit floats when asked for as base64", async () => {
+    const { data, usage } = await embed({ ...body, encoding_format: "base64" });
+    const decoded = data.map(({ embedding }) => {
+      const bytes = Buffer.from(String(embedding), "base64");
+      return Array.from({ length: bytes.length / 4 }, (_, at) => bytes.readFloatLE(at * 4));
+    });
+    expect(decoded).toEqual([[...vector(5)], [...vector(3)]]);
+    expect(usage).toEqual({ prompt_tokens: 3, completion_tokens: 0, total_tokens: 3 });
+  });
+
+  test("are made of 2,048 texts at once, and of fields that the node does not know", async () => {
+    const input = Array.from({ length: 2048 }, (_, index) => "x".repeat(1 + (index % 7)));
+    const { data } = await embed({ ...body, input, user: "somebody" });
+    expect(data.map(({ index }) => index)).toEqual(input.map((_, index) => index));
+    expect(data.map(({ embedding }) => embedding)).toEqual(
+      input.map(({ length }) => [...vector(length)]),
+    );
+  });
+});
+
+describe("an embedding request that cannot be answered", () => {
+  test.each([
+    [{ input: ["a"] }, "model", null, "'model' is required: a string that is not empty."],
+    [{ model: "vectors" }, "input", null, /^'input' is required: a string or a list of 1 to 2048/],
+    [
+      { ...body, input: [] },
+      "input",
+      null,
+      /^'input' must be a list from 1 to 2048; found a list of 0/,
+    ],
+    [{ ...body, input: Array(2049).fill("a") }, "input", null, /found a list of 2049\.$/],
+    [{ ...body, input: 7 }, "input", null, /^'input' must be a string or a list/],
+    [{ ...body, input: ["a", 7] }, "input[1]", null, "'input[1]' must be a string; found 7."],
+    [{ ...body, input: ["a", ""] }, "input[1]", null, /^input\[1\] is an empty string/],
+    [{ ...body, encoding_format: "hex" }, "encoding_format", null, /'float' or 'base64'/],
+    [
+      { ...body, input: ["a", "b", "1 2 3 4 5 6 7 8 9"] },
+      "input[2]",
+      "context_length_exceeded",
+      /^input\[2\] has 9 tokens/,
+    ],
+  ])("names the item: %j", async (sent, param, code, message) => {
+    const app = testApp();
+    const response = await app.post(path, sent);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
+      error: {
+        message: typeof message === "string" ? message : expect.stringMatching(message),
+        type: "invalid_request_error",
+        param,
+        code,
+      },
+    });
+    expect(app.embedding.requests).toEqual([]);
+  });
+
+  test("names an empty string as the caller wrote it", async () => {
+    const response = await testApp().post(path, { ...body, input: "" });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { param: "input" } });
+  });
+
+  test.each([
+    ["nobody", "The model 'nobody' is not on this node."],
+    ["chatty", "The model 'chatty' is a model of type 'chat'."],
+  ])("is a 500 model_not_found for the model '%s'", async (model, why) => {
+    const response = await testApp().post(path, { ...body, model });
+    expect(response.status).toBe(500);
+    expect(await response.json()).toEqual({
+      error: {
+        message: `${why} The embedding models of this node are: vectors, others.`,
+        type: "invalid_request_error",
+        param: "model",
+        code: "model_not_found",
+      },
+    });
+  });
+
+  test("is a 503 while the model is not ready", async () => {
+    const response = await testApp({ unprepared: true }).post(path, body);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ error: { code: "model_not_ready" } });
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
+import { NodeInfo } from "../../src/api/info/schema.ts";
+import { testApp } from "../support/test-app.ts";
+
+const model = (name: string, type: string) => ({
+  name,
+  type,
+  prompt_template: "auto",
+  n_predict: -1,
+  n_gpu_layers: 0,
+  ctx_size: 128,
+  batch_size: 64,
+  temperature: 0.7,
+  top_p: 0.9,
+  repeat_penalty: 1.1,
+  presence_penalty: 0.2,
+  frequency_penalty: 0.3,
+});
+
+const info = {
+  version: "1.2.3",
+  plugin_version: "llama.cpp v9 (test)",
+  port: "4321",
+  models: [model("chatty", "chat"), model("vectors", "embedding"), model("others", "embedding")],
+  vectorstore_config: {
+    url: "embedded",
+    collection_name: "default",
+    limit: 5,
+    score_threshold: 0.4,
+  },
+};
+
+describe("node information", () => {
+  test("has exactly the specification's fields, for POST without a body", async () => {
+    const request = new Request("http://localhost/v1/info", { method: "POST" });
+    const response = await testApp().handle(request);
+    const found = await response.json();
+    expect(response.status).toBe(200);
+    expect(Value.Check(NodeInfo, found)).toBe(true);
+    expect(found).toEqual(info);
+  });
+
+  test("is the same for GET, and for POST with a body that nobody reads", async () => {
+    expect(await (await testApp().get("/v1/info")).json()).toEqual(info);
+    expect(await (await testApp().post("/v1/info", "not json")).json()).toEqual(info);
+  });
+
+  test("is given while the models are being prepared", async () => {
+    const response = await testApp({ unprepared: true }).get("/v1/info");
+    expect([response.status, await response.json()]).toEqual([200, { ...info, models: [] }]);
+  });
+});

@@ -1,0 +1,50 @@
+import { describe, expect, test } from "bun:test";
+import { ScriptedChatEngine } from "../support/scripted-engines.ts";
+import { card, testApp } from "../support/test-app.ts";
+
+const answer = async (response: Response) => [response.status, await response.json()];
+
+describe("health", () => {
+  test.each([false, true])("is alive whatever is ready: unprepared is %p", async (unprepared) => {
+    expect(await answer(await testApp({ unprepared }).get("/health"))).toEqual([
+      200,
+      { status: "alive" },
+    ]);
+  });
+});
+
+describe("readiness", () => {
+  test("is said when every model and the collection are ready", async () => {
+    expect(await answer(await testApp().get("/ready"))).toEqual([
+      200,
+      { status: "ready", reasons: [] },
+    ]);
+  });
+
+  test("is denied with a reason for each thing that is not", async () => {
+    const app = testApp({ unprepared: true });
+    const collection = "the collection is being prepared";
+    const waiting = (...names: string[]) => [
+      503,
+      {
+        status: "not ready",
+        reasons: [...names.map((name) => `the model '${name}' is being prepared`), collection],
+      },
+    ];
+    expect(await answer(await app.get("/ready"))).toEqual(waiting("chatty", "vectors", "others"));
+    app.models.add({
+      type: "chat",
+      card: card("chatty", "chat"),
+      engine: new ScriptedChatEngine(),
+      fingerprint: "fp_1",
+      [Symbol.asyncDispose]: async () => {},
+    });
+    expect(await answer(await app.get("/ready"))).toEqual(waiting("vectors", "others"));
+  });
+
+  test("and health want no key", async () => {
+    const app = testApp({ keys: ["a-good-key"] });
+    expect((await app.get("/health")).status).toBe(200);
+    expect((await app.get("/ready")).status).toBe(200);
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
+import { RetrieveResult } from "../../src/api/retrieve/schema.ts";
+import { type TestApp, testApp } from "../support/test-app.ts";
+
+const path = "/v1/retrieve";
+const user = { role: "user", content: "q" };
+const body = { model: "vectors", messages: [user] };
+
+/** An app whose passages score 1, 0.95 … against the query "q", down to less than the threshold. */
+async function filledApp(): Promise<TestApp> {
+  const app = testApp();
+  const sources = ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"];
+  const embeddings = await app.embedding.embed(sources);
+  const passages = sources.map((source, index) => ({
+    id: `id-${index}`,
+    document: "letters",
+    source,
+    vector: embeddings[index]?.vector ?? new Float32Array(2),
+  }));
+  const opposite = {
+    id: "id-opposite",
+    document: "letters",
+    source: "opposite",
+    vector: Float32Array.of(-1, 0),
+  };
+  await app.repository.upsert([...passages.toReversed(), opposite]);
+  app.embedding.requests.length = 0;
+  return app;
+}
+
+async function retrieve(sent: unknown): Promise<RetrieveResult> {
+  const app = await filledApp();
+  const response = await app.post(path, sent);
+  expect(response.status).toBe(200);
+  return Value.Decode(RetrieveResult, await response.json());
+}
+
+const score = (length: number): number => (length + 1) / (Math.SQRT2 * Math.hypot(length, 1));
+
+describe("retrieval", () => {
+  test("answers with the specification's fields, best point first", async () => {
+    expect(await retrieve(body)).toEqual({
+      points: ["a", "bb", "ccc", "dddd", "eeeee"].map((source) => ({
+        source,
+        score: expect.closeTo(score(source.length), 5),
+      })),
+      limit: 5,
+      score_threshold: 0.4,
+    });
+  });
+
+  test("matches the last user message, its text parts joined", async () => {
+    const app = await filledApp();
+    const parts = ["la", "st"].map((text) => ({ type: "text", text }));
+    const messages = [
+      { role: "system", content: "system" },
+      { role: "user", content: "first" },
+      { role: "assistant", content: "answer" },
+      { role: "user", content: parts },
+    ];
+    expect((await app.post(path, { ...body, messages })).status).toBe(200);
+    expect(app.embedding.requests).toEqual(["last"]);
+  });
+
+  test.each([
+    [{ limit: 2 }, { limit: 2, score_threshold: 0.4 }, ["a", "bb"]],
+    [{ score_threshold: 0.9 }, { limit: 5, score_threshold: 0.9 }, ["a", "bb"]],
+    [
+      { limit: 50, score_threshold: -1 },
+      { limit: 5, score_threshold: 0.4 },
+      ["a", "bb", "ccc", "dddd", "eeeee"],
+    ],
+  ])("may be narrowed by the request, never widened: %j", async (narrower, applied, sources) => {
+    const { points, ...bounds } = await retrieve({ ...body, ...narrower });
+    expect(bounds).toEqual(applied);
+    expect(points.map(({ source }) => source)).toEqual(sources);
+  });
+
+  test("returns no point where none is good enough", async () => {
+    const result = await retrieve({
+      ...body,
+      score_threshold: 1,
+      messages: [{ ...user, content: "long enough" }],
+    });
+    expect(result).toEqual({ points: [], limit: 5, score_threshold: 1 });
+  });
+
+  test("answers from an empty collection", async () => {
+    const response = await testApp().post(path, body);
+    expect(await response.json()).toEqual({ points: [], limit: 5, score_threshold: 0.4 });
+  });
+});
+
+describe("a retrieval request that cannot be answered", () => {
+  test.each([
+    [{ messages: [user] }, "model", null],
+    [{ model: "vectors" }, "messages", null],
+    [{ ...body, messages: [] }, "messages", null],
+    [{ ...body, messages: [{ role: "system", content: "x" }] }, "messages", null],
+    [{ ...body, messages: [user, { role: "user", content: "" }] }, "messages[1].content", null],
+    [{ ...body, limit: 0 }, "limit", null],
+    [{ ...body, limit: 1.5 }, "limit", null],
+    [{ ...body, score_threshold: 1.1 }, "score_threshold", null],
+    [{ ...body, model: "others" }, "model", null],
+    [
+      { ...body, messages: [{ role: "user", content: "1 2 3 4 5 6 7 8 9" }] },
+      "messages[0].content",
+      "context_length_exceeded",
+    ],
+  ])("names the field: %j", async (sent, param, code) => {
+    const response = await testApp().post(path, sent);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
+      error: { message: expect.any(String), type: "invalid_request_error", param, code },
+    });
+  });
+
+  test.each(["nobody", "chatty"])("is a 500 model_not_found for '%s'", async (model) => {
+    const response = await testApp().post(path, { ...body, model });
+    expect(response.status).toBe(500);
+    expect(await response.json()).toMatchObject({
+      error: {
+        code: "model_not_found",
+        param: "model",
+        message: expect.stringContaining("vectors"),
+      },
+    });
+  });
+
+  test("is a 503 while the model is not ready", async () => {
+    const response = await testApp({ unprepared: true }).post(path, body);
+    expect(response.status).toBe(503);
+    expect(response.headers.get("retry-after")).toBe("2");
+  });
+});
