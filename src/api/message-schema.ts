@@ -1,19 +1,55 @@
 /** Messages as chat and retrieval take them. */
-import { type Static, Type as T } from "@sinclair/typebox";
-import { NodeError } from "../core/errors.ts";
-import type { ChatMessage } from "../core/ports/chat-engine.ts";
+import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
 
-const TextPart = T.Object({ type: T.Literal("text"), text: T.String() });
+const open = { additionalProperties: true } as const;
 
-const Message = T.Object(
+/** A content part of any type; only text is taken, the rest is refused by name. */
+const Part = T.Object(
+  { type: T.String(), text: T.Optional(T.String()), refusal: T.Optional(T.String()) },
+  open,
+);
+
+const content = {
+  "x-expected": "a string or a list of content parts",
+  description: "Text, or a list of text parts that are joined.",
+};
+
+const Content = T.Union([T.String(), T.Array(Part, { minItems: 1 })], content);
+
+const ToolCall = T.Object(
   {
-    role: T.Union([T.Literal("system"), T.Literal("user"), T.Literal("assistant")]),
-    content: T.Union([T.String(), T.Array(TextPart, { minItems: 1 })], {
-      "x-expected": "a string or a list of text parts",
-      description: "Text, or a list of text parts that are joined.",
-    }),
+    id: T.String({ minLength: 1 }),
+    type: T.Literal("function"),
+    function: T.Object({ name: T.String({ minLength: 1 }), arguments: T.String() }, open),
   },
-  { additionalProperties: true },
+  open,
+);
+
+const nullable = <Schema extends TSchema>(schema: Schema) =>
+  T.Optional(T.Union([schema, T.Null()]));
+
+export const Message = T.Object(
+  {
+    role: T.Union(
+      [
+        T.Literal("system"),
+        T.Literal("developer"),
+        T.Literal("user"),
+        T.Literal("assistant"),
+        T.Literal("tool"),
+      ],
+      { description: "`developer` counts as `system`." },
+    ),
+    content: T.Optional(
+      T.Union([T.String(), T.Array(Part, { minItems: 1 }), T.Null()], {
+        ...content,
+        description: `${content.description} Required, except for an assistant's tool calls.`,
+      }),
+    ),
+    tool_calls: nullable(T.Array(ToolCall, { description: "An assistant's calls." })),
+    tool_call_id: nullable(T.String({ minLength: 1, description: "The call a tool answers." })),
+  },
+  open,
 );
 
 export const Messages = T.Array(Message, {
@@ -22,17 +58,5 @@ export const Messages = T.Array(Message, {
     "The conversation so far. At least one message is the user's; a system message is optional.",
 });
 
-export type Messages = Static<typeof Messages>;
-
-export function toChatMessages(messages: Messages): ChatMessage[] {
-  if (!messages.some(({ role }) => role === "user")) {
-    throw new NodeError("invalid_request", "'messages' needs a message with the role 'user'.", {
-      param: "messages",
-    });
-  }
-  return messages.map(({ role, content }) => ({ role, content: toText(content) }));
-}
-
-function toText(content: Messages[number]["content"]): string {
-  return typeof content === "string" ? content : content.map(({ text }) => text).join("");
-}
+export type Message = Static<typeof Message>;
+export type Content = Static<typeof Content>;

@@ -1,19 +1,23 @@
 /** Chat: the request as the caller meant it, made complete with the model's own defaults. */
+import { merge, type Numbered } from "./merge.ts";
 import type { ModelRegistry } from "./model.ts";
-import type { ChatMessage, GenerationEvent, Sampling } from "./ports/chat-engine.ts";
+import type { GenerationEvent, GenerationRequest, Sampling } from "./ports/chat-engine.ts";
 
-export interface ChatRequest {
+export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   model: string;
-  messages: readonly ChatMessage[];
   /** Only what the caller said; the model's settings fill the rest. */
   sampling: Partial<Sampling>;
-  maxTokens?: number;
+  /** How many answers to generate. */
+  choices?: number;
 }
 
 export interface ChatAnswer {
   model: string;
   fingerprint: string;
-  events: AsyncIterable<GenerationEvent>;
+  /** How many answers there are. */
+  choices: number;
+  /** The events of every answer, as they come; each answer ends in its own `finish`. */
+  events: AsyncIterable<Numbered<GenerationEvent>>;
 }
 
 export class ChatService {
@@ -25,25 +29,33 @@ export class ChatService {
 
   /** Starts an answer; a model that is missing or not ready is refused here, before any event. */
   answer(request: ChatRequest, options: { signal: AbortSignal }): ChatAnswer {
-    const { card, engine, fingerprint } = this.#models.chat(request.model);
+    const { model, sampling, choices = 1, ...generation } = request;
+    const { card, engine, fingerprint } = this.#models.chat(model);
     const { temperature, topP, presencePenalty, frequencyPenalty, repeatPenalty, nPredict } =
       card.settings;
     const maxTokens = request.maxTokens ?? (nPredict < 0 ? undefined : nPredict);
-    const events = engine.generate(
-      {
-        messages: request.messages,
-        sampling: {
-          temperature,
-          topP,
-          presencePenalty,
-          frequencyPenalty,
-          repeatPenalty,
-          ...request.sampling,
-        },
-        ...(maxTokens === undefined ? {} : { maxTokens }),
+    const complete: GenerationRequest = {
+      ...generation,
+      sampling: {
+        temperature,
+        topP,
+        topK: 0,
+        minP: 0,
+        presencePenalty,
+        frequencyPenalty,
+        repeatPenalty,
+        ...sampling,
       },
-      options,
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+    };
+    const answers = Array.from({ length: choices }, (_, index) =>
+      engine.generate(withSeedOf(complete, index), options),
     );
-    return { model: card.name, fingerprint, events };
+    return { model: card.name, fingerprint, choices, events: merge(answers) };
   }
+}
+
+/** With one seed every answer would be the same; each takes the next. */
+function withSeedOf(request: GenerationRequest, index: number): GenerationRequest {
+  return request.seed === undefined ? request : { ...request, seed: request.seed + index };
 }

@@ -1,7 +1,16 @@
-/** Embeddings: every text is checked before the first is computed. */
+/** Embeddings: every input is checked before the first is computed. */
 import { NodeError } from "./errors.ts";
 import type { ModelRegistry } from "./model.ts";
-import type { Embedding, EmbeddingEngine } from "./ports/embedding-engine.ts";
+import type { Embedding, EmbeddingEngine, EmbeddingInput } from "./ports/embedding-engine.ts";
+
+export interface EmbeddingRequest {
+  model: string;
+  inputs: readonly EmbeddingInput[];
+  /** Shorter vectors: cut, then brought back to unit length. */
+  dimensions?: number;
+  /** Names the field that holds an input, for an error about it; default: `input[0]`, … */
+  fieldOf?: (index: number) => string;
+}
 
 export class EmbeddingService {
   readonly #models: ModelRegistry;
@@ -11,31 +20,51 @@ export class EmbeddingService {
   }
 
   async embed(
-    request: {
-      model: string;
-      texts: readonly string[];
-      /** Names the field that holds a text, for an error about it; default: `input[0]`, … */
-      fieldOf?: (index: number) => string;
-    },
+    { model, inputs, dimensions, fieldOf = (index) => `input[${index}]` }: EmbeddingRequest,
     options: { signal: AbortSignal },
   ): Promise<{ model: string; embeddings: Embedding[] }> {
-    const { card, engine } = this.#models.embedding(request.model);
-    const { fieldOf = (index) => `input[${index}]` } = request;
-    request.texts.forEach((text, index) => {
-      checkLength(engine, text, fieldOf(index));
+    const { card, engine } = this.#models.embedding(model);
+    if (dimensions !== undefined && dimensions > engine.dimension) {
+      throw new NodeError(
+        "invalid_request",
+        `'dimensions' is ${dimensions}; the vectors of '${card.name}' have ${engine.dimension}.`,
+        { param: "dimensions" },
+      );
+    }
+    inputs.forEach((input, index) => {
+      checkInput(engine, input, fieldOf(index));
     });
-    return { model: card.name, embeddings: await engine.embed(request.texts, options) };
+    const embeddings = await engine.embed(inputs, options);
+    return {
+      model: card.name,
+      embeddings:
+        dimensions === undefined
+          ? embeddings
+          : embeddings.map(({ vector, tokens }) => ({
+              vector: toUnitLength(vector.subarray(0, dimensions)),
+              tokens,
+            })),
+    };
   }
 }
 
-/** Refuses a text that is empty or over the model's context, naming the field that holds it. */
-export function checkLength(engine: EmbeddingEngine, text: string, param: string): void {
-  if (text === "") {
-    throw new NodeError("invalid_request", `${param} is an empty string; give it some text.`, {
-      param,
-    });
+/** Refuses an input that is empty, unknown or over the model's context, naming the field that holds it. */
+export function checkInput(engine: EmbeddingEngine, input: EmbeddingInput, param: string): void {
+  if (input.length === 0) {
+    const what = input === "" ? "an empty string" : "an empty list of tokens";
+    throw new NodeError("invalid_request", `${param} is ${what}; give it some text.`, { param });
   }
-  const tokens = engine.countTokens(text);
+  if (typeof input !== "string") {
+    const unknown = input.find((token) => token >= engine.vocabularySize);
+    if (unknown !== undefined) {
+      throw new NodeError(
+        "invalid_request",
+        `${param} holds the token ${unknown}; this model has the tokens 0 to ${engine.vocabularySize - 1}.`,
+        { param },
+      );
+    }
+  }
+  const tokens = engine.countTokens(input);
   if (tokens > engine.maxTokens) {
     throw new NodeError(
       "context_length_exceeded",
@@ -43,4 +72,9 @@ export function checkLength(engine: EmbeddingEngine, text: string, param: string
       { param },
     );
   }
+}
+
+export function toUnitLength(vector: Float32Array): Float32Array {
+  const length = Math.hypot(...vector);
+  return length === 0 ? vector : vector.map((value) => value / length);
 }

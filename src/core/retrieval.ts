@@ -1,5 +1,5 @@
 /** Retrieval: the last user message, embedded and matched against the node's collection. */
-import { checkLength } from "./embedding.ts";
+import { checkInput } from "./embedding.ts";
 import { NodeError } from "./errors.ts";
 import type { ModelRegistry } from "./model.ts";
 import type { ChatMessage } from "./ports/chat-engine.ts";
@@ -62,7 +62,7 @@ export class RetrievalService {
     }
     const last = request.messages.findLastIndex(({ role }) => role === "user");
     const query = request.messages[last]?.content ?? "";
-    checkLength(engine, query, `messages[${last}].content`);
+    checkInput(engine, query, `messages[${last}].content`);
     const [embedding] = await engine.embed([query], options);
     if (embedding === undefined) throw new NodeError("internal", "The query was not embedded.");
     return { points: await repository.search(embedding.vector, bounds), bounds };

@@ -1,121 +1,88 @@
 /** Chat on llama.cpp: one context whose sequences generate side by side. */
-import type {
-  LlamaContext,
-  LlamaContextSequence,
-  LlamaModel,
-  SequenceEvaluateOptions,
-  Token,
-} from "node-llama-cpp";
+import type { LlamaContext, LlamaModel } from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
-import type {
-  ChatEngine,
-  GenerationEvent,
-  GenerationRequest,
-  Sampling,
-} from "../core/ports/chat-engine.ts";
+import type { ChatEngine, GenerationEvent, GenerationRequest } from "../core/ports/chat-engine.ts";
+import { evaluatePrompt } from "./evaluate-prompt.ts";
+import { type AnswerShape, Generation } from "./generation.ts";
+import { Grammars } from "./grammars.ts";
 import type { PromptTemplate } from "./prompt.ts";
 import { Slots } from "./slots.ts";
-import { TextStream } from "./text-stream.ts";
+import { BiasMaker } from "./token-bias.ts";
 
 export class LlamaChatEngine implements ChatEngine {
   readonly #model: LlamaModel;
   readonly #context: LlamaContext;
   readonly #template: PromptTemplate;
   readonly #slots: Slots;
+  readonly #grammars: Grammars;
+  readonly #biases: BiasMaker;
 
   constructor(model: LlamaModel, context: LlamaContext, template: PromptTemplate) {
     this.#model = model;
     this.#context = context;
     this.#template = template;
     this.#slots = new Slots(context);
+    this.#grammars = new Grammars(model.llama, model);
+    this.#biases = new BiasMaker(model);
   }
 
   async *generate(
-    { messages, sampling, maxTokens }: GenerationRequest,
+    request: GenerationRequest,
     { signal }: { signal: AbortSignal },
   ): AsyncGenerator<GenerationEvent> {
-    const prompt = this.#template.render(messages);
-    const promptTokens = prompt.tokens.length;
-    const most = Math.min(maxTokens ?? Number.POSITIVE_INFINITY, this.#room(promptTokens));
-    using slot = await this.#slots.take(prompt.tokens, signal);
-    const last = await evaluatePrompt(slot.sequence, prompt.tokens, signal);
-
-    const generated: Token[] = [];
-    const text = new TextStream(this.#model);
-    const options = toEvaluateOptions(sampling, generated, this.#context.contextSize);
-    const finish = (reason: "stop" | "length"): GenerationEvent => ({
-      type: "finish",
-      reason,
-      usage: { promptTokens, completionTokens: generated.length },
+    const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
+    const prompt = this.#template.render(messages, toolUse?.tools);
+    const room = this.#room(prompt.tokens.length);
+    const generation = new Generation({
+      model: this.#model,
+      template: this.#template,
+      prompt,
+      request,
+      // What cannot be honoured is refused before a slot is taken.
+      bias: logitBias === undefined ? undefined : this.#biases.make(logitBias),
+      shape: await this.#shape(request),
+      maxTokens: Math.min(maxTokens, room),
     });
-    for await (const token of slot.sequence.evaluate([last], options)) {
-      signal.throwIfAborted();
-      if (prompt.stopTokens.has(token)) break;
-      generated.push(token);
-      const piece = text.push(token);
-      if (piece !== "") yield { type: "text", text: piece };
-      if (generated.length >= most) {
-        yield finish("length");
-        return;
-      }
+    using slot = await this.#slots.take(prompt.tokens, signal);
+    const { last, cached } = await evaluatePrompt(slot, prompt.tokens, signal);
+    yield* generation.run(slot.sequence, last, cached, signal);
+  }
+
+  /** The grammars that hold the answer; a schema that makes none is refused here. */
+  async #shape({ format = "text", toolUse }: GenerationRequest): Promise<AnswerShape> {
+    const shaped = format === "text" ? {} : { format };
+    if (toolUse === undefined) {
+      return {
+        text: format === "text" ? undefined : await this.#grammars.start(shaped),
+        calls: undefined,
+      };
     }
-    signal.throwIfAborted();
-    yield finish("stop");
+    const { choice } = toolUse;
+    const { syntax, parallel } = this.#template.calls;
+    const calls = {
+      tools: toolUse.tools,
+      only: typeof choice === "object" ? choice.name : undefined,
+      syntax,
+      parallel: parallel && toolUse.parallel && typeof choice !== "object",
+    };
+    return {
+      // Free text may turn into a call by itself; a held one must be allowed to.
+      text:
+        format === "text"
+          ? undefined
+          : await this.#grammars.start({ format, calls: { ...calls, withPrefix: true } }),
+      calls: await this.#grammars.start({ calls: { ...calls, withPrefix: false } }),
+    };
   }
 
   /** How many tokens the context has room for after the prompt. */
   #room(promptTokens: number): number {
-    const room = this.#context.contextSize - promptTokens;
-    if (room > 0) return room;
+    const { contextSize } = this.#context;
+    if (promptTokens < contextSize) return contextSize - promptTokens;
     throw new NodeError(
       "context_length_exceeded",
-      `The messages have ${promptTokens} tokens; with room for an answer, this model's context of ${this.#context.contextSize} tokens holds at most ${this.#context.contextSize - 1}. Shorten the messages.`,
+      `The messages have ${promptTokens} tokens; with room for an answer, this model's context of ${contextSize} tokens holds at most ${contextSize - 1}. Shorten the messages.`,
       { param: "messages" },
     );
   }
-}
-
-/**
- * Brings the sequence to the prompt without its last token, which it returns: what the sequence
- * already holds is kept, the rest is evaluated batch by batch, so that a caller can leave between.
- */
-async function evaluatePrompt(
-  sequence: LlamaContextSequence,
-  tokens: Token[],
-  signal: AbortSignal,
-): Promise<Token> {
-  const last = tokens.at(-1);
-  if (last === undefined) throw new NodeError("internal", "The prompt has no tokens.");
-  const head = tokens.slice(0, -1);
-  await sequence.adaptStateToTokens(head, false);
-  const { batchSize } = sequence.context;
-  for (let start = sequence.nextTokenIndex; start < head.length; start += batchSize) {
-    signal.throwIfAborted();
-    await sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + batchSize));
-  }
-  signal.throwIfAborted();
-  return last;
-}
-
-function toEvaluateOptions(
-  sampling: Sampling,
-  generated: Token[],
-  contextSize: number,
-): SequenceEvaluateOptions {
-  const { temperature, topP, repeatPenalty, presencePenalty, frequencyPenalty } = sampling;
-  return {
-    temperature,
-    topP,
-    // The library's defaults are not the convention's: no cut by rank, and never the same seed twice.
-    topK: 0,
-    minP: 0,
-    seed: crypto.getRandomValues(new Uint32Array(1))[0] ?? 0,
-    repeatPenalty: {
-      punishTokens: () => generated,
-      maxPunishTokens: contextSize,
-      penalty: repeatPenalty,
-      presencePenalty,
-      frequencyPenalty,
-    },
-  };
 }

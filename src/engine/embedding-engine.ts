@@ -1,9 +1,10 @@
 /** Embeddings on llama.cpp: a pool of contexts over one set of weights, one thread each. */
-import type { LlamaEmbeddingContext, LlamaModel } from "node-llama-cpp";
-import type { Embedding, EmbeddingEngine } from "../core/ports/embedding-engine.ts";
+import type { LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
+import { toUnitLength } from "../core/embedding.ts";
+import type { Embedding, EmbeddingEngine, EmbeddingInput } from "../core/ports/embedding-engine.ts";
 
 interface Job {
-  text: string;
+  input: string | Token[];
   signal: AbortSignal;
   resolve: (embedding: Embedding) => void;
   reject: (reason: unknown) => void;
@@ -12,6 +13,7 @@ interface Job {
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
+  readonly #vocabulary: readonly Token[];
   readonly #counter: LlamaEmbeddingContext;
   readonly #idle: LlamaEmbeddingContext[];
   readonly #queue: Job[] = [];
@@ -23,19 +25,27 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
+    this.#vocabulary = [...model.iterateAllTokens()];
     this.#counter = contexts[0];
     this.#idle = [...contexts];
   }
 
-  countTokens(text: string): number {
-    return this.#counter.calculateInputLength(text);
+  get vocabularySize(): number {
+    return this.#vocabulary.length;
   }
 
-  async embed(texts: readonly string[], { signal }: { signal: AbortSignal }): Promise<Embedding[]> {
-    const embeddings = texts.map(
-      (text) =>
+  countTokens(input: EmbeddingInput): number {
+    return this.#counter.calculateInputLength(this.#known(input));
+  }
+
+  async embed(
+    inputs: readonly EmbeddingInput[],
+    { signal }: { signal: AbortSignal },
+  ): Promise<Embedding[]> {
+    const embeddings = inputs.map(
+      (input) =>
         new Promise<Embedding>((resolve, reject) => {
-          this.#queue.push({ text, signal, resolve, reject });
+          this.#queue.push({ input: this.#known(input), signal, resolve, reject });
         }),
     );
     this.#dispatch();
@@ -54,7 +64,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     for (let job = this.#queue.shift(); job !== undefined; job = this.#queue.shift()) {
       try {
         job.signal.throwIfAborted();
-        job.resolve(await this.#compute(context, job.text));
+        job.resolve(await this.#compute(context, job.input));
       } catch (error) {
         job.reject(error);
       }
@@ -62,13 +72,15 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     this.#idle.push(context);
   }
 
-  async #compute(context: LlamaEmbeddingContext, text: string): Promise<Embedding> {
-    const { vector } = await context.getEmbeddingFor(text);
-    return { vector: toUnitLength(vector), tokens: this.countTokens(text) };
+  async #compute(context: LlamaEmbeddingContext, input: string | Token[]): Promise<Embedding> {
+    const { vector } = await context.getEmbeddingFor(input);
+    const tokens = this.#counter.calculateInputLength(input);
+    return { vector: toUnitLength(Float32Array.from(vector)), tokens };
   }
-}
 
-function toUnitLength(vector: readonly number[]): Float32Array {
-  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  return Float32Array.from(vector, (value) => (length === 0 ? 0 : value / length));
+  /** The input with its ids as the library's tokens. */
+  #known(input: EmbeddingInput): string | Token[] {
+    if (typeof input === "string") return input;
+    return input.flatMap((id) => this.#vocabulary[id] ?? []);
+  }
 }

@@ -1,49 +1,166 @@
-/** Renders a conversation into the tokens that the model was trained to read. */
-import type { ChatHistoryItem, ChatWrapper, LlamaModel, Token } from "node-llama-cpp";
-import type { ChatMessage } from "../core/ports/chat-engine.ts";
+/** Renders a conversation into the tokens that the model was trained to read, and knows how it answers. */
+import {
+  type ChatHistoryItem,
+  type ChatModelFunctions,
+  type ChatWrapper,
+  type GbnfJsonSchema,
+  isLlamaText,
+  type LlamaModel,
+  LlamaText,
+  SpecialToken,
+  SpecialTokensText,
+  type Token,
+} from "node-llama-cpp";
+import type { ChatMessage, Tool } from "../core/ports/chat-engine.ts";
+import { toChatHistory } from "./chat-history.ts";
+import type { Markers } from "./segmenter.ts";
+import type { CallSyntax } from "./tool-call-parser.ts";
 
 export interface Prompt {
   tokens: Token[];
-  /** Tokens that end the answer, besides those that the model marks itself. */
-  stopTokens: ReadonlySet<Token>;
+  markers: Omit<Markers, "stops">;
+  /** What closes the thought that the prompt itself opens. */
+  startsInThought: string | undefined;
 }
+
+/** How the model is made to call a tool. */
+export interface CallStyle {
+  syntax: CallSyntax;
+  /** What comes before the first tool's name. */
+  opening: Token[];
+  /** Whether the template has a place for several calls in one answer. */
+  parallel: boolean;
+}
+
+type ContextState = ReturnType<ChatWrapper["generateContextState"]>;
 
 export class PromptTemplate {
   readonly #model: LlamaModel;
   readonly #wrapper: ChatWrapper;
+  readonly calls: CallStyle;
 
   constructor(model: LlamaModel, wrapper: ChatWrapper) {
     this.#model = model;
     this.#wrapper = wrapper;
+    this.calls = this.#callStyle();
   }
 
   get name(): string {
     return this.#wrapper.wrapperName;
   }
 
-  render(messages: readonly ChatMessage[]): Prompt {
-    const chatHistory: ChatHistoryItem[] = [
-      ...messages.map(toHistoryItem),
-      { type: "model", response: [] },
-    ];
-    const state = this.#wrapper.generateContextState({ chatHistory });
+  render(messages: readonly ChatMessage[], tools: readonly Tool[] = []): Prompt {
+    const history: ChatHistoryItem[] = toChatHistory(messages);
+    const state = this.#wrapper.generateContextState({
+      chatHistory: history,
+      ...(tools.length === 0
+        ? {}
+        : { availableFunctions: toFunctions(tools), documentFunctionParams: true }),
+    });
     const tokens = state.contextText.tokenize(this.#model.tokenizer);
     const { bos, shouldPrependBosToken } = this.#model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
-    const stopTokens = state.stopGenerationTriggers
-      .map((trigger) => trigger.tokenize(this.#model.tokenizer))
-      .flatMap(([token, ...rest]) => (token === undefined || rest.length > 0 ? [] : [token]));
-    return { tokens, stopTokens: new Set(stopTokens) };
+    const markers = this.#markers(state, tools.length > 0);
+    return { tokens, markers, startsInThought: this.#openThought(state, markers) };
+  }
+
+  /** The prompt as text, special tokens written out. */
+  renderText(messages: readonly ChatMessage[]): string {
+    const chatHistory = toChatHistory(messages);
+    return this.#raw(this.#wrapper.generateContextState({ chatHistory }).contextText);
+  }
+
+  /** What closes the thought that the prompt ends in, or that every answer starts in. */
+  #openThought(state: ContextState, { thoughts }: Prompt["markers"]): string | undefined {
+    const { thought } = this.#wrapper.settings.segments ?? {};
+    if (thought?.suffix !== undefined && thought.prefix !== undefined && !isText(thought.prefix)) {
+      return this.#raw(thought.suffix).trim();
+    }
+    const end = this.#raw(state.contextText).trimEnd();
+    return thoughts.find(({ open }) => end.endsWith(open))?.close;
+  }
+
+  #markers(state: ContextState, offersTools: boolean): Prompt["markers"] {
+    const raw = (text: string | LlamaText): string => this.#raw(text);
+    const { functions, segments = {} } = this.#wrapper.settings;
+    const prefixTriggers = "prefixTriggers" in state ? (state.prefixTriggers ?? []) : [];
+    const callTriggers = prefixTriggers
+      .filter(({ type }) => type === "functionCall")
+      .flatMap(({ triggers }) => triggers.map(raw));
+    const { call, parallelism } = functions;
+    const opening = [parallelism?.call.sectionPrefix ?? "", call.prefix].map(raw).join("").trim();
+    const alternatives = (call.prefixAlternateMatches ?? []).map(raw);
+    const thoughts = [segments.thought, segments.comment].flatMap((segment) => {
+      if (segment?.prefix === undefined || segment.suffix === undefined) return [];
+      const close = raw(segment.suffix).trim();
+      // A thought that every answer starts in has no marker of its own.
+      const open = isText(segment.prefix) ? raw(segment.prefix).trim() : "";
+      return [{ open, close }];
+    });
+    const noise = prefixTriggers
+      .filter((trigger) => trigger.type === "response")
+      .flatMap(({ triggers, inject = "" }) => triggers.map((text) => raw(text) + raw(inject)));
+    const rerender = "rerender" in state ? (state.rerender?.triggers ?? []) : [];
+    const ends = [...state.stopGenerationTriggers, ...rerender].map(raw);
+    return {
+      thoughts: thoughts.filter(({ open }) => open !== ""),
+      calls: offersTools ? present([opening, ...alternatives, ...callTriggers]) : [],
+      noise: present(noise.length === 0 ? [] : [...noise, harmonyTurn]),
+      ends: present(ends),
+    };
+  }
+
+  #callStyle(): CallStyle {
+    const { call, parallelism } = this.#wrapper.settings.functions;
+    const named = (text: string | LlamaText) => (name: string) =>
+      this.#raw(text).replaceAll("{{functionName}}", name);
+    const opening = LlamaText([parallelism?.call.sectionPrefix ?? "", call.prefix]);
+    return {
+      syntax: {
+        prefix: this.#raw(call.prefix),
+        paramsPrefix: named(call.paramsPrefix),
+        suffix: named(call.suffix),
+        between: this.#raw(parallelism?.call.betweenCalls ?? ""),
+      },
+      opening: opening.tokenize(this.#model.tokenizer, "trimLeadingSpace"),
+      parallel: parallelism !== undefined,
+    };
+  }
+
+  #raw(text: string | LlamaText): string {
+    return LlamaText(text)
+      .values.map((value) => {
+        if (typeof value === "string") return value;
+        if (value instanceof SpecialTokensText) return value.value;
+        if (!(value instanceof SpecialToken)) return "";
+        return this.#model.detokenize(value.tokenize(this.#model.tokenizer), true);
+      })
+      .join("");
   }
 }
 
-function toHistoryItem({ role, content }: ChatMessage): ChatHistoryItem {
-  switch (role) {
-    case "system":
-      return { type: "system", text: content };
-    case "user":
-      return { type: "user", text: content };
-    case "assistant":
-      return { type: "model", response: [content] };
-  }
+/** gpt-oss begins a turn anew after each of its channels. */
+const harmonyTurn = "<|start|>assistant";
+
+const isText = (value: object | string): value is string | LlamaText =>
+  typeof value === "string" || isLlamaText(value);
+
+const present = (texts: readonly string[]): string[] => [
+  ...new Set(texts.filter((text) => text.trim() !== "")),
+];
+
+function toFunctions(tools: readonly Tool[]): ChatModelFunctions {
+  return Object.fromEntries(
+    tools.map(({ name, description, parameters }) => [
+      name,
+      {
+        ...(description === undefined ? {} : { description }),
+        ...(isSchema(parameters) ? { params: parameters } : {}),
+      },
+    ]),
+  );
 }
+
+/** The library only prints the schema into the prompt; our own grammar holds the model to it. */
+const isSchema = (value: unknown): value is GbnfJsonSchema =>
+  typeof value === "object" && value !== null;

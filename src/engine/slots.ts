@@ -1,8 +1,26 @@
-/** The sequences of a context, handed out one request each: the free one that shares most with the prompt. */
+/** The sequences of a context, handed out one request each, with the tokens that they already hold. */
 import type { LlamaContext, LlamaContextSequence, Token } from "node-llama-cpp";
 
 export interface Slot extends Disposable {
   sequence: LlamaContextSequence;
+  /** Says that the sequence now holds its prompt; who waits to copy from it may. */
+  promptReady(): void;
+  /** Another slot that holds, or is about to hold, more of the prompt than this one. */
+  donor(): Donor | undefined;
+}
+
+export interface Donor {
+  sequence: LlamaContextSequence;
+  /** How many tokens of the prompt it has. */
+  shared: number;
+  /** When it has them. */
+  ready: Promise<void>;
+}
+
+interface Lease {
+  sequence: LlamaContextSequence;
+  prompt: Token[];
+  ready: Promise<void>;
 }
 
 interface Waiter {
@@ -10,9 +28,13 @@ interface Waiter {
   give: (slot: Slot) => void;
 }
 
+/** Copying has its own price; fewer tokens are evaluated as fast. */
+const worthCopying = 16;
+
 export class Slots {
   /** Least recently used first. */
   readonly #free: LlamaContextSequence[];
+  readonly #leases = new Set<Lease>();
   readonly #waiting = new Set<Waiter>();
 
   constructor(context: LlamaContext) {
@@ -23,7 +45,7 @@ export class Slots {
   async take(prompt: Token[], signal: AbortSignal): Promise<Slot> {
     signal.throwIfAborted();
     const best = this.#best(prompt);
-    if (best !== undefined) return this.#lend(best);
+    if (best !== undefined) return this.#lend(best, prompt);
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();
     const waiter: Waiter = { prompt, give: resolve };
     const leave = (): void => {
@@ -39,6 +61,7 @@ export class Slots {
     }
   }
 
+  /** The free sequence that shares most with the prompt. */
   #best(prompt: Token[]): LlamaContextSequence | undefined {
     let best: LlamaContextSequence | undefined;
     let most = -1;
@@ -49,9 +72,38 @@ export class Slots {
     return best;
   }
 
-  #lend(sequence: LlamaContextSequence): Slot {
+  #lend(sequence: LlamaContextSequence, prompt: Token[]): Slot {
     this.#free.splice(this.#free.indexOf(sequence), 1);
-    return { sequence, [Symbol.dispose]: () => this.#giveBack(sequence) };
+    const { promise: ready, resolve: promptReady } = Promise.withResolvers<void>();
+    const lease: Lease = { sequence, prompt, ready };
+    const donor = this.#donor(sequence, prompt);
+    this.#leases.add(lease);
+    return {
+      sequence,
+      promptReady,
+      donor: () => donor,
+      [Symbol.dispose]: () => {
+        promptReady();
+        this.#leases.delete(lease);
+        this.#giveBack(sequence);
+      },
+    };
+  }
+
+  #donor(own: LlamaContextSequence, prompt: Token[]): Donor | undefined {
+    let best: Donor | undefined;
+    const least = own.compareContextTokens(prompt).firstDifferentIndex + worthCopying;
+    const offer = (donor: Donor): void => {
+      if (donor.shared >= Math.max(least, (best?.shared ?? 0) + 1)) best = donor;
+    };
+    for (const { sequence, prompt: theirs, ready } of this.#leases) {
+      offer({ sequence, shared: sharedPrefix(theirs, prompt), ready });
+    }
+    for (const sequence of this.#free) {
+      const shared = sequence.compareContextTokens(prompt).firstDifferentIndex;
+      offer({ sequence, shared, ready: Promise.resolve() });
+    }
+    return best;
   }
 
   #giveBack(sequence: LlamaContextSequence): void {
@@ -59,6 +111,12 @@ export class Slots {
     const [next] = this.#waiting;
     if (next === undefined) return;
     this.#waiting.delete(next);
-    next.give(this.#lend(this.#best(next.prompt) ?? sequence));
+    next.give(this.#lend(this.#best(next.prompt) ?? sequence, next.prompt));
   }
+}
+
+function sharedPrefix(a: readonly Token[], b: readonly Token[]): number {
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index++) if (a[index] !== b[index]) return index;
+  return length;
 }

@@ -7,22 +7,34 @@ const longestCharacter = 4;
 /** How many tokens before are needed to know a token's leading space. */
 const contextLength = 3;
 
+export interface TokenText {
+  /** The text as a person reads it; a special token has none. */
+  text: string;
+  /** The same with special tokens written out. */
+  raw: string;
+  /** How many tokens it is made of. */
+  tokens: number;
+}
+
 export class TextStream {
-  readonly #detokenize: LlamaModel["detokenize"];
+  readonly #model: LlamaModel;
   #before: Token[] = [];
   #held: Token[] = [];
 
   constructor(model: LlamaModel) {
-    this.#detokenize = model.detokenize.bind(model);
+    this.#model = model;
   }
 
-  /** The text that this token completes; empty while a character is incomplete. */
-  push(token: Token): string {
+  /** The text that this token completes; nothing while a character is incomplete. */
+  push(token: Token): TokenText | undefined {
     this.#held.push(token);
-    const text = this.#detokenize(this.#held, false, this.#before);
-    if (text.endsWith(replacement) && this.#held.length < longestCharacter) return "";
-    this.#before = [...this.#before, ...this.#held].slice(-contextLength);
+    const text = this.#model.detokenize(this.#held, false, this.#before);
+    if (text.endsWith(replacement) && this.#held.length < longestCharacter) return undefined;
+    const held = this.#held;
+    this.#before = [...this.#before, ...held].slice(-contextLength);
     this.#held = [];
-    return text;
+    // Only a token without text can be a special one, whose name is in the raw text alone.
+    const raw = text === "" ? this.#model.detokenize(held, true) : text;
+    return { text, raw, tokens: held.length };
   }
 }

@@ -52,8 +52,8 @@ function narrowUnion(error: ValueError): ValueError {
     .filter((inner) => inner !== undefined)
     .map(narrowUnion)
     .filter((inner) => isInside(inner, error) || isBound(inner));
-  // The variant that failed furthest inside is the one whose outer shape fitted.
-  return deeper.sort((a, b) => depth(b) - depth(a))[0] ?? error;
+  // A variant of which only the size is wrong was meant; else the one that failed furthest inside.
+  return deeper.find(isBound) ?? deeper.sort((a, b) => depth(b) - depth(a))[0] ?? error;
 }
 
 const depth = ({ path }: ValueError): number => path.split("/").length;

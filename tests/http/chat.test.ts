@@ -9,8 +9,15 @@ import { testApp } from "../support/test-app.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const path = "/v1/chat/completions";
-const user = { role: "user", content: "Hello" };
+const user = { role: "user", content: "Hello" } as const;
 const body = { model: "chatty", messages: [user] };
+const usage = {
+  prompt_tokens: 3,
+  completion_tokens: 2,
+  total_tokens: 5,
+  prompt_tokens_details: { cached_tokens: 1 },
+  completion_tokens_details: { reasoning_tokens: 0 },
+};
 const text = (value: string) => ({ type: "text", text: value }) as const;
 
 describe("a plain chat completion", () => {
@@ -34,7 +41,7 @@ describe("a plain chat completion", () => {
           finish_reason: "stop",
         },
       ],
-      usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+      usage,
     });
     expect(Math.abs(answer.created - Date.now() / 1000)).toBeLessThan(60);
   });
@@ -64,12 +71,14 @@ describe("a plain chat completion", () => {
         sampling: {
           temperature: 0,
           topP: 0.5,
+          topK: 0,
+          minP: 0,
           presencePenalty: -2,
           frequencyPenalty: 2,
           repeatPenalty: 1.1,
         },
         maxTokens: 7,
-      } as never,
+      },
     ]);
   });
 
@@ -82,12 +91,14 @@ describe("a plain chat completion", () => {
       sampling: {
         temperature: 0.7,
         topP: 0.9,
+        topK: 0,
+        minP: 0,
         presencePenalty: 0.2,
         frequencyPenalty: 0.3,
         repeatPenalty: 1.1,
       },
       maxTokens: 12,
-    } as never);
+    });
   });
 
   test("prefers max_completion_tokens to its older name", async () => {
@@ -172,7 +183,7 @@ describe("a streamed chat completion", () => {
       [1, null],
       [1, null],
       [1, null],
-      [0, { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }],
+      [0, usage],
     ]);
   });
 
@@ -294,7 +305,11 @@ describe("a chat request that cannot be answered", () => {
   test("names a content part that is not text", async () => {
     const image = { type: "image_url", image_url: { url: "data:," } };
     const found = await refused({ ...body, messages: [{ role: "user", content: [image] }] });
-    expect(found).toMatchObject({ status: 400, param: "messages[0].content[0].text" });
+    expect(found).toMatchObject({
+      status: 400,
+      param: "messages[0].content[0]",
+      message: expect.stringContaining("no images"),
+    });
   });
 
   test("is a 500 model_not_found with the names there are, and is not worth a retry", async () => {

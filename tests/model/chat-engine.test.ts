@@ -6,12 +6,13 @@ import type {
   Sampling,
 } from "../../src/core/ports/chat-engine.ts";
 import { rejectionOf } from "../support/rejection.ts";
-import { tinyChatModel } from "../support/tiny-engines.ts";
-import { tinyChatContext } from "../support/tiny-models.ts";
+import { neutralSettings, tinyChatModel } from "../support/tiny-engines.ts";
 
 const greedy: Sampling = {
   temperature: 0,
   topP: 1,
+  topK: 0,
+  minP: 0,
   presencePenalty: 0,
   frequencyPenalty: 0,
   repeatPenalty: 1,
@@ -104,9 +105,11 @@ describe("the chat engine", () => {
     const { maxTokens: _, ...unbounded } = ask("Go on", { sampling: never });
     const finish = finishOf(await run(unbounded));
     if (finish.reason === "length") {
-      expect(finish.usage.promptTokens + finish.usage.completionTokens).toBe(tinyChatContext);
+      expect(finish.usage.promptTokens + finish.usage.completionTokens).toBe(
+        neutralSettings.ctxSize,
+      );
     } else {
-      expect(finish.usage.completionTokens).toBeLessThan(tinyChatContext);
+      expect(finish.usage.completionTokens).toBeLessThan(neutralSettings.ctxSize);
     }
   });
 

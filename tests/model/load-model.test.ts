@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { rejectionOf } from "../support/rejection.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { neutralSettings, tinyChatModel, tinyEmbeddingModel } from "../support/tiny-engines.ts";
-import { save, tinyLlama, tinyModels } from "../support/tiny-models.ts";
+import { save, tinyChatContext, tinyLlama, tinyModels } from "../support/tiny-models.ts";
 
 const settings = (overrides: Partial<typeof neutralSettings>) => ({
   settings: { ...neutralSettings, ...overrides },
@@ -12,11 +12,11 @@ const settings = (overrides: Partial<typeof neutralSettings>) => ({
 
 describe("loading a model", () => {
   test("reports the settings it really runs with", async () => {
-    await using model = await tinyChatModel(settings({ batchSize: 64 }));
+    await using model = await tinyChatModel(settings({ batchSize: 64, ctxSize: 0 }));
     expect(model.card).toMatchObject({
       name: "tiny",
       type: "chat",
-      settings: { ...neutralSettings, ctxSize: 256, batchSize: 64, nGpuLayers: 0 },
+      settings: { ...neutralSettings, ctxSize: tinyChatContext, batchSize: 64, nGpuLayers: 0 },
     });
   });
 
@@ -51,8 +51,8 @@ describe("loading a model", () => {
   });
 
   test("refuses a context larger than the model was trained on", async () => {
-    expect(await rejectionOf(tinyChatModel(settings({ ctxSize: 4096 })))).toMatchObject({
-      message: expect.stringContaining("ctx_size is 4096, but it was trained on 256 tokens"),
+    expect(await rejectionOf(tinyChatModel(settings({ ctxSize: 8192 })))).toMatchObject({
+      message: expect.stringContaining("ctx_size is 8192, but it was trained on 4096 tokens"),
     });
   });
 

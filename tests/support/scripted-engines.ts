@@ -4,14 +4,18 @@ import type {
   GenerationEvent,
   GenerationRequest,
 } from "../../src/core/ports/chat-engine.ts";
-import type { Embedding, EmbeddingEngine } from "../../src/core/ports/embedding-engine.ts";
+import type {
+  Embedding,
+  EmbeddingEngine,
+  EmbeddingInput,
+} from "../../src/core/ports/embedding-engine.ts";
 
 export type ScriptStep = GenerationEvent | Error | (() => Promise<void>);
 
 export const finish: Extract<GenerationEvent, { type: "finish" }> = {
   type: "finish",
   reason: "stop",
-  usage: { promptTokens: 3, completionTokens: 2 },
+  usage: { promptTokens: 3, cachedTokens: 1, completionTokens: 2, reasoningTokens: 0 },
 };
 
 export class ScriptedChatEngine implements ChatEngine {
@@ -50,18 +54,19 @@ export class ScriptedChatEngine implements ChatEngine {
 export class ScriptedEmbeddingEngine implements EmbeddingEngine {
   readonly dimension = 2;
   readonly maxTokens = 8;
-  readonly requests: string[] = [];
+  readonly vocabularySize = 100;
+  readonly requests: EmbeddingInput[] = [];
 
-  countTokens(text: string): number {
-    return text.split(" ").length;
+  countTokens(input: EmbeddingInput): number {
+    return typeof input === "string" ? input.split(" ").length : input.length;
   }
 
-  async embed(texts: readonly string[]): Promise<Embedding[]> {
-    this.requests.push(...texts);
-    return texts.map((text) => {
-      const length = Math.hypot(text.length, 1);
-      const vector = Float32Array.of(text.length / length, 1 / length);
-      return { vector, tokens: this.countTokens(text) };
+  async embed(inputs: readonly EmbeddingInput[]): Promise<Embedding[]> {
+    this.requests.push(...inputs);
+    return inputs.map((input) => {
+      const length = Math.hypot(input.length, 1);
+      const vector = Float32Array.of(input.length / length, 1 / length);
+      return { vector, tokens: this.countTokens(input) };
     });
   }
 }

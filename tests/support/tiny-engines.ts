@@ -14,7 +14,7 @@ export const neutralSettings: ModelSettings = {
   promptTemplate: "auto",
   nPredict: -1,
   nGpuLayers: 0,
-  ctxSize: 0,
+  ctxSize: 256,
   batchSize: 32,
   temperature: 1,
   topP: 1,
@@ -42,7 +42,9 @@ export async function tinyEmbeddingModel(
   overrides: Partial<ModelSpec> = {},
 ): Promise<EmbeddingModel> {
   const { embedding } = await tinyModels();
-  const model = await load({ name: "tiny", type: "embedding", path: embedding, ...overrides });
+  const settings = { ...neutralSettings, ctxSize: 0 };
+  const spec = { name: "tiny", type: "embedding", path: embedding, settings } as const;
+  const model = await load({ ...spec, ...overrides });
   if (model.type !== "embedding") throw new Error("not an embedding model");
   return model;
 }

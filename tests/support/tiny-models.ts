@@ -21,7 +21,7 @@ const tinyChatTemplate = [
   "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}",
 ].join("");
 
-export const tinyChatContext = 256;
+export const tinyChatContext = 4096;
 export const tinyEmbeddingContext = 64;
 export const tinyEmbeddingDimension = 32;
 

@@ -47,7 +47,7 @@ export async function tinyNode(
 }
 
 /** A configuration file that names the tiny models. */
-export async function tinyConfig(chatSettings = ""): Promise<string> {
+export async function tinyConfig(chatSettings = "ctx_size = 2048"): Promise<string> {
   const { chat, embedding } = await tinyModels();
   return `
 [vectorstore]

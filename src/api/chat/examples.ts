@@ -28,7 +28,13 @@ const completion: ChatCompletion = {
       finish_reason: "stop",
     },
   ],
-  usage: { prompt_tokens: 37, completion_tokens: 7, total_tokens: 44 },
+  usage: {
+    prompt_tokens: 39,
+    completion_tokens: 7,
+    total_tokens: 46,
+    prompt_tokens_details: { cached_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+  },
 };
 
 const chunk: ChatCompletionChunk = {

@@ -7,9 +7,11 @@ import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import { requestIdHeader } from "../../http/request-id.ts";
 import { eventStream } from "../../http/sse.ts";
+import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
 import { chatExamples } from "./examples.ts";
+import { ignoredFields, toHeaderValue } from "./fields.ts";
 import { ChatCompletionRequest } from "./schema.ts";
-import { newCompletionHead, toChatCompletion, toChatRequest, toChunks } from "./wire.ts";
+import { toChatRequest } from "./wire.ts";
 
 export interface ChatRoutesServices {
   chat: ChatService;
@@ -25,6 +27,12 @@ export function chatRoutes({ chat, access, log, limits }: ChatRoutesServices) {
     async ({ request, set }) => {
       access.check(request);
       const body = await readBody(request);
+      const ignored = ignoredFields(body);
+      if (ignored.length > 0) {
+        const id = set.headers[requestIdHeader];
+        set.headers["x-paddock-ignored"] = toHeaderValue(ignored);
+        log.info("a request has fields that are not acted on", { id, ignored });
+      }
       const gone = new AbortController();
       const signal = AbortSignal.any([request.signal, gone.signal]);
       const head = newCompletionHead();

@@ -1,125 +1,97 @@
-/** Chat between the wire and the domain: pure functions, no HTTP. */
-import type { ChatAnswer, ChatRequest } from "../../core/chat.ts";
+/** A chat request between the wire and the domain: pure functions, no HTTP. */
+import type { ChatRequest } from "../../core/chat.ts";
 import { NodeError } from "../../core/errors.ts";
-import type { GenerationEvent, Sampling, TokenUsage } from "../../core/ports/chat-engine.ts";
-import { toChatMessages } from "../message-schema.ts";
-import type {
-  ChatCompletion,
-  ChatCompletionChunk,
-  ChatCompletionRequest,
-  Usage,
-} from "./schema.ts";
+import type { AnswerFormat, Sampling, Tool, ToolUse } from "../../core/ports/chat-engine.ts";
+import { toChatMessages } from "../messages.ts";
+import type { ChatCompletionRequest } from "./schema.ts";
 
 export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
-  const maxTokens = body.max_completion_tokens ?? body.max_tokens;
+  const topLogprobs = toTopLogprobs(body);
+  const toolUse = toToolUse(body);
   return {
     model: body.model,
     messages: toChatMessages(body.messages),
     sampling: toSampling(body),
-    ...(typeof maxTokens === "number" ? { maxTokens } : {}),
+    ...given("choices", body.n),
+    ...given("maxTokens", body.max_completion_tokens ?? body.max_tokens),
+    ...given("seed", body.seed),
+    ...given("stop", typeof body.stop === "string" ? [body.stop] : body.stop),
+    ...given("logitBias", body.logit_bias && toLogitBias(body.logit_bias)),
+    ...given("topLogprobs", topLogprobs),
+    ...given("format", body.response_format && toFormat(body.response_format)),
+    ...given("toolUse", toolUse),
   };
 }
 
 function toSampling(body: ChatCompletionRequest): Partial<Sampling> {
-  const { temperature, top_p, presence_penalty, frequency_penalty } = body;
   return {
-    ...(typeof temperature === "number" ? { temperature } : {}),
-    ...(typeof top_p === "number" ? { topP: top_p } : {}),
-    ...(typeof presence_penalty === "number" ? { presencePenalty: presence_penalty } : {}),
-    ...(typeof frequency_penalty === "number" ? { frequencyPenalty: frequency_penalty } : {}),
+    ...given("temperature", body.temperature),
+    ...given("topP", body.top_p),
+    ...given("topK", body.top_k),
+    ...given("minP", body.min_p),
+    ...given("presencePenalty", body.presence_penalty),
+    ...given("frequencyPenalty", body.frequency_penalty),
+    ...given("repeatPenalty", body.repeat_penalty),
   };
 }
 
-/** What every part of one completion shares. */
-export interface CompletionHead {
-  id: string;
-  created: number;
+function toTopLogprobs({ logprobs, top_logprobs: top }: ChatCompletionRequest): number | undefined {
+  if (logprobs === true) return top ?? 0;
+  if (top === null || top === undefined) return undefined;
+  throw refuse("top_logprobs", "needs 'logprobs' to be true");
 }
 
-export function newCompletionHead(): CompletionHead {
-  return { id: `chatcmpl-${crypto.randomUUID()}`, created: Math.floor(Date.now() / 1000) };
+function toLogitBias(biases: Readonly<Record<string, number>>): Map<number, number> {
+  return new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias]));
 }
 
-export async function toChatCompletion(
-  { id, created }: CompletionHead,
-  { model, fingerprint, events }: ChatAnswer,
-): Promise<ChatCompletion> {
-  let content = "";
-  for await (const event of events) {
-    if (event.type === "text") {
-      content += event.text;
-      continue;
+function toFormat(format: NonNullable<ChatCompletionRequest["response_format"]>): AnswerFormat {
+  if (format.type === "text") return "text";
+  if (format.type === "json_object") return "json";
+  const { schema } = format.json_schema;
+  return schema === undefined || schema === null ? "json" : { schema };
+}
+
+function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
+  const { tools, tool_choice: choice, parallel_tool_calls: parallel } = body;
+  if (!tools?.length) {
+    if (choice === null || choice === undefined || choice === "none" || choice === "auto") {
+      return undefined;
     }
-    return {
-      id,
-      object: "chat.completion",
-      created,
-      model,
-      system_fingerprint: fingerprint,
-      choices: [
-        {
-          index: 0,
-          message: { role: "assistant", content },
-          logprobs: null,
-          finish_reason: event.reason,
-        },
-      ],
-      usage: toUsage(event.usage),
-    };
+    throw refuse("tool_choice", "needs 'tools' to choose from");
   }
-  throw unfinished();
-}
-
-/** The chunks of a streamed completion, as JSON; the first comes with the first event. */
-export async function* toChunks(
-  { id, created }: CompletionHead,
-  { model, fingerprint, events }: ChatAnswer,
-  includeUsage: boolean,
-): AsyncGenerator<string> {
-  const chunk = (
-    choices: ChatCompletionChunk["choices"],
-    usage: ChatCompletionChunk["usage"] = null,
-  ): string =>
-    JSON.stringify({
-      id,
-      object: "chat.completion.chunk",
-      created,
-      model,
-      system_fingerprint: fingerprint,
-      choices,
-      ...(includeUsage ? { usage } : {}),
-    } satisfies ChatCompletionChunk);
-  let opened = false;
-  for await (const event of events) {
-    if (!opened) yield chunk([toTextChoice("")]);
-    opened = true;
-    yield chunk([toChoice(event)]);
-    if (event.type !== "finish") continue;
-    if (includeUsage) yield chunk([], toUsage(event.usage));
-    return;
+  const offered = tools.map(toTool);
+  const names = offered.map(({ name }) => name);
+  const twice = names.findIndex((name, at) => names.indexOf(name) !== at);
+  if (twice !== -1) {
+    throw refuse(`tools[${twice}].function.name`, `'${names[twice]}' is the name of another tool`);
   }
-  throw unfinished();
+  if (choice === "none") return undefined;
+  const use = { tools: offered, parallel: parallel ?? true };
+  if (typeof choice !== "object" || choice === null) return { ...use, choice: choice ?? "auto" };
+  const { name } = choice.function;
+  if (names.includes(name)) return { ...use, choice: { name } };
+  throw refuse(
+    "tool_choice.function.name",
+    `'${name}' is not one of the tools: ${names.join(", ")}`,
+  );
 }
 
-function toChoice(event: GenerationEvent): ChatCompletionChunk["choices"][number] {
-  if (event.type === "text") return toTextChoice(event.text);
-  return { index: 0, delta: {}, logprobs: null, finish_reason: event.reason };
+function toTool({
+  function: { name, description, parameters },
+}: NonNullable<ChatCompletionRequest["tools"]>[number]): Tool {
+  return { name, ...given("description", description), ...given("parameters", parameters) };
 }
 
-const toTextChoice = (content: string): ChatCompletionChunk["choices"][number] => ({
-  index: 0,
-  delta: { role: "assistant", content },
-  logprobs: null,
-  finish_reason: null,
-});
-
-function toUsage({ promptTokens, completionTokens }: TokenUsage): Usage {
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-  };
+/** The value under its key, where there is one: 0, false and "" count. */
+function given<Key extends string, Value>(
+  key: Key,
+  value: Value | null | undefined,
+): { [K in Key]?: Value } {
+  const entry: { [K in Key]?: Value } = {};
+  if (value !== null && value !== undefined) entry[key] = value;
+  return entry;
 }
 
-const unfinished = (): NodeError =>
-  new NodeError("internal", "The model's answer ended without a reason.");
+const refuse = (param: string, why: string): NodeError =>
+  new NodeError("invalid_request", `'${param}' ${why}.`, { param });

@@ -5,7 +5,7 @@ import type { Access } from "../../http/auth.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import { EmbeddingRequest } from "./schema.ts";
-import { toEmbeddingInput, toEmbeddingList } from "./wire.ts";
+import { toEmbeddingList, toEmbeddingRequest } from "./wire.ts";
 
 export interface EmbeddingRoutesServices {
   embeddings: EmbeddingService;
@@ -21,7 +21,7 @@ export function embeddingRoutes({ embeddings, access, limits }: EmbeddingRoutesS
       access.check(request);
       const body = await readBody(request);
       const { signal } = request;
-      const result = await embeddings.embed(toEmbeddingInput(body), { signal });
+      const result = await embeddings.embed(toEmbeddingRequest(body), { signal });
       return toEmbeddingList(body, result);
     },
     {

@@ -2,19 +2,36 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 
 const maxInputs = 2048;
+const Tokens = T.Array(T.Integer({ minimum: 0 }), { minItems: 1 });
 
 export const EmbeddingRequest = T.Object(
   {
     model: T.String({ minLength: 1, description: "Name of an embedding model of this node." }),
-    input: T.Union([T.String(), T.Array(T.String(), { minItems: 1, maxItems: maxInputs })], {
-      "x-expected": `a string or a list of 1 to ${maxInputs} strings`,
-      description: `One text, or up to ${maxInputs}; none empty, none over the model's context.`,
-    }),
+    input: T.Union(
+      [
+        T.String(),
+        T.Array(T.String(), { minItems: 1, maxItems: maxInputs }),
+        Tokens,
+        T.Array(Tokens, { minItems: 1, maxItems: maxInputs }),
+      ],
+      {
+        "x-expected": `a string or a list of 1 to ${maxInputs} strings, or token ids in their place`,
+        description: `One text, or up to ${maxInputs}; or the token ids of one or of several. None empty, none over the model's context.`,
+      },
+    ),
     encoding_format: T.Optional(
-      T.Union([T.Literal("float"), T.Literal("base64")], {
+      T.Union([T.Literal("float"), T.Literal("base64"), T.Null()], {
         default: "float",
         description: "`base64`: the vector's little-endian 32-bit floats.",
       }),
+    ),
+    dimensions: T.Optional(
+      T.Union([T.Integer({ minimum: 1 }), T.Null()], {
+        description: "Shorter vectors: cut, then of unit length again. At most the model's own.",
+      }),
+    ),
+    user: T.Optional(
+      T.Union([T.String(), T.Null()], { description: "Accepted; nothing depends on it." }),
     ),
   },
   { additionalProperties: true },

@@ -1,19 +1,36 @@
 /** Embeddings between the wire and the domain. */
-import type { EmbeddingService } from "../../core/embedding.ts";
-import type { Embedding } from "../../core/ports/embedding-engine.ts";
+import type { EmbeddingRequest as DomainRequest } from "../../core/embedding.ts";
+import type { Embedding, EmbeddingInput } from "../../core/ports/embedding-engine.ts";
 import type { EmbeddingList, EmbeddingRequest } from "./schema.ts";
 
-export function toEmbeddingInput({
-  model,
-  input,
-}: EmbeddingRequest): Parameters<EmbeddingService["embed"]>[0] {
+export function toEmbeddingRequest({ model, input, dimensions }: EmbeddingRequest): DomainRequest {
+  const single = toSingleInput(input);
+  const inputs: readonly EmbeddingInput[] = single === undefined ? toInputs(input) : [single];
+  return {
+    model,
+    inputs,
+    ...(single === undefined ? {} : { fieldOf: () => "input" }),
+    ...(typeof dimensions === "number" ? { dimensions } : {}),
+  };
+}
+
+/** The one input, where it is not in a list of inputs. */
+function toSingleInput(input: EmbeddingRequest["input"]): EmbeddingInput | undefined {
+  if (typeof input === "string") return input;
+  return isTokens(input) ? input : undefined;
+}
+
+const isTokens = (input: readonly unknown[]): input is number[] =>
+  input.every((item) => typeof item === "number");
+
+function toInputs(input: EmbeddingRequest["input"]): EmbeddingInput[] {
   return typeof input === "string"
-    ? { model, texts: [input], fieldOf: () => "input" }
-    : { model, texts: input };
+    ? [input]
+    : input.flatMap((item) => (typeof item === "number" ? [] : [item]));
 }
 
 export function toEmbeddingList(
-  { encoding_format: format = "float" }: EmbeddingRequest,
+  { encoding_format: format }: EmbeddingRequest,
   { model, embeddings }: { model: string; embeddings: readonly Embedding[] },
 ): EmbeddingList {
   const tokens = embeddings.reduce((sum, embedding) => sum + embedding.tokens, 0);

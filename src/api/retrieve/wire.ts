@@ -1,6 +1,6 @@
 /** Retrieval between the wire and the domain. */
 import type { RetrievalRequest, RetrievalResult } from "../../core/retrieval.ts";
-import { toChatMessages } from "../message-schema.ts";
+import { toChatMessages } from "../messages.ts";
 import type { RetrieveRequest, RetrieveResult } from "./schema.ts";
 
 export function toRetrievalRequest(body: RetrieveRequest): RetrievalRequest {

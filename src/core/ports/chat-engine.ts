@@ -1,15 +1,49 @@
 /** What a chat model does, whatever runs it. */
 
+export interface ToolCall {
+  id: string;
+  name: string;
+  /** JSON. */
+  arguments: string;
+}
+
 export type ChatMessage =
   | { role: "system"; content: string }
   | { role: "user"; content: string }
-  | { role: "assistant"; content: string };
+  | { role: "assistant"; content: string; toolCalls?: readonly ToolCall[] }
+  /** The result of a tool call of the assistant message before it. */
+  | { role: "tool"; toolCallId: string; content: string };
+
+export interface Tool {
+  name: string;
+  description?: string;
+  /** JSON Schema of the arguments; absent: it takes none. */
+  parameters?: unknown;
+}
+
+/** `auto`: the model decides; `required`: some tool; a name: that tool. */
+export type ToolChoice = "auto" | "required" | { name: string };
+
+export interface ToolUse {
+  tools: readonly Tool[];
+  choice: ToolChoice;
+  /** Whether one answer may call several tools, where the model's template can. */
+  parallel: boolean;
+}
+
+/** `json`: any JSON object; a schema: JSON that validates against it. */
+export type AnswerFormat = "text" | "json" | { schema: unknown };
 
 export interface Sampling {
   temperature: number;
   topP: number;
+  /** 0: off. */
+  topK: number;
+  /** 0: off. */
+  minP: number;
   presencePenalty: number;
   frequencyPenalty: number;
+  /** 1: off. */
   repeatPenalty: number;
 }
 
@@ -18,17 +52,48 @@ export interface GenerationRequest {
   sampling: Sampling;
   /** Most tokens to generate; absent: as many as the context has room for. */
   maxTokens?: number;
+  /** Absent: another one each time. */
+  seed?: number;
+  /** Texts that end the answer; neither they nor a part of them is in it. */
+  stop?: readonly string[];
+  /** Added to the logits of tokens, by token id. */
+  logitBias?: ReadonlyMap<number, number>;
+  /** How many alternatives to report for each token; absent: no log probabilities at all. */
+  topLogprobs?: number;
+  format?: AnswerFormat;
+  toolUse?: ToolUse;
 }
 
-type FinishReason = "stop" | "length";
+export interface TokenLogprob {
+  token: string;
+  logprob: number;
+  /** The token's bytes, where it is whole characters. */
+  bytes: readonly number[] | null;
+}
+
+export interface TokenLogprobs extends TokenLogprob {
+  /** The likeliest tokens in its place, likeliest first. */
+  top: readonly TokenLogprob[];
+}
+
+export type FinishReason = "stop" | "length" | "tool_calls";
 
 export interface TokenUsage {
   promptTokens: number;
+  /** Those of the prompt that needed no evaluation. */
+  cachedTokens: number;
   completionTokens: number;
+  /** Those of the completion that were thoughts. */
+  reasoningTokens: number;
 }
 
 export type GenerationEvent =
-  | { type: "text"; text: string }
+  | { type: "text"; text: string; logprobs?: readonly TokenLogprobs[] }
+  /** A reasoning model's thoughts, which are not part of its answer. */
+  | { type: "reasoning"; text: string }
+  /** A call begins; its arguments follow piece by piece. */
+  | { type: "tool-call"; index: number; id: string; name: string }
+  | { type: "tool-arguments"; index: number; text: string }
   | { type: "finish"; reason: FinishReason; usage: TokenUsage };
 
 export interface ChatEngine {

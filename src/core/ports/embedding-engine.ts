@@ -1,5 +1,8 @@
 /** What an embedding model does, whatever runs it. */
 
+/** A text, or the ids of its tokens. */
+export type EmbeddingInput = string | readonly number[];
+
 export interface Embedding {
   /** Unit length. */
   vector: Float32Array;
@@ -11,8 +14,10 @@ export interface EmbeddingEngine {
   readonly dimension: number;
   /** Most tokens one text may have. */
   readonly maxTokens: number;
-  /** How many tokens a text has, the model's own markers included. */
-  countTokens(text: string): number;
-  /** Embeds the texts, each of 1 to `maxTokens` tokens; the answer is in their order. */
-  embed(texts: readonly string[], options: { signal: AbortSignal }): Promise<Embedding[]>;
+  /** How many tokens there are in the model's vocabulary. */
+  readonly vocabularySize: number;
+  /** How many tokens an input has, the model's own markers included. */
+  countTokens(input: EmbeddingInput): number;
+  /** Embeds the inputs, each of 1 to `maxTokens` known tokens; the answer is in their order. */
+  embed(inputs: readonly EmbeddingInput[], options: { signal: AbortSignal }): Promise<Embedding[]>;
 }

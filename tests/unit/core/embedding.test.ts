@@ -16,7 +16,7 @@ function service() {
   });
   const embeddings = new EmbeddingService(models);
   const embed = (...texts: string[]) =>
-    embeddings.embed({ model: "mapper", texts }, { signal: new AbortController().signal });
+    embeddings.embed({ model: "mapper", inputs: texts }, { signal: new AbortController().signal });
   return { engine, embeddings, embed };
 }
 
@@ -62,7 +62,7 @@ describe("a text that cannot be embedded", () => {
     const { embeddings } = service();
     const { signal } = new AbortController();
     await expect(
-      embeddings.embed({ model: "nobody", texts: ["a"] }, { signal }),
+      embeddings.embed({ model: "nobody", inputs: ["a"] }, { signal }),
     ).rejects.toMatchObject({
       kind: "model_not_found",
     });

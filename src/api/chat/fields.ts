@@ -1,0 +1,80 @@
+/** What becomes of the convention's fields that are not in the schema: accepted, refused, or ignored and named. */
+import { NodeError } from "../../core/errors.ts";
+import { ChatCompletionRequest } from "./schema.ts";
+
+/** Nothing about the answer depends on these. */
+const harmless = new Set([
+  "user",
+  "metadata",
+  "store",
+  "service_tier",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+  "prediction",
+  "stream_options.include_obfuscation",
+  "messages.annotations",
+  "messages.refusal",
+  "messages.reasoning_content",
+]);
+
+/** An answer without these would be another answer than the one asked for. */
+const refused = new Map([
+  ["functions", "is the convention's older form; send 'tools'"],
+  ["function_call", "is the convention's older form; send 'tool_choice'"],
+  ["audio", "cannot be honoured: this node's models write text only"],
+  ["web_search_options", "cannot be honoured: this node does not search the web"],
+  ["moderation", "cannot be honoured: this node has no moderation"],
+]);
+
+/**
+ * Refuses what would change the meaning and cannot be honoured; returns the names of the fields
+ * that the node does not act on. A field that is null counts as absent.
+ */
+export function ignoredFields(body: ChatCompletionRequest): string[] {
+  const fields = Object.entries(body).filter(([, value]) => value !== null);
+  for (const [name, value] of fields) {
+    const why = refused.get(name);
+    if (why !== undefined) throw refuse(name, why);
+    if (name === "modalities" && !isTextOnly(value)) {
+      throw refuse(name, "cannot be honoured: this node's models write text only");
+    }
+  }
+  const known = ChatCompletionRequest.properties;
+  return [
+    ...fields.map(([name]) => name).filter((name) => !(name in known) && name !== "modalities"),
+    ...unknownKeys(body.stream_options ?? {}, ["include_usage"], "stream_options"),
+    ...body.messages.flatMap((message, index) =>
+      unknownKeys(message, messageFields, "messages").map((name) =>
+        name.replace("messages", `messages[${index}]`),
+      ),
+    ),
+  ].filter((name) => !harmless.has(name));
+}
+
+const messageFields = ["role", "content", "tool_calls", "tool_call_id"];
+
+function unknownKeys(value: object, known: readonly string[], prefix: string): string[] {
+  return Object.entries(value)
+    .filter(([key, content]) => content !== null && !known.includes(key))
+    .map(([key]) => `${prefix}.${key}`)
+    .filter((name) => !harmless.has(name));
+}
+
+const isTextOnly = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((modality) => modality === "text");
+
+const refuse = (param: string, why: string): NodeError =>
+  new NodeError("invalid_request", `'${param}' ${why}.`, { param });
+
+const mostNamed = 32;
+
+/** The names as a header value, whatever characters the caller put into them. */
+export function toHeaderValue(names: readonly string[]): string {
+  const safe = names
+    .slice(0, mostNamed)
+    .map((name) => name.slice(0, 64).replace(/[^\w.[\]-]/g, "?"));
+  const rest = names.length - safe.length;
+  return [...safe, ...(rest > 0 ? [`and ${rest} more`] : [])].join(", ");
+}

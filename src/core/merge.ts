@@ -1,0 +1,30 @@
+/** Several iterations as one, each value as soon as it is there, and never more than one ahead. */
+
+export interface Numbered<Value> {
+  index: number;
+  value: Value;
+}
+
+/** Ends when all have ended; a failure or an early return ends the others. */
+export async function* merge<Value>(
+  iterables: readonly AsyncIterable<Value>[],
+): AsyncGenerator<Numbered<Value>> {
+  const iterators = iterables.map((iterable) => iterable[Symbol.asyncIterator]());
+  const step = async (index: number) => ({ index, result: await iterators[index]?.next() });
+  const pending = new Map(iterators.map((_, index) => [index, step(index)]));
+  try {
+    while (pending.size > 0) {
+      const { index, result } = await Promise.race(pending.values());
+      if (result === undefined || result.done === true) {
+        pending.delete(index);
+        continue;
+      }
+      pending.set(index, step(index));
+      yield { index, value: result.value };
+    }
+  } finally {
+    // What was asked for and is not wanted any more may still fail; nobody is left to hear it.
+    for (const unwanted of pending.values()) unwanted.catch(() => {});
+    await Promise.allSettled(iterators.map((iterator) => iterator.return?.()));
+  }
+}

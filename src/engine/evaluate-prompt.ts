@@ -1,0 +1,64 @@
+/** Brings a slot's sequence to a prompt, evaluating as little of it as possible. */
+import type { LlamaContextSequence, Token } from "node-llama-cpp";
+import { NodeError } from "../core/errors.ts";
+import type { Donor, Slot } from "./slots.ts";
+
+export interface PreparedPrompt {
+  /** The prompt's last token, left for the sampler to evaluate. */
+  last: Token;
+  /** How many tokens needed no evaluation. */
+  cached: number;
+}
+
+/**
+ * Keeps what the sequence holds of the prompt, or copies more from another slot, and evaluates the
+ * rest batch by batch, so that a caller can leave between.
+ */
+export async function evaluatePrompt(
+  slot: Slot,
+  tokens: readonly Token[],
+  signal: AbortSignal,
+): Promise<PreparedPrompt> {
+  const { sequence } = slot;
+  const last = tokens.at(-1);
+  if (last === undefined) throw new NodeError("internal", "The prompt has no tokens.");
+  const head = tokens.slice(0, -1);
+  const donor = slot.donor();
+  if (donor === undefined || !(await copy(donor, sequence, head, signal))) {
+    await sequence.adaptStateToTokens(head, false);
+  }
+  const cached = sequence.nextTokenIndex;
+  const { batchSize } = sequence.context;
+  for (let start = cached; start < head.length; start += batchSize) {
+    signal.throwIfAborted();
+    await sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + batchSize));
+  }
+  signal.throwIfAborted();
+  slot.promptReady();
+  return { last, cached };
+}
+
+/** llama.cpp copies a sequence's cells without evaluating; the library has it, though not in its types. */
+type CopyState = (source: LlamaContextSequence, upTo: number) => Promise<boolean>;
+
+async function copy(
+  { sequence: source, shared, ready }: Donor,
+  target: LlamaContextSequence,
+  head: Token[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const copyState: unknown = Reflect.get(target, "_copyStateFromOtherSequence");
+  if (!isCopyState(copyState) || target.needsCheckpoints) return false;
+  await ready;
+  signal.throwIfAborted();
+  // The source may have left before it held the prompt, or serve somebody else by now.
+  const held = source.compareContextTokens(head).firstDifferentIndex;
+  const upTo = Math.min(held, shared, head.length);
+  if (upTo <= target.compareContextTokens(head).firstDifferentIndex) return false;
+  await target.clearHistory();
+  if (await copyState.call(target, source, upTo)) return true;
+  await target.clearHistory();
+  return false;
+}
+
+const isCopyState = (value: unknown): value is CopyState => typeof value === "function";

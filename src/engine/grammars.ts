@@ -1,0 +1,100 @@
+/** The grammars that hold an answer in shape, compiled once each. */
+import {
+  type Llama,
+  type LlamaGrammar,
+  LlamaGrammarEvaluationState,
+  type LlamaModel,
+} from "node-llama-cpp";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import type { AnswerFormat, Tool } from "../core/ports/chat-engine.ts";
+import { JsonSchemaCompiler } from "./grammar/json-schema.ts";
+import { GrammarRules, literal } from "./grammar/rules.ts";
+import type { CallSyntax } from "./tool-call-parser.ts";
+
+const mostKept = 64;
+
+/** What a grammar may hold the answer to; several are alternatives. */
+export interface Shape {
+  format?: Exclude<AnswerFormat, "text">;
+  calls?: CallShape;
+}
+
+export interface CallShape {
+  tools: readonly Tool[];
+  /** The one tool that may be called. */
+  only: string | undefined;
+  syntax: CallSyntax;
+  parallel: boolean;
+  /** Whether the text before the first tool's name is part of the shape. */
+  withPrefix: boolean;
+}
+
+export class Grammars {
+  readonly #llama: Llama;
+  readonly #model: LlamaModel;
+  readonly #compiled = new Map<string, LlamaGrammar>();
+
+  constructor(llama: Llama, model: LlamaModel) {
+    this.#llama = llama;
+    this.#model = model;
+  }
+
+  /** A fresh state of the grammar for the shape. */
+  async start({ format, calls }: Shape): Promise<LlamaGrammarEvaluationState> {
+    const rules = new GrammarRules();
+    const roots: string[] = [];
+    if (format === "json") {
+      rules.value();
+      roots.push(rules.object());
+    } else if (format !== undefined) {
+      const param = "response_format.json_schema.schema";
+      roots.push(new JsonSchemaCompiler(rules, format.schema, param).compile());
+    }
+    if (calls !== undefined) roots.push(callRule(rules, calls));
+    const grammar = await this.#compile(rules.toString(roots.join(" | ")));
+    return new LlamaGrammarEvaluationState({ model: this.#model, grammar });
+  }
+
+  async #compile(text: string): Promise<LlamaGrammar> {
+    const known = this.#compiled.get(text);
+    if (known !== undefined) return known;
+    try {
+      const grammar = await this.#llama.createGrammar({ grammar: text });
+      if (this.#compiled.size >= mostKept) {
+        for (const oldest of this.#compiled.keys()) {
+          this.#compiled.delete(oldest);
+          break;
+        }
+      }
+      this.#compiled.set(text, grammar);
+      return grammar;
+    } catch (cause) {
+      throw new NodeError(
+        "invalid_request",
+        `The schema makes a grammar that llama.cpp cannot use: ${reasonOf(cause)}`,
+        { param: "response_format", cause },
+      );
+    }
+  }
+}
+
+function callRule(
+  rules: GrammarRules,
+  { tools, only, syntax, parallel, withPrefix }: CallShape,
+): string {
+  const one = tools.flatMap((tool, at) => {
+    const { name } = tool;
+    if (only !== undefined && name !== only) return [];
+    const parameters = tool.parameters ?? { type: "object", additionalProperties: false };
+    const param = `tools[${at}].function.parameters`;
+    const compiler = new JsonSchemaCompiler(rules, parameters, param);
+    const head = literal(`${name}${syntax.paramsPrefix(name)}`);
+    return `${head} ${compiler.compile()} ${optionalLiteral(syntax.suffix(name))}`;
+  });
+  const call = rules.add("call", one.map((option) => `(${option})`).join(" | "));
+  const prefix = optionalLiteral(syntax.prefix);
+  const more = parallel ? `(${optionalLiteral(syntax.between)} ${prefix} ${call}){0,15}` : "";
+  return `${withPrefix ? prefix : ""} ${call} ${more}`;
+}
+
+const optionalLiteral = (text: string): string => (text === "" ? "" : literal(text));
