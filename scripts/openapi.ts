@@ -26,7 +26,7 @@ export async function openapiDocument(): Promise<string> {
     models,
     identity: () => ({ version, engineVersion: "", port: 8080 }),
     access: keyAccess([]),
-    limits: { maxBodyBytes: 0 },
+    limits: { maxBodyBytes: 0, requestTimeoutMs: 0 },
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
   });
   const response = await app.handle(new Request("http://localhost/openapi.json"));

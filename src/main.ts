@@ -13,6 +13,7 @@ process.exitCode = await runProgram(
   {
     env: process.env,
     cwd: process.cwd(),
+    program: [process.execPath, import.meta.path],
     version,
     handbook: join(import.meta.dir, "..", "docs"),
     isTerminal: process.stderr.isTTY === true,

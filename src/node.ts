@@ -1,5 +1,5 @@
 /** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import type { NodeIdentity } from "./api/info/wire.ts";
 import type { Services } from "./app.ts";
 import type { Config, ModelConfig } from "./config/schema.ts";
@@ -9,10 +9,12 @@ import type { Log } from "./core/log.ts";
 import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
 import type { PassageRepository } from "./core/ports/passage-repository.ts";
 import type { Progress } from "./core/progress.ts";
+import { type Quantization, quantizations } from "./core/quantization.ts";
 import { RetrievalService } from "./core/retrieval.ts";
 import { type Backend, openBackend } from "./engine/backend.ts";
 import { downloadModel } from "./engine/download.ts";
 import { loadModel } from "./engine/load-model.ts";
+import { transcode } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { readPages } from "./ingest/read-text.ts";
@@ -23,6 +25,8 @@ export interface NodeOptions {
   config: Config;
   /** What relative paths of the configuration start from. */
   baseDir: string;
+  /** The command line that runs this program, for work in a process of its own. */
+  program: readonly string[];
   version: string;
   /** Folder of the handbook that an empty collection is filled with. */
   handbook: string;
@@ -51,7 +55,10 @@ export class PaddockNode implements AsyncDisposable {
       models: this.#models,
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys),
-      limits: { maxBodyBytes: config.limits.max_body_bytes },
+      limits: {
+        maxBodyBytes: config.limits.max_body_bytes,
+        requestTimeoutMs: config.limits.request_timeout * 1000,
+      },
       log,
     };
   }
@@ -67,7 +74,7 @@ export class PaddockNode implements AsyncDisposable {
     const backend = await this.#openBackend(models);
     for (const model of models) {
       signal.throwIfAborted();
-      this.#models.add(await this.#load(backend, model));
+      this.#models.add(await this.#load(backend, model, signal));
     }
     const name = this.#retrieval.collection.embeddingModel;
     if (name === undefined) return;
@@ -78,14 +85,16 @@ export class PaddockNode implements AsyncDisposable {
   }
 
   /** Opens only the collection and the model that fills it, for work that serves nobody. */
-  async openCollection(): Promise<{ embedding: EmbeddingModel; repository: PassageRepository }> {
+  async openCollection(
+    signal: AbortSignal,
+  ): Promise<{ embedding: EmbeddingModel; repository: PassageRepository }> {
     const name = this.#retrieval.collection.embeddingModel;
     const model = this.#options.config.models.find((candidate) => candidate.name === name);
     if (model === undefined) {
       throw new Error("No embedding model is configured; a collection needs one.");
     }
     const backend = await this.#openBackend([model]);
-    this.#models.add(await this.#load(backend, model));
+    this.#models.add(await this.#load(backend, model, signal));
     const embedding = this.#models.embedding(model.name);
     return { embedding, repository: this.#openRepository(embedding) };
   }
@@ -110,16 +119,35 @@ export class PaddockNode implements AsyncDisposable {
     return backend;
   }
 
-  async #load(backend: Backend, model: ModelConfig): Promise<LoadedModel> {
-    const { baseDir, progress, log } = this.#options;
-    const path = await resolveSource(model.source, {
-      folder: join(this.#dataDir, "models"),
+  async #load(backend: Backend, model: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
+    const { baseDir, program, progress, log } = this.#options;
+    const folder = join(this.#dataDir, "models");
+    const source = await resolveSource(model.source, {
+      folder,
       baseDir,
       progress,
       download: downloadModel,
     });
+    const type = toQuantization(model);
+    const path =
+      type === undefined
+        ? source
+        : await transcode(source, {
+            type,
+            folder,
+            threads: backend.threads,
+            program,
+            signal,
+            progress,
+            log,
+          });
     const loaded = this.#resources.use(await loadModel(backend, toSpec(model, path), progress));
-    log.info("a model is ready", { model: model.name, type: model.type, ...loaded.card.settings });
+    log.info("a model is ready", {
+      model: model.name,
+      type: model.type,
+      file: basename(path),
+      ...loaded.card.settings,
+    });
     return loaded;
   }
 
@@ -156,13 +184,22 @@ function toCollection({ models, vectorstore }: Config): RetrievalService["collec
   };
 }
 
+/** The starter chat model comes in 2 bits, which a CPU decodes slowly. */
+const starterForm: Quantization = "q8_0";
+
+function toQuantization({ quantization, source }: ModelConfig): Quantization | undefined {
+  if (quantization === "auto") return source === "starter:chat" ? starterForm : undefined;
+  return quantizations.find((known) => known === quantization);
+}
+
 function toSpec(model: ModelConfig, path: string): Parameters<typeof loadModel>[1] {
-  const { name, type, parallel } = model;
+  const { name, type, parallel, max_queue: maxQueue } = model;
   return {
     name,
     type,
     path,
     parallel,
+    maxQueue,
     settings: {
       promptTemplate: model.prompt_template,
       nPredict: model.n_predict,

@@ -26,12 +26,13 @@ export function ingestCommand(shell: Shell): Command {
     await using node = new PaddockNode({
       config,
       baseDir: shell.cwd,
+      program: shell.program,
       version: shell.version,
       handbook: shell.handbook,
       log: createLog(config.log_level === "info" ? "warn" : config.log_level, shell.isTerminal),
       progress,
     });
-    const { embedding, repository } = await node.openCollection();
+    const { embedding, repository } = await node.openCollection(shell.stopped);
     const { engine } = embedding;
     const passages = await ingest(documents, {
       engine,

@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { ConfigError } from "../config/load.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { ingestCommand } from "./ingest.ts";
+import { quantizeCommand } from "./quantize.ts";
 import { serveCommand } from "./serve.ts";
 import type { Shell } from "./shell.ts";
 
@@ -13,6 +14,7 @@ export async function runProgram(shell: Shell, argv: readonly string[]): Promise
     .version(shell.version)
     .showHelpAfterError("(--help shows what there is)");
   for (const command of [serveCommand(shell), ingestCommand(shell)]) program.addCommand(command);
+  program.addCommand(quantizeCommand(), { hidden: true });
   for (const command of [program, ...program.commands]) {
     command.exitOverride().configureOutput({ writeOut: shell.print, writeErr: shell.say });
   }

@@ -23,6 +23,7 @@ async function serve(shell: Shell, config: Config): Promise<void> {
   await using node = new PaddockNode({
     config,
     baseDir: shell.cwd,
+    program: shell.program,
     version: shell.version,
     handbook: shell.handbook,
     log,

@@ -4,6 +4,8 @@ export interface Shell {
   env: Readonly<Record<string, string | undefined>>;
   /** The working directory. */
   cwd: string;
+  /** The command line that runs this program, for a process of its own. */
+  program: readonly string[];
   /** The node's version. */
   version: string;
   /** The repository's or the executable's folder of pages about the node itself. */

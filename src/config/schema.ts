@@ -1,6 +1,7 @@
 /** Every setting of the node, with its default. The keys carry the names that node information reports. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { promptTemplateNames } from "../core/prompt-templates.ts";
+import { quantizations } from "../core/quantization.ts";
 
 const strict = { additionalProperties: false } as const;
 
@@ -13,6 +14,14 @@ export const ModelConfig = T.Object(
       description:
         "`starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`.",
     }),
+    quantization: T.Union(
+      ["auto", "as-is", ...quantizations].map((name) => T.Literal(name)),
+      {
+        default: "auto",
+        description:
+          "The form that the weights are transcoded into, once; `auto`: `q8_0` for the starter chat model, `as-is` for others.",
+      },
+    ),
     prompt_template: T.Union(
       promptTemplateNames.map((name) => T.Literal(name)),
       { default: "auto", description: "`auto`: the model's own." },
@@ -42,6 +51,11 @@ export const ModelConfig = T.Object(
       maximum: 64,
       default: 4,
       description: "Chat answers generated at the same time; each has a context of its own.",
+    }),
+    max_queue: T.Integer({
+      minimum: 0,
+      default: 64,
+      description: "Chat requests that may wait for a free place; beyond it they are refused.",
     }),
     temperature: T.Number({ minimum: 0, maximum: 2, default: 1 }),
     top_p: T.Number({ minimum: 0, maximum: 1, default: 1 }),
@@ -107,6 +121,11 @@ const Engine = T.Object(
 const Limits = T.Object(
   {
     max_body_bytes: T.Integer({ minimum: 1024, default: 16 * 1024 * 1024 }),
+    request_timeout: T.Integer({
+      minimum: 0,
+      default: 600,
+      description: "Seconds that a request may take, waiting included; 0: no bound.",
+    }),
   },
   { ...strict, default: {} },
 );

@@ -59,6 +59,12 @@ export const settings: readonly Setting[] = [
     "least score of a passage",
   ),
   setting(
+    ["limits", "request_timeout"],
+    "request-timeout",
+    asNumber,
+    "seconds that a request may take; 0: no bound",
+  ),
+  setting(
     ["limits", "max_body_bytes"],
     "max-body-bytes",
     asNumber,

@@ -1,7 +1,12 @@
 /** Chat: the request as the caller meant it, made complete with the model's own defaults. */
 import { merge, type Numbered } from "./merge.ts";
 import type { ModelRegistry } from "./model.ts";
-import type { GenerationEvent, GenerationRequest, Sampling } from "./ports/chat-engine.ts";
+import type {
+  CallOptions,
+  GenerationEvent,
+  GenerationRequest,
+  Sampling,
+} from "./ports/chat-engine.ts";
 
 export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   model: string;
@@ -27,8 +32,13 @@ export class ChatService {
     this.#models = models;
   }
 
+  /** Refuses a request whose model is missing or not ready. */
+  check({ model }: ChatRequest): void {
+    this.#models.chat(model);
+  }
+
   /** Starts an answer; a model that is missing or not ready is refused here, before any event. */
-  answer(request: ChatRequest, options: { signal: AbortSignal }): ChatAnswer {
+  answer(request: ChatRequest, options: CallOptions): ChatAnswer {
     const { model, sampling, choices = 1, ...generation } = request;
     const { card, engine, fingerprint } = this.#models.chat(model);
     const { temperature, topP, presencePenalty, frequencyPenalty, repeatPenalty, nPredict } =

@@ -75,6 +75,8 @@ export function checkInput(engine: EmbeddingEngine, input: EmbeddingInput, param
 }
 
 export function toUnitLength(vector: Float32Array): Float32Array {
-  const length = Math.hypot(...vector);
+  let sum = 0;
+  for (const value of vector) sum += value * value;
+  const length = Math.sqrt(sum);
   return length === 0 ? vector : vector.map((value) => value / length);
 }

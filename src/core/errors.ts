@@ -10,6 +10,8 @@ export const errorKinds = [
   "context_length_exceeded",
   "model_not_found",
   "model_not_ready",
+  "overloaded",
+  "timeout",
   "unavailable",
   "internal",
 ] as const;

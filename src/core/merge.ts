@@ -19,6 +19,8 @@ export async function* merge<Value>(
         pending.delete(index);
         continue;
       }
+      // Behind the others, so that one that is always ready lets them come too.
+      pending.delete(index);
       pending.set(index, step(index));
       yield { index, value: result.value };
     }

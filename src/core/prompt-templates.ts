@@ -6,7 +6,6 @@ export const promptTemplateNames = [
   "chatml",
   "deepseek-chat",
   "falcon-chat",
-  "functionary",
   "gemma-instruct",
   "gpt-oss",
   "llama-2-chat",
@@ -15,7 +14,6 @@ export const promptTemplateNames = [
   "mistral-instruct",
   "phi-3-chat",
   "qwen",
-  "seed",
   "vicuna-1.1-chat",
   "zephyr",
 ] as const;

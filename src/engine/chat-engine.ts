@@ -1,13 +1,19 @@
 /** Chat on llama.cpp: one context whose sequences generate side by side. */
 import type { LlamaContext, LlamaModel } from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
-import type { ChatEngine, GenerationEvent, GenerationRequest } from "../core/ports/chat-engine.ts";
+import type {
+  CallOptions,
+  ChatEngine,
+  GenerationEvent,
+  GenerationRequest,
+} from "../core/ports/chat-engine.ts";
 import { evaluatePrompt } from "./evaluate-prompt.ts";
 import { type AnswerShape, Generation } from "./generation.ts";
 import { Grammars } from "./grammars.ts";
-import type { PromptTemplate } from "./prompt.ts";
+import type { CallStyle, PromptTemplate } from "./prompt.ts";
 import { Slots } from "./slots.ts";
 import { BiasMaker } from "./token-bias.ts";
+import { TokenBytes } from "./token-bytes.ts";
 
 export class LlamaChatEngine implements ChatEngine {
   readonly #model: LlamaModel;
@@ -16,40 +22,51 @@ export class LlamaChatEngine implements ChatEngine {
   readonly #slots: Slots;
   readonly #grammars: Grammars;
   readonly #biases: BiasMaker;
+  readonly #tokenBytes: TokenBytes;
 
-  constructor(model: LlamaModel, context: LlamaContext, template: PromptTemplate) {
+  constructor(
+    model: LlamaModel,
+    context: LlamaContext,
+    template: PromptTemplate,
+    options: { maxQueue: number },
+  ) {
     this.#model = model;
     this.#context = context;
     this.#template = template;
-    this.#slots = new Slots(context);
+    this.#slots = new Slots(context, options.maxQueue);
     this.#grammars = new Grammars(model.llama, model);
     this.#biases = new BiasMaker(model);
+    this.#tokenBytes = new TokenBytes(model);
   }
 
   async *generate(
     request: GenerationRequest,
-    { signal }: { signal: AbortSignal },
+    options: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
     const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
     const prompt = this.#template.render(messages, toolUse?.tools);
     const room = this.#room(prompt.tokens.length);
     const generation = new Generation({
       model: this.#model,
-      template: this.#template,
+      tokenBytes: this.#tokenBytes,
       prompt,
       request,
       // What cannot be honoured is refused before a slot is taken.
       bias: logitBias === undefined ? undefined : this.#biases.make(logitBias),
-      shape: await this.#shape(request),
+      shape: await this.#shape(request, prompt.calls),
       maxTokens: Math.min(maxTokens, room),
     });
-    using slot = await this.#slots.take(prompt.tokens, signal);
+    const { signal } = options;
+    using slot = await this.#slots.take(prompt.tokens, options);
     const { last, cached } = await evaluatePrompt(slot, prompt.tokens, signal);
     yield* generation.run(slot.sequence, last, cached, signal);
   }
 
   /** The grammars that hold the answer; a schema that makes none is refused here. */
-  async #shape({ format = "text", toolUse }: GenerationRequest): Promise<AnswerShape> {
+  async #shape(
+    { format = "text", toolUse }: GenerationRequest,
+    { syntax, parallel }: CallStyle,
+  ): Promise<AnswerShape> {
     const shaped = format === "text" ? {} : { format };
     if (toolUse === undefined) {
       return {
@@ -58,7 +75,6 @@ export class LlamaChatEngine implements ChatEngine {
       };
     }
     const { choice } = toolUse;
-    const { syntax, parallel } = this.#template.calls;
     const calls = {
       tools: toolUse.tools,
       only: typeof choice === "object" ? choice.name : undefined,

@@ -5,11 +5,6 @@ import type { ChatMessage, ToolCall } from "../core/ports/chat-engine.ts";
 /** The history, ending in the turn that the model is to write or to go on with. */
 export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
   const history: ChatHistoryItem[] = [];
-  const results = new Map(
-    messages.flatMap((message) =>
-      message.role === "tool" ? [[message.toolCallId, message.content] as const] : [],
-    ),
-  );
   for (const [index, message] of messages.entries()) {
     switch (message.role) {
       case "system":
@@ -21,7 +16,9 @@ export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem
       case "assistant":
         turnAt(history, messages[index - 1]).response.push(
           ...(message.content === "" ? [] : [message.content]),
-          ...(message.toolCalls ?? []).map((call, at) => toFunctionCall(call, results, at === 0)),
+          ...(message.toolCalls ?? []).map((call, at) =>
+            toFunctionCall(call, resultsAfter(messages, index), at === 0),
+          ),
         );
         break;
       case "tool": // told with its call
@@ -30,6 +27,16 @@ export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem
   }
   if (messages.at(-1)?.role !== "tool") history.push({ type: "model", response: [] });
   return history;
+}
+
+/** What the tool messages right after a message say, by the id of the call. */
+function resultsAfter(messages: readonly ChatMessage[], index: number): Map<string, string> {
+  const results = new Map<string, string>();
+  for (const message of messages.slice(index + 1)) {
+    if (message.role !== "tool") break;
+    results.set(message.toolCallId, message.content);
+  }
+  return results;
 }
 
 /** The model's turn: the one before a tool's result goes on after it, else a new one. */

@@ -2,9 +2,12 @@
 import type { LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
 import { toUnitLength } from "../core/embedding.ts";
 import type { Embedding, EmbeddingEngine, EmbeddingInput } from "../core/ports/embedding-engine.ts";
+import { FairJobs } from "./fair-jobs.ts";
 
 interface Job {
-  input: string | Token[];
+  tokens: Token[];
+  /** With the model's own markers. */
+  size: number;
   signal: AbortSignal;
   resolve: (embedding: Embedding) => void;
   reject: (reason: unknown) => void;
@@ -13,10 +16,11 @@ interface Job {
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
+  readonly #model: LlamaModel;
   readonly #vocabulary: readonly Token[];
   readonly #counter: LlamaEmbeddingContext;
   readonly #idle: LlamaEmbeddingContext[];
-  readonly #queue: Job[] = [];
+  readonly #jobs = new FairJobs<Job>();
 
   constructor(
     model: LlamaModel,
@@ -25,6 +29,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
+    this.#model = model;
     this.#vocabulary = [...model.iterateAllTokens()];
     this.#counter = contexts[0];
     this.#idle = [...contexts];
@@ -35,36 +40,33 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   }
 
   countTokens(input: EmbeddingInput): number {
-    return this.#counter.calculateInputLength(this.#known(input));
+    return this.#counter.calculateInputLength(this.#tokenize(input));
   }
 
   async embed(
     inputs: readonly EmbeddingInput[],
     { signal }: { signal: AbortSignal },
   ): Promise<Embedding[]> {
-    const embeddings = inputs.map(
-      (input) =>
-        new Promise<Embedding>((resolve, reject) => {
-          this.#queue.push({ input: this.#known(input), signal, resolve, reject });
-        }),
-    );
-    this.#dispatch();
+    const jobs: Job[] = [];
+    const embeddings = inputs.map((input) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Embedding>();
+      const tokens = this.#tokenize(input);
+      const size = this.#counter.calculateInputLength([...tokens]);
+      jobs.push({ tokens, size, signal, resolve, reject });
+      return promise;
+    });
+    this.#jobs.add(jobs, ({ size }) => size);
+    for (const context of this.#idle.splice(0)) void this.#work(context);
     return await Promise.all(embeddings);
   }
 
-  #dispatch(): void {
-    while (this.#queue.length > 0) {
-      const context = this.#idle.pop();
-      if (context === undefined) return;
-      void this.#drain(context);
-    }
-  }
-
-  async #drain(context: LlamaEmbeddingContext): Promise<void> {
-    for (let job = this.#queue.shift(); job !== undefined; job = this.#queue.shift()) {
+  /** Takes jobs until there are none. */
+  async #work(context: LlamaEmbeddingContext): Promise<void> {
+    for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
       try {
         job.signal.throwIfAborted();
-        job.resolve(await this.#compute(context, job.input));
+        const { vector } = await context.getEmbeddingFor(job.tokens);
+        job.resolve({ vector: toUnitLength(Float32Array.from(vector)), tokens: job.size });
       } catch (error) {
         job.reject(error);
       }
@@ -72,15 +74,8 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     this.#idle.push(context);
   }
 
-  async #compute(context: LlamaEmbeddingContext, input: string | Token[]): Promise<Embedding> {
-    const { vector } = await context.getEmbeddingFor(input);
-    const tokens = this.#counter.calculateInputLength(input);
-    return { vector: toUnitLength(Float32Array.from(vector)), tokens };
-  }
-
-  /** The input with its ids as the library's tokens. */
-  #known(input: EmbeddingInput): string | Token[] {
-    if (typeof input === "string") return input;
+  #tokenize(input: EmbeddingInput): Token[] {
+    if (typeof input === "string") return this.#model.tokenize(input);
     return input.flatMap((id) => this.#vocabulary[id] ?? []);
   }
 }

@@ -10,6 +10,9 @@ export interface PreparedPrompt {
   cached: number;
 }
 
+/** Tokens of a prompt that are evaluated at once while others generate. */
+const sharedPiece = 64;
+
 /**
  * Keeps what the sequence holds of the prompt, or copies more from another slot, and evaluates the
  * rest batch by batch, so that a caller can leave between.
@@ -23,15 +26,18 @@ export async function evaluatePrompt(
   const last = tokens.at(-1);
   if (last === undefined) throw new NodeError("internal", "The prompt has no tokens.");
   const head = tokens.slice(0, -1);
-  const donor = slot.donor();
+  const { donor } = slot;
   if (donor === undefined || !(await copy(donor, sequence, head, signal))) {
     await sequence.adaptStateToTokens(head, false);
   }
   const cached = sequence.nextTokenIndex;
   const { batchSize } = sequence.context;
-  for (let start = cached; start < head.length; start += batchSize) {
+  for (let start = cached; start < head.length; ) {
     signal.throwIfAborted();
-    await sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + batchSize));
+    // Whoever generates beside this prompt gets a token after each piece of it.
+    const size = slot.alone() ? batchSize : Math.min(batchSize, sharedPiece);
+    await sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + size));
+    start += size;
   }
   signal.throwIfAborted();
   slot.promptReady();

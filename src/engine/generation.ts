@@ -13,10 +13,11 @@ import type {
   TokenLogprobs,
 } from "../core/ports/chat-engine.ts";
 import { toLogprobs } from "./logprobs.ts";
-import type { Prompt, PromptTemplate } from "./prompt.ts";
+import type { Prompt } from "./prompt.ts";
 import { toEvaluateOptions } from "./sampling.ts";
 import { type Segment, Segmenter } from "./segmenter.ts";
 import { TextStream, type TokenText } from "./text-stream.ts";
+import type { TokenBytes } from "./token-bytes.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
 
 /** The grammars of an answer's two phases. */
@@ -29,7 +30,7 @@ export interface AnswerShape {
 
 export interface GenerationOptions {
   model: LlamaModel;
-  template: PromptTemplate;
+  tokenBytes: TokenBytes;
   prompt: Prompt;
   request: GenerationRequest;
   bias: TokenBias | undefined;
@@ -103,6 +104,7 @@ export class Generation {
       }
     }
     for (const segment of this.#segmenter.end()) {
+      if (segment.type === "call") return { call: segment.start };
       const event = this.#toEvent(segment);
       if (event !== undefined) yield event;
     }
@@ -116,9 +118,10 @@ export class Generation {
     start: number,
     signal: AbortSignal,
   ): AsyncGenerator<GenerationEvent, FinishReason> {
-    const { template, prompt, request, shape } = this.#options;
-    const { syntax, opening, parallel } = template.calls;
+    const { prompt, request, shape, maxTokens } = this.#options;
+    const { syntax, opening, parallel } = prompt.calls;
     this.#generated.splice(start);
+    if (this.#generated.length + opening.length >= maxTokens) return "length";
     const kept = [last, ...this.#generated];
     const promptEnd = prompt.tokens.length - 1;
     const { nextTokenIndex } = sequence;
@@ -149,7 +152,7 @@ export class Generation {
     tokens: Token[],
     signal: AbortSignal,
   ): AsyncGenerator<Sampled> {
-    const { model, request, bias } = this.#options;
+    const { model, tokenBytes, request, bias } = this.#options;
     const { topLogprobs } = request;
     if (this.#grammar === undefined) this.#grammar = this.#options.shape.text;
     const text = new TextStream(model);
@@ -174,7 +177,7 @@ export class Generation {
         "probabilities" in output &&
         output.probabilities instanceof Map
       ) {
-        logprobs.push(toLogprobs(model, token, output.probabilities, topLogprobs));
+        logprobs.push(toLogprobs(tokenBytes, token, output.probabilities, topLogprobs));
       }
       const piece = text.push(token);
       if (piece !== undefined) {

@@ -19,7 +19,7 @@ export interface Shape {
   calls?: CallShape;
 }
 
-export interface CallShape {
+interface CallShape {
   tools: readonly Tool[];
   /** The one tool that may be called. */
   only: string | undefined;
@@ -85,9 +85,8 @@ function callRule(
   const one = tools.flatMap((tool, at) => {
     const { name } = tool;
     if (only !== undefined && name !== only) return [];
-    const parameters = tool.parameters ?? { type: "object", additionalProperties: false };
     const param = `tools[${at}].function.parameters`;
-    const compiler = new JsonSchemaCompiler(rules, parameters, param);
+    const compiler = new JsonSchemaCompiler(rules, argumentsSchema(tool, param), param);
     const head = literal(`${name}${syntax.paramsPrefix(name)}`);
     return `${head} ${compiler.compile()} ${optionalLiteral(syntax.suffix(name))}`;
   });
@@ -95,6 +94,19 @@ function callRule(
   const prefix = optionalLiteral(syntax.prefix);
   const more = parallel ? `(${optionalLiteral(syntax.between)} ${prefix} ${call}){0,15}` : "";
   return `${withPrefix ? prefix : ""} ${call} ${more}`;
+}
+
+/** Arguments are an object, whether or not the schema says so. */
+function argumentsSchema({ parameters }: Tool, param: string): unknown {
+  if (parameters === undefined) return { type: "object", additionalProperties: false };
+  if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters)) {
+    throw new NodeError("invalid_request", `'${param}' must be a JSON Schema object.`, { param });
+  }
+  const { type = "object" } = { ...parameters, type: Reflect.get(parameters, "type") };
+  if (type === "object") return { ...parameters, type };
+  throw new NodeError("invalid_request", `'${param}' must describe an object; its type is not.`, {
+    param,
+  });
 }
 
 const optionalLiteral = (text: string): string => (text === "" ? "" : literal(text));

@@ -19,6 +19,8 @@ export interface ModelSpec {
   settings: ModelSettings;
   /** Chat answers generated at the same time. */
   parallel: number;
+  /** Requests that may wait for one of them. */
+  maxQueue: number;
 }
 
 const largestDefaultContext = 4096;
@@ -81,7 +83,7 @@ async function asChat(
   return {
     type: "chat",
     card: card(model, spec, settings, createdAt),
-    engine: new LlamaChatEngine(model, context, template),
+    engine: new LlamaChatEngine(model, context, template, { maxQueue: spec.maxQueue }),
     fingerprint: await fingerprintOf(backend, spec, settings, template.name),
     [Symbol.asyncDispose]: () => model.dispose(),
   };

@@ -1,29 +1,29 @@
 /** Log probabilities in the convention's terms, out of the distribution that a token was drawn from. */
-import type { LlamaModel, Token } from "node-llama-cpp";
+import type { Token } from "node-llama-cpp";
 import type { TokenLogprob, TokenLogprobs } from "../core/ports/chat-engine.ts";
+import type { TokenBytes } from "./token-bytes.ts";
 
 /** As low as the convention goes for what was not drawn from at all. */
 const lowest = -9999;
-const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 export function toLogprobs(
-  model: LlamaModel,
+  tokenBytes: TokenBytes,
   token: Token,
   probabilities: ReadonlyMap<Token, number>,
   top: number,
 ): TokenLogprobs {
   const likeliest = [...probabilities.entries().take(top)].map(([candidate, probability]) =>
-    describe(model, candidate, probability),
+    describe(tokenBytes, candidate, probability),
   );
-  return { ...describe(model, token, probabilities.get(token) ?? 0), top: likeliest };
+  return { ...describe(tokenBytes, token, probabilities.get(token) ?? 0), top: likeliest };
 }
 
-function describe(model: LlamaModel, token: Token, probability: number): TokenLogprob {
-  // After another token, so that a word keeps its leading space.
-  const text = model.detokenize([token], true, [token]);
+function describe(tokenBytes: TokenBytes, token: Token, probability: number): TokenLogprob {
+  const bytes = tokenBytes.of(token);
   return {
-    token: text,
+    token: decoder.decode(Uint8Array.from(bytes ?? [])),
     logprob: probability > 0 ? Math.log(probability) : lowest,
-    bytes: text.includes("\uFFFD") ? null : [...encoder.encode(text)],
+    bytes,
   };
 }

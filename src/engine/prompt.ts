@@ -21,6 +21,7 @@ export interface Prompt {
   markers: Omit<Markers, "stops">;
   /** What closes the thought that the prompt itself opens. */
   startsInThought: string | undefined;
+  calls: CallStyle;
 }
 
 /** How the model is made to call a tool. */
@@ -37,12 +38,10 @@ type ContextState = ReturnType<ChatWrapper["generateContextState"]>;
 export class PromptTemplate {
   readonly #model: LlamaModel;
   readonly #wrapper: ChatWrapper;
-  readonly calls: CallStyle;
 
   constructor(model: LlamaModel, wrapper: ChatWrapper) {
     this.#model = model;
     this.#wrapper = wrapper;
-    this.calls = this.#callStyle();
   }
 
   get name(): string {
@@ -61,7 +60,12 @@ export class PromptTemplate {
     const { bos, shouldPrependBosToken } = this.#model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     const markers = this.#markers(state, tools.length > 0);
-    return { tokens, markers, startsInThought: this.#openThought(state, markers) };
+    return {
+      tokens,
+      markers,
+      startsInThought: this.#openThought(state, markers),
+      calls: this.#callStyle(state),
+    };
   }
 
   /** The prompt as text, special tokens written out. */
@@ -83,7 +87,7 @@ export class PromptTemplate {
   #markers(state: ContextState, offersTools: boolean): Prompt["markers"] {
     const raw = (text: string | LlamaText): string => this.#raw(text);
     const { functions, segments = {} } = this.#wrapper.settings;
-    const prefixTriggers = "prefixTriggers" in state ? (state.prefixTriggers ?? []) : [];
+    const prefixTriggers = prefixTriggersOf(state);
     const callTriggers = prefixTriggers
       .filter(({ type }) => type === "functionCall")
       .flatMap(({ triggers }) => triggers.map(raw));
@@ -100,21 +104,25 @@ export class PromptTemplate {
     const noise = prefixTriggers
       .filter((trigger) => trigger.type === "response")
       .flatMap(({ triggers, inject = "" }) => triggers.map((text) => raw(text) + raw(inject)));
+    const started = "ignoreStartText" in state ? (state.ignoreStartText ?? []) : [];
     const rerender = "rerender" in state ? (state.rerender?.triggers ?? []) : [];
     const ends = [...state.stopGenerationTriggers, ...rerender].map(raw);
     return {
       thoughts: thoughts.filter(({ open }) => open !== ""),
       calls: offersTools ? present([opening, ...alternatives, ...callTriggers]) : [],
-      noise: present(noise.length === 0 ? [] : [...noise, harmonyTurn]),
+      noise: present([...(noise.length === 0 ? [] : [...noise, harmonyTurn]), ...started.map(raw)]),
       ends: present(ends),
     };
   }
 
-  #callStyle(): CallStyle {
+  #callStyle(state: ContextState): CallStyle {
     const { call, parallelism } = this.#wrapper.settings.functions;
     const named = (text: string | LlamaText) => (name: string) =>
       this.#raw(text).replaceAll("{{functionName}}", name);
-    const opening = LlamaText([parallelism?.call.sectionPrefix ?? "", call.prefix]);
+    // Some templates open a channel before they call.
+    const channel = prefixTriggersOf(state).find(({ type }) => type === "functionCall")?.inject;
+    const section = parallelism?.call.sectionPrefix ?? "";
+    const opening = LlamaText([channel ?? "", section, call.prefix]);
     return {
       syntax: {
         prefix: this.#raw(call.prefix),
@@ -138,6 +146,9 @@ export class PromptTemplate {
       .join("");
   }
 }
+
+const prefixTriggersOf = (state: ContextState) =>
+  "prefixTriggers" in state ? (state.prefixTriggers ?? []) : [];
 
 /** gpt-oss begins a turn anew after each of its channels. */
 const harmonyTurn = "<|start|>assistant";

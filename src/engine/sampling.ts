@@ -16,7 +16,8 @@ export interface SamplingContext {
   grammar: () => LlamaGrammarEvaluationState | undefined;
 }
 
-const seeds = 2 ** 32;
+/** One fewer than 32 bits hold: llama.cpp takes the last for "any seed". */
+const seeds = 2 ** 32 - 1;
 
 export function toEvaluateOptions(
   { sampling, seed }: Pick<GenerationRequest, "sampling" | "seed">,
@@ -48,4 +49,4 @@ export function toEvaluateOptions(
   };
 }
 
-const randomSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+const randomSeed = (): number => (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) % seeds;

@@ -71,21 +71,27 @@ export class Segmenter {
     const raw = this.#held.map((held) => held.raw).join("");
     const match = this.#find(raw);
     if (match === undefined) return this.#emit(this.#release(raw.length - this.#possible(raw)));
-    return this.#act(match);
+    // A longer marker that begins in the same place may still become whole.
+    const rest = raw.slice(match.at);
+    const longer =
+      match.action.type !== "end" &&
+      this.#triggers.some(([text]) => text.length > rest.length && text.startsWith(rest));
+    return longer ? this.#emit(this.#release(match.at)) : this.#act(match);
   }
 
-  /** The model has ended: what was held back is text after all. */
+  /** The model has ended: what was held back is a marker, or text after all. */
   end(): Segment[] {
-    return this.#emit(this.#held.splice(0));
+    const match = this.#find(this.#held.map((held) => held.raw).join(""));
+    return match === undefined ? this.#emit(this.#held.splice(0)) : this.#act(match);
   }
 
   #act({ at, length, action }: Match): Segment[] {
     const before = this.#emit(this.#splitOff(at));
     const { start = 0 } = this.#held[0] ?? {};
-    if (action.type === "call") return [...before, { type: "call", start }];
-    if (action.type === "end") return [...before, { type: "end" }];
     const rest = this.#held;
     this.#held = [];
+    if (action.type === "call") return [...before, { type: "call", start }];
+    if (action.type === "end") return [...before, { type: "end" }];
     if (action.type === "open") this.#close = action.close;
     if (action.type === "close") this.#close = undefined;
     this.#triggers = this.#activeTriggers();

@@ -1,12 +1,17 @@
 /** The sequences of a context, handed out one request each, with the tokens that they already hold. */
 import type { LlamaContext, LlamaContextSequence, Token } from "node-llama-cpp";
+import { NodeError } from "../core/errors.ts";
+import type { CallOptions } from "../core/ports/chat-engine.ts";
+import { WaitingLine } from "./waiting-line.ts";
 
 export interface Slot extends Disposable {
   sequence: LlamaContextSequence;
   /** Says that the sequence now holds its prompt; who waits to copy from it may. */
   promptReady(): void;
   /** Another slot that holds, or is about to hold, more of the prompt than this one. */
-  donor(): Donor | undefined;
+  readonly donor: Donor | undefined;
+  /** Whether no other slot is at work. */
+  alone(): boolean;
 }
 
 export interface Donor {
@@ -35,25 +40,32 @@ export class Slots {
   /** Least recently used first. */
   readonly #free: LlamaContextSequence[];
   readonly #leases = new Set<Lease>();
-  readonly #waiting = new Set<Waiter>();
+  readonly #waiting: WaitingLine<Waiter>;
 
-  constructor(context: LlamaContext) {
+  constructor(context: LlamaContext, maxQueue: number) {
+    this.#waiting = new WaitingLine(maxQueue);
     this.#free = Array.from({ length: context.totalSequences }, () => context.getSequence());
   }
 
-  /** Waits for a free slot, first come first served; an aborted signal leaves the line. */
-  async take(prompt: Token[], signal: AbortSignal): Promise<Slot> {
+  /** Waits for a free slot; an aborted signal leaves the line, a full line is refused at once. */
+  async take(prompt: Token[], { signal, caller = "" }: CallOptions): Promise<Slot> {
     signal.throwIfAborted();
     const best = this.#best(prompt);
     if (best !== undefined) return this.#lend(best, prompt);
+    if (this.#waiting.full) {
+      throw new NodeError(
+        "overloaded",
+        `The node is busy: ${this.#waiting.size} requests wait already. Try again in a moment.`,
+      );
+    }
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();
     const waiter: Waiter = { prompt, give: resolve };
     const leave = (): void => {
-      this.#waiting.delete(waiter);
+      this.#waiting.leave(caller, waiter);
       reject(signal.reason);
     };
     signal.addEventListener("abort", leave, { once: true });
-    this.#waiting.add(waiter);
+    this.#waiting.join(caller, waiter);
     try {
       return await promise;
     } finally {
@@ -81,7 +93,8 @@ export class Slots {
     return {
       sequence,
       promptReady,
-      donor: () => donor,
+      donor,
+      alone: () => this.#leases.size === 1,
       [Symbol.dispose]: () => {
         promptReady();
         this.#leases.delete(lease);
@@ -108,9 +121,8 @@ export class Slots {
 
   #giveBack(sequence: LlamaContextSequence): void {
     this.#free.push(sequence);
-    const [next] = this.#waiting;
+    const next = this.#waiting.next();
     if (next === undefined) return;
-    this.#waiting.delete(next);
     next.give(this.#lend(this.#best(next.prompt) ?? sequence, next.prompt));
   }
 }

@@ -5,7 +5,6 @@ import {
   type ChatWrapper,
   DeepSeekChatWrapper,
   FalconChatWrapper,
-  FunctionaryChatWrapper,
   GemmaChatWrapper,
   HarmonyChatWrapper,
   JinjaTemplateChatWrapper,
@@ -16,7 +15,6 @@ import {
   MistralChatWrapper,
   QwenChatWrapper,
   resolveChatWrapper,
-  SeedChatWrapper,
 } from "node-llama-cpp";
 import type { PromptTemplateName } from "../core/prompt-templates.ts";
 
@@ -26,7 +24,6 @@ const wrappers: Record<PromptTemplateName, (model: LlamaModel) => ChatWrapper> =
   chatml: () => new ChatMLChatWrapper(),
   "deepseek-chat": () => new DeepSeekChatWrapper(),
   "falcon-chat": () => new FalconChatWrapper(),
-  functionary: () => new FunctionaryChatWrapper(),
   "gemma-instruct": () => new GemmaChatWrapper(),
   "gpt-oss": () => new HarmonyChatWrapper(),
   "llama-2-chat": () => new Llama2ChatWrapper(),
@@ -38,10 +35,9 @@ const wrappers: Record<PromptTemplateName, (model: LlamaModel) => ChatWrapper> =
       "{% for message in messages %}{{ '<|' + message['role'] + '|>\\n' + message['content'] + '<|end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}",
     ),
   qwen: () => new QwenChatWrapper(),
-  seed: () => new SeedChatWrapper(),
   "vicuna-1.1-chat": () =>
     jinja(
-      "{% for message in messages %}{% if message['role'] == 'system' %}{{ message['content'] + ' ' }}{% elif message['role'] == 'user' %}{{ 'USER: ' + message['content'] + ' ' }}{% else %}{{ 'ASSISTANT: ' + message['content'] + '</s>' }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ 'ASSISTANT:' }}{% endif %}",
+      "{% for message in messages %}{% if message['role'] == 'system' %}{{ message['content'] + ' ' }}{% elif message['role'] == 'user' %}{{ 'USER: ' + message['content'] + ' ' }}{% else %}{{ 'ASSISTANT: ' + message['content'] + '</s>' }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ 'ASSISTANT: ' }}{% endif %}",
     ),
   zephyr: () =>
     jinja(

@@ -3,15 +3,18 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { NodeError } from "../core/errors.ts";
 
 export interface Access {
-  /** Refuses a request that carries none of the keys; without keys everyone may come in. */
-  check(request: Request): void;
+  /**
+   * Refuses a request that carries none of the keys; without keys everyone may come in. Says who
+   * the caller is, as a name that is no secret.
+   */
+  check(request: Request): string;
 }
 
 export function keyAccess(keys: readonly string[]): Access {
   const known = keys.map(digest);
   return {
     check(request) {
-      if (known.length === 0) return;
+      if (known.length === 0) return "anyone";
       const found = bearerKey(request);
       if (found === undefined) {
         throw new NodeError(
@@ -21,13 +24,14 @@ export function keyAccess(keys: readonly string[]): Access {
       }
       const offered = digest(found);
       // Every key is compared, so that the time taken tells nothing of which one came close.
-      const matches = known.filter((key) => timingSafeEqual(key, offered)).length;
-      if (matches === 0) {
+      const [match] = known.flatMap((key, at) => (timingSafeEqual(key, offered) ? [at] : []));
+      if (match === undefined) {
         throw new NodeError(
           "unauthenticated",
           "The API key is not one of this node's. Check the key in your 'Authorization' header.",
         );
       }
+      return `key ${match + 1}`;
     },
   };
 }

@@ -42,6 +42,18 @@ const table: Record<ErrorKind, WireError> = {
     code: "model_not_ready",
     headers: { "retry-after": "2" },
   },
+  overloaded: {
+    status: 503,
+    type: "server_error",
+    code: "queue_full",
+    headers: { "retry-after": "5" },
+  },
+  timeout: {
+    status: 504,
+    type: "server_error",
+    code: "request_timeout",
+    headers: { "x-should-retry": "false" },
+  },
   unavailable: {
     status: 503,
     type: "server_error",

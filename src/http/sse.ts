@@ -9,51 +9,86 @@ const headers = {
 };
 
 const done = "[DONE]";
+/** A line that clients skip: the connection is alive, the first token is not there yet. */
+const comment = ": waiting\n\n";
 
 export interface EventStreamOptions {
   /** Called when the reader is gone; what makes the frames must stop. */
   onCancel: (reason: unknown) => void;
   /** Hears of a failure after the first frame, which can no longer be a status. */
   onError: (error: unknown) => void;
+  /** Called once, however the stream ends. */
+  onEnd?: () => void;
+  /** How long nothing may be sent before a comment is; default: 5 s. */
+  keepAliveMs?: number;
 }
 
 /**
- * Sends each frame as `data: <frame>` and ends with `data: [DONE]`. Waits for the first frame, so
- * that a failure before it is thrown and keeps a real HTTP status; a later one becomes an error
- * frame, and the stream then ends without `[DONE]`.
+ * Sends each frame as `data: <frame>` and ends with `data: [DONE]`. Waits a while for the first
+ * frame, so that a failure before it is thrown and keeps a real HTTP status; a later one becomes an
+ * error frame, and the stream then ends without `[DONE]`.
  */
 export async function eventStream(
   frames: AsyncIterable<string>,
-  { onCancel, onError }: EventStreamOptions,
+  { onCancel, onError, onEnd = () => {}, keepAliveMs = 5000 }: EventStreamOptions,
 ): Promise<Response> {
   const iterator = frames[Symbol.asyncIterator]();
-  let next: IteratorResult<string> | undefined = await iterator.next();
   const encoder = new TextEncoder();
   const encode = (data: string): Uint8Array => encoder.encode(`data: ${data}\n\n`);
+  let pending: Promise<IteratorResult<string>> | undefined = iterator.next();
+  // A failure that comes while nobody waits is met by the next pull.
+  pending.catch(() => {});
+  try {
+    await within(pending, keepAliveMs);
+  } catch (error) {
+    onEnd();
+    throw error;
+  }
   let gone = false;
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          const { value, done: ended } = next ?? (await iterator.next());
-          next = undefined;
+          pending ??= iterator.next();
+          const next = await within(pending, keepAliveMs);
           if (gone) return;
-          controller.enqueue(encode(ended ? done : value));
-          if (ended) controller.close();
+          if (next === undefined) {
+            controller.enqueue(encoder.encode(comment));
+            return;
+          }
+          pending = undefined;
+          controller.enqueue(encode(next.done === true ? done : next.value));
+          if (next.done !== true) return;
+          controller.close();
+          onEnd();
         } catch (error) {
           if (gone) return;
           onError(error);
           controller.enqueue(encode(JSON.stringify(errorBody(toNodeError(error)))));
           controller.close();
+          onEnd();
         }
       },
       async cancel(reason) {
         gone = true;
         onCancel(reason);
+        onEnd();
+        pending?.catch(() => {});
         await iterator.return?.();
       },
     },
     { highWaterMark: 0 },
   );
   return new Response(stream, { headers });
+}
+
+/** What the promise gives, or nothing if it takes longer. */
+async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(resolve, ms, undefined);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

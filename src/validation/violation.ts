@@ -1,5 +1,5 @@
 /** Finds the first place where a value breaks a schema, and says it for a person. */
-import { KindGuard, type TSchema } from "@sinclair/typebox";
+import { KindGuard, type TSchema, Type } from "@sinclair/typebox";
 import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
 
 export interface Violation {
@@ -47,19 +47,30 @@ function toViolation(error: ValueError): Violation {
 /** Follows a failed union into the one variant that the value was meant for, if there is one. */
 function narrowUnion(error: ValueError): ValueError {
   if (error.type !== ValueErrorType.Union) return error;
-  const deeper = error.errors
-    .map((variant) => variant.First())
-    .filter((inner) => inner !== undefined)
-    .map(narrowUnion)
+  const variants = error.errors.map((variant) => [...variant]);
+  // A variant with another discriminator was not meant; if none was, the discriminator is at fault.
+  const meant = variants.filter((errors) => !errors.some(isDiscriminator));
+  const [fault] = variants.flatMap((errors) => errors.filter(isDiscriminator));
+  if (meant.length === 0 && fault !== undefined) return withAllLiterals(fault, variants.flat());
+  const deeper = meant
+    .flatMap(([first]) => (first === undefined ? [] : [narrowUnion(first)]))
     .filter((inner) => isInside(inner, error) || isBound(inner));
   // A variant of which only the size is wrong was meant; else the one that failed furthest inside.
   return deeper.find(isBound) ?? deeper.sort((a, b) => depth(b) - depth(a))[0] ?? error;
 }
 
-const depth = ({ path }: ValueError): number => path.split("/").length;
+/** The place at fault, with every literal that some variant would have taken there. */
+function withAllLiterals(fault: ValueError, errors: readonly ValueError[]): ValueError {
+  const literals = errors.filter((error) => isDiscriminator(error) && error.path === fault.path);
+  return { ...fault, schema: Type.Union(literals.map(({ schema }) => schema)) };
+}
+
+/** How far inside, and how far along a list, a variant failed. */
+const depth = ({ path }: ValueError): number =>
+  path.split("/").length * 1e6 + Number(/\/(\d+)$/.exec(path)?.[1] ?? 0);
 
 const isInside = (inner: ValueError, outer: ValueError): boolean =>
-  inner.path.length > outer.path.length && !isDiscriminator(inner);
+  inner.path.length > outer.path.length;
 
 /** A literal that tells variants apart says which variant was not meant, not what is wrong. */
 const isDiscriminator = ({ schema, type }: ValueError): boolean =>

@@ -36,7 +36,7 @@ describe("a plain chat completion", () => {
       choices: [
         {
           index: 0,
-          message: { role: "assistant", content: "Hi there" },
+          message: { role: "assistant", content: "Hi there", refusal: null },
           logprobs: null,
           finish_reason: "stop",
         },

@@ -184,7 +184,7 @@ function bareApp() {
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "none", port: 0 }),
     access: keyAccess([]),
-    limits: { maxBodyBytes: 1024 },
+    limits: { requestTimeoutMs: 0, maxBodyBytes: 1024 },
     log: silentLog,
   });
 }

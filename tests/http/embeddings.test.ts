@@ -48,6 +48,51 @@ describe("embeddings", () => {
     expect(usage).toEqual({ prompt_tokens: 3, completion_tokens: 0, total_tokens: 3 });
   });
 
+  test("are numbers where the format is null", async () => {
+    expect(await embed({ ...body, encoding_format: null })).toEqual(await embed(body));
+  });
+
+  test("are made of the tokens of one text, or of several", async () => {
+    const app = testApp();
+    const answers = [];
+    for (const input of [
+      [7, 8, 9],
+      [[7, 8, 9], [99]],
+    ]) {
+      const response = await app.post(path, { ...body, input });
+      answers.push(Value.Decode(EmbeddingList, await response.json()));
+    }
+    const entry = (index: number, length: number) => ({
+      index,
+      object: "embedding",
+      embedding: [...vector(length)],
+    });
+    expect<unknown>(
+      answers.map(({ data, usage }) => ({ data, tokens: usage.prompt_tokens })),
+    ).toEqual([
+      { data: [entry(0, 3)], tokens: 3 },
+      { data: [entry(0, 3), entry(1, 1)], tokens: 4 },
+    ]);
+    expect(app.embedding.requests).toEqual([[7, 8, 9], [7, 8, 9], [99]]);
+  });
+
+  test("are cut to fewer dimensions, and of unit length again", async () => {
+    const { data } = await embed({ ...body, dimensions: 1 });
+    expect(data.map(({ embedding }) => embedding)).toEqual([[1], [1]]);
+    const whole = await embed({ ...body, dimensions: 2 });
+    expect(whole).toEqual(await embed({ ...body, dimensions: null }));
+  });
+
+  test("are cut before they are written as base64", async () => {
+    const { data } = await embed({ ...body, dimensions: 1, encoding_format: "base64" });
+    const one = Buffer.from(Float32Array.of(1).buffer).toString("base64");
+    expect(data.map(({ embedding }) => embedding)).toEqual([one, one]);
+  });
+
+  test("do not depend on the user", async () => {
+    expect(await embed({ ...body, user: "somebody" })).toEqual(await embed(body));
+  });
+
   test("are made of 2,048 texts at once, and of fields that the node does not know", async () => {
     const input = Array.from({ length: 2048 }, (_, index) => "x".repeat(1 + (index % 7)));
     const { data } = await embed({ ...body, input, user: "somebody" });
@@ -73,6 +118,19 @@ describe("an embedding request that cannot be answered", () => {
     [{ ...body, input: ["a", 7] }, "input[1]", null, "'input[1]' must be a string; found 7."],
     [{ ...body, input: ["a", ""] }, "input[1]", null, /^input\[1\] is an empty string/],
     [{ ...body, encoding_format: "hex" }, "encoding_format", null, /'float' or 'base64'/],
+    [{ ...body, input: [1, 100] }, "input", null, /^input holds the token 100;.*0 to 99\.$/],
+    [{ ...body, input: [[1], [2, 100]] }, "input[1]", null, /^input\[1\] holds the token 100;/],
+    [{ ...body, input: [[1], []] }, "input[1]", null, /./],
+    [{ ...body, input: [1, -1] }, "input[1]", null, /at least 0/],
+    [{ ...body, input: [1, 1.5] }, "input[1]", null, /an integer/],
+    [{ ...body, dimensions: 3 }, "dimensions", null, /^'dimensions' is 3;.*'vectors' have 2\.$/],
+    [{ ...body, dimensions: 0 }, "dimensions", null, /at least 1/],
+    [
+      { ...body, input: [1, 2, 3, 4, 5, 6, 7, 8, 9] },
+      "input",
+      "context_length_exceeded",
+      /^input has 9 tokens/,
+    ],
     [
       { ...body, input: ["a", "b", "1 2 3 4 5 6 7 8 9"] },
       "input[2]",

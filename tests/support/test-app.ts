@@ -50,6 +50,7 @@ export interface TestApp {
 export interface TestAppOptions {
   keys?: readonly string[];
   maxBodyBytes?: number;
+  requestTimeoutMs?: number;
   /** Leaves the models and the collection unprepared. */
   unprepared?: boolean;
   nPredict?: number;
@@ -99,7 +100,10 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
     access: keyAccess(options.keys ?? []),
-    limits: { maxBodyBytes: options.maxBodyBytes ?? 1 << 20 },
+    limits: {
+      maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
+      requestTimeoutMs: options.requestTimeoutMs ?? 0,
+    },
     log,
   });
   const handle = async (request: Request): Promise<Response> => await app.handle(request);

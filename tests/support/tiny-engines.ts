@@ -52,6 +52,6 @@ export async function tinyEmbeddingModel(
 async function load(
   spec: Pick<ModelSpec, "name" | "type" | "path"> & Partial<ModelSpec>,
 ): Promise<LoadedModel> {
-  const complete = { parallel: 2, settings: neutralSettings, ...spec };
+  const complete = { parallel: 2, maxQueue: 64, settings: neutralSettings, ...spec };
   return await loadModel(await testBackend(), complete, silentProgress);
 }

@@ -7,19 +7,12 @@ import {
   type Tensor,
   writeGguf,
 } from "../../src/models/gguf/write.ts";
+import { randomLlama, randomNumbers } from "./random-llama.ts";
 import { tempDir } from "./temp-dir.ts";
 
 const u32 = (value: number): MetadataValue => ({ type: "uint32", value });
 const f32 = (value: number): MetadataValue => ({ type: "float32", value });
 const text = (value: string): MetadataValue => ({ type: "string", value });
-
-/** A chat template of the plainest kind: a marker for each role, an end token after each message. */
-const tinyChatTemplate = [
-  "{% for message in messages %}",
-  "{{ '<|' + message['role'] + '|>' + message['content'] + eos_token }}",
-  "{% endfor %}",
-  "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}",
-].join("");
 
 export const tinyChatContext = 4096;
 export const tinyEmbeddingContext = 64;
@@ -47,17 +40,6 @@ export async function save(path: string, gguf: Gguf): Promise<void> {
   await writeGguf(file, gguf);
 }
 
-/** Seeded, so that every run has the same models (mulberry32). */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
 function tensorMaker(seed: number) {
   const random = randomNumbers(seed);
   const tensor = (name: string, shape: number[], value: () => number): Tensor => ({
@@ -74,74 +56,17 @@ function tensorMaker(seed: number) {
   };
 }
 
-/** Specials, the 256 bytes, then the printable characters and some words: every text has tokens. */
-function llamaVocabulary(): Gguf["metadata"] {
-  const specials = ["<unk>", "<s>", "</s>"];
-  const bytes = Array.from(
-    { length: 256 },
-    (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,
-  );
-  const characters = Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at));
-  const words = ["\u2581", "\u2581the", "\u2581a", "\u2581is", "\u2581of", "ing", "tion"];
-  const pieces = [...characters, ...words];
-  return {
-    "tokenizer.ggml.model": text("llama"),
-    "tokenizer.ggml.tokens": { type: "strings", value: [...specials, ...bytes, ...pieces] },
-    "tokenizer.ggml.scores": {
-      type: "float32s",
-      value: [...specials.map(() => 0), ...bytes.map(() => 0), ...pieces.map((_, at) => -at)],
-    },
-    "tokenizer.ggml.token_type": {
-      type: "int32s",
-      value: [2, 3, 3, ...bytes.map(() => 6), ...pieces.map(() => 1)],
-    },
-    "tokenizer.ggml.bos_token_id": u32(1),
-    "tokenizer.ggml.eos_token_id": u32(2),
-    "tokenizer.ggml.unknown_token_id": u32(0),
-    "tokenizer.ggml.add_bos_token": { type: "bool", value: true },
-    "tokenizer.ggml.add_eos_token": { type: "bool", value: false },
-    "tokenizer.chat_template": text(tinyChatTemplate),
-  };
-}
-
-const llamaVocabularySize = 3 + 256 + 94 + 7;
-
 export function tinyLlama(): Gguf {
-  const [size, hidden, layers] = [32, 64, 2];
-  const { weights, ones } = tensorMaker(7);
-  const layer = (at: number): Tensor[] => [
-    ones(`blk.${at}.attn_norm.weight`, size),
-    weights(`blk.${at}.attn_q.weight`, size, size),
-    weights(`blk.${at}.attn_k.weight`, size, size),
-    weights(`blk.${at}.attn_v.weight`, size, size),
-    weights(`blk.${at}.attn_output.weight`, size, size),
-    ones(`blk.${at}.ffn_norm.weight`, size),
-    weights(`blk.${at}.ffn_gate.weight`, size, hidden),
-    weights(`blk.${at}.ffn_up.weight`, size, hidden),
-    weights(`blk.${at}.ffn_down.weight`, hidden, size),
-  ];
-  return {
-    metadata: {
-      "general.architecture": text("llama"),
-      "general.name": text("tiny-chat"),
-      "llama.block_count": u32(layers),
-      "llama.context_length": u32(tinyChatContext),
-      "llama.embedding_length": u32(size),
-      "llama.feed_forward_length": u32(hidden),
-      "llama.attention.head_count": u32(2),
-      "llama.attention.head_count_kv": u32(2),
-      "llama.attention.layer_norm_rms_epsilon": f32(1e-5),
-      "llama.rope.dimension_count": u32(size / 2),
-      "llama.vocab_size": u32(llamaVocabularySize),
-      ...llamaVocabulary(),
-    },
-    tensors: [
-      weights("token_embd.weight", size, llamaVocabularySize),
-      ...Array.from({ length: layers }, (_, at) => layer(at)).flat(),
-      ones("output_norm.weight", size),
-      weights("output.weight", size, llamaVocabularySize),
-    ],
-  };
+  return randomLlama({
+    name: "tiny-chat",
+    size: 32,
+    hidden: 64,
+    layers: 2,
+    heads: 2,
+    context: tinyChatContext,
+    type: "f32",
+    words: ["\u2581", "\u2581the", "\u2581a", "\u2581is", "\u2581of", "ing", "tion"],
+  });
 }
 
 function tinyBert(): Gguf {

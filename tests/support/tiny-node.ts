@@ -27,6 +27,7 @@ export async function tinyNode(
     new PaddockNode({
       config,
       baseDir: folder.path,
+      program: [],
       version: "0.0.0",
       handbook: folder.path,
       log: silentLog,

@@ -100,6 +100,7 @@ function toMessage({ content, reasoning, calls }: Draft): Message {
   return {
     role: "assistant",
     content: content === "" && calls.length > 0 ? null : content,
+    refusal: null,
     ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
     ...(calls.length === 0
       ? {}

@@ -23,7 +23,7 @@ const completion: ChatCompletion = {
   choices: [
     {
       index: 0,
-      message: { role: "assistant", content: "The capital of France is Paris." },
+      message: { role: "assistant", content: "The capital of France is Paris.", refusal: null },
       logprobs: null,
       finish_reason: "stop",
     },

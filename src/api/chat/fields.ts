@@ -19,6 +19,12 @@ const harmless = new Set([
   "messages.reasoning_content",
 ]);
 
+/** The same for fields of messages: without them the conversation would be another one. */
+const refusedOfMessages = new Map([
+  ["function_call", "is the convention's older form; send 'tool_calls'"],
+  ["audio", "cannot be honoured: this node's models read text only"],
+]);
+
 /** An answer without these would be another answer than the one asked for. */
 const refused = new Map([
   ["functions", "is the convention's older form; send 'tools'"],
@@ -39,6 +45,12 @@ export function ignoredFields(body: ChatCompletionRequest): string[] {
     if (why !== undefined) throw refuse(name, why);
     if (name === "modalities" && !isTextOnly(value)) {
       throw refuse(name, "cannot be honoured: this node's models write text only");
+    }
+  }
+  for (const [index, message] of body.messages.entries()) {
+    for (const [name, value] of Object.entries(message)) {
+      const why = value === null ? undefined : refusedOfMessages.get(name);
+      if (why !== undefined) throw refuse(`messages[${index}].${name}`, why);
     }
   }
   const known = ChatCompletionRequest.properties;

@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import type { ChatService } from "../../core/chat.ts";
 import type { Log } from "../../core/log.ts";
 import type { Access } from "../../http/auth.ts";
+import { deadline } from "../../http/deadline.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import { requestIdHeader } from "../../http/request-id.ts";
@@ -17,7 +18,7 @@ export interface ChatRoutesServices {
   chat: ChatService;
   access: Access;
   log: Log;
-  limits: { maxBodyBytes: number };
+  limits: { maxBodyBytes: number; requestTimeoutMs: number };
 }
 
 export function chatRoutes({ chat, access, log, limits }: ChatRoutesServices) {
@@ -25,7 +26,7 @@ export function chatRoutes({ chat, access, log, limits }: ChatRoutesServices) {
   return new Elysia({ prefix: "/v1" }).post(
     "/chat/completions",
     async ({ request, set }) => {
-      access.check(request);
+      const caller = access.check(request);
       const body = await readBody(request);
       const ignored = ignoredFields(body);
       if (ignored.length > 0) {
@@ -34,15 +35,19 @@ export function chatRoutes({ chat, access, log, limits }: ChatRoutesServices) {
         log.info("a request has fields that are not acted on", { id, ignored });
       }
       const gone = new AbortController();
-      const signal = AbortSignal.any([request.signal, gone.signal]);
+      const asked = toChatRequest(body);
+      chat.check(asked);
+      const time = deadline(limits.requestTimeoutMs);
+      const signal = AbortSignal.any([request.signal, gone.signal, time.signal]);
       const head = newCompletionHead();
-      const answer = chat.answer(toChatRequest(body), { signal });
-      if (body.stream !== true) return await toChatCompletion(head, answer);
+      const answer = chat.answer(asked, { signal, caller });
+      if (body.stream !== true) return await toChatCompletion(head, answer).finally(time.clear);
       const includeUsage = body.stream_options?.include_usage ?? false;
       return await eventStream(toChunks(head, answer, includeUsage), {
         onCancel: (reason) => gone.abort(reason),
         onError: (error) =>
           log.error("a stream broke off", { id: set.headers[requestIdHeader], error }),
+        onEnd: time.clear,
       });
     },
     {

@@ -220,6 +220,7 @@ export const ChatCompletion = T.Object({
       message: T.Object({
         role: T.Literal("assistant"),
         content: T.Union([T.String(), T.Null()]),
+        refusal: T.Null(),
         reasoning_content: T.Optional(
           T.String({ description: "A reasoning model's thoughts, which are not its answer." }),
         ),

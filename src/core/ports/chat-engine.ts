@@ -96,14 +96,17 @@ export type GenerationEvent =
   | { type: "tool-arguments"; index: number; text: string }
   | { type: "finish"; reason: FinishReason; usage: TokenUsage };
 
+export interface CallOptions {
+  signal: AbortSignal;
+  /** Who asks: callers that wait are served in turn. */
+  caller?: string;
+}
+
 export interface ChatEngine {
   /**
    * Generates an answer. The events end in exactly one `finish`; text events are never empty and
    * never cut a character in two. An aborted `signal` ends the iteration with the signal's reason
    * within one token, as does returning from the iteration early.
    */
-  generate(
-    request: GenerationRequest,
-    options: { signal: AbortSignal },
-  ): AsyncIterable<GenerationEvent>;
+  generate(request: GenerationRequest, options: CallOptions): AsyncIterable<GenerationEvent>;
 }

@@ -3,9 +3,16 @@ import { NodeError } from "../../core/errors.ts";
 import { decimalRange, integerRange } from "./number-range.ts";
 import { patternGrammar, UnsupportedPattern } from "./pattern.ts";
 import { type GrammarRules, jsonLiteral } from "./rules.ts";
+import {
+  areDisjoint,
+  assertions,
+  isObject,
+  isOfType,
+  mergeSchemas,
+  type SchemaObject,
+  Unjoinable,
+} from "./schema-merge.ts";
 import { stringFormats } from "./string-formats.ts";
-
-type SchemaObject = Readonly<Record<string, unknown>>;
 
 /** Keywords that assert something which the grammar cannot hold the model to. */
 const unsupported = [
@@ -26,9 +33,6 @@ const unsupported = [
   "$dynamicRef",
   "$recursiveRef",
 ];
-
-/** Keywords beside which `anyOf`, `oneOf`, `allOf` and `$ref` would have to be intersected. */
-const shaping = ["type", "properties", "required", "items", "prefixItems", "enum", "const"];
 
 const deepest = 64;
 
@@ -60,19 +64,23 @@ export class JsonSchemaCompiler {
   }
 
   #shape(schema: SchemaObject, path: readonly string[], depth: number): string {
-    if (schema.$ref !== undefined) return this.#reference(schema.$ref, path, depth);
-    if ("const" in schema) return jsonLiteral(schema.const);
-    if (schema.enum !== undefined) return this.#enumeration(schema.enum, path);
-    if (schema.allOf !== undefined) return this.#intersection(schema, path, depth);
-    for (const keyword of ["anyOf", "oneOf"] as const) {
-      const options = schema[keyword];
-      if (options !== undefined) return this.#union(options, [...path, keyword], depth);
+    if (schema.$ref !== undefined) {
+      const { $ref, ...beside } = assertions(schema);
+      if (Object.keys(beside).length === 0) return this.#reference($ref, path, depth);
+      return this.#joined(beside, [{ $ref }], [...path, "$ref"], depth);
     }
+    if (schema.allOf !== undefined) {
+      const { allOf, ...beside } = schema;
+      return this.#joined(beside, this.#list(allOf, [...path, "allOf"]), [...path, "allOf"], depth);
+    }
+    for (const keyword of ["anyOf", "oneOf"] as const) {
+      if (schema[keyword] !== undefined) return this.#union(schema, keyword, path, depth);
+    }
+    if ("const" in schema || schema.enum !== undefined) return this.#values(schema, path);
     if (Array.isArray(schema.type)) {
-      const types = schema.type.map((type) =>
+      const types = this.#list(schema.type, [...path, "type"]).map((type) =>
         this.#rule(path.at(-1) ?? "type", this.#typed({ ...schema, type }, path, depth)),
       );
-      if (types.length === 0) throw this.#refuse([...path, "type"], "is an empty list");
       return types.join(" | ");
     }
     return this.#typed(schema, path, depth);
@@ -101,47 +109,102 @@ export class JsonSchemaCompiler {
     }
   }
 
-  #enumeration(values: unknown, path: readonly string[]): string {
-    if (!Array.isArray(values) || values.length === 0) {
-      throw this.#refuse([...path, "enum"], "needs at least one value");
+  /** The values that `const` and `enum` fix, as far as `type` allows them. */
+  #values(schema: SchemaObject, path: readonly string[]): string {
+    const { const: only, enum: listed, type, ...rest } = assertions(schema);
+    const [beside] = Object.keys(rest).filter((keyword) => keyword !== "nullable");
+    const keyword = listed === undefined ? "const" : "enum";
+    if (beside !== undefined) {
+      throw this.#refuse([...path, keyword], `is not supported beside '${beside}'`);
     }
-    return values.map(jsonLiteral).join(" | ");
+    const values = listed === undefined ? [only] : this.#list(listed, [...path, "enum"]);
+    const types = type === undefined || Array.isArray(type) ? type : [type];
+    const fixed = "const" in schema ? JSON.stringify(only) : undefined;
+    const allowed = values
+      .filter((value) => fixed === undefined || JSON.stringify(value) === fixed)
+      .filter((value) => types === undefined || types.some((name) => isOfType(value, name)));
+    if (allowed.length === 0) throw this.#refuse([...path, keyword], "allows no value");
+    return allowed.map(jsonLiteral).join(" | ");
   }
 
-  #union(options: unknown, path: readonly string[], depth: number): string {
-    if (!Array.isArray(options) || options.length === 0) {
-      throw this.#refuse(path, "needs at least one schema");
-    }
+  /** One of several schemas, each together with what stands beside them. */
+  #union(
+    schema: SchemaObject,
+    keyword: "anyOf" | "oneOf",
+    path: readonly string[],
+    depth: number,
+  ): string {
+    const { [keyword]: listed, ...beside } = schema;
+    const at = [...path, keyword];
+    const options = this.#list(listed, at);
+    if (keyword === "oneOf") this.#checkDisjoint(options, at);
+    const plain = Object.keys(assertions(beside)).every((name) => name === "nullable");
     return options
-      .map((option, at) => this.#schema(option, [...path, String(at)], depth + 1))
+      .map((option, index) =>
+        plain
+          ? this.#schema(option, [...at, String(index)], depth + 1)
+          : this.#joined(beside, [option], [...at, String(index)], depth),
+      )
       .map((body) => `(${body})`)
       .join(" | ");
   }
 
-  /** Objects are merged; a single schema stands for itself. */
-  #intersection(schema: SchemaObject, path: readonly string[], depth: number): string {
-    const { allOf, ...own } = schema;
-    const at = [...path, "allOf"];
-    if (!Array.isArray(allOf)) throw this.#refuse(at, "is not a list of schemas");
-    const parts = [own, ...allOf.map((part) => this.#resolve(part, at))];
-    const shaped = parts.filter((part) => shaping.some((keyword) => keyword in part));
-    if (shaped.length === 1) return this.#schema(shaped[0], path, depth + 1);
-    if (shaped.some((part) => (part.type ?? impliedType(part)) !== "object")) {
-      throw this.#refuse(at, "can combine objects only");
-    }
-    const merged: SchemaObject = {
-      type: "object",
-      properties: Object.assign({}, ...shaped.map((part) => part.properties ?? {})),
-      required: shaped.flatMap((part) => (Array.isArray(part.required) ? part.required : [])),
-    };
-    return this.#schema(merged, path, depth + 1);
+  /** A grammar cannot see to it that only one of several matches; they must exclude each other. */
+  #checkDisjoint(options: readonly unknown[], path: readonly string[]): void {
+    const schemas = options.map((option) => this.#resolve(option, path));
+    schemas.forEach((schema, at) => {
+      if (schemas.slice(at + 1).every((other) => areDisjoint(schema, other))) return;
+      throw this.#refuse(path, "has options that one value could match together; use anyOf");
+    });
   }
 
+  /** The schema that asserts what all of them do. */
+  #joined(
+    beside: SchemaObject,
+    parts: readonly unknown[],
+    path: readonly string[],
+    depth: number,
+  ): string {
+    try {
+      const merged = parts
+        .map((part) => this.#flatten(part, path, depth))
+        .reduce(mergeSchemas, assertions(beside));
+      return this.#schema(merged, path, depth + 1);
+    } catch (error) {
+      if (!(error instanceof Unjoinable)) throw error;
+      throw this.#refuse(path, `cannot be held together with '${error.keyword}' beside it`);
+    }
+  }
+
+  /** A schema without references and `allOf` at its top. */
+  #flatten(part: unknown, path: readonly string[], depth: number): SchemaObject {
+    if (depth > deepest) throw this.#refuse(path, "refers to itself");
+    const schema = this.#resolve(part, path);
+    this.#checkKeywords(schema, path);
+    const { allOf, ...own } = schema;
+    if (allOf === undefined) return own;
+    return this.#list(allOf, [...path, "allOf"])
+      .map((inner) => this.#flatten(inner, path, depth + 1))
+      .reduce(mergeSchemas, own);
+  }
+
+  /** The schema that a reference, and a reference to a reference, stands for. */
   #resolve(part: unknown, path: readonly string[]): SchemaObject {
-    const target =
-      isObject(part) && typeof part.$ref === "string" ? this.#lookUp(part.$ref, path) : part;
+    let target = part;
+    for (let steps = 0; isObject(target) && typeof target.$ref === "string"; steps++) {
+      const { $ref, ...beside } = assertions(target);
+      const found = this.#lookUp(String($ref), path);
+      if (steps > deepest) throw this.#refuse(path, "refers to itself");
+      target = isObject(found) ? mergeSchemas(beside, found) : found;
+    }
+    if (target === true) return {};
     if (!isObject(target)) throw this.#refuse(path, "holds something that is not a schema");
     return target;
+  }
+
+  #list(value: unknown, path: readonly string[]): readonly unknown[] {
+    if (Array.isArray(value) && value.length > 0) return value;
+    throw this.#refuse(path, "needs a list of at least one");
   }
 
   #reference(reference: unknown, path: readonly string[], depth: number): string {
@@ -149,7 +212,7 @@ export class JsonSchemaCompiler {
     const known = this.#references.get(reference);
     if (known !== undefined) return known;
     const target = this.#lookUp(reference, path);
-    const name = this.#rules.reserve(reference.split("/").at(-1) || "document");
+    const name = this.#rules.reserve(`ref-${reference.split("/").at(-1)}`);
     this.#references.set(reference, name);
     this.#rules.define(name, this.#schema(target, [reference], depth + 1));
     return name;
@@ -217,13 +280,16 @@ export class JsonSchemaCompiler {
   }
 
   #map(schema: SchemaObject, path: readonly string[], depth: number): string {
-    const extra = schema.additionalProperties ?? true;
+    const extra = schema.additionalProperties ?? schema.unevaluatedProperties ?? true;
     const space = this.#rules.space();
     const [least, most] = this.#bounds(schema, "minProperties", "maxProperties", path);
-    if (extra === false) return '"{}"';
+    if (extra === false) {
+      if (least > 0) throw this.#refuse([...path, "minProperties"], "asks for what is not allowed");
+      return '"{}"';
+    }
     const value = this.#schema(extra, [...path, "additionalProperties"], depth + 1);
     const member = `${this.#rules.string()} ":" ${space} ${this.#rule("member", value)}`;
-    return `"{" ${space} ${this.#list(member, least, most)} ${space} "}"`;
+    return `"{" ${space} ${this.#repeated(member, least, most)} ${space} "}"`;
   }
 
   #array(schema: SchemaObject, path: readonly string[], depth: number): string {
@@ -236,28 +302,32 @@ export class JsonSchemaCompiler {
     const fixed = prefix.map((item, at) =>
       this.#rule("item", this.#schema(item, [...path, "prefixItems", String(at)], depth + 1)),
     );
-    const items = schema.items ?? prefix.length === 0;
+    const items = schema.items ?? true;
     const rest = items === false ? undefined : this.#schema(items, [...path, "items"], depth + 1);
     const separator = `${space} "," ${space}`;
     if (fixed.length === 0) {
-      const list = rest === undefined ? "" : this.#list(this.#rule("item", rest), least, most);
+      const list = rest === undefined ? "" : this.#repeated(this.#rule("item", rest), least, most);
       return `"[" ${space} ${list} ${space} "]"`;
     }
-    if (least < fixed.length && schema.minItems !== undefined) {
-      throw this.#refuse([...path, "minItems"], "must cover every one of prefixItems");
+    if (most !== undefined && most < fixed.length) {
+      throw this.#refuse([...path, "maxItems"], "must cover every one of prefixItems");
     }
+    const wanted = Math.max(0, least - fixed.length);
+    if (rest === undefined && wanted > 0) {
+      throw this.#refuse([...path, "minItems"], "asks for more than prefixItems and items allow");
+    }
+    // Free items after the fixed ones are written only where they are asked for.
+    const free = schema.items === undefined || schema.items === true;
+    const allowed = free ? wanted : most === undefined ? undefined : most - fixed.length;
     const more =
-      rest === undefined || items === true
+      rest === undefined || allowed === 0
         ? ""
-        : `(${separator} ${this.#rule("item", rest)})${repeat(
-            Math.max(0, least - fixed.length),
-            most === undefined ? undefined : most - fixed.length,
-          )}`;
+        : `(${separator} ${this.#rule("item", rest)})${repeat(wanted, allowed)}`;
     return `"[" ${space} ${fixed.join(` ${separator} `)} ${more} ${space} "]"`;
   }
 
   /** `item`s with commas between them, from `least` to `most`. */
-  #list(item: string, least: number, most: number | undefined): string {
+  #repeated(item: string, least: number, most: number | undefined): string {
     const space = this.#rules.space();
     if (most === 0) return "";
     const more = repeat(Math.max(0, least - 1), most === undefined ? undefined : most - 1);
@@ -270,6 +340,9 @@ export class JsonSchemaCompiler {
     const [least, most] = this.#bounds(schema, "minLength", "maxLength", path);
     const bounded = least > 0 || most !== undefined;
     if (pattern !== undefined) {
+      if (format !== undefined) {
+        throw this.#refuse([...path, "pattern"], "cannot be held together with a format");
+      }
       if (bounded)
         throw this.#refuse([...path, "pattern"], "cannot be held together with a length");
       return `"\\"" ${this.#pattern(String(pattern), [...path, "pattern"])} "\\""`;
@@ -360,14 +433,11 @@ export class JsonSchemaCompiler {
   #checkKeywords(schema: SchemaObject, path: readonly string[]): void {
     const keyword = unsupported.find((name) => name in schema);
     if (keyword !== undefined) throw this.#refuse([...path, keyword], "is not supported");
-    for (const union of ["anyOf", "oneOf"]) {
-      const beside = union in schema && shaping.find((name) => name !== "type" && name in schema);
-      if (beside) throw this.#refuse([...path, union], `is not supported beside '${beside}'`);
-    }
   }
 
   #rule(name: string, body: string): string {
-    return this.#rules.add(name, body);
+    // Marked, so that no property's name is taken for a rule of the grammar itself.
+    return this.#rules.add(`of-${name}`, body);
   }
 
   #refuse(path: readonly string[], why: string): NodeError {
@@ -383,16 +453,26 @@ function repeat(least: number, most: number | undefined): string {
   return `{${least},${most}}`;
 }
 
-function impliedType(schema: SchemaObject): string | undefined {
-  if ("properties" in schema || "additionalProperties" in schema) return "object";
-  if ("items" in schema || "prefixItems" in schema) return "array";
-  if ("pattern" in schema || "minLength" in schema || "maxLength" in schema) return "string";
-  if ("minimum" in schema || "maximum" in schema) return "number";
-  return undefined;
-}
+const impliedTypes: Readonly<Record<string, readonly string[]>> = {
+  object: [
+    "properties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "required",
+    "minProperties",
+    "maxProperties",
+  ],
+  array: ["items", "prefixItems", "minItems", "maxItems", "uniqueItems"],
+  string: ["pattern", "format", "minLength", "maxLength"],
+  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
+};
 
-const isObject = (value: unknown): value is SchemaObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+/** The type that a schema means without saying it; other types would be free of its keywords. */
+function impliedType(schema: SchemaObject): string | undefined {
+  return Object.entries(impliedTypes).find(([, keywords]) =>
+    keywords.some((keyword) => keyword in schema),
+  )?.[0];
+}
 
 const largest = (...values: (number | undefined)[]): number | undefined =>
   values.reduce((a, b) => (a === undefined ? b : b === undefined ? a : Math.max(a, b)));

@@ -32,17 +32,23 @@ function decimal(low: number, high: number): string {
 
 /** Whole numbers from `low` to `high`, neither negative, without leading zeros. */
 function natural(low: number, high: number): string {
+  const from = String(low);
+  const lowest = (digits: number): string => (digits === 1 ? "0" : `1${"0".repeat(digits - 1)}`);
+  const highest = (digits: number): string => "9".repeat(digits);
   if (high === Infinity) {
-    const digits = String(low).length;
-    const same = natural(low, 10 ** digits - 1);
-    if (digits >= mostDigits) return same;
-    return `${same} | [1-9] [0-9]{${digits},${mostDigits - 1}}`;
+    const same = sameLength(from, highest(from.length));
+    if (from.length >= mostDigits) return same;
+    return `${same} | [1-9] [0-9]{${from.length},${mostDigits - 1}}`;
   }
+  const to = String(high);
   const options: string[] = [];
-  for (let digits = String(low).length; digits <= String(high).length; digits++) {
-    const from = Math.max(low, digits === 1 ? 0 : 10 ** (digits - 1));
-    const to = Math.min(high, 10 ** digits - 1);
-    options.push(sameLength(String(from), String(to)));
+  for (let digits = from.length; digits <= to.length; digits++) {
+    options.push(
+      sameLength(
+        digits === from.length ? from : lowest(digits),
+        digits === to.length ? to : highest(digits),
+      ),
+    );
   }
   return alternatives(options);
 }

@@ -1,15 +1,18 @@
 /** The part of regular expressions that a grammar can follow, as GBNF for the inside of a JSON string. */
+import { characterClass, codeOf, complement, type Range } from "./character-class.ts";
 import { literal, plainCharacter } from "./rules.ts";
 
 export class UnsupportedPattern extends Error {}
 
-/** Characters that a JSON string escapes cannot be written as they are. */
-const plain = (characters: string): string => characters.replace(/["\\]/g, "");
-
-const classes: Readonly<Record<string, string>> = {
-  d: "0-9",
-  w: "A-Za-z0-9_",
-  s: " ",
+const classes: Readonly<Record<string, readonly Range[]>> = {
+  d: [[0x30, 0x39]],
+  w: [
+    [0x30, 0x39],
+    [0x41, 0x5a],
+    [0x5f, 0x5f],
+    [0x61, 0x7a],
+  ],
+  s: [[0x20, 0x20]],
 };
 
 /** What stands for any character. */
@@ -89,7 +92,7 @@ class PatternParser {
   #escape(): string {
     const character = this.#next();
     const known = classes[character];
-    if (known !== undefined) return `[${known}]`;
+    if (known !== undefined) return characterClass(known);
     // A letter or digit after the backslash has a meaning of its own: \b, \1, \p.
     if (/[A-Za-z0-9]/.test(character)) throw new UnsupportedPattern(this.#text);
     return literal(JSON.stringify(character).slice(1, -1));
@@ -97,23 +100,35 @@ class PatternParser {
 
   #class(): string {
     const negated = this.#take("^");
-    let content = "";
+    const ranges: Range[] = [];
     while (!this.#take("]")) {
-      const character = this.#next();
-      if (character !== "\\") {
-        content += plain(character);
+      const from = this.#member();
+      if (typeof from !== "number") {
+        ranges.push(...from);
         continue;
       }
-      const escaped = this.#next();
-      const known = classes[escaped];
-      if (known === undefined && /[A-Za-z0-9]/.test(escaped)) {
-        throw new UnsupportedPattern(this.#text);
+      if (this.#peek() !== "-" || this.#text[this.#at + 1] === "]") {
+        ranges.push([from, from]);
+        continue;
       }
-      content +=
-        known ?? (escaped === "]" || escaped === "-" ? `\\x${hex(escaped)}` : plain(escaped));
+      this.#take("-");
+      const to = this.#member();
+      if (typeof to !== "number" || to < from) throw new UnsupportedPattern(this.#text);
+      ranges.push([from, to]);
     }
-    if (content === "") throw new UnsupportedPattern(this.#text);
-    return negated ? `[^${content}"\\\\\\x7F\\x00-\\x1F]` : `[${content}]`;
+    if (ranges.length === 0) throw new UnsupportedPattern(this.#text);
+    return characterClass(negated ? complement(ranges) : ranges);
+  }
+
+  /** One character of a class, or a class within it. */
+  #member(): number | readonly Range[] {
+    const character = this.#next();
+    if (character !== "\\") return codeOf(character);
+    const escaped = this.#next();
+    const known = classes[escaped];
+    if (known !== undefined) return known;
+    if (/[A-Za-z0-9]/.test(escaped)) throw new UnsupportedPattern(this.#text);
+    return codeOf(escaped);
   }
 
   #quantifier(): string {
@@ -142,6 +157,3 @@ class PatternParser {
     return true;
   }
 }
-
-const hex = (character: string): string =>
-  (character.codePointAt(0) ?? 0).toString(16).padStart(2, "0");

@@ -15,7 +15,7 @@ export const stringFormats: Readonly<Record<string, string>> = {
   time: `^${time}$`,
   duration: "^P([1-9][0-9]{0,3}[YMWD]|T[1-9][0-9]{0,3}[HMS])$",
   uuid: "^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
-  email: `^[a-z0-9]([a-z0-9._+-]{0,30}[a-z0-9])?@${label}\\.${label}(\\.${label})?$`,
+  email: `^[a-z0-9]{1,16}([._+-][a-z0-9]{1,16}){0,2}@${label}\\.${label}(\\.${label})?$`,
   hostname: `^${hostname}$`,
   ipv4: `^${byte}(\\.${byte}){3}$`,
   ipv6: "^[0-9a-f]{1,4}(:[0-9a-f]{1,4}){7}$",

@@ -10,6 +10,7 @@ function shell(isTerminal: boolean) {
   const said: string[] = [];
   const made: Shell = {
     env: {},
+    program: [],
     cwd: "/",
     version: "0.0.0",
     handbook: "/",

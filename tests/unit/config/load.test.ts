@@ -31,6 +31,8 @@ const modelDefaults = {
   ctx_size: 0,
   batch_size: 512,
   parallel: 4,
+  max_queue: 64,
+  quantization: "auto",
   temperature: 1,
   top_p: 1,
   repeat_penalty: 1,
@@ -51,6 +53,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_LIMIT: ["9", 9],
   PADDOCK_SCORE_THRESHOLD: ["-0.5", -0.5],
   PADDOCK_MAX_BODY_BYTES: ["2048", 2048],
+  PADDOCK_REQUEST_TIMEOUT: ["30", 30],
 };
 
 const placed = ([head, leaf]: readonly string[], value: unknown): Record<string, unknown> =>
@@ -72,7 +75,7 @@ describe("the configuration", () => {
         handbook: true,
       },
       engine: { threads: 0 },
-      limits: { max_body_bytes: 16 * 1024 * 1024 },
+      limits: { max_body_bytes: 16 * 1024 * 1024, request_timeout: 600 },
       models: [
         {
           ...modelDefaults,

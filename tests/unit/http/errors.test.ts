@@ -13,6 +13,8 @@ const expected: Record<ErrorKind, { status: number; type: string; code: string |
   unsupported_media_type: { status: 415, type: invalid, code: "unsupported_media_type" },
   model_not_found: { status: 500, type: invalid, code: "model_not_found" },
   model_not_ready: { status: 503, type: "server_error", code: "model_not_ready" },
+  overloaded: { status: 503, type: "server_error", code: "queue_full" },
+  timeout: { status: 504, type: "server_error", code: "request_timeout" },
   unavailable: { status: 503, type: "server_error", code: "unavailable" },
   internal: { status: 500, type: "server_error", code: "internal_error" },
 };

@@ -1,0 +1,18 @@
+/** `paddock quantize`: what transcoding runs in a process of its own; not for people. */
+import { Command } from "commander";
+import { quantizations } from "../core/quantization.ts";
+import { quantize } from "../engine/quantizer.ts";
+
+export function quantizeCommand(): Command {
+  return new Command("quantize")
+    .argument("<input>")
+    .argument("<output>")
+    .argument("<type>")
+    .argument("<threads>")
+    .action(async (input: string, output: string, name: string, threads: string) => {
+      const type = quantizations.find((known) => known === name);
+      if (type === undefined)
+        throw new Error(`'${name}' is not one of ${quantizations.join(", ")}`);
+      await quantize(input, output, { type, threads: Number(threads) });
+    });
+}

@@ -1,0 +1,18 @@
+/** Jobs of several requests, taken in turn: one of each request, each request's largest first. */
+
+export class FairJobs<Job> {
+  /** Each request's jobs, smallest first, so that the largest is popped. */
+  readonly #requests: Job[][] = [];
+
+  /** Adds a request's jobs. */
+  add(jobs: readonly Job[], sizeOf: (job: Job) => number): void {
+    if (jobs.length > 0) this.#requests.push(jobs.toSorted((a, b) => sizeOf(a) - sizeOf(b)));
+  }
+
+  next(): Job | undefined {
+    const jobs = this.#requests.shift();
+    const job = jobs?.pop();
+    if (jobs !== undefined && jobs.length > 0) this.#requests.push(jobs);
+    return job;
+  }
+}

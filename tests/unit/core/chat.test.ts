@@ -1,0 +1,120 @@
+import { describe, expect, test } from "bun:test";
+import { type ChatRequest, ChatService } from "../../../src/core/chat.ts";
+import { ModelRegistry } from "../../../src/core/model.ts";
+import { finish, ScriptedChatEngine } from "../../support/scripted-engines.ts";
+import { card } from "../../support/test-app.ts";
+
+const request: ChatRequest = {
+  model: "chatty",
+  messages: [{ role: "user", content: "Hello" }],
+  sampling: {},
+};
+
+const defaults = {
+  temperature: 0.7,
+  topP: 0.9,
+  topK: 0,
+  minP: 0,
+  presencePenalty: 0.2,
+  frequencyPenalty: 0.3,
+  repeatPenalty: 1.1,
+};
+
+function service({ nPredict = -1 }: { nPredict?: number } = {}) {
+  const engine = new ScriptedChatEngine();
+  const models = new ModelRegistry([{ name: "chatty", type: "chat" }]);
+  const known = card("chatty", "chat");
+  models.add({
+    type: "chat",
+    card: { ...known, settings: { ...known.settings, nPredict } },
+    engine,
+    fingerprint: "fp_1",
+    [Symbol.asyncDispose]: async () => {},
+  });
+  const chat = new ChatService(models);
+  const answer = async (sent: Partial<ChatRequest>) => {
+    const { signal } = new AbortController();
+    const { events, ...rest } = chat.answer({ ...request, ...sent }, { signal });
+    return { ...rest, events: await Array.fromAsync(events) };
+  };
+  return { engine, chat, answer };
+}
+
+describe("a chat answer", () => {
+  test("tells its model, fingerprint and number of choices, and its events", async () => {
+    const { engine, answer } = service();
+    engine.script({ type: "text", text: "Hi" }, finish);
+    expect(await answer({})).toEqual({
+      model: "chatty",
+      fingerprint: "fp_1",
+      choices: 1,
+      events: [
+        { index: 0, value: { type: "text", text: "Hi" } },
+        { index: 0, value: finish },
+      ],
+    });
+  });
+
+  test("takes the model's defaults for all that the request is silent on", async () => {
+    const { engine, answer } = service();
+    engine.script(finish);
+    await answer({});
+    expect(engine.requests).toEqual([{ messages: request.messages, sampling: defaults }]);
+  });
+
+  test("takes what the request says, zeros included", async () => {
+    const { engine, answer } = service();
+    engine.script(finish);
+    const sampling = { temperature: 0, topK: 5, minP: 0.1, repeatPenalty: 2 };
+    await answer({ sampling, maxTokens: 3, stop: ["x"], topLogprobs: 0, seed: 0 });
+    expect(engine.requests).toEqual([
+      {
+        messages: request.messages,
+        sampling: { ...defaults, ...sampling },
+        maxTokens: 3,
+        stop: ["x"],
+        topLogprobs: 0,
+        seed: 0,
+      },
+    ]);
+  });
+
+  test.each([
+    [-1, undefined, undefined],
+    [12, undefined, 12],
+    [12, 99, 99],
+    [-1, 7, 7],
+    [0, undefined, 0],
+  ])("with n_predict %p and max_tokens %p may have %p tokens", async (nPredict, asked, most) => {
+    const { engine, answer } = service({ nPredict });
+    engine.script(finish);
+    await answer(asked === undefined ? {} : { maxTokens: asked });
+    expect(engine.requests.map(({ maxTokens }) => maxTokens)).toEqual([most]);
+  });
+});
+
+describe("several choices", () => {
+  test("have seeds that count up from the request's", async () => {
+    const { engine, answer } = service();
+    engine.script(finish).script(finish).script(finish);
+    const { choices, events } = await answer({ seed: 41, choices: 3 });
+    expect(choices).toBe(3);
+    expect(engine.requests.map(({ seed }) => seed)).toEqual([41, 42, 43]);
+    expect(events.map(({ index }) => index).toSorted()).toEqual([0, 1, 2]);
+  });
+
+  test("have no seed where the request has none", async () => {
+    const { engine, answer } = service();
+    engine.script(finish).script(finish);
+    await answer({ choices: 2 });
+    expect(engine.requests.map((sent) => "seed" in sent)).toEqual([false, false]);
+  });
+});
+
+test("a model that is not there is refused before any event", () => {
+  const { chat } = service();
+  const { signal } = new AbortController();
+  expect(() => chat.answer({ ...request, model: "nobody" }, { signal })).toThrow(
+    "The model 'nobody' is not on this node",
+  );
+});
