@@ -1,13 +1,16 @@
 /** The floor: what node-llama-cpp gives in a bare loop on the same weights, threads and batch. A process of its own, driven over IPC. */
 import {
+  type ChatHistoryItem,
   getLlama,
   type LlamaContextSequence,
   LlamaLogLevel,
   type LlamaModel,
+  resolveChatWrapper,
+  type Token,
 } from "node-llama-cpp";
 
 export type FloorRequest =
-  | { kind: "load-chat"; path: string; contextSize: number; sequences: number }
+  | { kind: "load-chat"; path: string; contextSize: number; sequences: number; threads: number }
   | { kind: "load-embedding"; path: string }
   | { kind: "chat"; clients: number; tokens: number; prompts: string[] }
   | { kind: "embed"; texts: string[] };
@@ -38,7 +41,7 @@ async function answer(request: FloorRequest): Promise<FloorAnswer> {
         sequences: request.sequences,
         contextSize: request.contextSize,
         batchSize: 512,
-        threads,
+        threads: request.threads,
       });
       const sequences = Array.from({ length: request.sequences }, () => context.getSequence());
       chat = { model, sequences };
@@ -67,7 +70,7 @@ async function generate({
 }: Extract<FloorRequest, { kind: "chat" }>): Promise<FloorAnswer> {
   if (chat === undefined) throw new Error("no chat model is loaded");
   const { model, sequences } = chat;
-  const waiting = [...prompts];
+  const waiting = prompts.map((prompt) => render(model, prompt));
   for (const sequence of sequences) await sequence.clearHistory();
   const startedAt = performance.now();
   let made = 0;
@@ -77,7 +80,7 @@ async function generate({
         await sequence.clearHistory();
         let count = 0;
         const options = { temperature: 0, topK: 0, topP: 1 };
-        for await (const _ of sequence.evaluate(model.tokenize(prompt), options)) {
+        for await (const _ of sequence.evaluate(prompt, options)) {
           made++;
           if (++count >= tokens) break;
         }
@@ -85,6 +88,20 @@ async function generate({
     }),
   );
   return { tokens: made, ms: performance.now() - startedAt };
+}
+
+/** The tokens that the node makes of the same message. */
+function render(model: LlamaModel, text: string): Token[] {
+  const chatHistory: ChatHistoryItem[] = [
+    { type: "user", text },
+    { type: "model", response: [] },
+  ];
+  const { contextText } = resolveChatWrapper(model, {
+    warningLogs: false,
+  }).generateContextState({ chatHistory });
+  const tokens = contextText.tokenize(model.tokenizer);
+  const { bos, shouldPrependBosToken } = model.tokens;
+  return shouldPrependBosToken && bos !== null && tokens[0] !== bos ? [bos, ...tokens] : tokens;
 }
 
 async function embed(texts: readonly string[]): Promise<FloorAnswer> {

@@ -59,7 +59,7 @@ async function withNode(
 ): Promise<void> {
   await using folder = await tempDir();
   await writeFile(join(folder.path, "paddock.toml"), config);
-  const env = { PADDOCK_LOG_LEVEL: "error" };
+  const env = { PADDOCK_LOG_LEVEL: "info" };
   const startedAt = performance.now();
   await using node = await servePaddock({ cwd: folder.path, env });
   startTimes.push(performance.now() - startedAt);
@@ -77,8 +77,12 @@ async function chatRows(
   floor: Floor,
   { name, path, tokens, target }: { name: string; path: string; tokens: number; target: number },
 ): Promise<void> {
-  await floor.ask({ kind: "load-chat", path, contextSize: 2048, sequences: 4 });
-  await withNode(chatModel("chat", path), async (_, baseUrl) => {
+  await withNode(chatModel("chat", path), async (node, baseUrl) => {
+    // The floor runs on as many threads as the node chose for this model.
+    const line = /"threads":(\d+),"why":"([^"]*)","msg":"threads of a/.exec(node.stderr());
+    const chosen = Number(line?.[1]);
+    say(`  ${name}: ${chosen} thread(s), ${line?.[2]}`);
+    await floor.ask({ kind: "load-chat", path, contextSize: 2048, sequences: 4, threads: chosen });
     const server: ChatServer = { baseUrl, model: "chat" };
     const peer =
       options.peer === undefined

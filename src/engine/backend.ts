@@ -16,6 +16,7 @@ export interface Backend extends AsyncDisposable {
   /** The llama.cpp release and build really loaded. */
   version: string;
   threads: number;
+  log: Log;
 }
 
 export async function openBackend({ threads, accelerator, log }: BackendOptions): Promise<Backend> {
@@ -36,6 +37,7 @@ export async function openBackend({ threads, accelerator, log }: BackendOptions)
     llama,
     version,
     threads: budget.threads,
+    log,
     [Symbol.asyncDispose]: () => llama.dispose(),
   };
 }

@@ -58,8 +58,8 @@ export class LlamaChatEngine implements ChatEngine {
     });
     const { signal } = options;
     using slot = await this.#slots.take(prompt.tokens, options);
-    const { last, cached } = await evaluatePrompt(slot, prompt.tokens, signal);
-    yield* generation.run(slot.sequence, last, cached, signal);
+    const { rest, cached } = await evaluatePrompt(slot, prompt.tokens, signal);
+    yield* generation.run(slot, rest, cached, signal);
   }
 
   /** The grammars that hold the answer; a schema that makes none is refused here. */

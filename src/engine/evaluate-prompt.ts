@@ -4,8 +4,8 @@ import { NodeError } from "../core/errors.ts";
 import type { Donor, Slot } from "./slots.ts";
 
 export interface PreparedPrompt {
-  /** The prompt's last token, left for the sampler to evaluate. */
-  last: Token;
+  /** The prompt's last tokens, at least one and at most a batch, left for the sampler to evaluate. */
+  rest: Token[];
   /** How many tokens needed no evaluation. */
   cached: number;
 }
@@ -23,8 +23,8 @@ export async function evaluatePrompt(
   signal: AbortSignal,
 ): Promise<PreparedPrompt> {
   const { sequence } = slot;
-  const last = tokens.at(-1);
-  if (last === undefined) throw new NodeError("internal", "The prompt has no tokens.");
+  if (tokens.length === 0) throw new NodeError("internal", "The prompt has no tokens.");
+  // The last token is always evaluated: what comes after it is to be sampled.
   const head = tokens.slice(0, -1);
   const { donor } = slot;
   if (donor === undefined || !(await copy(donor, sequence, head, signal))) {
@@ -32,16 +32,16 @@ export async function evaluatePrompt(
   }
   const cached = sequence.nextTokenIndex;
   const { batchSize } = sequence.context;
-  for (let start = cached; start < head.length; ) {
+  // Whoever generates beside this prompt gets a token after each piece of it.
+  const pieceSize = (): number => (slot.alone() ? batchSize : Math.min(batchSize, sharedPiece));
+  let start = cached;
+  for (let size = pieceSize(); tokens.length - start > size; size = pieceSize()) {
     signal.throwIfAborted();
-    // Whoever generates beside this prompt gets a token after each piece of it.
-    const size = slot.alone() ? batchSize : Math.min(batchSize, sharedPiece);
-    await sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + size));
+    await sequence.evaluateWithoutGeneratingNewTokens(tokens.slice(start, start + size));
     start += size;
   }
   signal.throwIfAborted();
-  slot.promptReady();
-  return { last, cached };
+  return { rest: tokens.slice(start), cached };
 }
 
 /** llama.cpp copies a sequence's cells without evaluating; the library has it, though not in its types. */

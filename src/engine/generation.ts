@@ -1,11 +1,5 @@
 /** One answer: from the evaluated prompt to its finish, through thoughts, text and tool calls. */
-import type {
-  LlamaContextSequence,
-  LlamaGrammarEvaluationState,
-  LlamaModel,
-  Token,
-  TokenBias,
-} from "node-llama-cpp";
+import type { LlamaGrammarEvaluationState, LlamaModel, Token, TokenBias } from "node-llama-cpp";
 import type {
   FinishReason,
   GenerationEvent,
@@ -16,7 +10,8 @@ import { toLogprobs } from "./logprobs.ts";
 import type { Prompt } from "./prompt.ts";
 import { toEvaluateOptions } from "./sampling.ts";
 import { type Segment, Segmenter } from "./segmenter.ts";
-import { TextStream, type TokenText } from "./text-stream.ts";
+import type { Slot } from "./slots.ts";
+import { type TokenText, textStream } from "./text-stream.ts";
 import type { TokenBytes } from "./token-bytes.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
 
@@ -60,21 +55,18 @@ export class Generation {
     );
   }
 
+  /** Generates after the prompt's last tokens, which are evaluated with the first token. */
   async *run(
-    sequence: LlamaContextSequence,
-    last: Token,
+    slot: Slot,
+    rest: readonly Token[],
     cachedTokens: number,
     signal: AbortSignal,
   ): AsyncGenerator<GenerationEvent> {
     const { toolUse } = this.#options.request;
     const forced = toolUse !== undefined && toolUse.choice !== "auto";
-    const outcome = forced
-      ? ({ call: 0 } as const)
-      : yield* this.#writeText(sequence, last, signal);
+    const outcome = forced ? ({ call: 0 } as const) : yield* this.#writeText(slot, rest, signal);
     const reason =
-      "reason" in outcome
-        ? outcome.reason
-        : yield* this.#writeCalls(sequence, last, outcome.call, signal);
+      "reason" in outcome ? outcome.reason : yield* this.#writeCalls(slot, outcome.call, signal);
     signal.throwIfAborted();
     yield {
       type: "finish",
@@ -90,11 +82,11 @@ export class Generation {
 
   /** Writes thoughts and text until the end, or until a call begins after so many tokens. */
   async *#writeText(
-    sequence: LlamaContextSequence,
-    last: Token,
+    slot: Slot,
+    rest: readonly Token[],
     signal: AbortSignal,
   ): AsyncGenerator<GenerationEvent, { reason: FinishReason } | { call: number }> {
-    for await (const piece of this.#sample(sequence, [last], signal)) {
+    for await (const piece of this.#sample(slot, rest, signal)) {
       const start = this.#generated.length - piece.tokens;
       for (const segment of this.#segmenter.push({ ...piece, start })) {
         if (segment.type === "end") return { reason: "stop" };
@@ -113,29 +105,28 @@ export class Generation {
 
   /** Rewinds to where the call began, opens it as the template does, and lets the grammar hold the rest. */
   async *#writeCalls(
-    sequence: LlamaContextSequence,
-    last: Token,
+    slot: Slot,
     start: number,
     signal: AbortSignal,
   ): AsyncGenerator<GenerationEvent, FinishReason> {
     const { prompt, request, shape, maxTokens } = this.#options;
+    const { sequence } = slot;
     const { syntax, opening, parallel } = prompt.calls;
     this.#generated.splice(start);
     if (this.#generated.length + opening.length >= maxTokens) return "length";
-    const kept = [last, ...this.#generated];
-    const promptEnd = prompt.tokens.length - 1;
+    const kept = [...prompt.tokens, ...this.#generated];
     const { nextTokenIndex } = sequence;
-    const keep = Math.min(nextTokenIndex, promptEnd + kept.length);
+    const keep = Math.min(nextTokenIndex, kept.length);
     if (keep < nextTokenIndex) {
       await sequence.eraseContextTokenRanges([{ start: keep, end: nextTokenIndex }]);
     }
+    const feed = [...kept.slice(keep), ...opening];
     this.#generated.push(...opening);
     this.#grammar = shape.calls;
     const names = (request.toolUse?.tools ?? []).map(({ name }) => name);
     const parser = new ToolCallParser(names, syntax);
     const several = parallel && request.toolUse?.parallel === true && !isNamed(request);
-    const feed = [...kept.slice(keep - promptEnd), ...opening];
-    for await (const { raw } of this.#sample(sequence, feed, signal)) {
+    for await (const { raw } of this.#sample(slot, feed, signal)) {
       for (const part of parser.push(raw)) {
         yield part.type === "name"
           ? { type: "tool-call", index: part.index, id: callId(), name: part.name }
@@ -148,27 +139,31 @@ export class Generation {
 
   /** Samples tokens after the given ones, as pieces of whole characters, until the end or the bound. */
   async *#sample(
-    sequence: LlamaContextSequence,
-    tokens: Token[],
+    slot: Slot,
+    tokens: readonly Token[],
     signal: AbortSignal,
   ): AsyncGenerator<Sampled> {
     const { model, tokenBytes, request, bias } = this.#options;
+    const { sequence } = slot;
     const { topLogprobs } = request;
     if (this.#grammar === undefined) this.#grammar = this.#options.shape.text;
-    const text = new TextStream(model);
+    const text = textStream(model, tokenBytes);
     const options = toEvaluateOptions(request, {
       generated: this.#generated,
       contextSize: sequence.contextSize,
       bias,
       // A thought is free; the grammar is for the answer.
-      grammar: () => (this.#segmenter.inThought ? undefined : this.#grammar),
+      ...(this.#grammar === undefined
+        ? {}
+        : { grammar: () => (this.#segmenter.inThought ? undefined : this.#grammar) }),
     });
     let logprobs: TokenLogprobs[] = [];
     const outputs =
       topLogprobs === undefined
-        ? sequence.evaluateWithMetadata(tokens, {}, options)
-        : sequence.evaluateWithMetadata(tokens, { probabilities: true }, options);
+        ? sequence.evaluateWithMetadata([...tokens], {}, options)
+        : sequence.evaluateWithMetadata([...tokens], { probabilities: true }, options);
     for await (const output of outputs) {
+      slot.promptReady();
       signal.throwIfAborted();
       const { token } = output;
       this.#generated.push(token);

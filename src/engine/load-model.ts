@@ -5,6 +5,7 @@ import { NodeError, reasonOf } from "../core/errors.ts";
 import type { LoadedModel, ModelCard, ModelSettings, ModelType } from "../core/model.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
+import { calibrateThreads } from "./calibrate-threads.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
@@ -67,11 +68,13 @@ async function asChat(
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
     throw new Error('it is an embedding model; configure it with type = "embedding"');
   }
+  const { threads, reason } = await calibrateThreads(backend, model);
+  backend.log.info("threads of a chat model", { model: spec.name, threads, why: reason });
   const context = await model.createContext({
     sequences: spec.parallel,
     contextSize: contextSize(model, spec),
     batchSize: spec.settings.batchSize,
-    threads: backend.threads,
+    threads,
   });
   const template = new PromptTemplate(model, chatWrapperFor(spec.settings.promptTemplate, model));
   const settings: ModelSettings = {

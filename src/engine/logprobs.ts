@@ -22,8 +22,8 @@ export function toLogprobs(
 function describe(tokenBytes: TokenBytes, token: Token, probability: number): TokenLogprob {
   const bytes = tokenBytes.of(token);
   return {
-    token: decoder.decode(Uint8Array.from(bytes ?? [])),
+    token: decoder.decode(bytes),
     logprob: probability > 0 ? Math.log(probability) : lowest,
-    bytes,
+    bytes: [...bytes],
   };
 }

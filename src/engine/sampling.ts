@@ -13,7 +13,7 @@ export interface SamplingContext {
   contextSize: number;
   bias: TokenBias | undefined;
   /** Asked at each token: which grammar holds it. */
-  grammar: () => LlamaGrammarEvaluationState | undefined;
+  grammar?: () => LlamaGrammarEvaluationState | undefined;
 }
 
 /** One fewer than 32 bits hold: llama.cpp takes the last for "any seed". */
@@ -33,7 +33,7 @@ export function toEvaluateOptions(
     minP,
     // The library would take the time in seconds: two requests of one second would be twins.
     seed: seed === undefined ? randomSeed() : ((seed % seeds) + seeds) % seeds,
-    grammarEvaluationState: grammar,
+    ...(grammar === undefined ? {} : { grammarEvaluationState: grammar }),
     ...(bias === undefined ? {} : { tokenBias: bias }),
     ...(penalises
       ? {

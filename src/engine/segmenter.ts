@@ -51,12 +51,15 @@ export class Segmenter {
   /** What closes the thought that the model is in. */
   #close: string | undefined;
   #triggers: readonly (readonly [string, Action])[];
+  /** What the markers begin with. */
+  #firsts: ReadonlySet<string>;
   #held: Piece[] = [];
 
   constructor(markers: Markers, options: { startsInThought?: string | undefined } = {}) {
     this.#markers = markers;
     this.#close = options.startsInThought;
     this.#triggers = this.#activeTriggers();
+    this.#firsts = firstCharacters(this.#triggers);
   }
 
   get inThought(): boolean {
@@ -66,7 +69,7 @@ export class Segmenter {
   /** Takes the next piece; gives back what is certain now. */
   push(piece: Piece): Segment[] {
     // Nothing held and nothing that could begin: the common case, kept cheap.
-    if (this.#triggers.length === 0) return this.#emit([piece]);
+    if (this.#held.length === 0 && !this.#mayBegin(piece.raw)) return this.#emit([piece]);
     this.#held.push(piece);
     const raw = this.#held.map((held) => held.raw).join("");
     const match = this.#find(raw);
@@ -95,7 +98,13 @@ export class Segmenter {
     if (action.type === "open") this.#close = action.close;
     if (action.type === "close") this.#close = undefined;
     this.#triggers = this.#activeTriggers();
+    this.#firsts = firstCharacters(this.#triggers);
     return [...before, ...dropStart(rest, length).flatMap((piece) => this.push(piece))];
+  }
+
+  #mayBegin(raw: string): boolean {
+    for (const first of this.#firsts) if (raw.includes(first)) return true;
+    return false;
   }
 
   /** The earliest marker, and of several at one place the longest. */
@@ -171,6 +180,9 @@ export class Segmenter {
     ];
   }
 }
+
+const firstCharacters = (triggers: readonly (readonly [string, unknown])[]): Set<string> =>
+  new Set(triggers.map(([text]) => text.charAt(0)));
 
 /** The pieces without their first characters. */
 function dropStart(pieces: readonly Piece[], length: number): Piece[] {

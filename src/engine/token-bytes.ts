@@ -1,30 +1,62 @@
-/** The bytes that a token stands for, by itself. */
+/** The bytes that a token stands for, by itself, read from the model's vocabulary. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 
+/** Kinds of tokens as GGUF numbers them. */
+const kinds = { normal: 1, userDefined: 4, unused: 5, byte: 6 } as const;
+
 export class TokenBytes {
+  /** Whether the vocabulary is of a kind that says which bytes a token stands for. */
+  readonly known: boolean;
+  /** Whether the first token's leading space is the tokenizer's, not the text's. */
+  readonly leadingSpace: boolean;
   readonly #model: LlamaModel;
-  readonly #encoder = new TextEncoder();
+  readonly #pieces: readonly string[];
+  readonly #kinds: readonly number[];
+  readonly #byteLevel: boolean;
+  readonly #cache = new Map<Token, Uint8Array>();
 
   constructor(model: LlamaModel) {
+    const { ggml } = model.fileInfo.metadata.tokenizer;
     this.#model = model;
+    this.#pieces = ggml.tokens;
+    this.#kinds = ggml.token_type ?? [];
+    this.#byteLevel = ggml.model === "gpt2";
+    this.leadingSpace = ggml.model === "llama" && ggml.add_space_prefix !== false;
+    this.known = this.#byteLevel || ggml.model === "llama";
   }
 
-  /** Null where the vocabulary does not say. */
-  of(token: Token): readonly number[] | null {
-    const { ggml } = this.#model.fileInfo.metadata.tokenizer;
-    const piece = ggml.tokens[token];
-    if (piece === undefined) return null;
-    if (this.#model.isSpecialToken(token)) return this.#encode(piece);
-    const byte = /^<0x([0-9A-F]{2})>$/.exec(piece)?.[1];
-    if (byte !== undefined) return [Number.parseInt(byte, 16)];
-    if (ggml.model === "gpt2") return [...piece].flatMap((character) => fromByteLevel(character));
-    return this.#encode(piece.replaceAll("\u2581", " "));
+  /** Whether the token is not for people to read. */
+  isSpecial(token: Token): boolean {
+    const kind = this.#kinds[token] ?? kinds.normal;
+    return kind !== kinds.normal && kind !== kinds.userDefined && kind !== kinds.byte;
   }
 
-  #encode(text: string): number[] {
-    return [...this.#encoder.encode(text)];
+  /** The token as the vocabulary writes it. */
+  piece(token: Token): string {
+    return this.#pieces[token] ?? "";
+  }
+
+  of(token: Token): Uint8Array {
+    const cached = this.#cache.get(token);
+    if (cached !== undefined) return cached;
+    const bytes = this.known
+      ? this.#read(token)
+      : encoder.encode(this.#model.detokenize([token], true));
+    this.#cache.set(token, bytes);
+    return bytes;
+  }
+
+  #read(token: Token): Uint8Array {
+    const piece = this.piece(token);
+    const kind = this.#kinds[token] ?? kinds.normal;
+    if (kind === kinds.byte) return Uint8Array.of(Number.parseInt(piece.slice(3, 5), 16));
+    if (kind !== kinds.normal) return encoder.encode(piece);
+    if (!this.#byteLevel) return encoder.encode(piece.replaceAll("\u2581", " "));
+    return Uint8Array.from([...piece].flatMap(fromByteLevel));
   }
 }
+
+const encoder = new TextEncoder();
 
 /** Byte-level BPE writes each byte as a character; bytes that do not print are moved past U+0100. */
 const byteLevel = new Map<string, number>();
@@ -33,7 +65,7 @@ for (let byte = 0, moved = 0; byte < 256; byte++) {
   byteLevel.set(String.fromCodePoint(prints ? byte : 256 + moved++), byte);
 }
 
-const fromByteLevel = (character: string): number[] => {
+function fromByteLevel(character: string): number[] {
   const byte = byteLevel.get(character);
-  return byte === undefined ? [...new TextEncoder().encode(character)] : [byte];
-};
+  return byte === undefined ? [...encoder.encode(character)] : [byte];
+}

@@ -68,6 +68,7 @@ describe("a first start with the starter models", () => {
       /^Paddock \d+\.\d+\.\d+ listening on http:\/\/127\.0\.0\.1:\d+\nDocs: .*\/docs\nTry: {2}curl /,
     );
     expect(node.stderr()).toContain("Assembling the starter chat model");
+    expect(node.stderr()).toContain("Transcoding tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf to q8_0");
     expect(node.stderr()).toContain("Converting the starter embedding model");
   });
 
@@ -161,9 +162,11 @@ describe("a first start with the starter models", () => {
       expect(before.map(({ name }) => name)).toEqual([
         "all-minilm-l6-v2.q8_0.gguf",
         "tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf",
+        "tinyllama-1.1b-chat-v1.0.q8_0.gguf",
       ]);
       await using second = await servePaddock({ cwd: folder.path });
       expect(second.stderr()).not.toContain("Assembling");
+      expect(second.stderr()).not.toContain("Transcoding");
       expect(second.stderr()).not.toContain("Storing passages");
       expect(await listing()).toEqual(before);
     },

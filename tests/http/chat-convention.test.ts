@@ -277,10 +277,10 @@ describe("log probabilities", () => {
     bytes: [...new TextEncoder().encode(value)],
   });
   const hi = { ...token("Hi", -0.5), top: [token("Hi", -0.5), token("Ho", -1)] };
-  const broken = { token: "\uFFFD", logprob: -2, bytes: null, top: [] };
+  const broken = { token: "\uFFFD", logprob: -2, bytes: [226], top: [] };
   const wire = [
     { ...token("Hi", -0.5), top_logprobs: [token("Hi", -0.5), token("Ho", -1)] },
-    { token: "\uFFFD", logprob: -2, bytes: null, top_logprobs: [] },
+    { token: "\uFFFD", logprob: -2, bytes: [226], top_logprobs: [] },
   ];
 
   test("are in the choice, token by token", async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { LlamaModel } from "node-llama-cpp";
-import { TextStream } from "../../src/engine/text-stream.ts";
+import { type TextStream, textStream } from "../../src/engine/text-stream.ts";
+import { TokenBytes } from "../../src/engine/token-bytes.ts";
 import { testBackend } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";
 
@@ -15,11 +16,13 @@ afterAll(async () => {
   await model.dispose();
 });
 
+const newStream = (): TextStream => textStream(model, new TokenBytes(model));
+
 describe("the text stream", () => {
   test.each(["plain", "naïve café", "日本語のテキスト", "🦙 llama 🐎", "a é 漢 🦄 z"])(
     "gives back %s from its tokens, byte tokens included",
     (text) => {
-      const stream = new TextStream(model);
+      const stream = newStream();
       const pieces = model.tokenize(text).map((token) => stream.push(token)?.text ?? "");
       expect(pieces.join("").trimStart()).toBe(text);
       expect(pieces.some((piece) => piece.includes("\uFFFD"))).toBe(false);
@@ -27,7 +30,7 @@ describe("the text stream", () => {
   );
 
   test("holds a character back until its last byte", () => {
-    const stream = new TextStream(model);
+    const stream = newStream();
     const [first, ...rest] = model.tokenize("🦙").slice(-4);
     expect(rest).toHaveLength(3);
     const pieces = [first, ...rest].map((token) =>
@@ -37,7 +40,7 @@ describe("the text stream", () => {
   });
 
   test("lets bytes pass that never become a character", () => {
-    const stream = new TextStream(model);
+    const stream = newStream();
     const [byte] = model.tokenize("é").slice(-2);
     const b = model.tokenize("b").slice(-1);
     const pieces = [byte, ...b].map((token) =>
@@ -47,7 +50,7 @@ describe("the text stream", () => {
   });
 
   test("keeps the spaces between words", () => {
-    const stream = new TextStream(model);
+    const stream = newStream();
     const text = "one two  three";
     expect(
       model

@@ -194,7 +194,7 @@ function toLogprobs(logprobs: readonly TokenLogprobs[] | undefined): Logprobs {
 const toLogprob = ({ token, logprob, bytes }: TokenLogprob) => ({
   token,
   logprob,
-  bytes: bytes === null ? null : [...bytes],
+  bytes: [...bytes],
 });
 
 /** Of several answers to one prompt the prompt counts once; what one had to evaluate was not cached. */

@@ -67,8 +67,7 @@ export interface GenerationRequest {
 export interface TokenLogprob {
   token: string;
   logprob: number;
-  /** The token's bytes, where it is whole characters. */
-  bytes: readonly number[] | null;
+  bytes: readonly number[];
 }
 
 export interface TokenLogprobs extends TokenLogprob {

@@ -252,7 +252,7 @@ describe("log probabilities", () => {
     start: number,
   ): Piece & { logprobs: readonly TokenLogprobs[] } => ({
     ...{ raw: value, text: value, start, tokens: 1 },
-    logprobs: [{ token: value, logprob: -start, bytes: null, top: [] }],
+    logprobs: [{ token: value, logprob: -start, bytes: [], top: [] }],
   });
 
   test("stay with their text while it is held", () => {
