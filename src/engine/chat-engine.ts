@@ -57,7 +57,9 @@ export class LlamaChatEngine implements ChatEngine {
       maxTokens: Math.min(maxTokens, room),
     });
     const { signal } = options;
-    using slot = await this.#slots.take(prompt.tokens, options);
+    // A seed promises the same answer each time, so nothing may depend on what ran before.
+    const fresh = request.seed !== undefined;
+    using slot = await this.#slots.take({ prompt: prompt.tokens, fresh }, options);
     const { rest, cached } = await evaluatePrompt(slot, prompt.tokens, signal);
     yield* generation.run(slot, rest, cached, signal);
   }

@@ -26,14 +26,16 @@ export async function evaluatePrompt(
   if (tokens.length === 0) throw new NodeError("internal", "The prompt has no tokens.");
   // The last token is always evaluated: what comes after it is to be sampled.
   const head = tokens.slice(0, -1);
-  const { donor } = slot;
+  const { donor, fresh } = slot;
+  if (fresh) await sequence.clearHistory();
   if (donor === undefined || !(await copy(donor, sequence, head, signal))) {
     await sequence.adaptStateToTokens(head, false);
   }
   const cached = sequence.nextTokenIndex;
   const { batchSize } = sequence.context;
   // Whoever generates beside this prompt gets a token after each piece of it.
-  const pieceSize = (): number => (slot.alone() ? batchSize : Math.min(batchSize, sharedPiece));
+  const pieceSize = (): number =>
+    fresh || slot.alone() ? batchSize : Math.min(batchSize, sharedPiece);
   let start = cached;
   for (let size = pieceSize(); tokens.length - start > size; size = pieceSize()) {
     signal.throwIfAborted();

@@ -6,6 +6,8 @@ import { WaitingLine } from "./waiting-line.ts";
 
 export interface Slot extends Disposable {
   sequence: LlamaContextSequence;
+  /** Whether nothing that ran before may be used. */
+  readonly fresh: boolean;
   /** Says that the sequence now holds its prompt; who waits to copy from it may. */
   promptReady(): void;
   /** Another slot that holds, or is about to hold, more of the prompt than this one. */
@@ -22,17 +24,28 @@ export interface Donor {
   ready: Promise<void>;
 }
 
-interface Lease {
-  sequence: LlamaContextSequence;
+/** What a slot is wanted for. */
+export interface SlotRequest {
   prompt: Token[];
+  /**
+   * Whether the prompt is to be evaluated as if nothing had run before, so that the arithmetic is
+   * the same each time. Answers to one prompt that run together share it all the same.
+   */
+  fresh: boolean;
+}
+
+interface Lease extends SlotRequest {
+  sequence: LlamaContextSequence;
   ready: Promise<void>;
 }
 
 interface Waiter {
-  prompt: Token[];
+  request: SlotRequest;
   give: (slot: Slot) => void;
 }
 
+/** The part of a slot's tokens that a conversation keeps when it goes on. */
+const keptAtLeast = 0.9;
 /** Copying has its own price; fewer tokens are evaluated as fast. */
 const worthCopying = 16;
 
@@ -48,10 +61,10 @@ export class Slots {
   }
 
   /** Waits for a free slot; an aborted signal leaves the line, a full line is refused at once. */
-  async take(prompt: Token[], { signal, caller = "" }: CallOptions): Promise<Slot> {
+  async take(request: SlotRequest, { signal, caller = "" }: CallOptions): Promise<Slot> {
     signal.throwIfAborted();
-    const best = this.#best(prompt);
-    if (best !== undefined) return this.#lend(best, prompt);
+    const best = this.#best(request);
+    if (best !== undefined) return this.#lend(best, request);
     if (this.#waiting.full) {
       throw new NodeError(
         "overloaded",
@@ -59,7 +72,7 @@ export class Slots {
       );
     }
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();
-    const waiter: Waiter = { prompt, give: resolve };
+    const waiter: Waiter = { request, give: resolve };
     const leave = (): void => {
       this.#waiting.leave(caller, waiter);
       reject(signal.reason);
@@ -73,25 +86,33 @@ export class Slots {
     }
   }
 
-  /** The free sequence that shares most with the prompt. */
-  #best(prompt: Token[]): LlamaContextSequence | undefined {
+  /**
+   * The free sequence that the prompt goes on with, nearly all of it kept; else the one that was
+   * not used for longest, so that other conversations stay where they are. What the prompt shares
+   * with any of them is copied (see evaluate-prompt.ts). A model whose cells cannot be copied takes
+   * the longest shared beginning, whatever is lost behind it.
+   */
+  #best({ prompt, fresh }: SlotRequest): LlamaContextSequence | undefined {
+    if (fresh) return this.#free[0];
     let best: LlamaContextSequence | undefined;
-    let most = -1;
+    let most = 0;
     for (const sequence of this.#free) {
       const shared = sequence.compareContextTokens(prompt).firstDifferentIndex;
-      if (shared > most) [best, most] = [sequence, shared];
+      const goesOn = shared >= sequence.nextTokenIndex * keptAtLeast;
+      if (shared > most && (goesOn || sequence.needsCheckpoints)) [best, most] = [sequence, shared];
     }
-    return best;
+    return best ?? this.#free[0];
   }
 
-  #lend(sequence: LlamaContextSequence, prompt: Token[]): Slot {
+  #lend(sequence: LlamaContextSequence, request: SlotRequest): Slot {
     this.#free.splice(this.#free.indexOf(sequence), 1);
     const { promise: ready, resolve: promptReady } = Promise.withResolvers<void>();
-    const lease: Lease = { sequence, prompt, ready };
-    const donor = this.#donor(sequence, prompt);
+    const lease: Lease = { ...request, sequence, ready };
+    const donor = request.fresh ? this.#twin(request) : this.#donor(sequence, request.prompt);
     this.#leases.add(lease);
     return {
       sequence,
+      fresh: request.fresh,
       promptReady,
       donor,
       alone: () => this.#leases.size === 1,
@@ -101,6 +122,17 @@ export class Slots {
         this.#giveBack(sequence);
       },
     };
+  }
+
+  /** The slot that evaluates the very same prompt afresh at this moment. */
+  #twin({ prompt }: SlotRequest): Donor | undefined {
+    for (const { sequence, prompt: theirs, fresh, ready } of this.#leases) {
+      const shared = sharedPrefix(theirs, prompt);
+      if (fresh && shared === prompt.length && shared === theirs.length) {
+        return { sequence, shared, ready };
+      }
+    }
+    return undefined;
   }
 
   #donor(own: LlamaContextSequence, prompt: Token[]): Donor | undefined {
@@ -123,7 +155,7 @@ export class Slots {
     this.#free.push(sequence);
     const next = this.#waiting.next();
     if (next === undefined) return;
-    next.give(this.#lend(this.#best(next.prompt) ?? sequence, next.prompt));
+    next.give(this.#lend(this.#best(next.request) ?? sequence, next.request));
   }
 }
 

@@ -343,6 +343,17 @@ describe("a chat request that cannot be answered", () => {
     expect((await decodeError(response)).code).toBe("model_not_ready");
   });
 
+  test("is a 504 when it takes longer than a request may, in both modes", async () => {
+    const app = testApp({ requestTimeoutMs: 5 });
+    const late = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 30));
+    app.chat.script(late, finish).script(late, finish);
+    for (const stream of [false, true]) {
+      const response = await app.post(path, { ...body, stream });
+      expect(response.status).toBe(504);
+      expect(await decodeError(response)).toMatchObject({ code: "request_timeout" });
+    }
+  });
+
   test("says nothing of the inside when the engine fails, and logs it under the request's id", async () => {
     const app = testApp();
     app.chat.script(new Error("secret inside"));
