@@ -5,18 +5,10 @@ import type {
   GenerationRequest,
   Sampling,
 } from "../../src/core/ports/chat-engine.ts";
+import { greedy } from "../support/greedy.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { neutralSettings, tinyChatModel } from "../support/tiny-engines.ts";
 
-const greedy: Sampling = {
-  temperature: 0,
-  topP: 1,
-  topK: 0,
-  minP: 0,
-  presencePenalty: 0,
-  frequencyPenalty: 0,
-  repeatPenalty: 1,
-};
 const warm: Sampling = { ...greedy, temperature: 1 };
 
 /** The tiny vocabulary: three specials, the bytes, then the printable characters. */

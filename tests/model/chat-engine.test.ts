@@ -1,22 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ChatModel } from "../../src/core/model.ts";
-import type {
-  GenerationEvent,
-  GenerationRequest,
-  Sampling,
-} from "../../src/core/ports/chat-engine.ts";
+import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
+import { greedy } from "../support/greedy.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { neutralSettings, tinyChatModel } from "../support/tiny-engines.ts";
-
-const greedy: Sampling = {
-  temperature: 0,
-  topP: 1,
-  topK: 0,
-  minP: 0,
-  presencePenalty: 0,
-  frequencyPenalty: 0,
-  repeatPenalty: 1,
-};
 
 const ask = (content: string, rest: Partial<GenerationRequest> = {}): GenerationRequest => ({
   messages: [{ role: "user", content }],

@@ -6,6 +6,7 @@ import type {
   GenerationRequest,
   TokenUsage,
 } from "../../src/core/ports/chat-engine.ts";
+import { greedy } from "../support/greedy.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { neutralSettings, tinyChatModel } from "../support/tiny-engines.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -22,17 +23,8 @@ afterAll(async () => {
   await model[Symbol.asyncDispose]();
 });
 
-const sampling = {
-  temperature: 0,
-  topP: 1,
-  topK: 0,
-  minP: 0,
-  presencePenalty: 0,
-  frequencyPenalty: 0,
-  repeatPenalty: 1,
-};
 /** The end token is banned, so that an answer is as long as it may be. */
-const endless = { sampling, logitBias: new Map([[2, -100]]) };
+const endless = { sampling: greedy, logitBias: new Map([[2, -100]]) };
 const user = (content: string): ChatMessage => ({ role: "user", content });
 const ask = (messages: ChatMessage[], maxTokens = 4): GenerationRequest => ({
   messages,
@@ -107,7 +99,7 @@ describe("slots", () => {
 
   test("give a seeded answer again, whatever they hold by then", async () => {
     const seeded = { ...ask([user(`Seeded ${"s".repeat(60)}`)], 24), seed: 7 };
-    const hot = { ...seeded, sampling: { ...sampling, temperature: 1 } };
+    const hot = { ...seeded, sampling: { ...greedy, temperature: 1 } };
     const first = await run(hot);
     await run(ask([user(`Seeded ${"s".repeat(40)} and something else`)]));
     const again = await run(hot);

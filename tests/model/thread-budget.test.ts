@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { calibrateThreads } from "../../src/engine/calibrate-threads.ts";
 import { threadBudget } from "../../src/engine/threads.ts";
+import { greedy } from "../support/greedy.ts";
 import { testBackend, tinyChatModel, tinyEmbeddingModel } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";
 
@@ -12,15 +13,6 @@ describe("the thread budget", () => {
     await using chat = await tinyChatModel();
     await using embedding = await tinyEmbeddingModel();
     const { signal } = new AbortController();
-    const sampling = {
-      temperature: 0,
-      topP: 1,
-      topK: 0,
-      minP: 0,
-      presencePenalty: 0,
-      frequencyPenalty: 0,
-      repeatPenalty: 1,
-    };
     const messages = [{ role: "user", content: "Both at once" }] as const;
     // The library hands threads out of one budget to every context that evaluates.
     const splitter: unknown = Reflect.get(llama, "_threadsSplitter");
@@ -29,7 +21,9 @@ describe("the thread budget", () => {
       most = Math.max(most, activeThreads(splitter));
     }, 0);
     await Promise.all([
-      Array.fromAsync(chat.engine.generate({ messages, sampling, maxTokens: 100 }, { signal })),
+      Array.fromAsync(
+        chat.engine.generate({ messages, sampling: greedy, maxTokens: 100 }, { signal }),
+      ),
       embedding.engine.embed(
         Array.from({ length: 200 }, (_, at) => `text ${at}`),
         { signal },

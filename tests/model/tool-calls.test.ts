@@ -7,6 +7,7 @@ import type {
   Tool,
   ToolChoice,
 } from "../../src/core/ports/chat-engine.ts";
+import { greedy } from "../support/greedy.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { neutralSettings, tinyChatModel } from "../support/tiny-engines.ts";
 
@@ -32,15 +33,7 @@ const tools = [time, weather];
 
 const ask = (choice: ToolChoice, rest: Partial<GenerationRequest> = {}): GenerationRequest => ({
   messages: [{ role: "user", content: "Weather?" }],
-  sampling: {
-    temperature: 1,
-    topP: 1,
-    topK: 0,
-    minP: 0,
-    presencePenalty: 0,
-    frequencyPenalty: 0,
-    repeatPenalty: 1,
-  },
+  sampling: { ...greedy, temperature: 1 },
   maxTokens: 400,
   seed: 1,
   toolUse: { tools, choice, parallel: true },

@@ -35,7 +35,7 @@ const FunctionTool = T.Object(
         }),
         description: nullable(T.String(), "What the function does, for the model."),
         parameters: nullable(
-          T.Unknown(),
+          T.Record(T.String(), T.Unknown()),
           "JSON Schema of the arguments, which always validate against it. Absent: none.",
         ),
         strict: nullable(T.Boolean(), "Arguments are always held to the schema."),

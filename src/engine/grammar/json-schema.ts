@@ -1,8 +1,14 @@
 /** JSON Schema to a grammar whose every sentence is JSON that validates. */
 import { NodeError } from "../../core/errors.ts";
-import { decimalRange, integerRange } from "./number-range.ts";
-import { patternGrammar, UnsupportedPattern } from "./pattern.ts";
 import { type GrammarRules, jsonLiteral } from "./rules.ts";
+import {
+  bounds,
+  integerGrammar,
+  numberGrammar,
+  type Place,
+  repeat,
+  stringGrammar,
+} from "./scalars.ts";
 import {
   areDisjoint,
   assertions,
@@ -12,7 +18,6 @@ import {
   type SchemaObject,
   Unjoinable,
 } from "./schema-merge.ts";
-import { stringFormats } from "./string-formats.ts";
 
 /** Keywords that assert something which the grammar cannot hold the model to. */
 const unsupported = [
@@ -93,11 +98,11 @@ export class JsonSchemaCompiler {
       case "array":
         return this.#array(schema, path, depth);
       case "string":
-        return this.#string(schema, path);
+        return stringGrammar(schema, this.#place(path));
       case "integer":
-        return this.#integer(schema, path);
+        return integerGrammar(schema, this.#place(path));
       case "number":
-        return this.#number(schema, path);
+        return numberGrammar(schema, this.#place(path));
       case "boolean":
         return this.#rules.boolean();
       case "null":
@@ -282,7 +287,7 @@ export class JsonSchemaCompiler {
   #map(schema: SchemaObject, path: readonly string[], depth: number): string {
     const extra = schema.additionalProperties ?? schema.unevaluatedProperties ?? true;
     const space = this.#rules.space();
-    const [least, most] = this.#bounds(schema, "minProperties", "maxProperties", path);
+    const [least, most] = bounds(schema, "minProperties", "maxProperties", this.#place(path));
     if (extra === false) {
       if (least > 0) throw this.#refuse([...path, "minProperties"], "asks for what is not allowed");
       return '"{}"';
@@ -297,7 +302,7 @@ export class JsonSchemaCompiler {
       throw this.#refuse([...path, "uniqueItems"], "is not supported");
     }
     const space = this.#rules.space();
-    const [least, most] = this.#bounds(schema, "minItems", "maxItems", path);
+    const [least, most] = bounds(schema, "minItems", "maxItems", this.#place(path));
     const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
     const fixed = prefix.map((item, at) =>
       this.#rule("item", this.#schema(item, [...path, "prefixItems", String(at)], depth + 1)),
@@ -335,99 +340,11 @@ export class JsonSchemaCompiler {
     return least > 0 ? list : `(${list})?`;
   }
 
-  #string(schema: SchemaObject, path: readonly string[]): string {
-    const { pattern, format } = schema;
-    const [least, most] = this.#bounds(schema, "minLength", "maxLength", path);
-    const bounded = least > 0 || most !== undefined;
-    if (pattern !== undefined) {
-      if (format !== undefined) {
-        throw this.#refuse([...path, "pattern"], "cannot be held together with a format");
-      }
-      if (bounded)
-        throw this.#refuse([...path, "pattern"], "cannot be held together with a length");
-      return `"\\"" ${this.#pattern(String(pattern), [...path, "pattern"])} "\\""`;
-    }
-    if (format !== undefined) {
-      const known = stringFormats[String(format)];
-      if (known === undefined) {
-        const names = Object.keys(stringFormats).join(", ");
-        throw this.#refuse([...path, "format"], `'${String(format)}' is not one of ${names}`);
-      }
-      if (bounded) throw this.#refuse([...path, "format"], "cannot be held together with a length");
-      return `"\\"" ${this.#pattern(known, [...path, "format"])} "\\""`;
-    }
-    if (!bounded) return this.#rules.string();
-    return `"\\"" ${this.#rules.character()}${repeat(least, most)} "\\""`;
-  }
-
-  #pattern(pattern: string, path: readonly string[]): string {
-    try {
-      return patternGrammar(pattern);
-    } catch (error) {
-      if (!(error instanceof UnsupportedPattern)) throw error;
-      throw this.#refuse(path, `'${pattern}' uses what a grammar cannot follow`);
-    }
-  }
-
-  #integer(schema: SchemaObject, path: readonly string[]): string {
-    const least = largest(
-      this.#numeric(schema, "minimum", path, Math.ceil),
-      this.#numeric(schema, "exclusiveMinimum", path, (bound) => Math.floor(bound) + 1),
-    );
-    const most = smallest(
-      this.#numeric(schema, "maximum", path, Math.floor),
-      this.#numeric(schema, "exclusiveMaximum", path, (bound) => Math.ceil(bound) - 1),
-    );
-    if (least === undefined && most === undefined) return this.#rules.integer();
-    if ((least ?? -Infinity) > (most ?? Infinity)) {
-      throw this.#refuse([...path, "maximum"], "is under the minimum");
-    }
-    return this.#rule("integer", integerRange(least, most));
-  }
-
-  #number(schema: SchemaObject, path: readonly string[]): string {
-    for (const keyword of ["exclusiveMinimum", "exclusiveMaximum"]) {
-      if (schema[keyword] !== undefined) {
-        throw this.#refuse([...path, keyword], "is supported for integers only");
-      }
-    }
-    const whole = (keyword: string) =>
-      this.#numeric(schema, keyword, path, (bound) => {
-        if (Number.isInteger(bound)) return bound;
-        throw this.#refuse([...path, keyword], "must be a whole number");
-      });
-    const [least, most] = [whole("minimum"), whole("maximum")];
-    if (least === undefined && most === undefined) return this.#rules.number();
-    if ((least ?? -Infinity) > (most ?? Infinity)) {
-      throw this.#refuse([...path, "maximum"], "is under the minimum");
-    }
-    return this.#rule("number", decimalRange(least, most));
-  }
-
-  #numeric(
-    schema: SchemaObject,
-    keyword: string,
-    path: readonly string[],
-    round: (bound: number) => number,
-  ): number | undefined {
-    const bound = schema[keyword];
-    if (bound === undefined) return undefined;
-    if (typeof bound !== "number" || !Number.isSafeInteger(Math.trunc(bound))) {
-      throw this.#refuse([...path, keyword], "is not a number that can be held");
-    }
-    return round(bound);
-  }
-
-  #bounds(
-    schema: SchemaObject,
-    least: string,
-    most: string,
-    path: readonly string[],
-  ): [least: number, most: number | undefined] {
-    const low = this.#numeric(schema, least, path, Math.ceil) ?? 0;
-    const high = this.#numeric(schema, most, path, Math.floor);
-    if (high !== undefined && high < low) throw this.#refuse([...path, most], `is under ${least}`);
-    return [Math.max(0, low), high];
+  #place(path: readonly string[]): Place {
+    return {
+      rules: this.#rules,
+      refuse: (keyword, why) => this.#refuse([...path, keyword], why),
+    };
   }
 
   #checkKeywords(schema: SchemaObject, path: readonly string[]): void {
@@ -446,11 +363,6 @@ export class JsonSchemaCompiler {
       param: this.#param,
     });
   }
-}
-
-function repeat(least: number, most: number | undefined): string {
-  if (most === undefined) return least === 0 ? "*" : `{${least},}`;
-  return `{${least},${most}}`;
 }
 
 const impliedTypes: Readonly<Record<string, readonly string[]>> = {
@@ -473,9 +385,3 @@ function impliedType(schema: SchemaObject): string | undefined {
     keywords.some((keyword) => keyword in schema),
   )?.[0];
 }
-
-const largest = (...values: (number | undefined)[]): number | undefined =>
-  values.reduce((a, b) => (a === undefined ? b : b === undefined ? a : Math.max(a, b)));
-
-const smallest = (...values: (number | undefined)[]): number | undefined =>
-  values.reduce((a, b) => (a === undefined ? b : b === undefined ? a : Math.min(a, b)));

@@ -1,0 +1,126 @@
+/** Strings and numbers of JSON Schema as GBNF. */
+import type { NodeError } from "../../core/errors.ts";
+import { decimalRange, integerRange } from "./number-range.ts";
+import { patternGrammar, UnsupportedPattern } from "./pattern.ts";
+import type { GrammarRules } from "./rules.ts";
+import type { SchemaObject } from "./schema-merge.ts";
+import { stringFormats } from "./string-formats.ts";
+
+/** What a part of a schema is compiled with: its place, and how to refuse a keyword of it. */
+export interface Place {
+  rules: GrammarRules;
+  refuse: (keyword: string, why: string) => NodeError;
+}
+
+export function stringGrammar(schema: SchemaObject, place: Place): string {
+  const { rules, refuse } = place;
+  const { pattern, format } = schema;
+  const [least, most] = bounds(schema, "minLength", "maxLength", place);
+  const bounded = least > 0 || most !== undefined;
+  if (pattern !== undefined) {
+    if (format !== undefined) throw refuse("pattern", "cannot be held together with a format");
+    if (bounded) throw refuse("pattern", "cannot be held together with a length");
+    return `"\\"" ${patternOf(String(pattern), "pattern", place)} "\\""`;
+  }
+  if (format !== undefined) {
+    const known = stringFormats[String(format)];
+    if (known === undefined) {
+      const names = Object.keys(stringFormats).join(", ");
+      throw refuse("format", `'${String(format)}' is not one of ${names}`);
+    }
+    if (bounded) throw refuse("format", "cannot be held together with a length");
+    return `"\\"" ${patternOf(known, "format", place)} "\\""`;
+  }
+  if (!bounded) return rules.string();
+  return `"\\"" ${rules.character()}${repeat(least, most)} "\\""`;
+}
+
+function patternOf(pattern: string, keyword: string, { refuse }: Place): string {
+  try {
+    return patternGrammar(pattern);
+  } catch (error) {
+    if (!(error instanceof UnsupportedPattern)) throw error;
+    throw refuse(keyword, `'${pattern}' uses what a grammar cannot follow`);
+  }
+}
+
+export function integerGrammar(schema: SchemaObject, place: Place): string {
+  const least = largest(
+    numeric(schema, "minimum", place, Math.ceil),
+    numeric(schema, "exclusiveMinimum", place, (bound) => Math.floor(bound) + 1),
+  );
+  const most = smallest(
+    numeric(schema, "maximum", place, Math.floor),
+    numeric(schema, "exclusiveMaximum", place, (bound) => Math.ceil(bound) - 1),
+  );
+  if (least === undefined && most === undefined) return place.rules.integer();
+  checkOrder(least, most, place);
+  return place.rules.add("of-integer", integerRange(least, most));
+}
+
+export function numberGrammar(schema: SchemaObject, place: Place): string {
+  for (const keyword of ["exclusiveMinimum", "exclusiveMaximum"]) {
+    if (schema[keyword] !== undefined) {
+      throw place.refuse(keyword, "is supported for integers only");
+    }
+  }
+  const whole = (keyword: string) =>
+    numeric(schema, keyword, place, (bound) => {
+      if (Number.isInteger(bound)) return bound;
+      throw place.refuse(keyword, "must be a whole number");
+    });
+  const [least, most] = [whole("minimum"), whole("maximum")];
+  if (least === undefined && most === undefined) return place.rules.number();
+  checkOrder(least, most, place);
+  return place.rules.add("of-number", decimalRange(least, most));
+}
+
+function checkOrder(least = -Infinity, most = Infinity, { refuse }: Place): void {
+  if (least > most) throw refuse("maximum", "is under the minimum");
+}
+
+/** A least and a most number of things. */
+export function bounds(
+  schema: SchemaObject,
+  least: string,
+  most: string,
+  place: Place,
+): [least: number, most: number | undefined] {
+  const low = numeric(schema, least, place, Math.ceil) ?? 0;
+  const high = numeric(schema, most, place, Math.floor);
+  if (high !== undefined && high < low) throw place.refuse(most, `is under ${least}`);
+  if (Math.max(low, high ?? 0) > mostRepeated) {
+    const keyword = low > mostRepeated ? least : most;
+    throw place.refuse(keyword, `is more than the ${mostRepeated} that a grammar can count`);
+  }
+  return [Math.max(0, low), high];
+}
+
+/** llama.cpp refuses a grammar that counts further. */
+const mostRepeated = 2000;
+
+function numeric(
+  schema: SchemaObject,
+  keyword: string,
+  { refuse }: Place,
+  round: (bound: number) => number,
+): number | undefined {
+  const bound = schema[keyword];
+  if (bound === undefined) return undefined;
+  if (typeof bound !== "number" || !Number.isSafeInteger(Math.trunc(bound))) {
+    throw refuse(keyword, "is not a number that can be held");
+  }
+  return round(bound);
+}
+
+/** So many times, as GBNF counts. */
+export function repeat(least: number, most: number | undefined): string {
+  if (most === undefined) return least === 0 ? "*" : `{${least},}`;
+  return `{${least},${most}}`;
+}
+
+const largest = (...values: (number | undefined)[]): number | undefined =>
+  values.reduce((a, b) => (a === undefined ? b : b === undefined ? a : Math.max(a, b)));
+
+const smallest = (...values: (number | undefined)[]): number | undefined =>
+  values.reduce((a, b) => (a === undefined ? b : b === undefined ? a : Math.min(a, b)));
