@@ -73,6 +73,10 @@ const chatModel = (name: string, path: string): string =>
 const embeddingModel = (path: string): string =>
   `[[models]]\nname = "embedding"\ntype = "embedding"\nsource = ${JSON.stringify(path)}\n`;
 
+/** The other server that is measured in the same run, if one was named. */
+const peerServer = (model: string): ChatServer | undefined =>
+  options.peer === undefined ? undefined : { baseUrl: options.peer, model };
+
 async function chatRows(
   floor: Floor,
   { name, path, tokens, target }: { name: string; path: string; tokens: number; target: number },
@@ -84,10 +88,7 @@ async function chatRows(
     say(`  ${name}: ${chosen} thread(s), ${line?.[2]}`);
     await floor.ask({ kind: "load-chat", path, contextSize: 2048, sequences: 4, threads: chosen });
     const server: ChatServer = { baseUrl, model: "chat" };
-    const peer =
-      options.peer === undefined
-        ? undefined
-        : { baseUrl: options.peer, model: options["peer-chat-model"] };
+    const peer = peerServer(options["peer-chat-model"]);
     await chatRate(server, prompts(4), tokens); // warm
     for (const clients of [1, 4, 8]) {
       const [ours, bare, theirs]: [number[], number[], number[]] = [[], [], []];
@@ -149,6 +150,7 @@ async function embeddingRows(floor: Floor, { embedding }: BenchModels): Promise<
   await floor.ask({ kind: "load-embedding", path: embedding });
   await withNode(embeddingModel(embedding), async (_, baseUrl) => {
     const server: ChatServer = { baseUrl, model: "embedding" };
+    const peer = peerServer(options["peer-embedding-model"]);
     const cases = [
       { work: "8 words, 1 text a request", length: 8, count: 64, perRequest: 1, clients: 1 },
       { work: "8 words, 32 texts a request", length: 8, count: 256, perRequest: 32, clients: 1 },
@@ -156,12 +158,17 @@ async function embeddingRows(floor: Floor, { embedding }: BenchModels): Promise<
       { work: "100 words, 32 texts a request", length: 100, count: 64, perRequest: 32, clients: 1 },
     ];
     for (const { work, length, count, perRequest, clients } of cases) {
-      const [ours, bare]: [number[], number[]] = [[], []];
+      const [ours, bare, theirs]: [number[], number[], number[]] = [[], [], []];
       for (let run = 0; run <= runs; run++) {
         const texts = Array.from({ length: count }, (_, at) => words(length, run * count + at));
         const rate = await embeddingRate(server, texts, { perRequest, clients });
         const { tokens, ms } = await floor.ask({ kind: "embed", texts });
+        const peerRate =
+          peer === undefined
+            ? undefined
+            : await embeddingRate(peer, texts, { perRequest, clients });
         if (run === 0) continue; // warm
+        if (peerRate !== undefined) theirs.push(peerRate);
         ours.push(rate);
         bare.push((tokens / ms) * 1000);
       }
@@ -170,6 +177,7 @@ async function embeddingRows(floor: Floor, { embedding }: BenchModels): Promise<
         unit: "texts/s",
         node: measured(ours),
         floor: measured(bare),
+        ...(peer === undefined ? {} : { peer: measured(theirs) }),
         ratio: ratioOf(ours, bare),
         ...(perRequest === 32 ? { target: "≥ 0.95" } : {}),
       });
