@@ -26,6 +26,7 @@ export async function openapiDocument(): Promise<string> {
     models,
     identity: () => ({ version, engineVersion: "", port: 8080 }),
     access: keyAccess([]),
+    stopping: new AbortController().signal,
     limits: { maxBodyBytes: 0, requestTimeoutMs: 0 },
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
   });

@@ -23,6 +23,9 @@ export type Services = ChatRoutesServices &
   RetrieveRoutesServices &
   InfoRoutesServices;
 
+/** The status that proxies log for a request whose client went away. */
+const clientGone = 499;
+
 export function createApp(services: Services) {
   const { log } = services;
   const startedAt = new WeakMap<Request, number>();
@@ -38,8 +41,13 @@ export function createApp(services: Services) {
         set.status = errorResponse(missing).status;
         return errorResponse(missing, allowed.length > 0 ? { allow: allowed.join(", ") } : {});
       }
+      if (request.signal.aborted) {
+        // Nobody is left to read it; the log must not count it as a failure of the node.
+        set.status = clientGone;
+        return new Response(null, { status: clientGone });
+      }
       const known = toNodeError(error);
-      if (known.kind === "internal" && !request.signal.aborted) {
+      if (known.kind === "internal") {
         log.error("a request failed", { id: set.headers[requestIdHeader], error });
       }
       const response = errorResponse(known);

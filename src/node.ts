@@ -5,6 +5,7 @@ import type { Services } from "./app.ts";
 import type { Config, ModelConfig } from "./config/schema.ts";
 import { ChatService } from "./core/chat.ts";
 import { EmbeddingService } from "./core/embedding.ts";
+import { NodeError } from "./core/errors.ts";
 import type { Log } from "./core/log.ts";
 import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
 import type { PassageRepository } from "./core/ports/passage-repository.ts";
@@ -41,6 +42,7 @@ export class PaddockNode implements AsyncDisposable {
   readonly #retrieval: RetrievalService;
   readonly #resources = new AsyncDisposableStack();
   readonly #identity: NodeIdentity;
+  readonly #stopping = new AbortController();
 
   constructor(options: NodeOptions) {
     const { config, version, log } = options;
@@ -55,12 +57,18 @@ export class PaddockNode implements AsyncDisposable {
       models: this.#models,
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys),
+      stopping: this.#stopping.signal,
       limits: {
         maxBodyBytes: config.limits.max_body_bytes,
         requestTimeoutMs: config.limits.request_timeout * 1000,
       },
       log,
     };
+  }
+
+  /** Ends every answer in progress with an error that says why. */
+  stop(): void {
+    this.#stopping.abort(new NodeError("unavailable", "The node is stopping. Ask again later."));
   }
 
   /** Says which port the node really listens on. */

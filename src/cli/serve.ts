@@ -37,6 +37,8 @@ async function serve(shell: Shell, config: Config): Promise<void> {
     shell.print(greeting(shell, config, server.url.origin));
     await stopOf(shell.stopped);
     shell.say("Stopping ...\n");
+    node.stop();
+    await Promise.race([server.stop(), Bun.sleep(lastWordsMs)]);
   } catch (error) {
     // Asked to stop while preparing: that is an end, not a failure.
     if (!shell.stopped.aborted) throw error;
@@ -44,6 +46,9 @@ async function serve(shell: Shell, config: Config): Promise<void> {
     await server.stop(true);
   }
 }
+
+/** How long answers in progress have to tell their callers that the node stops. */
+const lastWordsMs = 1000;
 
 /** Binds before anything is prepared: a port in use is said at once, and health can be asked. */
 function listen(config: Config, fetch: (request: Request) => Response | Promise<Response>) {

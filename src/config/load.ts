@@ -46,7 +46,7 @@ export function loadConfig({ file, env, flags }: ConfigSources): Config {
         `${place(violation.path)}: unknown key '${key}'.${suggest(String(violation.path.at(-1)), violation.knownKeys)}`,
       );
     }
-    const found = isSecret(violation.path) ? "something else" : violation.found;
+    const found = isSecret(violation.path) ? "another value (not shown)" : violation.found;
     throw new ConfigError(
       `${place(violation.path)}: '${key}' must be ${violation.expected}; found ${found}.`,
     );

@@ -65,6 +65,11 @@ export function checkInput(engine: EmbeddingEngine, input: EmbeddingInput, param
     }
   }
   const tokens = engine.countTokens(input);
+  if (tokens === 0) {
+    throw new NodeError("invalid_request", `${param} holds nothing that this model can read.`, {
+      param,
+    });
+  }
   if (tokens > engine.maxTokens) {
     throw new NodeError(
       "context_length_exceeded",

@@ -40,7 +40,8 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   }
 
   countTokens(input: EmbeddingInput): number {
-    return this.#counter.calculateInputLength(this.#tokenize(input));
+    const tokens = this.#tokenize(input);
+    return tokens.length === 0 ? 0 : this.#counter.calculateInputLength(tokens);
   }
 
   async embed(

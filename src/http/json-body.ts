@@ -31,6 +31,9 @@ function messageOf({ path, kind, expected, found, knownKeys }: Violation): strin
   if (path.length === 0) return `The body must be ${expected}; found ${found}.`;
   const name = `'${formatPath(path)}'`;
   if (kind === "missing") return `${name} is required: ${expected}.`;
+  if (kind === "unknown" && knownKeys.length === 0) {
+    return `${name} is not allowed; '${formatPath(path.slice(0, -1))}' must be ${expected}.`;
+  }
   if (kind === "unknown") return `${name} is not known here. Known are: ${knownKeys.join(", ")}.`;
   return `${name} must be ${expected}; found ${found}.`;
 }

@@ -347,7 +347,6 @@ describe("the sampler", () => {
     [{ type: "text" }, "text"],
     [{ type: "json_object" }, "json"],
     [{ type: "json_schema", json_schema: { name: "x", schema, strict: true } }, { schema }],
-    [{ type: "json_schema", json_schema: { name: "x" } }, "json"],
     [null, undefined],
   ])("gets the response format %j as %j", async (format, expected) => {
     const app = testApp();

@@ -246,6 +246,18 @@ describe("a streamed chat completion", () => {
     await waitFor("the generation's end", () => app.chat.ended === 1);
   });
 
+  test("ends with an error frame when the node stops", async () => {
+    const stop = new AbortController();
+    const app = testApp({ stopping: stop.signal });
+    const wait = async (): Promise<void> =>
+      stop.abort(new NodeError("unavailable", "The node is stopping."));
+    app.chat.script(text("Hi"), wait, text("more"), finish);
+    const sent = await readFrames(await app.post(path, streamed));
+    expect(JSON.parse(sent.at(-1) ?? "")).toMatchObject({
+      error: { message: "The node is stopping.", code: "unavailable" },
+    });
+  });
+
   test("does not run ahead of a reader that pauses", async () => {
     const app = testApp();
     let made = 0;

@@ -160,7 +160,16 @@ describe("the document at /openapi.json", () => {
     expect(secured.map(({ at, responses }) => [at, Object.keys(responses)])).toEqual(
       ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"].map((path) => [
         `POST ${path}`,
-        ["200", "400", "401", "413", "415", "500", "503"],
+        [
+          "200",
+          "400",
+          "401",
+          "413",
+          "415",
+          "500",
+          "503",
+          ...(path === "/v1/chat/completions" ? ["504"] : []),
+        ],
       ]),
     );
     expect(document.components.securitySchemes).toEqual({
@@ -184,6 +193,7 @@ function bareApp() {
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "none", port: 0 }),
     access: keyAccess([]),
+    stopping: new AbortController().signal,
     limits: { requestTimeoutMs: 0, maxBodyBytes: 1024 },
     log: silentLog,
   });

@@ -180,3 +180,14 @@ describe("an embedding request that cannot be answered", () => {
     expect(await response.json()).toMatchObject({ error: { code: "model_not_ready" } });
   });
 });
+
+test("fields of an embedding request that are not acted on are named", async () => {
+  const response = await testApp().post("/v1/embeddings", {
+    model: "vectors",
+    input: "a",
+    user: "me",
+    inputs: "b",
+  });
+  expect(response.status).toBe(200);
+  expect(response.headers.get("x-paddock-ignored")).toBe("inputs");
+});

@@ -134,3 +134,13 @@ describe("a retrieval request that cannot be answered", () => {
     expect(response.headers.get("retry-after")).toBe("2");
   });
 });
+
+test("fields of a retrieval request that are not acted on are named", async () => {
+  const response = await testApp().post("/v1/retrieve", {
+    model: "vectors",
+    messages: [{ role: "user", content: "a" }],
+    score_treshold: 0.9,
+  });
+  expect(response.status).toBe(200);
+  expect(response.headers.get("x-paddock-ignored")).toBe("score_treshold");
+});

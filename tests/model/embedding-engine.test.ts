@@ -47,6 +47,10 @@ describe("the embedding engine", () => {
     expect(model.engine.countTokens("abc")).toBe(5);
   });
 
+  test("counts nothing in a text that it cannot read", () => {
+    expect(model.engine.countTokens("  \n ")).toBe(0);
+  });
+
   test("takes a text of exactly the context's size", async () => {
     const text = "a".repeat(tinyEmbeddingContext - 2);
     expect(model.engine.countTokens(text)).toBe(model.engine.maxTokens);

@@ -51,6 +51,7 @@ export interface TestAppOptions {
   keys?: readonly string[];
   maxBodyBytes?: number;
   requestTimeoutMs?: number;
+  stopping?: AbortSignal;
   /** Leaves the models and the collection unprepared. */
   unprepared?: boolean;
   nPredict?: number;
@@ -100,6 +101,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
     access: keyAccess(options.keys ?? []),
+    stopping: options.stopping ?? new AbortController().signal,
     limits: {
       maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
       requestTimeoutMs: options.requestTimeoutMs ?? 0,

@@ -1,5 +1,6 @@
 /** What becomes of the convention's fields that are not in the schema: accepted, refused, or ignored and named. */
 import { NodeError } from "../../core/errors.ts";
+import { unknownKeys } from "../../http/ignored-fields.ts";
 import { ChatCompletionRequest } from "./schema.ts";
 
 /** Nothing about the answer depends on these. */
@@ -53,40 +54,28 @@ export function ignoredFields(body: ChatCompletionRequest): string[] {
       if (why !== undefined) throw refuse(`messages[${index}].${name}`, why);
     }
   }
-  const known = ChatCompletionRequest.properties;
   return [
-    ...fields.map(([name]) => name).filter((name) => !(name in known) && name !== "modalities"),
-    ...unknownKeys(body.stream_options ?? {}, ["include_usage"], "stream_options"),
-    ...body.messages.flatMap((message, index) =>
-      unknownKeys(message, messageFields, "messages").map((name) =>
-        name.replace("messages", `messages[${index}]`),
-      ),
+    ...unknownKeys(body, [...Object.keys(ChatCompletionRequest.properties), "modalities"]),
+    ...unknownKeys(body.stream_options ?? {}, ["include_usage"]).map(under("stream_options")),
+    ...unknownKeys(body.response_format ?? {}, ["type", "json_schema"]).map(
+      under("response_format"),
     ),
-  ].filter((name) => !harmless.has(name));
+    ...(body.tools ?? []).flatMap(({ function: tool }, index) =>
+      unknownKeys(tool, toolFields).map(under(`tools[${index}].function`)),
+    ),
+    ...body.messages.flatMap((message, index) =>
+      unknownKeys(message, messageFields).map(under(`messages[${index}]`)),
+    ),
+  ].filter((name) => !harmless.has(name.replace(/\[\d+\]/, "")));
 }
 
+const under = (place: string) => (name: string) => `${place}.${name}`;
+
+const toolFields = ["name", "description", "parameters", "strict"];
 const messageFields = ["role", "content", "tool_calls", "tool_call_id"];
-
-function unknownKeys(value: object, known: readonly string[], prefix: string): string[] {
-  return Object.entries(value)
-    .filter(([key, content]) => content !== null && !known.includes(key))
-    .map(([key]) => `${prefix}.${key}`)
-    .filter((name) => !harmless.has(name));
-}
 
 const isTextOnly = (value: unknown): boolean =>
   Array.isArray(value) && value.every((modality) => modality === "text");
 
 const refuse = (param: string, why: string): NodeError =>
   new NodeError("invalid_request", `'${param}' ${why}.`, { param });
-
-const mostNamed = 32;
-
-/** The names as a header value, whatever characters the caller put into them. */
-export function toHeaderValue(names: readonly string[]): string {
-  const safe = names
-    .slice(0, mostNamed)
-    .map((name) => name.slice(0, 64).replace(/[^\w.[\]-]/g, "?"));
-  const rest = names.length - safe.length;
-  return [...safe, ...(rest > 0 ? [`and ${rest} more`] : [])].join(", ");
-}

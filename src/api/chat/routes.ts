@@ -4,13 +4,14 @@ import type { ChatService } from "../../core/chat.ts";
 import type { Log } from "../../core/log.ts";
 import type { Access } from "../../http/auth.ts";
 import { deadline } from "../../http/deadline.ts";
+import { announceIgnored } from "../../http/ignored-fields.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import { requestIdHeader } from "../../http/request-id.ts";
 import { eventStream } from "../../http/sse.ts";
 import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
 import { chatExamples } from "./examples.ts";
-import { ignoredFields, toHeaderValue } from "./fields.ts";
+import { ignoredFields } from "./fields.ts";
 import { ChatCompletionRequest } from "./schema.ts";
 import { toChatRequest } from "./wire.ts";
 
@@ -19,26 +20,23 @@ export interface ChatRoutesServices {
   access: Access;
   log: Log;
   limits: { maxBodyBytes: number; requestTimeoutMs: number };
+  /** Aborts when the node stops, with an error for whoever is being answered. */
+  stopping: AbortSignal;
 }
 
-export function chatRoutes({ chat, access, log, limits }: ChatRoutesServices) {
+export function chatRoutes({ chat, access, log, limits, stopping }: ChatRoutesServices) {
   const readBody = bodyReader(ChatCompletionRequest, limits.maxBodyBytes);
   return new Elysia({ prefix: "/v1" }).post(
     "/chat/completions",
     async ({ request, set }) => {
       const caller = access.check(request);
       const body = await readBody(request);
-      const ignored = ignoredFields(body);
-      if (ignored.length > 0) {
-        const id = set.headers[requestIdHeader];
-        set.headers["x-paddock-ignored"] = toHeaderValue(ignored);
-        log.info("a request has fields that are not acted on", { id, ignored });
-      }
+      announceIgnored(ignoredFields(body), set.headers, log);
       const gone = new AbortController();
       const asked = toChatRequest(body);
       chat.check(asked);
       const time = deadline(limits.requestTimeoutMs);
-      const signal = AbortSignal.any([request.signal, gone.signal, time.signal]);
+      const signal = AbortSignal.any([request.signal, gone.signal, time.signal, stopping]);
       const head = newCompletionHead();
       const answer = chat.answer(asked, { signal, caller });
       if (body.stream !== true) return await toChatCompletion(head, answer).finally(time.clear);
@@ -70,7 +68,7 @@ export function chatRoutes({ chat, access, log, limits }: ChatRoutesServices) {
           description: "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
           example: chatExamples.chunk,
         },
-        errors: modelErrors,
+        errors: { ...modelErrors, 504: "The answer took longer than the node allows." },
       }),
     },
   );

@@ -22,6 +22,7 @@ const tunable = (minimum: number, maximum: number, fallback: number, description
   nullable(
     T.Number({ minimum, maximum }),
     `${description} Where absent or null, the model's configured default, ${fallback} unless set.`,
+    fallback,
   );
 
 const FunctionTool = T.Object(
@@ -70,7 +71,7 @@ const ResponseFormat = T.Union(
           {
             name: T.Optional(T.String()),
             description: nullable(T.String(), "What the format is for."),
-            schema: T.Optional(T.Unknown({ description: "JSON Schema of the answer." })),
+            schema: T.Unknown({ description: "JSON Schema of the answer." }),
             strict: nullable(T.Boolean(), "The answer is always held to the schema."),
           },
           open,

@@ -48,8 +48,7 @@ function toLogitBias(biases: Readonly<Record<string, number>>): Map<number, numb
 function toFormat(format: NonNullable<ChatCompletionRequest["response_format"]>): AnswerFormat {
   if (format.type === "text") return "text";
   if (format.type === "json_object") return "json";
-  const { schema } = format.json_schema;
-  return schema === undefined || schema === null ? "json" : { schema };
+  return { schema: format.json_schema.schema };
 }
 
 function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {

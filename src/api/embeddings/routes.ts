@@ -1,7 +1,9 @@
 /** POST /v1/embeddings */
 import { Elysia } from "elysia";
 import type { EmbeddingService } from "../../core/embedding.ts";
+import type { Log } from "../../core/log.ts";
 import type { Access } from "../../http/auth.ts";
+import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import { EmbeddingRequest } from "./schema.ts";
@@ -10,16 +12,22 @@ import { toEmbeddingList, toEmbeddingRequest } from "./wire.ts";
 export interface EmbeddingRoutesServices {
   embeddings: EmbeddingService;
   access: Access;
+  log: Log;
   limits: { maxBodyBytes: number };
 }
 
-export function embeddingRoutes({ embeddings, access, limits }: EmbeddingRoutesServices) {
+export function embeddingRoutes({ embeddings, access, log, limits }: EmbeddingRoutesServices) {
   const readBody = bodyReader(EmbeddingRequest, limits.maxBodyBytes);
   return new Elysia({ prefix: "/v1" }).post(
     "/embeddings",
-    async ({ request }) => {
+    async ({ request, set }) => {
       access.check(request);
       const body = await readBody(request);
+      announceIgnored(
+        unknownKeys(body, Object.keys(EmbeddingRequest.properties)),
+        set.headers,
+        log,
+      );
       const { signal } = request;
       const result = await embeddings.embed(toEmbeddingRequest(body), { signal });
       return toEmbeddingList(body, result);

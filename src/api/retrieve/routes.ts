@@ -1,7 +1,9 @@
 /** POST /v1/retrieve */
 import { Elysia } from "elysia";
+import type { Log } from "../../core/log.ts";
 import type { RetrievalService } from "../../core/retrieval.ts";
 import type { Access } from "../../http/auth.ts";
+import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import { RetrieveRequest } from "./schema.ts";
@@ -10,16 +12,18 @@ import { toRetrievalRequest, toRetrieveResult } from "./wire.ts";
 export interface RetrieveRoutesServices {
   retrieval: RetrievalService;
   access: Access;
+  log: Log;
   limits: { maxBodyBytes: number };
 }
 
-export function retrieveRoutes({ retrieval, access, limits }: RetrieveRoutesServices) {
+export function retrieveRoutes({ retrieval, access, log, limits }: RetrieveRoutesServices) {
   const readBody = bodyReader(RetrieveRequest, limits.maxBodyBytes);
   return new Elysia({ prefix: "/v1" }).post(
     "/retrieve",
-    async ({ request }) => {
+    async ({ request, set }) => {
       access.check(request);
       const body = await readBody(request);
+      announceIgnored(unknownKeys(body, Object.keys(RetrieveRequest.properties)), set.headers, log);
       const { signal } = request;
       return toRetrieveResult(await retrieval.retrieve(toRetrievalRequest(body), { signal }));
     },

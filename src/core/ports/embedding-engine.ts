@@ -16,7 +16,7 @@ export interface EmbeddingEngine {
   readonly maxTokens: number;
   /** How many tokens there are in the model's vocabulary. */
   readonly vocabularySize: number;
-  /** How many tokens an input has, the model's own markers included. */
+  /** How many tokens an input has, the model's own markers included; 0 where it reads nothing. */
   countTokens(input: EmbeddingInput): number;
   /** Embeds the inputs, each of 1 to `maxTokens` known tokens; the answer is in their order. */
   embed(inputs: readonly EmbeddingInput[], options: { signal: AbortSignal }): Promise<Embedding[]>;

@@ -219,7 +219,10 @@ export class JsonSchemaCompiler {
     const target = this.#lookUp(reference, path);
     const name = this.#rules.reserve(`ref-${reference.split("/").at(-1)}`);
     this.#references.set(reference, name);
-    this.#rules.define(name, this.#schema(target, [reference], depth + 1));
+    const body = this.#schema(target, [reference], depth + 1);
+    if (body === name)
+      throw this.#refuse([...path, "$ref"], "refers to itself and to nothing else");
+    this.#rules.define(name, body);
     return name;
   }
 

@@ -37,6 +37,11 @@ export function stringGrammar(schema: SchemaObject, place: Place): string {
 
 function patternOf(pattern: string, keyword: string, { refuse }: Place): string {
   try {
+    new RegExp(pattern, "u");
+  } catch {
+    throw refuse(keyword, `'${pattern}' is not a regular expression`);
+  }
+  try {
     return patternGrammar(pattern);
   } catch (error) {
     if (!(error instanceof UnsupportedPattern)) throw error;

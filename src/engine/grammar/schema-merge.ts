@@ -93,6 +93,14 @@ export function areDisjoint(a: SchemaObject, b: SchemaObject): boolean {
     return values.every((value) => !others.includes(value));
   }
   const [types, otherTypes] = [typesOf(a), typesOf(b)];
+  for (const [fixed, allowed] of [
+    [values, otherTypes],
+    [others, types],
+  ] as const) {
+    if (fixed === undefined || allowed === undefined) continue;
+    const parsed = fixed.map((value): unknown => JSON.parse(value));
+    if (parsed.every((value) => !allowed.some((type) => isOfType(value, type)))) return true;
+  }
   if (types !== undefined && otherTypes !== undefined) {
     const numbers = (list: readonly unknown[]) => list.map((t) => (t === "integer" ? "number" : t));
     const mine = numbers(types);

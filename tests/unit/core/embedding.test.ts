@@ -48,6 +48,12 @@ describe("a text that cannot be embedded", () => {
     expect(engine.requests).toEqual([]);
   });
 
+  test("reads as nothing to the model", async () => {
+    const { engine, embed } = service();
+    engine.countTokens = () => 0;
+    await expect(embed("\t")).rejects.toMatchObject({ kind: "invalid_request", param: "input[0]" });
+  });
+
   test("is over the model's context, and is named with its length", async () => {
     const { engine, embed } = service();
     await expect(embed("fine", "fine", words(9))).rejects.toMatchObject({

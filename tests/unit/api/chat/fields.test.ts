@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ignoredFields, toHeaderValue } from "../../../../src/api/chat/fields.ts";
+import { ignoredFields } from "../../../../src/api/chat/fields.ts";
 import type { ChatCompletionRequest } from "../../../../src/api/chat/schema.ts";
 
 const body = { model: "m", messages: [{ role: "user", content: "Hi" }] } as const;
@@ -100,23 +100,5 @@ describe("fields of a message that cannot be honoured", () => {
     expect(() => ignoredFields(request({ messages }))).toThrow(
       expect.objectContaining({ kind: "invalid_request", param: `messages[1].${name}` }),
     );
-  });
-});
-
-describe("the header that names ignored fields", () => {
-  test("joins them", () => {
-    expect(toHeaderValue(["a", "stream_options.b", "messages[0].c-d"])).toBe(
-      "a, stream_options.b, messages[0].c-d",
-    );
-  });
-
-  test("has no characters that a header cannot carry", () => {
-    expect(toHeaderValue(["a\r\nset-cookie: x", "naïve, me"])).toBe("a??set-cookie??x, na?ve??me");
-  });
-
-  test("has a bound on names and on their number", () => {
-    const names = Array.from({ length: 40 }, (_, at) => `n${at}`);
-    expect(toHeaderValue(["x".repeat(100)])).toBe("x".repeat(64));
-    expect(toHeaderValue(names)).toBe(`${names.slice(0, 32).join(", ")}, and 8 more`);
   });
 });
