@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { Type as T } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { ChatCompletion } from "../../src/api/chat/schema.ts";
+import { NodeInfo } from "../../src/api/info/schema.ts";
+import { ModelList } from "../../src/api/models/schema.ts";
+import { RetrieveResult } from "../../src/api/retrieve/schema.ts";
 import { Config } from "../../src/config/schema.ts";
 import { settings } from "../../src/config/settings.ts";
 import { promptTemplateNames } from "../../src/core/prompt-templates.ts";
@@ -11,6 +17,17 @@ test("CI runs the README's test command exactly as the README gives it", async (
   const [, command] = /\*\*Test it:\*\*\n\n```sh\n(.*)\n```/.exec(await read("README.md")) ?? [];
   expect(command).toContain("run test");
   expect((await read(".ci/run")).split("\n")).toContain(command ?? "");
+});
+
+test("the README shows answers as the node gives them", async () => {
+  const shown = (await read("README.md"))
+    .split("\n")
+    .filter((line) => line.startsWith("{") && !line.includes(" … "))
+    .map((line): unknown => JSON.parse(line));
+  const schemas = [ChatCompletion, RetrieveResult, ModelList, NodeInfo];
+  expect(shown.map((answer, at) => Value.Check(schemas[at] ?? T.Never(), answer))).toEqual(
+    schemas.map(() => true),
+  );
 });
 
 test("the README's commands bring the Bun that the types are for", async () => {
