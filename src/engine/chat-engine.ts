@@ -10,6 +10,7 @@ import type {
 import { evaluatePrompt } from "./evaluate-prompt.ts";
 import { type AnswerShape, Generation } from "./generation.ts";
 import { Grammars } from "./grammars.ts";
+import { NativeGarbage } from "./native-garbage.ts";
 import type { CallStyle, PromptTemplate } from "./prompt.ts";
 import { Slots } from "./slots.ts";
 import { BiasMaker } from "./token-bias.ts";
@@ -23,6 +24,7 @@ export class LlamaChatEngine implements ChatEngine {
   readonly #grammars: Grammars;
   readonly #biases: BiasMaker;
   readonly #tokenBytes: TokenBytes;
+  readonly #garbage: NativeGarbage;
 
   constructor(
     model: LlamaModel,
@@ -37,12 +39,14 @@ export class LlamaChatEngine implements ChatEngine {
     this.#grammars = new Grammars(model.llama, model);
     this.#biases = new BiasMaker(model);
     this.#tokenBytes = new TokenBytes(model);
+    this.#garbage = new NativeGarbage(model.fileInfo.metadata.tokenizer.ggml.tokens.length);
   }
 
   async *generate(
     request: GenerationRequest,
     options: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
+    this.#slots.admit();
     const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
     const prompt = this.#template.render(messages, toolUse?.tools);
     const room = this.#room(prompt.tokens.length);
@@ -61,7 +65,11 @@ export class LlamaChatEngine implements ChatEngine {
     const fresh = request.seed !== undefined;
     using slot = await this.#slots.take({ prompt: prompt.tokens, fresh }, options);
     const { rest, cached } = await evaluatePrompt(slot, prompt.tokens, signal);
-    yield* generation.run(slot, rest, cached, signal);
+    try {
+      yield* generation.run(slot, rest, cached, signal);
+    } finally {
+      this.#garbage.add();
+    }
   }
 
   /** The grammars that hold the answer; a schema that makes none is refused here. */

@@ -60,17 +60,21 @@ export class Slots {
     this.#free = Array.from({ length: context.totalSequences }, () => context.getSequence());
   }
 
+  /** Refuses at once what would find the line full, before anything is computed for it. */
+  admit(): void {
+    if (this.#free.length > 0 || !this.#waiting.full) return;
+    throw new NodeError(
+      "overloaded",
+      `The node is busy: ${this.#waiting.size} requests wait already. Try again in a moment.`,
+    );
+  }
+
   /** Waits for a free slot; an aborted signal leaves the line, a full line is refused at once. */
   async take(request: SlotRequest, { signal, caller = "" }: CallOptions): Promise<Slot> {
     signal.throwIfAborted();
     const best = this.#best(request);
     if (best !== undefined) return this.#lend(best, request);
-    if (this.#waiting.full) {
-      throw new NodeError(
-        "overloaded",
-        `The node is busy: ${this.#waiting.size} requests wait already. Try again in a moment.`,
-      );
-    }
+    this.admit();
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();
     const waiter: Waiter = { request, give: resolve };
     const leave = (): void => {
