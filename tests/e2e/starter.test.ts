@@ -95,6 +95,61 @@ describe("a first start with the starter models", () => {
     2 * minutes,
   );
 
+  test(
+    "calls a tool with arguments that mean something",
+    async () => {
+      const parameters = {
+        type: "object",
+        properties: { city: { type: "string", maxLength: 40 } },
+        required: ["city"],
+      };
+      const tool = { name: "get_weather", description: "The weather in a city", parameters };
+      const response = await post("/chat/completions", {
+        model: question.model,
+        temperature: 0,
+        max_tokens: 80,
+        messages: [{ role: "user", content: "What is the weather in Paris?" }],
+        tools: [{ type: "function", function: tool }],
+        tool_choice: "required",
+      });
+      const [choice] = (await decode(ChatCompletion, response)).choices;
+      expect(choice?.finish_reason).toBe("tool_calls");
+      const [call] = choice?.message.tool_calls ?? [];
+      expect(call?.function.name).toBe("get_weather");
+      expect(JSON.parse(call?.function.arguments ?? "")).toEqual({
+        city: expect.stringMatching(/paris/i),
+      });
+    },
+    2 * minutes,
+  );
+
+  test(
+    "answers in the form of a schema",
+    async () => {
+      const schema = {
+        type: "object",
+        properties: {
+          city: { type: "string", maxLength: 40 },
+          country: { enum: ["France", "Italy", "Spain"] },
+        },
+        required: ["city", "country"],
+        additionalProperties: false,
+      };
+      const response = await post("/chat/completions", {
+        ...question,
+        max_tokens: 80,
+        response_format: { type: "json_schema", json_schema: { name: "capital", schema } },
+      });
+      const [choice] = (await decode(ChatCompletion, response)).choices;
+      expect(choice?.finish_reason).toBe("stop");
+      expect(JSON.parse(choice?.message.content ?? "")).toEqual({
+        city: expect.any(String),
+        country: expect.stringMatching(/^(France|Italy|Spain)$/),
+      });
+    },
+    2 * minutes,
+  );
+
   test("embeds meaning", async () => {
     const input = [
       "What is the capital of France?",
