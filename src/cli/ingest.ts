@@ -4,9 +4,9 @@ import { Command } from "commander";
 import { reasonOf } from "../core/errors.ts";
 import { type Document, ingest } from "../ingest/pipeline.ts";
 import { readTextFile } from "../ingest/read-text.ts";
-import { PaddockNode } from "../node.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { createLog } from "./log.ts";
+import { nodeFor } from "./node-for.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -23,15 +23,8 @@ export function ingestCommand(shell: Shell): Command {
     const config = await readConfig(shell, command);
     const progress = createProgress(shell);
     const documents = await readAll(shell, files);
-    await using node = new PaddockNode({
-      config,
-      baseDir: shell.cwd,
-      program: shell.program,
-      version: shell.version,
-      handbook: shell.handbook,
-      log: createLog(config.log_level === "info" ? "warn" : config.log_level, shell.isTerminal),
-      progress,
-    });
+    const level = config.log_level === "info" ? "warn" : config.log_level;
+    await using node = nodeFor(shell, config, createLog(level, shell.isTerminal));
     const { embedding, repository } = await node.openCollection(shell.stopped);
     const { engine } = embedding;
     const passages = await ingest(documents, {

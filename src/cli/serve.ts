@@ -4,10 +4,9 @@ import { createApp } from "../app.ts";
 import type { Config } from "../config/schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { docsPath } from "../http/docs.ts";
-import { PaddockNode } from "../node.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { createLog } from "./log.ts";
-import { createProgress } from "./progress.ts";
+import { nodeFor } from "./node-for.ts";
 import type { Shell } from "./shell.ts";
 
 export function serveCommand(shell: Shell): Command {
@@ -19,16 +18,7 @@ export function serveCommand(shell: Shell): Command {
 }
 
 async function serve(shell: Shell, config: Config): Promise<void> {
-  const log = createLog(config.log_level, shell.isTerminal);
-  await using node = new PaddockNode({
-    config,
-    baseDir: shell.cwd,
-    program: shell.program,
-    version: shell.version,
-    handbook: shell.handbook,
-    log,
-    progress: createProgress(shell),
-  });
+  await using node = nodeFor(shell, config, createLog(config.log_level, shell.isTerminal));
   const server = listen(config, createApp(node.services).fetch);
   try {
     node.listensOn(server.port ?? config.port);

@@ -1,8 +1,10 @@
 /** Answers of the tiny model that are held to a JSON Schema, and Ajv to judge them. */
+
 import { afterAll, beforeAll, expect } from "bun:test";
 import Ajv from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import type { ChatModel } from "../../src/core/model.ts";
+import { greedy } from "../support/greedy.ts";
 import { neutralSettings, tinyChatModel } from "../support/tiny-engines.ts";
 
 export const ajv = new Ajv({ strict: false });
@@ -38,15 +40,7 @@ export async function generate(schema: unknown, seed: number, logitBias = closin
   let reason = "none";
   const request = {
     messages: [{ role: "user", content: "Go" }] as const,
-    sampling: {
-      temperature: 1.5,
-      topP: 1,
-      topK: 0,
-      minP: 0,
-      presencePenalty: 0,
-      frequencyPenalty: 0,
-      repeatPenalty: 1,
-    },
+    sampling: { ...greedy, temperature: 1.5 },
     maxTokens: 600,
     seed,
     logitBias,

@@ -1,0 +1,18 @@
+/** A node as a command runs it: what the process knows, with the command's own configuration and log. */
+import type { Config } from "../config/schema.ts";
+import type { Log } from "../core/log.ts";
+import { PaddockNode } from "../node.ts";
+import { createProgress } from "./progress.ts";
+import type { Shell } from "./shell.ts";
+
+export function nodeFor(shell: Shell, config: Config, log: Log): PaddockNode {
+  return new PaddockNode({
+    config,
+    baseDir: shell.cwd,
+    program: shell.program,
+    version: shell.version,
+    handbook: shell.handbook,
+    log,
+    progress: createProgress(shell),
+  });
+}
