@@ -57,8 +57,7 @@ async function copy(
 ): Promise<boolean> {
   const copyState: unknown = Reflect.get(target, "_copyStateFromOtherSequence");
   if (!isCopyState(copyState) || target.needsCheckpoints) return false;
-  await ready;
-  signal.throwIfAborted();
+  await readyOrLeft(ready, signal);
   // The source may have left before it held the prompt, or serve somebody else by now.
   const held = source.compareContextTokens(head).firstDifferentIndex;
   const upTo = Math.min(held, shared, head.length);
@@ -67,6 +66,19 @@ async function copy(
   if (await copyState.call(target, source, upTo)) return true;
   await target.clearHistory();
   return false;
+}
+
+/** Waits, but no longer than its caller does. */
+async function readyOrLeft(ready: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise: left, reject } = Promise.withResolvers<never>();
+  const leave = (): void => reject(signal.reason);
+  signal.throwIfAborted();
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    await Promise.race([ready, left]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
 }
 
 const isCopyState = (value: unknown): value is CopyState => typeof value === "function";

@@ -43,8 +43,6 @@ export class Generation {
   /** The tokens of the answer so far. */
   readonly #generated: Token[] = [];
   #reasoningTokens = 0;
-  /** The grammar that holds the next token. */
-  #grammar: LlamaGrammarEvaluationState | undefined;
 
   constructor(options: GenerationOptions) {
     const { prompt, request } = options;
@@ -86,7 +84,10 @@ export class Generation {
     rest: readonly Token[],
     signal: AbortSignal,
   ): AsyncGenerator<GenerationEvent, { reason: FinishReason } | { call: number }> {
-    for await (const piece of this.#sample(slot, rest, signal)) {
+    const { text } = this.#options.shape;
+    // A thought is free; the grammar is for the answer.
+    const grammar = text && (() => (this.#segmenter.inThought ? undefined : text));
+    for await (const piece of this.#sample(slot, rest, grammar, signal)) {
       const start = this.#generated.length - piece.tokens;
       for (const segment of this.#segmenter.push({ ...piece, start })) {
         if (segment.type === "end") return { reason: "stop" };
@@ -122,11 +123,10 @@ export class Generation {
     }
     const feed = [...kept.slice(keep), ...opening];
     this.#generated.push(...opening);
-    this.#grammar = shape.calls;
     const names = (request.toolUse?.tools ?? []).map(({ name }) => name);
     const parser = new ToolCallParser(names, syntax);
     const several = parallel && request.toolUse?.parallel === true && !isNamed(request);
-    for await (const { raw } of this.#sample(slot, feed, signal)) {
+    for await (const { raw } of this.#sample(slot, feed, () => shape.calls, signal)) {
       for (const part of parser.push(raw)) {
         yield part.type === "name"
           ? { type: "tool-call", index: part.index, id: callId(), name: part.name }
@@ -141,21 +141,18 @@ export class Generation {
   async *#sample(
     slot: Slot,
     tokens: readonly Token[],
+    grammar: (() => LlamaGrammarEvaluationState | undefined) | undefined,
     signal: AbortSignal,
   ): AsyncGenerator<Sampled> {
     const { model, tokenBytes, request, bias } = this.#options;
     const { sequence } = slot;
     const { topLogprobs } = request;
-    if (this.#grammar === undefined) this.#grammar = this.#options.shape.text;
     const text = textStream(model, tokenBytes);
     const options = toEvaluateOptions(request, {
       generated: this.#generated,
       contextSize: sequence.contextSize,
       bias,
-      // A thought is free; the grammar is for the answer.
-      ...(this.#grammar === undefined
-        ? {}
-        : { grammar: () => (this.#segmenter.inThought ? undefined : this.#grammar) }),
+      ...(grammar === undefined ? {} : { grammar }),
     });
     let logprobs: TokenLogprobs[] = [];
     const outputs =

@@ -148,6 +148,21 @@ describe("slots", () => {
     expect(after.map(({ usage }) => usage.completionTokens)).toEqual([4, 4]);
   });
 
+  test("are free again after a caller left while it waited for another's prompt to copy", async () => {
+    const prompt = [user("w".repeat(900))];
+    const [stay, leave] = [new AbortController(), new AbortController()];
+    const first = run(ask(prompt, 200), { signal: stay.signal });
+    const second = run(ask(prompt), { signal: leave.signal });
+    // After it has taken its slot, and before the first has evaluated its prompt.
+    await Bun.sleep(1);
+    leave.abort(new Error("gone"));
+    expect(await rejectionOf(second)).toMatchObject({ message: "gone" });
+    // The first still holds the other slot.
+    expect((await run(ask([user("x")]))).usage.completionTokens).toBe(4);
+    stay.abort(new Error("enough"));
+    await rejectionOf(first);
+  });
+
   test("let others go on while a long prompt is evaluated", async () => {
     const busy = await hold("talking");
     const long = run(ask([user("z".repeat(900))], 1));

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { LlamaModel } from "node-llama-cpp";
+import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
+import { evaluatePrompt } from "../../src/engine/evaluate-prompt.ts";
+import { Generation } from "../../src/engine/generation.ts";
+import { Grammars } from "../../src/engine/grammars.ts";
+import { PromptTemplate } from "../../src/engine/prompt.ts";
+import { Slots } from "../../src/engine/slots.ts";
+import { chatWrapperFor } from "../../src/engine/templates.ts";
+import { TokenBytes } from "../../src/engine/token-bytes.ts";
+import { greedy } from "../support/greedy.ts";
+import { testBackend } from "../support/tiny-engines.ts";
+import { tinyModels } from "../support/tiny-models.ts";
+
+let model: LlamaModel;
+
+beforeAll(async () => {
+  const { llama } = await testBackend();
+  model = await llama.loadModel({ modelPath: (await tinyModels()).chat });
+});
+afterAll(async () => {
+  await model.dispose();
+});
+
+const parameters = {
+  type: "object",
+  properties: { city: { enum: ["Paris", "Rome"] } },
+  required: ["city"],
+};
+const toolUse = {
+  tools: [{ name: "weather", parameters }],
+  choice: "required",
+  parallel: false,
+} as const;
+
+/** An answer whose prompt ends inside a thought, as a reasoning model's may. */
+async function answerFromThought(more: Partial<GenerationRequest>): Promise<GenerationEvent[]> {
+  await using context = await model.createContext({ contextSize: 2048, batchSize: 64 });
+  const template = new PromptTemplate(model, chatWrapperFor("qwen", model));
+  const messages = [{ role: "user", content: "Think" }] as const;
+  const request: GenerationRequest = { messages, sampling: greedy, ...more };
+  const prompt = template.render(messages, more.toolUse?.tools);
+  const { syntax } = prompt.calls;
+  const calls = { ...toolUse, only: undefined, syntax, withPrefix: false };
+  const generation = new Generation({
+    model,
+    tokenBytes: new TokenBytes(model),
+    prompt: { ...prompt, startsInThought: "</think>" },
+    request,
+    bias: undefined,
+    shape: { text: undefined, calls: await new Grammars(model.llama, model).start({ calls }) },
+    maxTokens: 200,
+  });
+  const { signal } = new AbortController();
+  using slot = await new Slots(context, 1).take({ prompt: prompt.tokens, fresh: true }, { signal });
+  const { rest, cached } = await evaluatePrompt(slot, prompt.tokens, signal);
+  return await Array.fromAsync(generation.run(slot, rest, cached, signal));
+}
+
+describe("an answer that begins in a thought", () => {
+  test("is reasoning until the thought is closed, and counted as such", async () => {
+    const events = await answerFromThought({});
+    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(["reasoning", "finish"]));
+    const { completionTokens, reasoningTokens } = usageOf(events);
+    expect(reasoningTokens).toBeGreaterThan(0);
+    expect(reasoningTokens).toBeLessThanOrEqual(completionTokens);
+  });
+
+  test("is held to a tool's arguments all the same when a call is forced", async () => {
+    const events = await answerFromThought({ toolUse });
+    const text = events
+      .map((event) => (event.type === "tool-arguments" ? event.text : ""))
+      .join("");
+    expect(["Paris", "Rome"]).toContain(JSON.parse(text).city);
+    expect(events.at(-1)).toMatchObject({ type: "finish", reason: "tool_calls" });
+  });
+});
+
+function usageOf(events: readonly GenerationEvent[]) {
+  const last = events.at(-1);
+  if (last?.type !== "finish") throw new Error("no finish");
+  return last.usage;
+}
