@@ -1,0 +1,53 @@
+/** Tables with a header row, separated by commas, semicolons or tabs: a text for each row. */
+import { CsvError, parse } from "csv-parse/sync";
+import type { ReadOptions, ReadText } from "./read.ts";
+import { recordText, textFieldOf } from "./record.ts";
+import { decodeText } from "./text-encoding.ts";
+import { unreadable } from "./unreadable.ts";
+
+export function readCsv(bytes: Uint8Array, options: ReadOptions): ReadText {
+  const text = decodeText(bytes);
+  return readTable(text, delimiterOf(text), options);
+}
+
+export const readTsv = (bytes: Uint8Array, options: ReadOptions): ReadText =>
+  readTable(decodeText(bytes), "\t", options);
+
+function readTable(text: string, delimiter: string, { textField }: ReadOptions): ReadText {
+  const [header, ...rows] = parseRows(text, delimiter);
+  if (header === undefined) return [];
+  const columns = header.map((name) => name.trim());
+  const named = columns.filter((name) => name !== "");
+  const textColumn = textFieldOf(named, { wanted: textField, called: "column" });
+  return rows.flatMap((cells) =>
+    recordText(new Map(columns.map((name, index) => [name, cells[index] ?? ""])), textColumn),
+  );
+}
+
+function parseRows(text: string, delimiter: string): string[][] {
+  try {
+    return parse(text, {
+      delimiter,
+      record_delimiter: ["\r\n", "\n", "\r"],
+      relax_column_count: true,
+      relax_quotes: true,
+      skip_empty_lines: true,
+    });
+  } catch (cause) {
+    const where = cause instanceof CsvError ? lineOf(cause) : "";
+    throw unreadable(`is not a table of comma- or tab-separated values${where}`, cause);
+  }
+}
+
+const lineOf = (error: CsvError): string => {
+  const line: unknown = Reflect.get(error, "lines");
+  if (error.code === "CSV_QUOTE_NOT_CLOSED") return ": a quotation mark is never closed";
+  return typeof line === "number" ? `: see line ${line}` : "";
+};
+
+/** Spreadsheets in countries with a decimal comma separate by semicolons and still say CSV. */
+function delimiterOf(text: string): string {
+  const header = (/[^\r\n]+/.exec(text)?.[0] ?? "").replace(/"[^"]*"/g, "");
+  const count = (delimiter: string): number => header.split(delimiter).length;
+  return [",", ";", "\t"].reduce((best, next) => (count(next) > count(best) ? next : best));
+}

@@ -1,0 +1,34 @@
+/** Word documents: headings, lists and tables by their styles, without images. */
+import mammoth from "mammoth";
+import { htmlToMarkdown } from "./html-to-markdown.ts";
+import type { ReadText } from "./read.ts";
+import { unreadable } from "./unreadable.ts";
+
+export async function readDocx(bytes: Uint8Array): Promise<ReadText> {
+  const markdown = htmlToMarkdown(await toHtml(bytes));
+  return markdown === "" ? [] : [markdown];
+}
+
+async function toHtml(bytes: Uint8Array): Promise<string> {
+  if (isOldOffice(bytes)) {
+    throw unreadable("is encrypted or in the old .doc format; save it as .docx without a password");
+  }
+  try {
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const { value } = await mammoth.convertToHtml({ buffer }, { styleMap, convertImage });
+    // Notes end in a link back to their number.
+    return value.replace(/\s*<a href="#[^"]*">↑<\/a>/g, "");
+  } catch (cause) {
+    throw unreadable(
+      "is damaged or not a Word document; open it in Word and save it again as .docx",
+      cause,
+    );
+  }
+}
+
+const styleMap = ["p[style-name='Title'] => h1:fresh"];
+const convertImage = mammoth.images.imgElement(async () => ({ src: "" }));
+
+/** Office wraps encrypted files in the container of its old formats. */
+const isOldOffice = (bytes: Uint8Array): boolean =>
+  [0xd0, 0xcf, 0x11, 0xe0].every((byte, index) => bytes[index] === byte);

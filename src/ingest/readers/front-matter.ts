@@ -1,0 +1,34 @@
+/** YAML above a Markdown page: settings for a site generator, of which only the title is text. */
+import { heading } from "./markdown.ts";
+
+/** The page without its front matter, under the title that stood there if it has no heading of level 1. */
+export function withoutFrontMatter(markdown: string): string {
+  const [whole, yaml] =
+    /^---[ \t]*\r?\n(.*?\r?\n)??(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/s.exec(markdown) ?? [];
+  // A page may also begin with a rule, which is the same three dashes.
+  if (
+    whole === undefined ||
+    (yaml !== undefined && !/^\s*(?:#[^\n]*\n\s*)*[^\s#:-][^\n:]*:/.test(yaml))
+  ) {
+    return markdown;
+  }
+  const page = markdown.slice(whole.length);
+  const title = titleOf(yaml ?? "");
+  return title === undefined || hasTopHeading(page) ? page : `${heading(1, title)}\n\n${page}`;
+}
+
+function titleOf(yaml: string): string | undefined {
+  try {
+    const settings: unknown = Bun.YAML.parse(yaml);
+    if (typeof settings !== "object" || settings === null) return undefined;
+    const title: unknown = Reflect.get(settings, "title");
+    return typeof title === "string" && title.trim() !== "" ? title : undefined;
+  } catch {
+    return undefined; // Settings that a site generator would refuse are none of our business.
+  }
+}
+
+function hasTopHeading(page: string): boolean {
+  const prose = page.replace(/^[ \t]*(```+|~~~+).*?^[ \t]*\1/gms, "");
+  return /^#[ \t]+\S/m.test(prose) || /^\S.*\r?\n=+[ \t]*$/m.test(prose);
+}

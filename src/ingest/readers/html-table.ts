@@ -1,0 +1,61 @@
+/** A table of HTML as a pipe table of Markdown. */
+import { lineText } from "./html-text.ts";
+import type { HtmlElement } from "./html-tree.ts";
+
+/** Cells that span more are a mistake or an attack. */
+const mostColumns = 20;
+const mostRows = 200;
+
+/** The rows as lines with pipes, the first as the header; nothing for a table with one column or less. */
+export function pipeTable(table: HtmlElement): string | undefined {
+  const rows = gridOf(rowsOf(table)).filter((row) => row.some((cell) => cell !== ""));
+  const width = rows.reduce((most, row) => Math.max(most, row.length), 0);
+  const [header, ...body] = rows.map((row) => line([...row, ...blanks(width - row.length)]));
+  if (header === undefined || width < 2) return undefined;
+  return [header, line(Array<string>(width).fill("---")), ...body].join("\n");
+}
+
+const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+const blanks = (count: number): string[] => Array<string>(count).fill("");
+
+function rowsOf(element: HtmlElement): HtmlElement[] {
+  return element.children.flatMap((child) => {
+    if (typeof child === "string") return [];
+    if (child.tag === "tr") return [child];
+    return ["thead", "tbody", "tfoot"].includes(child.tag) ? rowsOf(child) : [];
+  });
+}
+
+/** The cells' texts by row and column; a cell over several rows says its text in each of them. */
+function gridOf(rows: readonly HtmlElement[]): string[][] {
+  let reaching = new Map<number, { text: string; rows: number }>();
+  return rows.map((row) => {
+    const cells: string[] = [];
+    const next = new Map<number, { text: string; rows: number }>();
+    const fillFromAbove = (): void => {
+      for (let above = reaching.get(cells.length); above; above = reaching.get(cells.length)) {
+        if (above.rows > 1) next.set(cells.length, { text: above.text, rows: above.rows - 1 });
+        cells.push(above.text);
+      }
+    };
+    for (const cell of row.children) {
+      if (typeof cell === "string" || (cell.tag !== "td" && cell.tag !== "th")) continue;
+      fillFromAbove();
+      const text = lineText(cell.children).replaceAll("|", "\\|");
+      const down = spanOf(cell.attributes.rowspan, mostRows);
+      const across = spanOf(cell.attributes.colspan, mostColumns);
+      for (let column = 0; column < across; column += 1) {
+        if (down > 1) next.set(cells.length, { text: column === 0 ? text : "", rows: down - 1 });
+        cells.push(column === 0 ? text : "");
+      }
+    }
+    fillFromAbove();
+    reaching = next;
+    return cells;
+  });
+}
+
+function spanOf(written: string | undefined, most: number): number {
+  const span = Number.parseInt(written ?? "1", 10);
+  return span > 1 ? Math.min(span, most) : 1;
+}

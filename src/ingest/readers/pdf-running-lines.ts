@@ -1,0 +1,41 @@
+/** Headers, footers and page numbers, which would stand in the middle of sentences. */
+import type { PdfLine } from "./pdf-lines.ts";
+
+/** Lines at the top or bottom of a page that can be running lines. */
+const edge = 2;
+/** Pages that a running line is on, at least; in a document of fewer pages, all of them. */
+const fewestPages = 3;
+
+/** The lines without those of usual size that stand in one place on several pages, the same but for a page number. */
+export function withoutRunningLines(
+  lines: readonly PdfLine[],
+  isLarge: (line: PdfLine) => boolean,
+): readonly PdfLine[] {
+  const pages = [...Map.groupBy(lines, ({ page }) => page).values()];
+  if (pages.length < 2) return lines;
+  const candidates = pages.map((page) => edgesOf(page).filter((line) => !isLarge(line)));
+  const counts = new Map<string, number>();
+  for (const page of candidates) {
+    for (const form of new Set(page.flatMap(formsOf)))
+      counts.set(form, (counts.get(form) ?? 0) + 1);
+  }
+  const isRunning = (line: PdfLine): boolean =>
+    formsOf(line).some((form) => (counts.get(form) ?? 0) >= Math.min(fewestPages, pages.length));
+  const running = new Set(candidates.flat().filter(isRunning));
+  return lines.filter((line) => !running.has(line));
+}
+
+function edgesOf(page: readonly PdfLine[]): PdfLine[] {
+  const sorted = page.toSorted((a, b) => a.down - b.down);
+  return sorted.length <= 2 * edge ? sorted : [...sorted.slice(0, edge), ...sorted.slice(-edge)];
+}
+
+/** The text, and the text with each of its numbers as the distance from the page's, which page numbers keep. */
+function formsOf({ text, page, down }: PdfLine): string[] {
+  const numbers = [...text.matchAll(/\d{1,6}/g)];
+  const relative = numbers.map(({ 0: number, index }) => {
+    const after = text.slice(index + number.length);
+    return `${text.slice(0, index)}{${Number(number) - page}}${after}`;
+  });
+  return [text, ...relative].map((form) => `${form} at ${Math.round(down)}`);
+}

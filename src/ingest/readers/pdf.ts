@@ -1,0 +1,49 @@
+/** PDF files: the text of all pages as one, as far as it was written as text. */
+import { getDocumentProxy } from "unpdf";
+import { pdfLayout } from "./pdf-layout.ts";
+import { linesOf, type PdfLine } from "./pdf-lines.ts";
+import type { ReadText } from "./read.ts";
+import { unreadable } from "./unreadable.ts";
+
+export async function readPdf(bytes: Uint8Array): Promise<ReadText> {
+  const markdown = pdfLayout(await readLines(bytes));
+  if (markdown === "") {
+    throw unreadable("has no text in it, perhaps it is a scan; run it through OCR first");
+  }
+  return [markdown];
+}
+
+/** Of pdf.js: it writes its warnings to the console otherwise. */
+const errorsOnly = 0;
+
+async function readLines(bytes: Uint8Array): Promise<PdfLine[]> {
+  try {
+    // A copy, because pdf.js takes the bytes away from whom it gets them.
+    const pdf = await getDocumentProxy(new Uint8Array(bytes), { verbosity: errorsOnly });
+    try {
+      const pages: PdfLine[][] = [];
+      for (let number = 1; number <= pdf.numPages; number += 1) {
+        const page = await pdf.getPage(number);
+        const { items } = await page.getTextContent();
+        pages.push(
+          linesOf(
+            items.filter((item) => "str" in item),
+            number,
+          ),
+        );
+        page.cleanup();
+      }
+      return pages.flat();
+    } finally {
+      await pdf.loadingTask.destroy();
+    }
+  } catch (cause) {
+    const isEncrypted = cause instanceof Error && cause.name === "PasswordException";
+    throw unreadable(
+      isEncrypted
+        ? "is encrypted; save a copy without a password"
+        : "is damaged or not a PDF; try to open it and save it again",
+      cause,
+    );
+  }
+}
