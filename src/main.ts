@@ -19,6 +19,14 @@ process.exitCode = await runProgram(
     isTerminal: process.stderr.isTTY === true,
     print: (text) => void process.stdout.write(text),
     say: (text) => void process.stderr.write(text),
+    input: {
+      isTerminal: process.stdin.isTTY === true,
+      stream: () => Bun.stdin.stream(),
+      line: async () => {
+        for await (const line of console) return line;
+        return "";
+      },
+    },
     stopped: stop.signal,
   },
   process.argv.slice(2),

@@ -4,23 +4,28 @@ import type { NodeIdentity } from "./api/info/wire.ts";
 import type { Services } from "./app.ts";
 import type { Config, ModelConfig } from "./config/schema.ts";
 import { ChatService } from "./core/chat.ts";
+import { type OpenCollection, openCollection } from "./core/collection.ts";
 import { EmbeddingService } from "./core/embedding.ts";
-import { NodeError } from "./core/errors.ts";
+import { NodeError, reasonOf } from "./core/errors.ts";
+import { GroundingService, type RagSettings } from "./core/grounding.ts";
 import type { Log } from "./core/log.ts";
 import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
-import type { PassageRepository } from "./core/ports/passage-repository.ts";
+import type { CollectionHome } from "./core/ports/passage-repository.ts";
+import type { Reranker } from "./core/ports/reranker.ts";
 import type { Progress } from "./core/progress.ts";
 import { type Quantization, quantizations } from "./core/quantization.ts";
 import { RetrievalService } from "./core/retrieval.ts";
 import { type Backend, openBackend } from "./engine/backend.ts";
 import { downloadModel } from "./engine/download.ts";
 import { loadModel } from "./engine/load-model.ts";
+import { loadReranker } from "./engine/reranker.ts";
 import { transcode } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
+import { handbookLabel, readPages } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
-import { readPages } from "./ingest/read-text.ts";
 import { resolveSource } from "./models/sources/resolve.ts";
-import { SqliteRepository } from "./repository/sqlite/sqlite-repository.ts";
+import { QdrantHome } from "./repository/qdrant/qdrant-home.ts";
+import { SqliteHome } from "./repository/sqlite/sqlite-home.ts";
 
 export interface NodeOptions {
   config: Config;
@@ -48,10 +53,13 @@ export class PaddockNode implements AsyncDisposable {
     const { config, version, log } = options;
     this.#options = options;
     this.#models = new ModelRegistry(config.models);
-    this.#retrieval = new RetrievalService(this.#models, toCollection(config));
+    this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
     this.#identity = { version, engineVersion: "not loaded yet", port: config.port };
     this.services = {
-      chat: new ChatService(this.#models),
+      chat: new ChatService(
+        this.#models,
+        new GroundingService(this.#retrieval, toRagSettings(config), log),
+      ),
       embeddings: new EmbeddingService(this.#models),
       retrieval: this.#retrieval,
       models: this.#models,
@@ -84,30 +92,65 @@ export class PaddockNode implements AsyncDisposable {
       signal.throwIfAborted();
       this.#models.add(await this.#load(backend, model, signal));
     }
+    const reranker = await this.#loadReranker(backend);
     const name = this.#retrieval.collection.embeddingModel;
     if (name === undefined) return;
     const embedding = this.#models.embedding(name);
-    const repository = this.#openRepository(embedding);
-    await this.#fillWithHandbook(embedding, repository, signal);
-    this.#retrieval.attach(repository);
+    const attach = async (): Promise<void> => {
+      const { repository, prefixes } = await this.#openCollection(embedding);
+      await this.#fillWithHandbook(embedding, { repository, prefixes }, signal);
+      const { queryPrefix } = prefixes;
+      this.#retrieval.attach({
+        repository,
+        queryPrefix,
+        ...(reranker === undefined ? {} : { reranker }),
+      });
+    };
+    try {
+      await attach();
+    } catch (error) {
+      if (!this.#mayComeBack(error)) throw error;
+      this.#retrieval.unavailable(reasonOf(error));
+      this.#options.log.warn("the collection cannot be reached; the node serves without it", {
+        reason: reasonOf(error),
+      });
+      void this.#keepTrying(attach);
+    }
   }
 
   /** Opens only the collection and the model that fills it, for work that serves nobody. */
   async openCollection(
     signal: AbortSignal,
-  ): Promise<{ embedding: EmbeddingModel; repository: PassageRepository }> {
+  ): Promise<OpenCollection & { embedding: EmbeddingModel }> {
+    const embedding = await this.loadEmbedding(signal);
+    return { embedding, ...(await this.#openCollection(embedding)) };
+  }
+
+  /** Loads only the model that fills the collection. */
+  async loadEmbedding(signal: AbortSignal): Promise<EmbeddingModel> {
     const name = this.#retrieval.collection.embeddingModel;
     const model = this.#options.config.models.find((candidate) => candidate.name === name);
     if (model === undefined) {
-      throw new Error("No embedding model is configured; a collection needs one.");
+      throw new NodeError(
+        "unavailable",
+        'No embedding model is configured; a collection needs one: [[models]] type = "embedding".',
+      );
     }
     const backend = await this.#openBackend([model]);
     this.#models.add(await this.#load(backend, model, signal));
-    const embedding = this.#models.embedding(model.name);
-    return { embedding, repository: this.#openRepository(embedding) };
+    return this.#models.embedding(model.name);
+  }
+
+  /** The home of collections at an address; default: the configured one. */
+  collectionHome(url = this.#options.config.vectorstore.url): CollectionHome {
+    if (url === "embedded") return new SqliteHome(join(this.#dataDir, "collections"));
+    const { api_key: apiKey, timeout } = this.#options.config.vectorstore;
+    const timeoutMs = timeout * 1000;
+    return new QdrantHome({ url, timeoutMs, ...(apiKey === undefined ? {} : { apiKey }) });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.stop();
     await this.#resources.disposeAsync();
   }
 
@@ -159,28 +202,81 @@ export class PaddockNode implements AsyncDisposable {
     return loaded;
   }
 
-  #openRepository({ engine }: EmbeddingModel): PassageRepository {
-    const collection = this.#options.config.vectorstore.collection_name;
-    const repository = SqliteRepository.open({
-      path: join(this.#dataDir, "collections", `${collection}.sqlite`),
-      collection,
-      dimension: engine.dimension,
+  async #loadReranker(backend: Backend): Promise<Reranker | undefined> {
+    const { config, baseDir, progress } = this.#options;
+    const { reranker: source } = config.retrieval;
+    if (source === undefined) return undefined;
+    const folder = join(this.#dataDir, "models");
+    const path = await resolveSource(source, {
+      folder,
+      baseDir,
+      progress,
+      download: downloadModel,
     });
-    return this.#resources.use(repository);
+    return this.#resources.use(await loadReranker(backend, path, progress));
+  }
+
+  async #openCollection({ engine, identity }: EmbeddingModel): Promise<OpenCollection> {
+    const { config, log } = this.#options;
+    const open = await openCollection(
+      this.collectionHome(),
+      config.vectorstore.collection_name,
+      { dimension: engine.dimension, embedding: identity },
+      log,
+    );
+    this.#resources.use(open.repository);
+    return open;
+  }
+
+  /** A server may be away for a while; a file on this machine that cannot be opened is a failure. */
+  #mayComeBack(error: unknown): boolean {
+    const { url } = this.#options.config.vectorstore;
+    return url !== "embedded" && error instanceof NodeError && error.kind === "unavailable";
+  }
+
+  async #keepTrying(attach: () => Promise<void>): Promise<void> {
+    const { log } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, retryMs);
+        signal.addEventListener("abort", () => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+      if (signal.aborted) return;
+      try {
+        await attach();
+        log.info("the collection can be reached now");
+        return;
+      } catch (error) {
+        this.#retrieval.unavailable(reasonOf(error));
+      }
+    }
   }
 
   async #fillWithHandbook(
     { engine }: EmbeddingModel,
-    repository: PassageRepository,
+    { repository, prefixes }: OpenCollection,
     signal: AbortSignal,
   ): Promise<void> {
     const { config, handbook, progress, log } = this.#options;
     if (!config.vectorstore.handbook || (await repository.count()) > 0) return;
-    const pages = await readPages(handbook, "handbook");
-    const passages = await ingest(pages, { engine, repository, progress, signal });
-    log.info("the empty collection was filled with the handbook", { passages });
+    const { embedded } = await ingest(await readPages(handbook, handbookLabel), {
+      engine,
+      repository,
+      documentPrefix: prefixes.documentPrefix,
+      progress,
+      signal,
+      onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
+    });
+    log.info("the empty collection was filled with the handbook", { passages: embedded });
   }
 }
+
+/** How often a store that is away is tried again. */
+const retryMs = 2000;
 
 function toCollection({ models, vectorstore }: Config): RetrievalService["collection"] {
   const first = models.find(({ type }) => type === "embedding")?.name;
@@ -189,6 +285,15 @@ function toCollection({ models, vectorstore }: Config): RetrievalService["collec
     embeddingModel: vectorstore.embedding_model ?? first,
     url: vectorstore.url,
     bounds: { limit: vectorstore.limit, scoreThreshold: vectorstore.score_threshold },
+  };
+}
+
+function toRagSettings({ rag }: Config): RagSettings {
+  return {
+    policy: rag.policy,
+    prompt: rag.prompt,
+    bounds: { limit: rag.limit, scoreThreshold: rag.score_threshold },
+    contextWindow: rag.context_window,
   };
 }
 
@@ -208,6 +313,10 @@ function toSpec(model: ModelConfig, path: string): Parameters<typeof loadModel>[
     path,
     parallel,
     maxQueue,
+    prefixes: {
+      ...(model.query_prefix === undefined ? {} : { query: model.query_prefix }),
+      ...(model.document_prefix === undefined ? {} : { document: model.document_prefix }),
+    },
     settings: {
       promptTemplate: model.prompt_template,
       nPredict: model.n_predict,

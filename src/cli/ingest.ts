@@ -1,55 +1,174 @@
-/** `paddock ingest`: adds files to the node's collection. */
+/** `paddock ingest`: documents into the node's collection, once or for as long as they change. */
 import { resolve } from "node:path";
+import { watch } from "chokidar";
 import { Command } from "commander";
-import { reasonOf } from "../core/errors.ts";
-import { type Document, ingest } from "../ingest/pipeline.ts";
-import { readTextFile } from "../ingest/read-text.ts";
+import type { Config } from "../config/schema.ts";
+import type { OpenCollection } from "../core/collection.ts";
+import type { EmbeddingModel } from "../core/model.ts";
+import { type FoundFiles, findFiles } from "../ingest/find-files.ts";
+import { handbookLabel } from "../ingest/pages.ts";
+import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
+import type { SourceDocument } from "../ingest/plan-document.ts";
+import { readableExtensions } from "../ingest/readers/read.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
+import { summaryLines } from "./ingest-summary.ts";
 import { createLog } from "./log.ts";
 import { nodeFor } from "./node-for.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
+interface IngestFlags {
+  dryRun?: boolean;
+  prune?: boolean;
+  watch?: boolean;
+  textField?: string;
+  name?: string;
+}
+
+type Target = OpenCollection & { embedding: EmbeddingModel };
+
 export function ingestCommand(shell: Shell): Command {
   const command = addConfigOptions(
     new Command("ingest")
-      .description(
-        "add text and Markdown files to the collection; a file ingested again is replaced",
-      )
-      .argument("<files...>", "files to read"),
+      .description("add documents to the collection; one that changed replaces what it had")
+      .argument("<paths...>", "files, folders, globs, or - for standard input")
+      .option("--dry-run", "say what would be done, and do nothing")
+      .option("--prune", "remove documents whose files are gone from these paths")
+      .option("--watch", "go on, and follow what changes, until Ctrl-C")
+      .option("--text-field <name>", "column of a CSV or field of a JSONL that holds the text")
+      .option(
+        "--name <name>",
+        "what standard input is called; its ending says what it is",
+        "stdin.md",
+      ),
   );
-  command.addHelpText("after", "\nExample:\n  paddock ingest notes.md handbook.txt");
-  return command.action(async (files: string[]) => {
+  command.addHelpText(
+    "after",
+    `\nReads ${readableExtensions.join(" ")}\n\nExamples:\n  paddock ingest docs\n  paddock ingest 'notes/**/*.md' manual.pdf --prune\n  curl https://example.org/page | paddock ingest - --name page.html\n\nExit codes: 0 all was stored, 1 something could not be read, 2 a wrong command line or configuration.`,
+  );
+  return command.action(async (paths: string[]) => {
+    const flags: IngestFlags = command.opts();
+    if (flags.watch === true && paths.includes("-")) {
+      command.error("Standard input cannot be watched.", { code: "paddock.usage" });
+    }
     const config = await readConfig(shell, command);
-    const progress = createProgress(shell);
-    const documents = await readAll(shell, files);
     const level = config.log_level === "info" ? "warn" : config.log_level;
     await using node = nodeFor(shell, config, createLog(level, shell.isTerminal));
-    const { embedding, repository } = await node.openCollection(shell.stopped);
-    const { engine } = embedding;
-    const passages = await ingest(documents, {
-      engine,
-      repository,
-      progress,
-      signal: shell.stopped,
-    });
-    const { collection_name: name } = config.vectorstore;
-    shell.print(
-      `Stored ${passages} passages of ${documents.length} of ${files.length} files; the collection '${name}' now has ${await repository.count()}.\n`,
-    );
-    if (documents.length < files.length) command.error("Some files were not read.");
+    const target = await node.openCollection(shell.stopped);
+    const run = () => ingestOnce(shell, config, target, paths, flags);
+    if (flags.watch === true) await follow(shell, paths, run);
+    else if (!(await run())) command.error("Some documents were not read.");
   });
 }
 
-/** Reads what can be read, and says what cannot. */
-async function readAll(shell: Shell, files: readonly string[]): Promise<Document[]> {
-  const documents: Document[] = [];
-  for (const file of files) {
-    try {
-      documents.push(await readTextFile(resolve(shell.cwd, file), file));
-    } catch (error) {
-      shell.say(`${reasonOf(error)}\n`);
-    }
+/** Says whether everything could be read. */
+async function ingestOnce(
+  shell: Shell,
+  config: Config,
+  target: Target,
+  paths: readonly string[],
+  flags: IngestFlags,
+): Promise<boolean> {
+  const startedAt = performance.now();
+  const { repository, prefixes, embedding } = target;
+  const found = await findDocuments(shell, paths, flags);
+  for (const { path, reason } of found.missing) {
+    if (flags.prune !== true) shell.say(`${path}: ${reason}.\n`);
   }
-  return documents;
+  const summary = await ingest(found.documents, {
+    engine: embedding.engine,
+    repository,
+    documentPrefix: prefixes.documentPrefix,
+    ...(flags.textField === undefined ? {} : { textField: flags.textField }),
+    ...(flags.dryRun === undefined ? {} : { dryRun: flags.dryRun }),
+    progress: createProgress(shell),
+    signal: shell.stopped,
+    onProblem: (document, reason) => shell.say(`${document}: ${reason}\n`),
+  });
+  const removed = await removeGone(target, found, summary, flags);
+  shell.print(
+    summaryLines(summary, {
+      removed,
+      skipped: found.skipped,
+      seconds: (performance.now() - startedAt) / 1000,
+      collection: config.vectorstore.collection_name,
+      total: await repository.count(),
+      dryRun: flags.dryRun === true,
+    }),
+  );
+  const missing = flags.prune === true ? 0 : found.missing.length;
+  return summary.failed.length + missing === 0;
+}
+
+async function findDocuments(
+  shell: Shell,
+  paths: readonly string[],
+  { name = "stdin.md" }: IngestFlags,
+): Promise<FoundFiles> {
+  const found = await findFiles(
+    paths.filter((path) => path !== "-"),
+    shell.cwd,
+  );
+  if (!paths.includes("-")) return found;
+  const bytes = Buffer.concat(await Array.fromAsync(shell.input.stream()));
+  const input: SourceDocument = { name, bytes: bytes.length, read: async () => bytes };
+  return { ...found, documents: [...found.documents, input] };
+}
+
+/** With --prune, documents whose files are gone; and the node's own handbook, once there is something else. */
+async function removeGone(
+  { repository }: Target,
+  { documents, covers }: FoundFiles,
+  { added, changed }: IngestSummary,
+  { prune = false, dryRun = false }: IngestFlags,
+): Promise<string[]> {
+  const there = new Set(documents.map(({ name }) => name));
+  const ownDocuments = added.length + changed.length > 0;
+  const isGone = (name: string): boolean =>
+    !there.has(name) &&
+    ((prune && covers(name)) || (ownDocuments && name.startsWith(`${handbookLabel}/`)));
+  const gone = (await repository.documents()).map(({ name }) => name).filter(isGone);
+  if (!dryRun) for (const name of gone) await repository.delete(name);
+  return gone;
+}
+
+/** Runs, and again whenever files change, one run after the other, until the process is asked to stop. */
+async function follow(
+  shell: Shell,
+  paths: readonly string[],
+  run: () => Promise<boolean>,
+): Promise<void> {
+  // Globs are followed by the folder that they begin in.
+  const roots = paths.map((path) => resolve(shell.cwd, path.replace(/[^/]*[*?[{].*$/, "") || "."));
+  const watcher = watch(roots, {
+    ignoreInitial: true,
+    ignored: (path) => /(^|\/)(\.[^/.]|node_modules(\/|$))/.test(path.slice(shell.cwd.length)),
+    awaitWriteFinish: { stabilityThreshold: 200, pollInterval: 50 },
+  });
+  // The first run comes once the watcher sees everything, so that no change falls between.
+  await new Promise<void>((resolve) => watcher.once("ready", resolve));
+  let changed = true;
+  let wake = (): void => {};
+  watcher.on("all", () => {
+    changed = true;
+    wake();
+  });
+  shell.stopped.addEventListener("abort", () => wake(), { once: true });
+  try {
+    while (!shell.stopped.aborted) {
+      if (!changed) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        continue;
+      }
+      changed = false;
+      await run().catch((error: unknown) => {
+        if (!shell.stopped.aborted) throw error;
+      });
+      shell.say("Watching for changes; Ctrl-C ends it.\n");
+    }
+  } finally {
+    await watcher.close();
+  }
 }

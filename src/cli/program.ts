@@ -2,6 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../config/load.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { collectionsCommand } from "./collections.ts";
 import { ingestCommand } from "./ingest.ts";
 import { quantizeCommand } from "./quantize.ts";
 import { serveCommand } from "./serve.ts";
@@ -13,11 +14,11 @@ export async function runProgram(shell: Shell, argv: readonly string[]): Promise
     .description("A lightweight node that serves a language model over HTTP.")
     .version(shell.version)
     .showHelpAfterError("(--help shows what there is)");
-  for (const command of [serveCommand(shell), ingestCommand(shell)]) program.addCommand(command);
-  program.addCommand(quantizeCommand(), { hidden: true });
-  for (const command of [program, ...program.commands]) {
-    command.exitOverride().configureOutput({ writeOut: shell.print, writeErr: shell.say });
+  for (const command of [serveCommand(shell), ingestCommand(shell), collectionsCommand(shell)]) {
+    program.addCommand(command);
   }
+  program.addCommand(quantizeCommand(), { hidden: true });
+  speakThrough(shell, program);
   try {
     await program.parseAsync([...argv], { from: "user" });
     return 0;
@@ -35,4 +36,10 @@ export async function runProgram(shell: Shell, argv: readonly string[]): Promise
     );
     return 1;
   }
+}
+
+/** Has a command and those under it write through the shell, and end by throwing. */
+function speakThrough(shell: Shell, command: Command): void {
+  command.exitOverride().configureOutput({ writeOut: shell.print, writeErr: shell.say });
+  for (const inner of command.commands) speakThrough(shell, inner);
 }

@@ -19,10 +19,11 @@ export function createProgress({ isTerminal, say }: Shell): Progress {
 function bar(say: Shell["say"], label: string, total: number, unit: Unit): ProgressStep {
   const startedAt = performance.now();
   let drawnAt = 0;
-  const draw = (done: number): void => {
+  const draw = (done: number, note?: string): void => {
     const seconds = (performance.now() - startedAt) / 1000;
     const rate = done / Math.max(seconds, 0.001);
-    const speed = unit === "percent" ? "" : `  ${amount(rate, unit)}/s`;
+    const speed =
+      unit === "percent" ? "" : note === undefined ? `  ${amount(rate, unit)}/s` : `  ${note}`;
     if (total === 0) {
       say(`\r\u001b[K${label} ${amount(done, unit)}${speed}`);
       return;
@@ -36,10 +37,10 @@ function bar(say: Shell["say"], label: string, total: number, unit: Unit): Progr
   };
   draw(0);
   return {
-    update(done) {
+    update(done, note) {
       if (performance.now() - drawnAt < redrawMs) return;
       drawnAt = performance.now();
-      draw(done);
+      draw(done, note);
     },
     finish(note) {
       say(`\r\u001b[K${label}: ${note ?? "done"} (${elapsed(startedAt)})\n`);
@@ -52,12 +53,13 @@ function lines(say: Shell["say"], label: string, total: number, unit: Unit): Pro
   let said = 0;
   say(`${label} ...\n`);
   return {
-    update(done) {
+    update(done, note) {
       const reached = total === 0 ? 0 : Math.floor((done / total) * plainSteps);
       // Short work needs no lines between its first and its last.
       if (reached <= said || reached === plainSteps || performance.now() - startedAt < 1000) return;
       said = reached;
-      say(`${label}: ${Math.floor((done / total) * 100)} % of ${amount(total, unit)}\n`);
+      const more = note === undefined ? "" : `, ${note}`;
+      say(`${label}: ${Math.floor((done / total) * 100)} % of ${amount(total, unit)}${more}\n`);
     },
     finish(note) {
       say(`${label}: ${note ?? "done"} (${elapsed(startedAt)})\n`);

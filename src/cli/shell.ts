@@ -16,6 +16,17 @@ export interface Shell {
   print(text: string): void;
   /** Writes to standard error: progress and messages. */
   say(text: string): void;
+  /** Standard input. */
+  input: ShellInput;
   /** Fires when the process is asked to stop. */
   stopped: AbortSignal;
+}
+
+interface ShellInput {
+  /** Whether a person sits at it. */
+  isTerminal: boolean;
+  /** Everything, as it comes. */
+  stream(): AsyncIterable<Uint8Array>;
+  /** The next line that a person types. */
+  line(): Promise<string>;
 }

@@ -93,8 +93,9 @@ const isTree = (value: unknown): value is Tree =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Whether what stands at the path may be a key. */
-const isSecret = ([section, key = "api_keys"]: readonly (string | number)[]): boolean =>
-  section === "auth" && key === "api_keys";
+const isSecret = ([section, key]: readonly (string | number)[]): boolean =>
+  (section === "auth" && (key === undefined || key === "api_keys")) ||
+  (section === "vectorstore" && (key === undefined || key === "api_key" || key === "url"));
 
 /** Variables that belong to the process or to the tests rather than to the configuration. */
 const otherVariables = /^PADDOCK_(CONFIG$|TEST_)/;

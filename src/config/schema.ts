@@ -2,6 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { promptTemplateNames } from "../core/prompt-templates.ts";
 import { quantizations } from "../core/quantization.ts";
+import { defaultGroundingPrompt, ragPolicies } from "../core/rag-policy.ts";
 
 const strict = { additionalProperties: false } as const;
 
@@ -57,6 +58,13 @@ export const ModelConfig = T.Object(
       default: 64,
       description: "Chat requests that may wait for a free place; beyond it they are refused.",
     }),
+    query_prefix: T.Optional(
+      T.String({
+        description:
+          "What an embedding model wants before a question; default: what is known of its family.",
+      }),
+    ),
+    document_prefix: T.Optional(T.String({ description: "The same before a passage." })),
     temperature: T.Number({ minimum: 0, maximum: 2, default: 1 }),
     top_p: T.Number({ minimum: 0, maximum: 1, default: 1 }),
     repeat_penalty: T.Number({ minimum: 0.1, maximum: 10, default: 1, description: "1: off." }),
@@ -82,9 +90,21 @@ const Auth = T.Object(
 
 const Vectorstore = T.Object(
   {
-    url: T.Literal("embedded", {
+    url: T.String({
+      pattern: "^(embedded|https?://[^\\s/@?#]+(/[^\\s?#]*)?)$",
+      "x-expected": "'embedded', or the http(s):// address of a Qdrant server without credentials",
       default: "embedded",
-      description: "`embedded`: a SQLite file in the data dir.",
+      description:
+        "`embedded`: a SQLite file in the data dir; else the address of a Qdrant server.",
+    }),
+    api_key: T.Optional(
+      T.String({ minLength: 1, "x-expected": "a key", description: "Key of the Qdrant server." }),
+    ),
+    timeout: T.Number({
+      minimum: 0.1,
+      maximum: 300,
+      default: 5,
+      description: "Seconds that the Qdrant server may take to answer.",
     }),
     collection_name: T.String({
       pattern: "^[A-Za-z0-9_-]{1,64}$",
@@ -103,6 +123,51 @@ const Vectorstore = T.Object(
         description: "Name of the model that fills it; default: the first embedding model.",
       }),
     ),
+  },
+  { ...strict, default: {} },
+);
+
+const Retrieval = T.Object(
+  {
+    mode: T.Union([T.Literal("dense"), T.Literal("hybrid")], {
+      default: "dense",
+      description: "`dense`: by vectors; `hybrid`: by vectors and words.",
+    }),
+    candidates: T.Integer({
+      minimum: 1,
+      maximum: 500,
+      default: 50,
+      description: "Passages that words or a reranking model choose from.",
+    }),
+    reranker: T.Optional(
+      T.String({
+        minLength: 1,
+        description: "Source of a reranking model, as a model's `source`; absent: none.",
+      }),
+    ),
+  },
+  { ...strict, default: {} },
+);
+
+const Rag = T.Object(
+  {
+    policy: T.Union(
+      ragPolicies.map((policy) => T.Literal(policy)),
+      { default: "off", description: "Where a chat's passages go." },
+    ),
+    prompt: T.String({
+      minLength: 1,
+      default: defaultGroundingPrompt,
+      description: "What the model is told about the passages.",
+    }),
+    limit: T.Integer({ minimum: 1, maximum: 100, default: 5 }),
+    score_threshold: T.Number({ minimum: -1, maximum: 1, default: 0.4 }),
+    context_window: T.Integer({
+      minimum: 1,
+      maximum: 100,
+      default: 1,
+      description: "How many of the last user messages make the question.",
+    }),
   },
   { ...strict, default: {} },
 );
@@ -145,6 +210,8 @@ export const Config = T.Object(
     ),
     auth: Auth,
     vectorstore: Vectorstore,
+    retrieval: Retrieval,
+    rag: Rag,
     engine: Engine,
     limits: Limits,
     models: T.Array(ModelConfig, {

@@ -50,6 +50,22 @@ export const settings: readonly Setting[] = [
   },
   setting(["auth", "open"], "auth-open", asBoolean, "serve without keys beyond loopback"),
   setting(["engine", "threads"], "threads", asNumber, "threads of all models together; 0: auto"),
+  setting(["vectorstore", "url"], "vectorstore-url", asText, "'embedded', or a Qdrant server"),
+  {
+    path: ["vectorstore", "api_key"],
+    env: "PADDOCK_VECTORSTORE_API_KEY",
+    parse: asText,
+    help: "key of the Qdrant server",
+  },
+  setting(
+    ["vectorstore", "timeout"],
+    "vectorstore-timeout",
+    asNumber,
+    "seconds that the Qdrant server may take to answer",
+  ),
+  setting(["retrieval", "mode"], "retrieval-mode", asText, "dense or hybrid"),
+  setting(["retrieval", "reranker"], "reranker", asText, "source of a reranking model"),
+  setting(["rag", "policy"], "rag-policy", asText, "off, system-message or last-user-message"),
   setting(["vectorstore", "collection_name"], "collection", asText, "name of the collection"),
   setting(["vectorstore", "limit"], "limit", asNumber, "most passages that retrieval returns"),
   setting(

@@ -1,4 +1,5 @@
 /** Chat: the request as the caller meant it, made complete with the model's own defaults. */
+import type { Grounding, GroundingService, RagRequest } from "./grounding.ts";
 import { merge, type Numbered } from "./merge.ts";
 import type { ModelRegistry } from "./model.ts";
 import type {
@@ -14,6 +15,8 @@ export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   sampling: Partial<Sampling>;
   /** How many answers to generate. */
   choices?: number;
+  /** What the caller says of grounding; absent: as the node does it. */
+  rag?: RagRequest;
 }
 
 export interface ChatAnswer {
@@ -21,15 +24,19 @@ export interface ChatAnswer {
   fingerprint: string;
   /** How many answers there are. */
   choices: number;
+  /** What the prompt was given; absent where the chat is not grounded. */
+  grounding?: Grounding;
   /** The events of every answer, as they come; each answer ends in its own `finish`. */
   events: AsyncIterable<Numbered<GenerationEvent>>;
 }
 
 export class ChatService {
   readonly #models: ModelRegistry;
+  readonly #grounding: GroundingService;
 
-  constructor(models: ModelRegistry) {
+  constructor(models: ModelRegistry, grounding: GroundingService) {
     this.#models = models;
+    this.#grounding = grounding;
   }
 
   /** Refuses a request whose model is missing or not ready. */
@@ -38,14 +45,21 @@ export class ChatService {
   }
 
   /** Starts an answer; a model that is missing or not ready is refused here, before any event. */
-  answer(request: ChatRequest, options: CallOptions): ChatAnswer {
-    const { model, sampling, choices = 1, ...generation } = request;
+  async answer(request: ChatRequest, options: CallOptions): Promise<ChatAnswer> {
+    const { model, sampling, choices = 1, rag, ...generation } = request;
     const { card, engine, fingerprint } = this.#models.chat(model);
     const { temperature, topP, presencePenalty, frequencyPenalty, repeatPenalty, nPredict } =
       card.settings;
     const maxTokens = request.maxTokens ?? (nPredict < 0 ? undefined : nPredict);
+    const { messages, grounding } = await this.#grounding.ground(
+      { messages: request.messages, tools: request.toolUse?.tools ?? [], maxTokens },
+      rag,
+      engine,
+      options,
+    );
     const complete: GenerationRequest = {
       ...generation,
+      messages,
       sampling: {
         temperature,
         topP,
@@ -61,7 +75,13 @@ export class ChatService {
     const answers = Array.from({ length: choices }, (_, index) =>
       engine.generate(withSeedOf(complete, index), options),
     );
-    return { model: card.name, fingerprint, choices, events: merge(answers) };
+    return {
+      model: card.name,
+      fingerprint,
+      choices,
+      ...(grounding === undefined ? {} : { grounding }),
+      events: merge(answers),
+    };
   }
 }
 

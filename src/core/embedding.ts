@@ -48,8 +48,16 @@ export class EmbeddingService {
   }
 }
 
-/** Refuses an input that is empty, unknown or over the model's context, naming the field that holds it. */
-export function checkInput(engine: EmbeddingEngine, input: EmbeddingInput, param: string): void {
+/**
+ * Refuses an input that is empty, unknown or over the model's context, naming the field that holds
+ * it. `prefix`: what is put before a text.
+ */
+export function checkInput(
+  engine: EmbeddingEngine,
+  input: EmbeddingInput,
+  param: string,
+  prefix = "",
+): void {
   if (input.length === 0) {
     const what = input === "" ? "an empty string" : "an empty list of tokens";
     throw new NodeError("invalid_request", `${param} is ${what}; give it some text.`, { param });
@@ -64,7 +72,7 @@ export function checkInput(engine: EmbeddingEngine, input: EmbeddingInput, param
       );
     }
   }
-  const tokens = engine.countTokens(input);
+  const tokens = engine.countTokens(typeof input === "string" ? prefix + input : input);
   if (tokens === 0) {
     throw new NodeError("invalid_request", `${param} holds nothing that this model can read.`, {
       param,

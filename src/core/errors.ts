@@ -12,6 +12,7 @@ export const errorKinds = [
   "model_not_ready",
   "overloaded",
   "timeout",
+  "collection_mismatch",
   "unavailable",
   "internal",
 ] as const;

@@ -2,6 +2,7 @@
 import { NodeError } from "./errors.ts";
 import type { ChatEngine } from "./ports/chat-engine.ts";
 import type { EmbeddingEngine } from "./ports/embedding-engine.ts";
+import type { EmbeddingIdentity } from "./ports/passage-repository.ts";
 import type { PromptTemplateName } from "./prompt-templates.ts";
 
 export type ModelType = "chat" | "embedding";
@@ -43,6 +44,8 @@ export interface EmbeddingModel extends AsyncDisposable {
   card: ModelCard;
   engine: EmbeddingEngine;
   fingerprint: string;
+  /** What a collection that it fills remembers of it. */
+  identity: EmbeddingIdentity;
 }
 
 export type LoadedModel = ({ type: "chat" } & ChatModel) | ({ type: "embedding" } & EmbeddingModel);

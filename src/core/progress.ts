@@ -1,8 +1,8 @@
 /** How long work shows itself: a step is announced, advances, and ends. */
 
 export interface ProgressStep {
-  /** Sets how much is done, in the step's unit. */
-  update(done: number): void;
+  /** Sets how much is done, in the step's unit; `note` says more, where that is not what a person counts. */
+  update(done: number, note?: string): void;
   /** Ends the step; `note` says what came of it. */
   finish(note?: string): void;
 }

@@ -1,9 +1,13 @@
-/** Retrieval: the last user message, embedded and matched against the node's collection. */
+/** Retrieval: a question, embedded and matched against the node's collection. */
 import { checkInput } from "./embedding.ts";
-import { NodeError } from "./errors.ts";
-import type { ModelRegistry } from "./model.ts";
+import { NodeError, reasonOf } from "./errors.ts";
+import type { EmbeddingModel, ModelRegistry } from "./model.ts";
 import type { ChatMessage } from "./ports/chat-engine.ts";
 import type { PassageRepository, ScoredPassage, SearchBounds } from "./ports/passage-repository.ts";
+import type { Reranker } from "./ports/reranker.ts";
+import { fuse } from "./score-fusion.ts";
+
+export type RetrievalMode = "dense" | "hybrid";
 
 export interface Collection {
   name: string;
@@ -14,6 +18,20 @@ export interface Collection {
   bounds: SearchBounds;
 }
 
+export interface RetrievalSettings {
+  mode: RetrievalMode;
+  /** How many passages are considered where more than their vectors decides. */
+  candidates: number;
+}
+
+/** What retrieval answers from, once it is there. */
+export interface Knowledge {
+  repository: PassageRepository;
+  /** What the collection's model wants before a question; empty where it was filled without. */
+  queryPrefix: string;
+  reranker?: Reranker;
+}
+
 export interface RetrievalRequest {
   model: string;
   messages: readonly ChatMessage[];
@@ -21,29 +39,46 @@ export interface RetrievalRequest {
   bounds: Partial<SearchBounds>;
 }
 
+/** How the passages were found: what was asked for, or what the collection can do. */
+export interface RetrievalMethod {
+  mode: RetrievalMode;
+  reranked: boolean;
+}
+
 export interface RetrievalResult {
   points: ScoredPassage[];
   bounds: SearchBounds;
+  method: RetrievalMethod;
 }
 
 export class RetrievalService {
   readonly collection: Collection;
   readonly #models: ModelRegistry;
-  #repository: PassageRepository | undefined;
+  readonly #settings: RetrievalSettings;
+  #knowledge: Knowledge | undefined;
+  #missing = "The node's collection is still being prepared.";
 
-  constructor(models: ModelRegistry, collection: Collection) {
+  constructor(models: ModelRegistry, collection: Collection, settings: RetrievalSettings) {
     this.#models = models;
     this.collection = collection;
+    this.#settings = settings;
   }
 
   /** Opens retrieval: until the collection is attached it answers that it is not ready. */
-  attach(repository: PassageRepository): void {
-    this.#repository = repository;
+  attach(knowledge: Knowledge): void {
+    this.#knowledge = knowledge;
   }
 
-  /** Whether it can answer, or has nothing to wait for. */
-  get ready(): boolean {
-    return this.#repository !== undefined || this.collection.embeddingModel === undefined;
+  /** Says why the collection is not attached. */
+  unavailable(reason: string): void {
+    this.#missing = reason;
+  }
+
+  /** Why it cannot answer now; undefined where it can, or has nothing to answer from. */
+  async problem(): Promise<string | undefined> {
+    if (this.collection.embeddingModel === undefined) return undefined;
+    if (this.#knowledge === undefined) return this.#missing;
+    return await this.#knowledge.repository.count().then(() => undefined, reasonOf);
   }
 
   async retrieve(
@@ -52,20 +87,65 @@ export class RetrievalService {
   ): Promise<RetrievalResult> {
     const { engine } = this.#models.embedding(request.model);
     this.#checkModel(request.model);
-    const bounds = narrow(this.collection.bounds, request.bounds);
-    const repository = this.#repository;
-    if (repository === undefined) {
-      throw new NodeError(
-        "unavailable",
-        "The node's collection is still being prepared. Try again in a moment.",
-      );
-    }
+    const knowledge = this.#ready();
     const last = request.messages.findLastIndex(({ role }) => role === "user");
-    const query = request.messages[last]?.content ?? "";
-    checkInput(engine, query, `messages[${last}].content`);
-    const [embedding] = await engine.embed([query], options);
+    const question = request.messages[last]?.content ?? "";
+    checkInput(engine, question, `messages[${last}].content`, knowledge.queryPrefix);
+    return await this.find(question, this.#narrow(request.bounds), options, knowledge);
+  }
+
+  /** What is put before a question; nothing while there is no collection. */
+  get queryPrefix(): string {
+    return this.#knowledge?.queryPrefix ?? "";
+  }
+
+  /** The embedding model that matches questions. */
+  model(): EmbeddingModel {
+    const { embeddingModel } = this.collection;
+    if (embeddingModel !== undefined) return this.#models.embedding(embeddingModel);
+    throw new NodeError("unavailable", "This node has no embedding model, and so no collection.");
+  }
+
+  /** The passages that match a question which the embedding model can take. */
+  async find(
+    question: string,
+    bounds: SearchBounds,
+    options: { signal: AbortSignal },
+    { repository, queryPrefix, reranker }: Knowledge = this.#ready(),
+  ): Promise<RetrievalResult> {
+    const [embedding] = await this.model().engine.embed([queryPrefix + question], options);
     if (embedding === undefined) throw new NodeError("internal", "The query was not embedded.");
-    return { points: await repository.search(embedding.vector, bounds), bounds };
+    const { vector } = embedding;
+    const { candidates } = this.#settings;
+    const hybrid = this.#settings.mode === "hybrid" && repository.matchesWords;
+    const method: RetrievalMethod = {
+      mode: hybrid ? "hybrid" : "dense",
+      reranked: reranker !== undefined,
+    };
+    if (!hybrid && reranker === undefined) {
+      return { points: await repository.search(vector, bounds), bounds, method };
+    }
+    const wide = { limit: Math.max(bounds.limit, candidates), scoreThreshold: -1 };
+    const [near, matched] = await Promise.all([
+      repository.search(vector, wide),
+      hybrid ? repository.matchWords(question, vector, wide.limit) : [],
+    ]);
+    const found = fuse(near, matched).slice(0, wide.limit);
+    const judged =
+      reranker === undefined ? found : await rerank(reranker, question, found, options);
+    const points = judged
+      .filter(({ score }) => score >= bounds.scoreThreshold)
+      .slice(0, bounds.limit);
+    return { points, bounds, method };
+  }
+
+  #ready(): Knowledge {
+    if (this.#knowledge !== undefined) return this.#knowledge;
+    throw new NodeError("unavailable", `${this.#missing} Try again in a moment.`);
+  }
+
+  #narrow(wanted: Partial<SearchBounds>): SearchBounds {
+    return narrow(this.collection.bounds, wanted);
   }
 
   #checkModel(name: string): void {
@@ -79,9 +159,24 @@ export class RetrievalService {
   }
 }
 
-function narrow(node: SearchBounds, wanted: Partial<SearchBounds>): SearchBounds {
+/** Bounds that are nowhere wider than the node's. */
+export function narrow(node: SearchBounds, wanted: Partial<SearchBounds>): SearchBounds {
   return {
     limit: Math.min(node.limit, wanted.limit ?? node.limit),
     scoreThreshold: Math.max(node.scoreThreshold, wanted.scoreThreshold ?? node.scoreThreshold),
   };
+}
+
+/** The mean of what the vectors and what the reranking model say. */
+async function rerank(
+  reranker: Reranker,
+  question: string,
+  found: readonly ScoredPassage[],
+  options: { signal: AbortSignal },
+): Promise<ScoredPassage[]> {
+  const sources = found.map(({ source }) => source);
+  const relevances = await reranker.rank(question, sources, options);
+  return found
+    .map((passage, at) => ({ ...passage, score: (passage.score + (relevances[at] ?? 0)) / 2 }))
+    .sort((a, b) => b.score - a.score);
 }

@@ -4,8 +4,10 @@ import { NodeError } from "../core/errors.ts";
 import type {
   CallOptions,
   ChatEngine,
+  ChatMessage,
   GenerationEvent,
   GenerationRequest,
+  Tool,
 } from "../core/ports/chat-engine.ts";
 import { evaluatePrompt } from "./evaluate-prompt.ts";
 import { type AnswerShape, Generation } from "./generation.ts";
@@ -40,6 +42,14 @@ export class LlamaChatEngine implements ChatEngine {
     this.#biases = new BiasMaker(model);
     this.#tokenBytes = new TokenBytes(model);
     this.#garbage = new NativeGarbage(model.fileInfo.metadata.tokenizer.ggml.tokens.length);
+  }
+
+  get contextSize(): number {
+    return this.#context.contextSize;
+  }
+
+  countTokens(messages: readonly ChatMessage[], tools?: readonly Tool[]): number {
+    return this.#template.render(messages, tools).tokens.length;
   }
 
   async *generate(
@@ -103,7 +113,7 @@ export class LlamaChatEngine implements ChatEngine {
 
   /** How many tokens the context has room for after the prompt. */
   #room(promptTokens: number): number {
-    const { contextSize } = this.#context;
+    const { contextSize } = this;
     if (promptTokens < contextSize) return contextSize - promptTokens;
     throw new NodeError(
       "context_length_exceeded",

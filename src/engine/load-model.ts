@@ -1,8 +1,11 @@
 /** Loads a GGUF into llama.cpp and gives it a card. */
 import { stat } from "node:fs/promises";
+import { basename } from "node:path";
 import type { LlamaEmbeddingContext, LlamaModel } from "node-llama-cpp";
+import { type EmbeddingPrefixes, knownPrefixes } from "../core/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { LoadedModel, ModelCard, ModelSettings, ModelType } from "../core/model.ts";
+import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
 import { calibrateThreads } from "./calibrate-threads.ts";
@@ -22,6 +25,8 @@ export interface ModelSpec {
   parallel: number;
   /** Requests that may wait for one of them. */
   maxQueue: number;
+  /** What an embedding model wants before texts; what is absent is taken from what is known of its family. */
+  prefixes?: Partial<EmbeddingPrefixes>;
 }
 
 const largestDefaultContext = 4096;
@@ -119,6 +124,7 @@ async function asEmbedding(
     card: card(model, spec, settings, createdAt),
     engine: new LlamaEmbeddingEngine(model, [first, ...others], size),
     fingerprint: await fingerprintOf(backend, spec, settings, "none"),
+    identity: await identityOf(model, spec),
     [Symbol.asyncDispose]: () => model.dispose(),
   };
 }
@@ -141,6 +147,21 @@ function card(
 ): ModelCard {
   const { author } = model.fileInfo.metadata.general;
   return { name, type, createdAt, ownedBy: author ?? "paddock", settings };
+}
+
+/** A collection outlives builds of the engine and settings, so it remembers the weights alone. */
+async function identityOf(
+  model: LlamaModel,
+  { name, path, prefixes = {} }: ModelSpec,
+): Promise<EmbeddingIdentity> {
+  const { name: ownName, basename: family } = model.fileInfo.metadata.general;
+  const known = knownPrefixes([name, ownName ?? "", family ?? "", basename(path)]);
+  return {
+    model: name,
+    fingerprint: (await weightsDigest(path)).slice(0, 32),
+    queryPrefix: prefixes.query ?? known.query,
+    documentPrefix: prefixes.document ?? known.document,
+  };
 }
 
 async function fingerprintOf(

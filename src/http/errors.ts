@@ -54,6 +54,7 @@ const table: Record<ErrorKind, WireError> = {
     code: "request_timeout",
     headers: { "x-should-retry": "false" },
   },
+  collection_mismatch: { status: 503, type: "server_error", code: "collection_mismatch" },
   unavailable: {
     status: 503,
     type: "server_error",

@@ -1,112 +1,111 @@
-/** Cuts a document into passages that an embedding model can take: along headings, paragraphs, lines, words. */
+/** Cuts a document into passages that an embedding model can take: along headings, blocks, sentences, words. */
+import { type Block, toBlocks } from "./blocks.ts";
 
 export interface ChunkOptions {
   /** Most tokens of a passage. */
   maxTokens: number;
+  /** Tokens of the passage before that are repeated where a text had to be cut. */
+  overlapTokens: number;
   countTokens: (text: string) => number;
 }
 
-interface Block {
-  /** Headings above the block, outermost first. */
-  headings: readonly string[];
-  text: string;
+export interface Chunk {
+  /** The passage, with the headings above it as its first line. */
+  source: string;
+  /** The headings above it as one line; empty where there is none. */
+  heading: string;
 }
 
-/** The passages of a Markdown or plain text, each with the headings above it, in order. */
-export function chunk(text: string, options: ChunkOptions): string[] {
-  const passages: string[] = [];
+/** The passages of a Markdown or plain text, in order. */
+export function chunk(text: string, options: ChunkOptions): Chunk[] {
+  const chunks: Chunk[] = [];
   let current: Block | undefined;
   const flush = (): void => {
-    if (current !== undefined) passages.push(render(current));
+    if (current !== undefined) chunks.push(toChunk(current));
     current = undefined;
   };
   for (const block of toBlocks(text).flatMap((whole) => fit(whole, options))) {
-    const joined =
-      current !== undefined && sameHeadings(current, block)
-        ? { ...current, text: `${current.text}\n\n${block.text}` }
-        : undefined;
-    if (joined !== undefined && options.countTokens(render(joined)) <= options.maxTokens) {
+    const joined = current === undefined ? undefined : join(current, block, options);
+    if (joined !== undefined) {
       current = joined;
       continue;
     }
+    const before = current;
     flush();
-    current = block;
+    current = before === undefined ? block : overlapping(before, block, options);
   }
   flush();
-  return passages;
+  return chunks;
 }
 
-const render = ({ headings, text }: Block): string =>
-  headings.length === 0 ? text : `${headings.join(" > ")}\n\n${text}`;
+const pathOf = ({ headings }: Pick<Block, "headings">): string => headings.join(" > ");
 
-const sameHeadings = (a: Block, b: Block): boolean =>
-  a.headings.length === b.headings.length &&
-  a.headings.every((heading, index) => heading === b.headings[index]);
+const toChunk = (block: Block): Chunk => ({ source: render(block), heading: pathOf(block) });
 
-/** Paragraphs and whole code fences, each under its headings; a heading alone is a block of its own. */
-function toBlocks(text: string): Block[] {
-  const blocks: Block[] = [];
-  let headings: string[] = [];
-  let bare = false; // whether the last heading still has nothing under it
-  let lines: string[] = [];
-  let fence: string | undefined;
-  const flush = (): void => {
-    const block = lines.join("\n").trim();
-    lines = [];
-    if (block === "") return;
-    blocks.push({ headings: headings.filter((heading) => heading !== ""), text: block });
-    bare = false;
-  };
-  const closeHeading = (): void => {
-    flush();
-    if (bare)
-      blocks.push({ headings: [], text: headings.filter((name) => name !== "").join(" > ") });
-    bare = false;
-  };
-  for (const line of text.replaceAll("\r\n", "\n").split("\n")) {
-    const marker = /^\s*(```+|~~~+)/.exec(line)?.[1];
-    if (marker !== undefined && (fence === undefined || line.trim().startsWith(fence))) {
-      if (fence === undefined) flush();
-      lines.push(line);
-      if (fence !== undefined) flush();
-      fence = fence === undefined ? marker : undefined;
-      continue;
-    }
-    const heading = fence === undefined ? /^(#{1,6})\s+(.*?)\s*#*$/.exec(line) : null;
-    if (heading?.[1] !== undefined && heading[2] !== undefined) {
-      const level = heading[1].length;
-      // A heading right above a deeper one is kept by it.
-      if (level <= headings.length) closeHeading();
-      else flush();
-      headings = [...headings.slice(0, level - 1)];
-      while (headings.length < level - 1) headings.push("");
-      headings.push(heading[2]);
-      bare = true;
-    } else if (line.trim() === "" && fence === undefined) {
-      flush();
-    } else {
-      lines.push(line);
-    }
+const render = (block: Block): string =>
+  block.headings.length === 0 ? block.text : `${pathOf(block)}\n\n${block.text}`;
+
+/** Two blocks as one where they stand under the same headings and fit. */
+function join(first: Block, second: Block, options: ChunkOptions): Block | undefined {
+  if (pathOf(first) !== pathOf(second)) return undefined;
+  const joined: Block = { ...first, text: `${first.text}\n\n${second.text}`, kind: second.kind };
+  return fits(joined, options) ? joined : undefined;
+}
+
+/** The second block, led in by the last sentences of the first where both are one text that was cut. */
+function overlapping(first: Block, second: Block, options: ChunkOptions): Block {
+  if (options.overlapTokens <= 0 || pathOf(first) !== pathOf(second)) return second;
+  if (first.kind !== "prose" || second.kind !== "prose") return second;
+  const sentences = first.text.split(sentenceEnd);
+  let lead = "";
+  for (const sentence of sentences.toReversed()) {
+    const longer = `${sentence}${lead}`;
+    if (options.countTokens(longer) > options.overlapTokens) break;
+    if (!fits({ ...second, text: `${longer.trim()}\n\n${second.text}` }, options)) break;
+    lead = longer;
   }
-  closeHeading();
-  return blocks;
+  // The whole of what came before would be the same passage twice.
+  if (lead.trim() === "" || lead.trim() === first.text.trim()) return second;
+  return { ...second, text: `${lead.trim()}\n\n${second.text}` };
 }
 
-/** A block that is too long becomes several, cut at lines, else sentences, else words, else characters. */
+const fits = (block: Block, { countTokens, maxTokens }: ChunkOptions): boolean =>
+  countTokens(render(block)) <= maxTokens;
+
+const lineEnd = /(?<=\n)/;
+const sentenceEnd = /(?<=[.!?…。！？]["'”’)\]]*\s|[。！？])/;
+const wordEnd = /(?<=\s)/;
+const character = /(?:)/u;
+
+/** A block that is too long becomes several, cut at lines or sentences, else words, else characters. */
 function fit(block: Block, options: ChunkOptions): Block[] {
-  const fits = (text: string): boolean =>
-    options.countTokens(render({ ...block, text })) <= options.maxTokens;
-  if (fits(block.text)) return [block];
+  if (fits(block, options)) return [block];
   // Headings that leave no room for a word are text like any other.
-  if (block.headings.length > 0 && !fits("word")) {
-    return [block.headings.join(" > "), block.text].flatMap((text) =>
-      fit({ headings: [], text }, options),
+  if (block.headings.length > 0 && !fits({ ...block, text: "word" }, options)) {
+    return [pathOf(block), block.text].flatMap((text) =>
+      fit({ headings: [], text, kind: block.kind }, options),
     );
   }
-  return cut(block.text, [/(?<=\n)/, /(?<=[.!?…]\s)/, /(?<=\s)/, /(?:)/u], fits).map((text) => ({
+  if (block.kind === "table") return fitTable(block, options);
+  const room = (text: string): boolean => fits({ ...block, text }, options);
+  const separators = [lineEnd, sentenceEnd, wordEnd, character];
+  return cut(block.text, separators, room).map((text) => ({
     ...block,
-    text: text.trim(),
+    text: block.kind === "code" ? text.replace(/\s+$/, "") : text.trim(),
   }));
+}
+
+/** Rows under the table's own head, as many as fit; a row that does not is text like any other. */
+function fitTable(block: Block, options: ChunkOptions): Block[] {
+  const lines = block.text.split("\n");
+  const headLines = /^[\s|:-]+$/.test(lines[1] ?? "") ? 2 : 0;
+  const head = lines.slice(0, headLines).join("\n");
+  const withHead = (rows: string): string => (head === "" ? rows : `${head}\n${rows}`);
+  const room = (text: string): boolean => fits({ ...block, text: withHead(text) }, options);
+  if (!room("word")) return fit({ ...block, kind: "prose" }, options);
+  return cut(lines.slice(headLines).join("\n"), [lineEnd, wordEnd, character], room).map(
+    (rows) => ({ ...block, text: withHead(rows.trim()) }),
+  );
 }
 
 /** Splits at the first separator, cuts further only the pieces that are still too long, and packs. */
@@ -123,10 +122,33 @@ function cut(
 /** Joins neighbours for as long as they fit. */
 function pack(pieces: readonly string[], fits: (text: string) => boolean): string[] {
   const packed: string[] = [];
-  for (const piece of pieces) {
-    const joined = `${packed.at(-1) ?? ""}${piece}`;
-    if (packed.length > 0 && fits(joined)) packed[packed.length - 1] = joined;
-    else packed.push(piece);
+  let start = 0;
+  while (start < pieces.length) {
+    const end = longest(pieces, start, fits);
+    packed.push(pieces.slice(start, end).join(""));
+    start = end;
   }
   return packed;
+}
+
+/** How far a run of pieces from `start` fits: doubled, then halved in on, since counting tokens is what costs. */
+function longest(
+  pieces: readonly string[],
+  start: number,
+  fits: (text: string) => boolean,
+): number {
+  const run = (end: number): boolean => fits(pieces.slice(start, end).join(""));
+  let good = start + 1;
+  let step = 1;
+  while (good < pieces.length && run(Math.min(pieces.length, good + step))) {
+    good = Math.min(pieces.length, good + step);
+    step *= 2;
+  }
+  let bad = Math.min(pieces.length + 1, good + step);
+  while (bad - good > 1) {
+    const middle = (good + bad) >> 1;
+    if (run(middle)) good = middle;
+    else bad = middle;
+  }
+  return good;
 }

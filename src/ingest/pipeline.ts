@@ -1,68 +1,192 @@
-/** From a document's text to stored passages: cut, embed, replace what was there. */
-import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
-import type { EmbeddedPassage, PassageRepository } from "../core/ports/passage-repository.ts";
+/** From documents to stored passages: read, cut, embed what is new, store, and remove what is gone. */
+import { NodeError, reasonOf } from "../core/errors.ts";
+import type { EmbeddedPassage, StoredDocument } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
-import { chunk } from "./chunk.ts";
+import {
+  type PlannedPassage,
+  type PlanOptions,
+  planDocument,
+  type SourceDocument,
+} from "./plan-document.ts";
 
-export interface Document {
-  /** What the document is called in the collection; ingesting the same name again replaces it. */
-  name: string;
-  text: string;
-}
-
-export interface IngestTarget {
-  engine: EmbeddingEngine;
-  repository: PassageRepository;
+export interface IngestOptions extends PlanOptions {
   progress: Progress;
   signal: AbortSignal;
+  /** Says at once what cannot be read. */
+  onProblem: (document: string, reason: string) => void;
+  /** Says what would be done, and does nothing. */
+  dryRun?: boolean;
 }
 
-/** Passages much longer than this blur what they are about. */
-const bestPassageTokens = 256;
-const batchSize = 32;
+export interface IngestSummary {
+  /** Documents, by what became of them. */
+  added: string[];
+  changed: string[];
+  unchanged: string[];
+  /** Those without a single passage. */
+  empty: string[];
+  failed: string[];
+  /** Passages that were embedded and stored. */
+  embedded: number;
+  /** Passages of changed documents that were there already. */
+  reused: number;
+  /** Passages that were left out since the model can read nothing in them. */
+  unreadable: number;
+}
 
-/** Stores the documents' passages; returns how many there are. */
+/** Passages embedded together: enough to keep every core busy, few enough to lose in a crash. */
+const batchSize = 64;
+
+/** A batch of passages; a document is done when its last batch is stored. */
+interface Batch {
+  passages: PlannedPassage[];
+  /** How much of the documents it is. */
+  bytes: number;
+  done: { document: SourceDocument; ids: ReadonlySet<string> }[];
+}
+
+/** Stores the documents' passages. What it reports as stored survives a crash; run again, it goes on. */
 export async function ingest(
-  documents: readonly Document[],
-  { engine, repository, progress, signal }: IngestTarget,
-): Promise<number> {
-  const maxTokens = Math.min(engine.maxTokens, bestPassageTokens);
-  const countTokens = (text: string): number => engine.countTokens(text);
-  const cut = documents.map(({ name, text }) => ({
-    name,
-    passages: chunk(text, { maxTokens, countTokens }),
-  }));
-  const total = cut.reduce((sum, { passages }) => sum + passages.length, 0);
-  const step = progress.step("Storing passages", total, "passages");
-  let done = 0;
-  for (const { name, passages } of cut) {
-    const embedded: EmbeddedPassage[] = [];
-    for (let start = 0; start < passages.length; start += batchSize) {
-      const batch = passages.slice(start, start + batchSize);
-      const embeddings = await engine.embed(batch, { signal });
-      embeddings.forEach(({ vector }, index) => {
-        const source = batch[index] ?? "";
-        embedded.push({ id: passageId(name, start + index), document: name, source, vector });
-      });
-      done += batch.length;
-      step.update(done);
+  documents: readonly SourceDocument[],
+  options: IngestOptions,
+): Promise<IngestSummary> {
+  const summary = emptySummary();
+  const total = documents.reduce((sum, { bytes }) => sum + bytes, 0);
+  const step = options.progress.step(
+    options.dryRun === true ? "Reading documents" : "Storing passages",
+    total,
+    "bytes",
+  );
+  const startedAt = performance.now();
+  let bytes = 0;
+  const advance = (more: number): void => {
+    bytes += more;
+    const rate = summary.embedded / Math.max(0.001, (performance.now() - startedAt) / 1000);
+    step.update(bytes, `${summary.embedded} passages, ${Math.round(rate)}/s`);
+  };
+  const batches = toBatches(documents, options, summary, advance);
+  if (options.dryRun === true) {
+    for await (const batch of batches) {
+      summary.embedded += countNew(batch);
+      advance(batch.bytes);
     }
-    // In this order a crash between the two loses nothing; the next run removes what is left over.
-    await repository.upsert(embedded);
-    await repository.delete(name, new Set(embedded.map(({ id }) => id)));
+  } else {
+    await storeAll(batches, options, summary, advance);
   }
-  step.finish(`${total} passages of ${documents.length} documents`);
-  return total;
+  step.finish(`${summary.embedded} passages of ${documents.length} documents`);
+  return summary;
 }
 
-/** A UUID made from the document and the position, so that storing twice stores once. */
-function passageId(document: string, position: number): string {
-  const hex = new Bun.CryptoHasher("sha256").update(`${document}\n${position}`).digest("hex");
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(13, 16)}`,
-    `8${hex.slice(17, 20)}`,
-    hex.slice(20, 32),
-  ].join("-");
+/** Embeds a batch while the one before is stored; stores in order, so that nothing is removed too early. */
+async function storeAll(
+  batches: AsyncIterable<Batch>,
+  options: IngestOptions,
+  summary: IngestSummary,
+  advance: (bytes: number) => void,
+): Promise<void> {
+  let storing: Promise<void> = Promise.resolve();
+  for await (const batch of batches) {
+    const embedding = embedBatch(batch, options);
+    const before = storing;
+    storing = (async () => {
+      const passages = await embedding;
+      await before;
+      await store(passages, batch, options);
+      summary.embedded += countNew(batch);
+      advance(batch.bytes);
+    })();
+    // A failure is reported where the next batch would begin, or at the end.
+    storing.catch(() => {});
+    await before;
+  }
+  await storing;
 }
+
+async function* toBatches(
+  documents: readonly SourceDocument[],
+  options: IngestOptions,
+  summary: IngestSummary,
+  advance: (bytes: number) => void,
+): AsyncGenerator<Batch> {
+  const stored = await storedDocuments(options);
+  let batch = emptyBatch();
+  for (const document of documents) {
+    options.signal.throwIfAborted();
+    const before = stored.get(document.name);
+    const plan = await planDocument(document, before, options).catch((error: unknown) => {
+      if (!isUnreadable(error)) throw error;
+      options.onProblem(document.name, reasonOf(error));
+      return undefined;
+    });
+    if (plan === undefined || plan.change === "none") {
+      (plan === undefined ? summary.failed : summary.unchanged).push(document.name);
+      advance(document.bytes);
+      continue;
+    }
+    const { passages, change, unreadable } = plan;
+    const list = passages.length === 0 ? "empty" : change === "new" ? "added" : "changed";
+    summary[list].push(document.name);
+    summary.unreadable += unreadable;
+    summary.reused += passages.filter(({ vector }) => vector !== undefined).length;
+    for (const passage of passages) {
+      batch.passages.push(passage);
+      batch.bytes += document.bytes / passages.length;
+      if (batch.passages.length < batchSize) continue;
+      yield batch;
+      batch = emptyBatch();
+    }
+    batch.done.push({ document, ids: new Set(passages.map(({ id }) => id)) });
+  }
+  if (batch.done.length > 0) yield batch;
+}
+
+async function embedBatch(
+  { passages }: Batch,
+  { engine, documentPrefix, signal }: IngestOptions,
+): Promise<EmbeddedPassage[]> {
+  const missing = passages.filter(({ vector }) => vector === undefined);
+  const texts = missing.map(({ source }) => documentPrefix + source);
+  const embeddings = await engine.embed(texts, { signal });
+  const vectors = new Map(missing.map(({ id }, at) => [id, embeddings[at]?.vector]));
+  return passages.map((passage) => {
+    const vector = passage.vector ?? vectors.get(passage.id);
+    if (vector === undefined) throw new NodeError("internal", "A passage was not embedded.");
+    return { ...passage, vector };
+  });
+}
+
+async function store(
+  passages: readonly EmbeddedPassage[],
+  { done }: Batch,
+  { repository }: IngestOptions,
+): Promise<void> {
+  // In this order a crash between the two loses nothing; the next run removes what is left over.
+  await repository.upsert(passages);
+  for (const { document, ids } of done) await repository.delete(document.name, ids);
+}
+
+async function storedDocuments({
+  repository,
+}: IngestOptions): Promise<Map<string, StoredDocument>> {
+  return new Map((await repository.documents()).map((document) => [document.name, document]));
+}
+
+/** A document that cannot be read is left out; anything else ends the work. */
+const isUnreadable = (error: unknown): boolean =>
+  error instanceof NodeError && error.kind === "invalid_request";
+
+const countNew = ({ passages }: Batch): number =>
+  passages.filter(({ vector }) => vector === undefined).length;
+
+const emptyBatch = (): Batch => ({ passages: [], bytes: 0, done: [] });
+
+const emptySummary = (): IngestSummary => ({
+  added: [],
+  changed: [],
+  unchanged: [],
+  empty: [],
+  failed: [],
+  embedded: 0,
+  reused: 0,
+  unreadable: 0,
+});

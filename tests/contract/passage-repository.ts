@@ -1,147 +1,284 @@
-/** What every passage repository must do; each implementation runs it. */
-
+/** What every home of collections must do; each implementation runs it. */
 import { describe, expect, test } from "bun:test";
 import type {
+  CollectionHome,
+  CollectionSpec,
   EmbeddedPassage,
   PassageRepository,
 } from "../../src/core/ports/passage-repository.ts";
+import { collect } from "../support/collect.ts";
+import { passage } from "../support/passages.ts";
 import { rejectionOf } from "../support/rejection.ts";
 
-export interface RepositoryHome extends AsyncDisposable {
-  /** Opens the home's one collection, of three dimensions; again after it was closed: what it held is there. */
-  open(): Promise<PassageRepository>;
+export interface HomeUnderTest extends AsyncDisposable {
+  home: CollectionHome;
+  /** Closes and starts the store itself, where it is a server of its own. */
+  restart(): Promise<void>;
 }
+
+export const contractSpec: CollectionSpec = {
+  dimension: 3,
+  embedding: {
+    model: "model",
+    fingerprint: "abc",
+    queryPrefix: "query: ",
+    documentPrefix: "passage: ",
+  },
+};
 
 const everything = { limit: 100, scoreThreshold: -1 };
 
-const passage = (at: number, vector: readonly number[], document = "a.md"): EmbeddedPassage => ({
-  id: `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`,
-  source: `Passage ${at}`,
-  document,
-  vector: Float32Array.from(vector, (value) => value / Math.hypot(...vector)),
-});
-
 const east = passage(1, [1, 0, 0]);
 const northEast = passage(2, [1, 1, 0]);
-const north = passage(3, [0, 1, 0], "b.md");
-const west = passage(4, [-1, 0, 0], "b.md");
+const north = passage(3, [0, 1, 0], { document: "b.md", position: 0 });
+const west = passage(4, [-1, 0, 0], { document: "b.md", position: 1 });
 
-export function passageRepositoryContract(name: string, home: () => Promise<RepositoryHome>): void {
-  describe(`${name} as a passage repository`, () => {
-    test("answers nothing from an empty collection", async () => {
-      await using place = await home();
-      await using repository = await place.open();
-      expect(await repository.search(east.vector, everything)).toEqual([]);
-      expect(await repository.count()).toBe(0);
+/** `start` gives a home without the collection that the tests use. */
+export function passageRepositoryContract(
+  name: string,
+  start: () => Promise<HomeUnderTest>,
+  options: { skip?: boolean } = {},
+): void {
+  const run = options.skip === true ? describe.skip : describe;
+  const withRepository = async (
+    body: (repository: PassageRepository, place: HomeUnderTest) => Promise<void>,
+  ): Promise<void> => {
+    await using place = await start();
+    await using repository = await place.home.create("contract", contractSpec);
+    await body(repository, place);
+  };
+
+  run(`${name} as a home of collections`, () => {
+    test("has no collection that was not made, and drops one that is not there", async () => {
+      await using place = await start();
+      expect(await place.home.open("contract")).toBeUndefined();
+      expect(await place.home.list()).not.toContain("contract");
+      await place.home.drop("contract");
     });
 
-    test("finds passages in descending cosine similarity", async () => {
-      await using place = await home();
-      await using repository = await place.open();
-      await repository.upsert([west, north, east, northEast]);
-      const found = await repository.search(east.vector, everything);
-      expect(found.map(({ source }) => source)).toEqual([
-        "Passage 1",
-        "Passage 2",
-        "Passage 3",
-        "Passage 4",
-      ]);
-      for (const [index, score] of [1, Math.SQRT1_2, 0, -1].entries()) {
-        expect(found[index]?.score).toBeCloseTo(score, 5);
-      }
-      const { vector: _, ...stored } = east;
-      expect(found[0]).toEqual({ ...stored, score: expect.any(Number) });
-    });
+    test("lists, opens and drops what it made", () =>
+      withRepository(async (repository, { home }) => {
+        await repository.upsert([east]);
+        expect(await home.list()).toContain("contract");
+        {
+          await using again = await home.open("contract");
+          expect(await again?.count()).toBe(1);
+        }
+        await home.drop("contract");
+        expect(await home.list()).not.toContain("contract");
+        expect(await home.open("contract")).toBeUndefined();
+      }));
 
-    test("never answers more than the limit, nor under the threshold", async () => {
-      await using place = await home();
-      await using repository = await place.open();
-      await repository.upsert([east, northEast, north, west]);
-      const bounded = async (limit: number, scoreThreshold: number): Promise<string[]> =>
-        (await repository.search(east.vector, { limit, scoreThreshold })).map(({ id }) => id);
-      expect(await bounded(2, -1)).toEqual([east.id, northEast.id]);
-      expect(await bounded(9, 0.5)).toEqual([east.id, northEast.id]);
-      expect(await bounded(1, 0.5)).toEqual([east.id]);
-    });
+    test("keeps what a collection holds when it is made again", () =>
+      withRepository(async (repository, { home }) => {
+        await repository.upsert([east]);
+        await using again = await home.create("contract", contractSpec);
+        expect(await again.count()).toBe(1);
+      }));
 
-    test("replaces a passage whose id it has", async () => {
-      await using place = await home();
-      await using repository = await place.open();
-      await repository.upsert([east, north]);
-      await repository.upsert([{ ...north, id: east.id, source: "New" }]);
-      expect(await repository.count()).toBe(2);
-      const found = await repository.search(north.vector, { limit: 9, scoreThreshold: 0.9 });
-      expect(found.map(({ source }) => source).sort()).toEqual(["New", "Passage 3"]);
-    });
+    test("describes a collection with the model that fills it, without a credential", () =>
+      withRepository(async (repository) => {
+        expect(await repository.describe()).toEqual({
+          name: "contract",
+          dimension: 3,
+          distance: "cosine",
+          url: expect.not.stringContaining("@"),
+          embedding: contractSpec.embedding,
+        });
+      }));
 
-    test("deletes exactly a document's passages, and says how many", async () => {
-      await using place = await home();
-      await using repository = await place.open();
-      await repository.upsert([east, northEast, north, west]);
-      expect(await repository.delete("b.md")).toBe(2);
-      expect(await repository.delete("b.md")).toBe(0);
-      const found = await repository.search(east.vector, everything);
-      expect(found.map(({ document }) => document)).toEqual(["a.md", "a.md"]);
-    });
-
-    test("keeps the passages of a document that it is told to keep", async () => {
-      await using place = await home();
-      await using repository = await place.open();
-      await repository.upsert([east, northEast, north]);
-      expect(await repository.delete("a.md", new Set([northEast.id]))).toBe(1);
-      const found = await repository.search(east.vector, everything);
-      expect(found.map(({ id }) => id)).toEqual([northEast.id, north.id]);
-    });
-
-    test("stores all of an upsert or none", async () => {
-      await using place = await home();
-      await using repository = await place.open();
-      const crooked = { ...north, vector: Float32Array.of(1, 0) };
-      expect(await rejectionOf(repository.upsert([east, crooked]))).toMatchObject({
-        kind: "invalid_request",
-      });
-      expect(await repository.count()).toBe(0);
-    });
-
-    test("refuses a query of another dimension", async () => {
-      await using place = await home();
-      await using repository = await place.open();
-      expect(await rejectionOf(repository.search(Float32Array.of(1), everything))).toMatchObject({
-        kind: "invalid_request",
-      });
-    });
-
-    test("has what it held after it was closed and opened again", async () => {
-      await using place = await home();
+    test("has what it held after it was closed, and after its store was restarted", async () => {
+      await using place = await start();
       {
-        await using repository = await place.open();
+        await using repository = await place.home.create("contract", contractSpec);
         await repository.upsert([east, north]);
       }
-      await using repository = await place.open();
-      expect(await repository.count()).toBe(2);
-      const [nearest] = await repository.search(north.vector, everything);
-      expect(nearest).toMatchObject({ id: north.id, source: "Passage 3", document: "b.md" });
-    });
-
-    test("lets one reader see what another writer stored", async () => {
-      await using place = await home();
-      await using writer = await place.open();
-      await using reader = await place.open();
-      await writer.upsert([east]);
-      expect(await reader.count()).toBe(1);
-      await Promise.all([writer.upsert([north]), reader.upsert([west])]);
-      expect(await writer.count()).toBe(3);
-    });
-
-    test("describes its collection without a credential", async () => {
-      await using place = await home();
-      await using repository = await place.open();
-      expect(await repository.describe()).toEqual({
-        name: "contract",
-        dimension: 3,
-        distance: "cosine",
-        url: expect.not.stringContaining("@"),
-      });
+      await place.restart();
+      await using repository = await place.home.open("contract");
+      expect(await repository?.count()).toBe(2);
+      const [nearest] = (await repository?.search(north.vector, everything)) ?? [];
+      expect(nearest).toMatchObject({ id: north.id, source: north.source, document: "b.md" });
+      expect((await repository?.describe())?.embedding).toEqual(contractSpec.embedding);
     });
   });
+
+  run(`${name} as a passage repository`, () => {
+    test("answers nothing from an empty collection", () =>
+      withRepository(async (repository) => {
+        expect(await repository.search(east.vector, everything)).toEqual([]);
+        expect(await repository.matchWords("anything", east.vector, 5)).toEqual([]);
+        expect(await repository.count()).toBe(0);
+        expect(await repository.documents()).toEqual([]);
+        expect(await collect(repository.passages())).toEqual([]);
+      }));
+
+    test("finds passages in descending cosine similarity, whole", () =>
+      withRepository(async (repository) => {
+        await repository.upsert([west, north, east, northEast]);
+        const found = await repository.search(east.vector, everything);
+        expect(found.map(({ id }) => id)).toEqual([east.id, northEast.id, north.id, west.id]);
+        for (const [index, score] of [1, Math.SQRT1_2, 0, -1].entries()) {
+          expect(found[index]?.score).toBeCloseTo(score, 5);
+        }
+        const { vector: _, ...stored } = east;
+        expect(found[0]).toEqual({ ...stored, score: expect.any(Number) });
+      }));
+
+    test("never answers more than the limit, nor under the threshold", () =>
+      withRepository(async (repository) => {
+        await repository.upsert([east, northEast, north, west]);
+        const bounded = async (limit: number, scoreThreshold: number): Promise<string[]> =>
+          (await repository.search(east.vector, { limit, scoreThreshold })).map(({ id }) => id);
+        expect(await bounded(2, -1)).toEqual([east.id, northEast.id]);
+        expect(await bounded(9, 0.5)).toEqual([east.id, northEast.id]);
+        expect(await bounded(1, 0.5)).toEqual([east.id]);
+      }));
+
+    test("replaces a passage whose id it has", () =>
+      withRepository(async (repository) => {
+        await repository.upsert([east, north]);
+        await repository.upsert([{ ...north, id: east.id, source: "New" }]);
+        expect(await repository.count()).toBe(2);
+        const found = await repository.search(north.vector, { limit: 9, scoreThreshold: 0.9 });
+        expect(found.map(({ source }) => source).sort()).toEqual(["New", north.source]);
+      }));
+
+    test("deletes exactly a document's passages, and says how many", () =>
+      withRepository(async (repository) => {
+        await repository.upsert([east, northEast, north, west]);
+        expect(await repository.delete("b.md")).toBe(2);
+        expect(await repository.delete("b.md")).toBe(0);
+        const found = await repository.search(east.vector, everything);
+        expect(found.map(({ document }) => document)).toEqual(["a.md", "a.md"]);
+      }));
+
+    test("keeps the passages of a document that it is told to keep", () =>
+      withRepository(async (repository) => {
+        await repository.upsert([east, northEast, north]);
+        expect(await repository.delete("a.md", new Set([northEast.id]))).toBe(1);
+        const found = await repository.search(east.vector, everything);
+        expect(found.map(({ id }) => id)).toEqual([northEast.id, north.id]);
+      }));
+
+    test("stores all of an upsert or none", () =>
+      withRepository(async (repository) => {
+        const crooked = { ...north, vector: Float32Array.of(1, 0) };
+        expect(await rejectionOf(repository.upsert([east, crooked]))).toMatchObject({
+          kind: "invalid_request",
+        });
+        expect(await repository.count()).toBe(0);
+        await repository.upsert([]);
+      }));
+
+    test("refuses a query of another dimension", () =>
+      withRepository(async (repository) => {
+        const short = Float32Array.of(1);
+        expect(await rejectionOf(repository.search(short, everything))).toMatchObject({
+          kind: "invalid_request",
+        });
+        expect(await rejectionOf(repository.matchWords("a", short, 1))).toMatchObject({
+          kind: "invalid_request",
+        });
+      }));
+
+    test("gives back what it holds, whole or of one document", () =>
+      withRepository(async (repository) => {
+        const all = [east, northEast, north, west];
+        await repository.upsert(all);
+        expect(byId(await collect(repository.passages()))).toEqual(byId(all));
+        expect(byId(await collect(repository.passages("b.md")))).toEqual([north, west]);
+        expect(await collect(repository.passages("none.md"))).toEqual([]);
+      }));
+
+    test("gives back more passages than one page of an answer holds, each once", () =>
+      withRepository(async (repository) => {
+        const many = Array.from({ length: 2500 }, (_, at) =>
+          passage(at, [Math.sin(at), Math.cos(at), 1], { position: at, parts: 2500 }),
+        );
+        await repository.upsert(many);
+        const ids = (await collect(repository.passages())).map(({ id }) => id);
+        expect(new Set(ids).size).toBe(2500);
+        expect(ids).toHaveLength(2500);
+        expect(await repository.documents()).toEqual([
+          { name: "a.md", hash: "version-1", passages: 2500, parts: 2500 },
+        ]);
+        expect(await repository.delete("a.md", new Set(ids.slice(0, 2000)))).toBe(500);
+        expect(await repository.count()).toBe(2000);
+      }));
+
+    test("says of each document which version it holds, and whether it is whole", () =>
+      withRepository(async (repository) => {
+        await repository.upsert([
+          { ...east, parts: 2 },
+          { ...northEast, parts: 2 },
+          { ...north, parts: 3 },
+          { ...west, documentHash: "version-2", parts: 4 },
+        ]);
+        const documents = await repository.documents();
+        expect(documents.sort((a, b) => a.name.localeCompare(b.name))).toEqual([
+          { name: "a.md", hash: "version-1", passages: 2, parts: 2 },
+          { name: "b.md", passages: 2, parts: 4 },
+        ]);
+      }));
+
+    test("matches words, rare ones first, with the cosine beside", () =>
+      withRepository(async (repository) => {
+        if (!repository.matchesWords) return;
+        await repository.upsert([
+          { ...east, source: "The llama is an animal of the Andes." },
+          { ...northEast, source: "The horse is an animal of the plains." },
+          { ...north, source: "The dog is an animal of the house, says Müller." },
+          { ...west, source: "Nothing of that kind." },
+        ]);
+        const found = await repository.matchWords("Which animals are llamas?", east.vector, 3);
+        expect(found[0]).toMatchObject({ id: east.id });
+        expect(found[0]?.score).toBeCloseTo(1, 5);
+        expect(found[0]?.words).toBeGreaterThan(found[1]?.words ?? 1);
+        for (const { words } of found) {
+          expect(words).toBeGreaterThan(0);
+          expect(words).toBeLessThanOrEqual(1);
+        }
+        expect(await repository.matchWords("muller", east.vector, 3)).toMatchObject([
+          { id: north.id },
+        ]);
+        expect(await repository.matchWords("zebra", east.vector, 3)).toEqual([]);
+        expect(await repository.matchWords('?! " * ( NOT -', east.vector, 3)).toEqual([]);
+      }));
+
+    test("lets one reader see what another writer stored and removed", () =>
+      withRepository(async (writer, { home }) => {
+        await using reader = await home.open("contract");
+        if (reader === undefined) throw new Error("it was just made");
+        await writer.upsert([east]);
+        expect(await reader.search(east.vector, everything)).toHaveLength(1);
+        await Promise.all([writer.upsert([north]), reader.upsert([west])]);
+        expect(await writer.search(east.vector, everything)).toHaveLength(3);
+        await writer.delete("b.md");
+        expect(await reader.search(east.vector, everything)).toHaveLength(1);
+      }));
+
+    test("stands writers and readers side by side", () =>
+      withRepository(async (repository, { home }) => {
+        const batch = (writer: number): EmbeddedPassage[] =>
+          Array.from({ length: 50 }, (_, at) =>
+            passage(writer * 50 + at, [writer + 1, at, 1], { document: `${writer}.md` }),
+          );
+        await Promise.all(
+          [0, 1, 2, 3].map(async (writer) => {
+            await using own = await home.open("contract");
+            const passages = batch(writer);
+            for (let start = 0; start < passages.length; start += 10) {
+              await own?.upsert(passages.slice(start, start + 10));
+              const found = await repository.search(east.vector, everything);
+              expect(new Set(found.map(({ id }) => id)).size).toBe(found.length);
+            }
+          }),
+        );
+        expect(await repository.count()).toBe(200);
+        expect(await repository.documents()).toHaveLength(4);
+      }));
+  });
 }
+
+const byId = <Item extends { id: string }>(items: readonly Item[]): Item[] =>
+  items.toSorted((a, b) => a.id.localeCompare(b.id));

@@ -1,60 +1,225 @@
 import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { RetrieveResult } from "../../src/api/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
-import { runPaddock, servePaddock } from "../support/paddock-process.ts";
-import { tempDir } from "../support/temp-dir.ts";
+import {
+  type PaddockOptions,
+  runPaddock,
+  servePaddock,
+  startPaddock,
+} from "../support/paddock-process.ts";
+import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+interface Place extends TempDir {
+  write(files: Record<string, string>): Promise<void>;
+  ingest(...args: string[]): ReturnType<typeof runPaddock>;
+  /** The sources of the collection's passages by their document, as `export` gives them. */
+  stored(): Promise<string[][]>;
+}
+
+async function place(files: Record<string, string> = {}): Promise<Place> {
+  const folder = await tempDir();
+  const run = (args: string[], options: Partial<PaddockOptions> = {}) =>
+    runPaddock(args, { cwd: folder.path, ...options });
+  const write = async (more: Record<string, string>): Promise<void> => {
+    for (const [name, text] of Object.entries(more)) {
+      const path = join(folder.path, name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, text);
+    }
+  };
+  await write({ "paddock.toml": await tinyConfig(), ...files });
+  return {
+    ...folder,
+    write,
+    ingest: (...args) => run(["ingest", ...args]),
+    async stored() {
+      const { stdout } = await run(["collections", "export"]);
+      return stdout
+        .trim()
+        .split("\n")
+        .slice(1)
+        .map((line) => JSON.parse(line))
+        .map(({ document, source }) => [document, source])
+        .sort();
+    },
+  };
+}
+
+async function retrieve(origin: string, content: string): Promise<string[]> {
+  const response = await fetch(`${origin}/v1/retrieve`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "tiny-embedding", messages: [{ role: "user", content }] }),
+  });
+  const { points } = await decode(RetrieveResult, response);
+  return points.map(({ source }) => source).sort();
+}
 
 describe("paddock ingest", () => {
   test("adds files that a running node then retrieves, and replaces them", async () => {
-    await using folder = await tempDir();
-    const write = (name: string, text: string): Promise<void> =>
-      writeFile(join(folder.path, name), text);
-    await write("paddock.toml", await tinyConfig());
-    await write("animals.md", "# Animals\n\nllamas hum.\n\n# Plants\n\nroses bloom.");
-    await write("notes.txt", "a plain note.");
-    await using node = await servePaddock({ cwd: folder.path });
-    const retrieve = async (): Promise<string[]> => {
-      const response = await fetch(`${node.origin}/v1/retrieve`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({
-          model: "tiny-embedding",
-          messages: [{ role: "user", content: "llamas" }],
-        }),
-      });
-      const { points } = await decode(RetrieveResult, response);
-      return points.map(({ source }) => source).sort();
-    };
-
-    const first = await runPaddock(["ingest", "animals.md", "notes.txt"], { cwd: folder.path });
-    expect(first).toMatchObject({
-      code: 0,
-      stdout: "Stored 3 passages of 2 of 2 files; the collection 'default' now has 3.\n",
+    await using folder = await place({
+      "animals.md": "# Animals\n\nllamas hum.\n\n# Plants\n\nroses bloom.",
+      "notes.txt": "a plain note.",
     });
+    await using node = await servePaddock({ cwd: folder.path });
+    const first = await folder.ingest("animals.md", "notes.txt");
+    expect(first.code).toBe(0);
+    expect(first.stdout).toMatch(
+      /^Stored 3 passages of 2 documents \(2 new\) in \d+\.\d s\.\nThe collection 'default' now has 3 passages\.\n$/,
+    );
     expect(first.stderr).toContain("Storing passages");
-    expect(await retrieve()).toEqual([
+    expect(await retrieve(node.origin, "llamas")).toEqual([
       "Animals\n\nllamas hum.",
       "Plants\n\nroses bloom.",
       "a plain note.",
     ]);
-
-    await write("animals.md", "# Animals\n\nllamas spit.");
-    await runPaddock(["ingest", "animals.md"], { cwd: folder.path });
-    expect(await retrieve()).toEqual(["Animals\n\nllamas spit.", "a plain note."]);
+    await folder.write({ "animals.md": "# Animals\n\nllamas spit." });
+    const second = await folder.ingest("animals.md", "notes.txt");
+    expect(second.stdout).toContain("Stored 1 passages of 2 documents (1 changed, 1 unchanged)");
+    expect(await retrieve(node.origin, "llamas")).toEqual([
+      "Animals\n\nllamas spit.",
+      "a plain note.",
+    ]);
   });
 
-  test("reports a file that it cannot read, stores the rest, and exits with 1", async () => {
-    await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-    await writeFile(join(folder.path, "good.txt"), "good.");
-    const files = ["good.txt", "missing.txt", "picture.png"];
-    const { code, stdout, stderr } = await runPaddock(["ingest", ...files], { cwd: folder.path });
+  test("reports what it cannot read, stores the rest, and exits with 1", async () => {
+    await using folder = await place({ "good.txt": "good.", "bad.jsonl": "{" });
+    const files = ["good.txt", "missing.txt", "bad.jsonl", "picture.png"];
+    await folder.write({ "picture.png": "not read" });
+    const { code, stdout, stderr } = await folder.ingest(...files);
     expect(code).toBe(1);
-    expect(stdout).toContain("Stored 1 passages of 1 of 3 files");
-    expect(stderr).toContain("missing.txt cannot be read");
-    expect(stderr).toContain("only .md, .markdown, .txt files are read");
+    expect(stdout).toContain("Stored 1 passages of 3 documents (1 new, 2 not read)");
+    expect(stderr).toContain("missing.txt: there is no such file or folder.");
+    expect(stderr).toMatch(/bad\.jsonl: .*line 1/i);
+    expect(stderr).toMatch(/picture\.png: .*\.png.*\.md/);
+    expect(stderr).toContain("Some documents were not read.");
+  });
+
+  test("takes folders and globs, and with --prune removes what is gone from them", async () => {
+    await using folder = await place({
+      "docs/a.md": "one.",
+      "docs/sub/b.md": "two.",
+      "docs/picture.png": "x",
+      "other/c.md": "three.",
+    });
+    const first = await folder.ingest("docs", "other/*.md");
+    expect(first.stdout).toContain("Stored 3 passages of 3 documents (3 new)");
+    expect(first.stdout).toContain("Left alone, since Paddock does not read them: 1 .png.");
+    await rm(join(folder.path, "docs/sub"), { recursive: true });
+    await rm(join(folder.path, "other/c.md"));
+    expect((await folder.ingest("docs")).stdout).toContain("now has 3 passages");
+    const pruned = await folder.ingest("docs", "--prune");
+    expect(pruned.stdout).toContain("Removed: docs/sub/b.md.");
+    expect(await folder.stored()).toEqual([
+      ["docs/a.md", "one."],
+      ["other/c.md", "three."],
+    ]);
+    const rest = await folder.ingest("docs", "other", "--prune");
+    expect(rest.stdout).toContain("Removed: other/c.md.");
+    expect(rest.code).toBe(0);
+  });
+
+  test("says in a dry run what it would do, and does nothing", async () => {
+    await using folder = await place({ "docs/a.md": "one.", "docs/b.md": "two." });
+    await folder.ingest("docs");
+    await folder.write({ "docs/a.md": "changed.", "docs/c.md": "new." });
+    await rm(join(folder.path, "docs/b.md"));
+    const { stdout, code } = await folder.ingest("docs", "--prune", "--dry-run");
+    expect(code).toBe(0);
+    expect(stdout).toContain("Would store 2 passages of 2 documents (1 new, 1 changed)");
+    expect(stdout).toContain("Would remove: docs/b.md.");
+    expect(await folder.stored()).toEqual([
+      ["docs/a.md", "one."],
+      ["docs/b.md", "two."],
+    ]);
+  });
+
+  test("reads standard input under the name that it is given", async () => {
+    await using folder = await place();
+    const args = ["ingest", "-", "--name", "page.html"];
+    const input = "<title>llamas</title><p>they hum.</p>";
+    const { code, stdout } = await runPaddock(args, { cwd: folder.path, input });
+    expect(code).toBe(0);
+    expect(stdout).toContain("Stored 1 passages of 1 document (1 new)");
+    expect(await folder.stored()).toEqual([["page.html", "llamas\n\nthey hum."]]);
+  });
+
+  test("takes the column that it is told, and names the columns where it is told none", async () => {
+    await using folder = await place({ "a.csv": "id,remark\n1,first.\n2,second.\n" });
+    const none = await folder.ingest("a.csv");
+    expect([none.code, none.stderr]).toEqual([
+      1,
+      expect.stringMatching(/'id', 'remark'.*--text-field/),
+    ]);
+    const { stdout } = await folder.ingest("a.csv", "--text-field", "remark");
+    expect(stdout).toContain("Stored 2 passages");
+  });
+
+  test("follows what changes until it is asked to stop", async () => {
+    await using folder = await place({ "docs/a.md": "one." });
+    await using watching = startPaddock(["ingest", "docs", "--watch", "--prune"], {
+      cwd: folder.path,
+    });
+    const runs = (): number => watching.stdout().split("now has").length - 1;
+    await waitFor("the watch", () => watching.stderr().includes("Watching for changes"));
+    await folder.write({ "docs/b.md": "two." });
+    await waitFor("the new file", () => watching.stdout().includes("now has 2 passages"));
+    await folder.write({ "docs/a.md": "changed." });
+    await waitFor("the changed file", () => watching.stdout().includes("(1 changed, 1 unchanged)"));
+    await rm(join(folder.path, "docs/b.md"));
+    await waitFor("the removed file", () => watching.stdout().includes("Removed: docs/b.md"));
+    expect(runs()).toBeGreaterThanOrEqual(4);
+    watching.process.kill("SIGINT");
+    expect(await watching.exit()).toBe(0);
+    expect(await folder.stored()).toEqual([["docs/a.md", "changed."]]);
+  });
+
+  test("makes room for documents where the collection held the handbook alone", async () => {
+    await using folder = await place({ "mine.md": "my own words." });
+    const config = (await tinyConfig()).replace("handbook = false", "handbook = true");
+    await folder.write({ "paddock.toml": config });
+    {
+      await using node = await servePaddock({ cwd: folder.path });
+      expect(node.origin).toStartWith("http");
+    }
+    const { stdout } = await folder.ingest("mine.md");
+    expect(stdout).toContain("Removed: handbook/");
+    expect(await folder.stored()).toEqual([["mine.md", "my own words."]]);
+  });
+
+  test("loses nothing that it stored when it is killed, and goes on where it was", async () => {
+    await using folder = await place();
+    const section = (file: number, at: number) => `# h${at}\n\ntext ${file} of ${at}.\n`;
+    const pages = Object.fromEntries(
+      Array.from({ length: 40 }, (_, file) => [
+        `docs/${file}.md`,
+        Array.from({ length: 40 }, (__, at) => section(file, at)).join("\n"),
+      ]),
+    );
+    await folder.write(pages);
+    const database = join(folder.path, ".paddock", "collections", "default.sqlite-wal");
+    for (let round = 0; round < 3; round++) {
+      await using killed = startPaddock(["ingest", "docs"], { cwd: folder.path });
+      const before = Bun.file(database).size;
+      await waitFor("something stored", () => Bun.file(database).size > before + 100_000);
+      killed.process.kill("SIGKILL");
+      await killed.exit();
+    }
+    const partial = await folder.stored();
+    expect(partial.length).toBeGreaterThan(0);
+    expect(partial.length).toBeLessThan(1600);
+    expect(new Set(partial.map(String)).size).toBe(partial.length);
+    const { code, stdout } = await folder.ingest("docs");
+    expect(code).toBe(0);
+    expect(stdout).toContain("now has 1600 passages");
+    const stored = Number(/Stored (\d+) passages/.exec(stdout)?.[1]);
+    expect(stored).toBe(1600 - partial.length);
+    expect((await folder.ingest("docs")).stdout).toContain(
+      "Stored 0 passages of 40 documents (40 unchanged)",
+    );
   });
 });

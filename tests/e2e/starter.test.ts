@@ -175,6 +175,38 @@ describe("a first start with the starter models", () => {
   });
 
   test(
+    "grounds a conversation, whose second turn reuses what the first evaluated",
+    async () => {
+      const ask = async (messages: readonly object[]) =>
+        await decode(
+          ChatCompletion,
+          await post("/chat/completions", {
+            model: question.model,
+            temperature: 0,
+            max_tokens: 24,
+            rag: { limit: 2 },
+            messages,
+          }),
+        );
+      const first = { role: "user", content: "How do I add an API key?" };
+      const answer = await ask([first]);
+      expect(answer.retrieval).toMatchObject({
+        points: [{ metadata: { document: "handbook/keys.md" } }, {}],
+        dropped: 0,
+      });
+      expect(answer.choices[0]?.message.content).toMatch(/PADDOCK_API_KEYS|environment variable/);
+      const { content } = answer.choices[0]?.message ?? {};
+      const reply = { role: "assistant", content };
+      const second = await ask([first, reply, { role: "user", content: "Which port is used?" }]);
+      expect(second.retrieval?.carried).toBe(2);
+      expect(second.usage.prompt_tokens_details.cached_tokens).toBeGreaterThanOrEqual(
+        answer.usage.prompt_tokens,
+      );
+    },
+    2 * minutes,
+  );
+
+  test(
     "answers every example of its own description",
     async () => {
       const { paths } = await decode(Examples, await fetch(`${node.origin}/openapi.json`));

@@ -1,13 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { createApp } from "../../src/app.ts";
-import { ChatService } from "../../src/core/chat.ts";
-import { EmbeddingService } from "../../src/core/embedding.ts";
-import { ModelRegistry } from "../../src/core/model.ts";
-import { RetrievalService } from "../../src/core/retrieval.ts";
-import { keyAccess } from "../../src/http/auth.ts";
-import { silentLog } from "../support/silence.ts";
+import { describedApp } from "../../scripts/openapi.ts";
 import { testApp } from "../support/test-app.ts";
 
 const Content = T.Record(T.String(), T.Object({ schema: T.Object({ $ref: T.String() }) }));
@@ -95,7 +89,7 @@ describe("the document at /openapi.json", () => {
   });
 
   test("lists every route that the app has, except hidden ones", () => {
-    const listed = bareApp()
+    const listed = describedApp()
       .routes.filter(({ hooks }) => hooks.detail?.hide !== true)
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     expect(operations.map(({ at }) => at).sort()).toEqual(listed.sort());
@@ -177,24 +171,3 @@ describe("the document at /openapi.json", () => {
     });
   });
 });
-
-/** An app of which only the routes matter. */
-function bareApp() {
-  const models = new ModelRegistry([]);
-  return createApp({
-    chat: new ChatService(models),
-    embeddings: new EmbeddingService(models),
-    retrieval: new RetrievalService(models, {
-      name: "default",
-      embeddingModel: undefined,
-      url: "embedded",
-      bounds: { limit: 5, scoreThreshold: 0.4 },
-    }),
-    models,
-    identity: () => ({ version: "1.2.3", engineVersion: "none", port: 0 }),
-    access: keyAccess([]),
-    stopping: new AbortController().signal,
-    limits: { requestTimeoutMs: 0, maxBodyBytes: 1024 },
-    log: silentLog,
-  });
-}

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { modelRoutes } from "../../src/api/models/routes.ts";
 import { ModelRegistry } from "../../src/core/model.ts";
 import { ScriptedEmbeddingEngine } from "../support/scripted-engines.ts";
-import { card, madeAt, testApp } from "../support/test-app.ts";
+import { testApp } from "../support/test-app.ts";
+import { embeddingModel, madeAt } from "../support/test-models.ts";
 
 const entry = (id: string) => ({
   id,
@@ -47,13 +48,7 @@ describe("one model", () => {
     "is found by a name that an address must encode: %s",
     async (name) => {
       const models = new ModelRegistry([{ name, type: "embedding" }]);
-      models.add({
-        type: "embedding",
-        card: card(name, "embedding"),
-        engine: new ScriptedEmbeddingEngine(),
-        fingerprint: "fp_1",
-        [Symbol.asyncDispose]: async () => {},
-      });
+      models.add(embeddingModel(name, new ScriptedEmbeddingEngine()));
       const address = `http://localhost/v1/models/${encodeURIComponent(name)}`;
       const response = await modelRoutes({ models }).handle(new Request(address));
       expect([response.status, await response.json()]).toEqual([200, entry(name)]);

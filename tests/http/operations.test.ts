@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ScriptedChatEngine } from "../support/scripted-engines.ts";
-import { card, testApp } from "../support/test-app.ts";
+import { testApp } from "../support/test-app.ts";
+import { chatModel } from "../support/test-models.ts";
 
 const answer = async (response: Response) => [response.status, await response.json()];
 
@@ -23,22 +24,16 @@ describe("readiness", () => {
 
   test("is denied with a reason for each thing that is not", async () => {
     const app = testApp({ unprepared: true });
-    const collection = "the collection is being prepared";
+    const collection = "The node's collection is still being prepared.";
     const waiting = (...names: string[]) => [
       503,
       {
         status: "not ready",
-        reasons: [...names.map((name) => `the model '${name}' is being prepared`), collection],
+        reasons: [...names.map((name) => `The model '${name}' is being prepared.`), collection],
       },
     ];
     expect(await answer(await app.get("/ready"))).toEqual(waiting("chatty", "vectors", "others"));
-    app.models.add({
-      type: "chat",
-      card: card("chatty", "chat"),
-      engine: new ScriptedChatEngine(),
-      fingerprint: "fp_1",
-      [Symbol.asyncDispose]: async () => {},
-    });
+    app.models.add(chatModel("chatty", new ScriptedChatEngine()));
     expect(await answer(await app.get("/ready"))).toEqual(waiting("vectors", "others"));
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { RetrieveResult } from "../../src/api/retrieve/schema.ts";
+import { passage } from "../support/passages.ts";
 import { type TestApp, testApp } from "../support/test-app.ts";
 
 const path = "/v1/retrieve";
@@ -12,18 +13,10 @@ async function filledApp(): Promise<TestApp> {
   const app = testApp();
   const sources = ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"];
   const embeddings = await app.embedding.embed(sources);
-  const passages = sources.map((source, index) => ({
-    id: `id-${index}`,
-    document: "letters",
-    source,
-    vector: embeddings[index]?.vector ?? new Float32Array(2),
-  }));
-  const opposite = {
-    id: "id-opposite",
-    document: "letters",
-    source: "opposite",
-    vector: Float32Array.of(-1, 0),
-  };
+  const passages = sources.map((source, index) =>
+    passage(index, [...(embeddings[index]?.vector ?? [])], { document: "letters", source }),
+  );
+  const opposite = passage(99, [-1, 0], { document: "letters", source: "opposite" });
   await app.repository.upsert([...passages.toReversed(), opposite]);
   app.embedding.requests.length = 0;
   return app;
@@ -77,6 +70,31 @@ describe("retrieval", () => {
     expect(points.map(({ source }) => source)).toEqual(sources);
   });
 
+  test("says where each passage comes from only where that is asked for", async () => {
+    const { points } = await retrieve({ ...body, limit: 1, include_metadata: true });
+    expect(points).toEqual([
+      {
+        source: "a",
+        score: expect.any(Number),
+        metadata: {
+          id: "00000000-0000-4000-8000-000000000000",
+          document: "letters",
+          heading: "Heading",
+          position: 0,
+        },
+      },
+    ]);
+    const plain = await retrieve({ ...body, limit: 1, include_metadata: false });
+    expect(plain.points).toEqual([{ source: "a", score: expect.any(Number) }]);
+  });
+
+  test("says in a header how the passages were found", async () => {
+    const dense = await testApp().post(path, body);
+    expect(dense.headers.get("x-paddock-retrieval")).toBe("dense");
+    const hybrid = await testApp({ retrieval: { mode: "hybrid" } }).post(path, body);
+    expect(hybrid.headers.get("x-paddock-retrieval")).toBe("hybrid");
+  });
+
   test("returns no point where none is good enough", async () => {
     const result = await retrieve({
       ...body,
@@ -101,6 +119,7 @@ describe("a retrieval request that cannot be answered", () => {
     [{ ...body, messages: [user, { role: "user", content: "" }] }, "messages[1].content", null],
     [{ ...body, limit: 0 }, "limit", null],
     [{ ...body, limit: 1.5 }, "limit", null],
+    [{ ...body, include_metadata: "yes" }, "include_metadata", null],
     [{ ...body, score_threshold: 1.1 }, "score_threshold", null],
     [{ ...body, model: "others" }, "model", null],
     [

@@ -5,7 +5,7 @@ import type { Subprocess } from "bun";
 const mainFile = join(import.meta.dir, "..", "..", "src", "main.ts");
 
 interface Paddock extends AsyncDisposable {
-  process: Subprocess<"ignore", "pipe", "pipe">;
+  process: Subprocess<Blob, "pipe", "pipe">;
   stdout(): string;
   stderr(): string;
   /** Waits until the process has printed the text to stdout; fails if it ends before. */
@@ -19,16 +19,18 @@ export interface PaddockOptions {
   env?: Record<string, string>;
   /** The program's file; default: this repository's. */
   entry?: string;
+  /** What is on standard input; default: nothing. */
+  input?: string;
 }
 
 export function startPaddock(
   args: readonly string[],
-  { cwd, env = {}, entry = mainFile }: PaddockOptions,
+  { cwd, env = {}, entry = mainFile, input = "" }: PaddockOptions,
 ): Paddock {
   const subprocess = Bun.spawn([process.execPath, entry, ...args], {
     cwd,
     env: { PATH: process.env.PATH ?? "", HOME: cwd, ...env },
-    stdin: "ignore",
+    stdin: new Blob([input]),
     stdout: "pipe",
     stderr: "pipe",
   });

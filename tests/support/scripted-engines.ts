@@ -1,6 +1,7 @@
 /** Engines that say what a test wrote down, record what they were asked, and refuse anything else. */
 import type {
   ChatEngine,
+  ChatMessage,
   GenerationEvent,
   GenerationRequest,
 } from "../../src/core/ports/chat-engine.ts";
@@ -19,6 +20,7 @@ export const finish: Extract<GenerationEvent, { type: "finish" }> = {
 };
 
 export class ScriptedChatEngine implements ChatEngine {
+  contextSize = 128;
   readonly requests: GenerationRequest[] = [];
   /** How many generations ran to their end or were returned from. */
   ended = 0;
@@ -28,6 +30,12 @@ export class ScriptedChatEngine implements ChatEngine {
   script(...steps: readonly ScriptStep[]): this {
     this.#scripts.push(steps);
     return this;
+  }
+
+  /** A token a word. */
+  countTokens(messages: readonly ChatMessage[]): number {
+    const words = messages.flatMap(({ content }) => content.split(/\s+/));
+    return words.filter((word) => word !== "").length;
   }
 
   async *generate(

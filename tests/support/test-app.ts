@@ -2,38 +2,14 @@
 import { createApp } from "../../src/app.ts";
 import { ChatService } from "../../src/core/chat.ts";
 import { EmbeddingService } from "../../src/core/embedding.ts";
-import { type ModelCard, ModelRegistry, type ModelType } from "../../src/core/model.ts";
-import { RetrievalService } from "../../src/core/retrieval.ts";
+import { GroundingService, type RagSettings } from "../../src/core/grounding.ts";
+import { ModelRegistry } from "../../src/core/model.ts";
+import { RetrievalService, type RetrievalSettings } from "../../src/core/retrieval.ts";
 import { keyAccess } from "../../src/http/auth.ts";
-import { SqliteRepository } from "../../src/repository/sqlite/sqlite-repository.ts";
+import type { SqliteRepository } from "../../src/repository/sqlite/sqlite-repository.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "./scripted-engines.ts";
-
-export const madeAt = new Date("2026-11-01T12:00:00Z");
-
-export function card(name: string, type: ModelType): ModelCard {
-  return {
-    name,
-    type,
-    createdAt: madeAt,
-    ownedBy: "tester",
-    settings: {
-      promptTemplate: "auto",
-      nPredict: -1,
-      nGpuLayers: 0,
-      ctxSize: 128,
-      batchSize: 64,
-      temperature: 0.7,
-      topP: 0.9,
-      repeatPenalty: 1.1,
-      presencePenalty: 0.2,
-      frequencyPenalty: 0.3,
-    },
-  };
-}
-
-/** Nothing to give back. */
-const lasting: AsyncDisposable = { [Symbol.asyncDispose]: async () => {} };
+import { card, chatModel, embeddingModel, memoryRepository } from "./test-models.ts";
 
 export interface TestApp {
   chat: ScriptedChatEngine;
@@ -55,6 +31,8 @@ export interface TestAppOptions {
   /** Leaves the models and the collection unprepared. */
   unprepared?: boolean;
   nPredict?: number;
+  retrieval?: Partial<RetrievalSettings>;
+  rag?: Partial<RagSettings>;
 }
 
 export function testApp(options: TestAppOptions = {}): TestApp {
@@ -65,37 +43,40 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     { name: "vectors", type: "embedding" },
     { name: "others", type: "embedding" },
   ]);
-  const retrieval = new RetrievalService(models, {
-    name: "default",
-    embeddingModel: "vectors",
-    url: "embedded",
-    bounds: { limit: 5, scoreThreshold: 0.4 },
-  });
-  const repository = SqliteRepository.open({ path: ":memory:", collection: "test", dimension: 2 });
+  const retrieval = new RetrievalService(
+    models,
+    {
+      name: "default",
+      embeddingModel: "vectors",
+      url: "embedded",
+      bounds: { limit: 5, scoreThreshold: 0.4 },
+    },
+    { mode: "dense", candidates: 50, ...options.retrieval },
+  );
+  const repository = memoryRepository(2);
   if (options.unprepared !== true) {
     const chatCard = card("chatty", "chat");
     chatCard.settings.nPredict = options.nPredict ?? -1;
-    models.add({
-      type: "chat",
-      card: chatCard,
-      engine: chat,
-      fingerprint: "fp_c0ffee",
-      ...lasting,
-    });
-    for (const name of ["vectors", "others"]) {
-      models.add({
-        type: "embedding",
-        card: card(name, "embedding"),
-        engine: embedding,
-        fingerprint: "fp_decade",
-        ...lasting,
-      });
-    }
-    retrieval.attach(repository);
+    models.add(chatModel("chatty", chat, chatCard));
+    for (const name of ["vectors", "others"]) models.add(embeddingModel(name, embedding));
+    retrieval.attach({ repository, queryPrefix: "" });
   }
   const { log, lines } = recordingLog();
   const app = createApp({
-    chat: new ChatService(models),
+    chat: new ChatService(
+      models,
+      new GroundingService(
+        retrieval,
+        {
+          policy: "off",
+          prompt: "Use these.",
+          bounds: { limit: 5, scoreThreshold: 0.4 },
+          contextWindow: 1,
+          ...options.rag,
+        },
+        log,
+      ),
+    ),
     embeddings: new EmbeddingService(models),
     retrieval,
     models,

@@ -18,21 +18,33 @@ export const tinyChatContext = 4096;
 export const tinyEmbeddingContext = 64;
 export const tinyEmbeddingDimension = 32;
 
-let made: Promise<{ chat: string; embedding: string }> | undefined;
+interface TinyModels {
+  chat: string;
+  embedding: string;
+  /** Of the same shape, with other weights. */
+  otherEmbedding: string;
+  reranker: string;
+}
 
-/** Paths of a chat and an embedding model; made once a test run. */
-export function tinyModels(): Promise<{ chat: string; embedding: string }> {
+let made: Promise<TinyModels> | undefined;
+
+/** Paths of a model of each kind; made once a test run. */
+export function tinyModels(): Promise<TinyModels> {
   made ??= makeModels();
   return made;
 }
 
-async function makeModels(): Promise<{ chat: string; embedding: string }> {
+async function makeModels(): Promise<TinyModels> {
   const { path } = await tempDir(); // the system cleans its temporary folder
   const chat = join(path, "tiny-chat.gguf");
   const embedding = join(path, "tiny-embedding.gguf");
   await save(chat, tinyLlama());
   await save(embedding, tinyBert());
-  return { chat, embedding };
+  const otherEmbedding = join(path, "other-embedding.gguf");
+  await save(otherEmbedding, tinyBert(17));
+  const reranker = join(path, "tiny-reranker.gguf");
+  await save(reranker, tinyReranker());
+  return { chat, embedding, otherEmbedding, reranker };
 }
 
 export async function save(path: string, gguf: Gguf): Promise<void> {
@@ -69,9 +81,28 @@ export function tinyLlama(): Gguf {
   });
 }
 
-function tinyBert(): Gguf {
+const rankPooling = 4;
+
+/** The same with a head that judges a question and a passage read together. */
+function tinyReranker(): Gguf {
+  const { metadata, tensors } = tinyBert();
+  const { weights, zeros } = tensorMaker(13);
+  const size = tinyEmbeddingDimension;
+  return {
+    metadata: { ...metadata, "bert.pooling_type": u32(rankPooling) },
+    tensors: [
+      ...tensors,
+      weights("cls.weight", size, size),
+      zeros("cls.bias", size),
+      weights("cls.output.weight", size, 1),
+      zeros("cls.output.bias", 1),
+    ],
+  };
+}
+
+function tinyBert(seed = 11): Gguf {
   const [size, hidden] = [tinyEmbeddingDimension, 64];
-  const { weights, ones, zeros } = tensorMaker(11);
+  const { weights, ones, zeros } = tensorMaker(seed);
   const specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
   const letters = [..."abcdefghijklmnopqrstuvwxyz0123456789.,?!'-"];
   const pieces = [...letters.map((letter) => `\u2581${letter}`), ...letters];

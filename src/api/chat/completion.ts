@@ -1,6 +1,7 @@
 /** An answer's events as the convention's completion, whole or in chunks. */
 import type { ChatAnswer } from "../../core/chat.ts";
 import { NodeError } from "../../core/errors.ts";
+import type { Grounding } from "../../core/grounding.ts";
 import type {
   FinishReason,
   GenerationEvent,
@@ -8,6 +9,7 @@ import type {
   TokenLogprobs,
   TokenUsage,
 } from "../../core/ports/chat-engine.ts";
+import { toPointMetadata } from "../point-schema.ts";
 import type { ChatCompletion, ChatCompletionChunk, Usage } from "./schema.ts";
 
 /** What every part of one completion shares. */
@@ -35,7 +37,7 @@ interface Draft {
 
 export async function toChatCompletion(
   { id, created }: CompletionHead,
-  { model, fingerprint, choices, events }: ChatAnswer,
+  { model, fingerprint, choices, grounding, events }: ChatAnswer,
 ): Promise<ChatCompletion> {
   const drafts = Array.from(
     { length: choices },
@@ -68,6 +70,7 @@ export async function toChatCompletion(
       finish_reason: draft.finish.reason,
     })),
     usage: toUsage(finished.map(({ finish }) => finish.usage)),
+    ...(grounding === undefined ? {} : { retrieval: toRetrieval(grounding) }),
   };
 }
 
@@ -117,7 +120,7 @@ function toMessage({ content, reasoning, calls }: Draft): Message {
 /** The chunks of a streamed completion, as JSON; the first comes with the first event. */
 export async function* toChunks(
   { id, created }: CompletionHead,
-  { model, fingerprint, choices, events }: ChatAnswer,
+  { model, fingerprint, choices, grounding, events }: ChatAnswer,
   includeUsage: boolean,
 ): AsyncGenerator<string> {
   // Everything but the choices is the same in every chunk: it is serialised once.
@@ -128,18 +131,24 @@ export async function* toChunks(
     model,
     system_fingerprint: fingerprint,
   } satisfies Partial<ChatCompletionChunk>).slice(0, -1);
-  const end = includeUsage ? ',"usage":null}' : "}";
-  const chunk = (choice: Chunk): string => `${start},"choices":[${JSON.stringify(choice)}]${end}`;
+  const end = includeUsage ? ',"usage":null' : "";
+  const retrieval =
+    grounding === undefined ? "" : `,"retrieval":${JSON.stringify(toRetrieval(grounding))}`;
+  const chunk = (choice: Chunk, more = ""): string =>
+    `${start},"choices":[${JSON.stringify(choice)}]${end}${more}}`;
   const opened = new Set<number>();
   const usages: TokenUsage[] = [];
   for await (const { index, value: event } of events) {
     if (!opened.has(index)) yield chunk(toChoice(index, { role: "assistant", content: "" }));
     opened.add(index);
-    yield chunk(toChunkChoice(index, event));
     if (event.type === "finish") usages.push(event.usage);
+    const isLast = event.type === "finish" && usages.length === choices && !includeUsage;
+    yield chunk(toChunkChoice(index, event), isLast ? retrieval : "");
   }
   if (usages.length < choices) throw unfinished();
-  if (includeUsage) yield `${start},"choices":[],"usage":${JSON.stringify(toUsage(usages))}}`;
+  if (includeUsage) {
+    yield `${start},"choices":[],"usage":${JSON.stringify(toUsage(usages))}${retrieval}}`;
+  }
 }
 
 function toChunkChoice(index: number, event: GenerationEvent): Chunk {
@@ -213,6 +222,21 @@ function toUsage(usages: readonly TokenUsage[]): Usage {
     completion_tokens_details: {
       reasoning_tokens: sum(({ reasoningTokens }) => reasoningTokens),
     },
+  };
+}
+
+function toRetrieval(grounding: Grounding): NonNullable<ChatCompletion["retrieval"]> {
+  const { points, dropped, carried, error, notice } = grounding;
+  return {
+    points: points.map((point) => ({
+      source: point.source,
+      score: point.score,
+      metadata: toPointMetadata(point),
+    })),
+    dropped,
+    ...(carried === 0 ? {} : { carried }),
+    ...(error === undefined ? {} : { error }),
+    ...(notice === undefined ? {} : { notice }),
   };
 }
 

@@ -60,6 +60,9 @@ export function ignoredFields(body: ChatCompletionRequest): string[] {
     ...unknownKeys(body.response_format ?? {}, ["type", "json_schema"]).map(
       under("response_format"),
     ),
+    ...unknownKeys(typeof body.rag === "object" ? (body.rag ?? {}) : {}, ragFields).map(
+      under("rag"),
+    ),
     ...(body.tools ?? []).flatMap(({ function: tool }, index) =>
       unknownKeys(tool, toolFields).map(under(`tools[${index}].function`)),
     ),
@@ -71,6 +74,7 @@ export function ignoredFields(body: ChatCompletionRequest): string[] {
 
 const under = (place: string) => (name: string) => `${place}.${name}`;
 
+const ragFields = ["policy", "limit", "score_threshold", "context_window"];
 const toolFields = ["name", "description", "parameters", "strict"];
 const messageFields = ["role", "content", "tool_calls", "tool_call_id"];
 

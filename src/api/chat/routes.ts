@@ -38,7 +38,10 @@ export function chatRoutes({ chat, access, log, limits, stopping }: ChatRoutesSe
       const time = deadline(limits.requestTimeoutMs);
       const signal = AbortSignal.any([request.signal, gone.signal, time.signal, stopping]);
       const head = newCompletionHead();
-      const answer = chat.answer(asked, { signal, caller });
+      const answer = await chat.answer(asked, { signal, caller }).catch((error: unknown) => {
+        time.clear();
+        throw error;
+      });
       if (body.stream !== true) return await toChatCompletion(head, answer).finally(time.clear);
       const includeUsage = body.stream_options?.include_usage ?? false;
       return await eventStream(toChunks(head, answer, includeUsage), {

@@ -1,6 +1,8 @@
 /** Chat completions on the wire. */
 import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
+import { ragPolicies } from "../../core/rag-policy.ts";
 import { Messages } from "../message-schema.ts";
+import { PointMetadata } from "../point-schema.ts";
 
 const open = { additionalProperties: true } as const;
 
@@ -148,6 +150,24 @@ export const ChatCompletionRequest = T.Object(
       "Whether one answer may call several tools, where the model's template can.",
       true,
     ),
+    rag: nullable(
+      T.Union(
+        [
+          T.Boolean(),
+          T.Object(
+            {
+              policy: T.Optional(T.Union(ragPolicies.map((policy) => T.Literal(policy)))),
+              limit: T.Optional(T.Integer({ minimum: 1 })),
+              score_threshold: T.Optional(T.Number({ minimum: -1, maximum: 1 })),
+              context_window: T.Optional(T.Integer({ minimum: 1, maximum: 100 })),
+            },
+            open,
+          ),
+        ],
+        { "x-expected": "true, false or {policy, limit, score_threshold, context_window}" },
+      ),
+      "Whether the answer is grounded in the node's collection. `true`: as the node does it, or into the last user message where it does not. `limit` and `score_threshold` narrow the node's. An extension.",
+    ),
     stream: nullable(T.Boolean(), "Send the answer in pieces as they are generated.", false),
     stream_options: nullable(
       T.Object(
@@ -196,6 +216,26 @@ const Logprobs = T.Union([
 
 const FinishReason = T.Union([T.Literal("stop"), T.Literal("length"), T.Literal("tool_calls")]);
 
+const Retrieval = T.Object(
+  {
+    points: T.Array(
+      T.Object({
+        source: T.String({ description: "The passage's text." }),
+        score: T.Number({ description: "Its similarity to the question, -1 to 1." }),
+        metadata: PointMetadata,
+      }),
+      { description: "The passages in the prompt, in the order of their markers [1], [2], …" },
+    ),
+    dropped: T.Integer({ minimum: 0, description: "Passages that did not fit the context." }),
+    carried: T.Optional(
+      T.Integer({ minimum: 1, description: "Passages of earlier turns that are in the prompt." }),
+    ),
+    error: T.Optional(T.String({ description: "Why retrieval failed, where it did." })),
+    notice: T.Optional(T.String({ description: "What was done to a question that is too long." })),
+  },
+  { description: "What the answer is grounded in; absent where it is not." },
+);
+
 const ToolCall = T.Object({
   id: T.String(),
   type: T.Literal("function"),
@@ -232,6 +272,7 @@ export const ChatCompletion = T.Object({
     }),
   ),
   usage: Usage,
+  retrieval: T.Optional(Retrieval),
 });
 
 export type ChatCompletion = Static<typeof ChatCompletion>;
@@ -265,6 +306,7 @@ export const ChatCompletionChunk = T.Object({
     }),
   ),
   usage: T.Optional(T.Union([Usage, T.Null()])),
+  retrieval: T.Optional(Retrieval),
 });
 
 export type ChatCompletionChunk = Static<typeof ChatCompletionChunk>;

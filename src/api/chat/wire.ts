@@ -1,6 +1,7 @@
 /** A chat request between the wire and the domain: pure functions, no HTTP. */
 import type { ChatRequest } from "../../core/chat.ts";
 import { NodeError } from "../../core/errors.ts";
+import type { RagRequest } from "../../core/grounding.ts";
 import type { AnswerFormat, Sampling, Tool, ToolUse } from "../../core/ports/chat-engine.ts";
 import { toChatMessages } from "../messages.ts";
 import type { ChatCompletionRequest } from "./schema.ts";
@@ -20,6 +21,21 @@ export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
     ...given("topLogprobs", topLogprobs),
     ...given("format", body.response_format && toFormat(body.response_format)),
     ...given("toolUse", toolUse),
+    ...given("rag", toRag(body.rag)),
+  };
+}
+
+function toRag(rag: ChatCompletionRequest["rag"]): RagRequest | undefined {
+  if (rag === null || rag === undefined) return undefined;
+  if (rag === true) return { bounds: {} };
+  if (rag === false) return { policy: "off", bounds: {} };
+  return {
+    ...given("policy", rag.policy),
+    ...given("contextWindow", rag.context_window),
+    bounds: {
+      ...given("limit", rag.limit),
+      ...given("scoreThreshold", rag.score_threshold),
+    },
   };
 }
 

@@ -23,9 +23,10 @@ export function operationRoutes({ models, retrieval }: OperationRoutesServices) 
     })
     .get(
       "/ready",
-      ({ set }): Readiness => {
-        const reasons = models.pending().map((name) => `the model '${name}' is being prepared`);
-        if (!retrieval.ready) reasons.push("the collection is being prepared");
+      async ({ set }): Promise<Readiness> => {
+        const reasons = models.pending().map((name) => `The model '${name}' is being prepared.`);
+        const problem = await retrieval.problem();
+        if (problem !== undefined) reasons.push(problem);
         if (reasons.length === 0) return { status: "ready", reasons };
         set.status = 503;
         return { status: "not ready", reasons };

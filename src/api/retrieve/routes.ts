@@ -7,7 +7,10 @@ import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import { RetrieveRequest } from "./schema.ts";
-import { toRetrievalRequest, toRetrieveResult } from "./wire.ts";
+import { toMethodText, toRetrievalRequest, toRetrieveResult } from "./wire.ts";
+
+/** Says how the passages were found: a collection may not be able to do what the node is set to. */
+const methodHeader = "x-paddock-retrieval";
 
 export interface RetrieveRoutesServices {
   retrieval: RetrievalService;
@@ -25,7 +28,9 @@ export function retrieveRoutes({ retrieval, access, log, limits }: RetrieveRoute
       const body = await readBody(request);
       announceIgnored(unknownKeys(body, Object.keys(RetrieveRequest.properties)), set.headers, log);
       const { signal } = request;
-      return toRetrieveResult(await retrieval.retrieve(toRetrievalRequest(body), { signal }));
+      const result = await retrieval.retrieve(toRetrievalRequest(body), { signal });
+      set.headers[methodHeader] = toMethodText(result.method);
+      return toRetrieveResult(result, body);
     },
     {
       parse: "none",
@@ -33,7 +38,7 @@ export function retrieveRoutes({ retrieval, access, log, limits }: RetrieveRoute
         operationId: "retrieve",
         summary: "Find passages",
         description:
-          "Embeds the last user message and returns the passages of the node's collection that match it. A request may narrow the node's limit and score threshold for itself, never widen them; the answer names those applied.",
+          "Embeds the last user message and returns the passages of the node's collection that match it. A request may narrow the node's limit and score threshold for itself, never widen them; the answer names those applied. The header `x-paddock-retrieval` says how they were found: `dense` or `hybrid`, and whether they were `reranked`.",
         tag: tags.retrieval,
         secured: true,
         body: {

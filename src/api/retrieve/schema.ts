@@ -1,6 +1,7 @@
 /** Retrieval on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Messages } from "../message-schema.ts";
+import { PointMetadata } from "../point-schema.ts";
 
 export const RetrieveRequest = T.Object(
   {
@@ -16,6 +17,9 @@ export const RetrieveRequest = T.Object(
         description: "A higher least score than the node's own.",
       }),
     ),
+    include_metadata: T.Optional(
+      T.Boolean({ default: false, description: "Say where each passage comes from." }),
+    ),
   },
   { additionalProperties: true },
 );
@@ -26,7 +30,11 @@ export const RetrieveResult = T.Object({
   points: T.Array(
     T.Object({
       source: T.String({ description: "The passage's text." }),
-      score: T.Number({ description: "Cosine similarity to the query." }),
+      score: T.Number({
+        description:
+          "Similarity to the query, -1 to 1: the cosine of the vectors; in hybrid search raised towards 1 by shared words; with a reranking model, the mean of that and the model's judgement.",
+      }),
+      metadata: T.Optional(PointMetadata),
     }),
     { description: "In descending score." },
   ),

@@ -1,6 +1,7 @@
 /** Retrieval between the wire and the domain. */
-import type { RetrievalRequest, RetrievalResult } from "../../core/retrieval.ts";
+import type { RetrievalMethod, RetrievalRequest, RetrievalResult } from "../../core/retrieval.ts";
 import { toChatMessages } from "../messages.ts";
+import { toPointMetadata } from "../point-schema.ts";
 import type { RetrieveRequest, RetrieveResult } from "./schema.ts";
 
 export function toRetrievalRequest(body: RetrieveRequest): RetrievalRequest {
@@ -15,10 +16,21 @@ export function toRetrievalRequest(body: RetrieveRequest): RetrievalRequest {
   };
 }
 
-export function toRetrieveResult({ points, bounds }: RetrievalResult): RetrieveResult {
+export function toRetrieveResult(
+  { points, bounds }: RetrievalResult,
+  { include_metadata: withMetadata = false }: RetrieveRequest,
+): RetrieveResult {
   return {
-    points: points.map(({ source, score }) => ({ source, score })),
+    points: points.map((point) => ({
+      source: point.source,
+      score: point.score,
+      ...(withMetadata ? { metadata: toPointMetadata(point) } : {}),
+    })),
     limit: bounds.limit,
     score_threshold: bounds.scoreThreshold,
   };
 }
+
+/** How the passages were found, for the answer's header. */
+export const toMethodText = ({ mode, reranked }: RetrievalMethod): string =>
+  reranked ? `${mode}, reranked` : mode;

@@ -1,94 +1,120 @@
 /** Passages in an embedded SQLite file: nothing to install, nothing lost in a crash. */
-import { Database } from "bun:sqlite";
-import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
+import type { Database } from "bun:sqlite";
 import { NodeError } from "../../core/errors.ts";
 import type {
   CollectionDescription,
   EmbeddedPassage,
+  EmbeddingIdentity,
+  Passage,
   PassageRepository,
   ScoredPassage,
   SearchBounds,
+  StoredDocument,
+  WordMatch,
 } from "../../core/ports/passage-repository.ts";
+import { readMeta } from "./schema.ts";
+import { type IndexHome, VectorIndex } from "./vector-index.ts";
+import { cosine, sameBytes, toBytes, toVector } from "./vectors.ts";
+import { searchWords } from "./word-search.ts";
 
 interface Row {
+  key: number;
   id: string;
   document: string;
+  heading: string;
+  position: number;
+  hash: string;
+  document_hash: string;
+  parts: number;
   source: string;
-  vector: Uint8Array;
 }
+
+interface Candidate {
+  key: number;
+  score: number;
+}
+
+const columns = "key, id, document, heading, position, hash, document_hash, parts, source";
+const page = 256;
 
 export interface SqliteRepositoryOptions {
-  path: string;
+  database: Database;
   collection: string;
-  dimension: number;
+  /** Where the vectors' index is kept between runs; absent: nowhere. */
+  indexHome?: IndexHome;
 }
 
-const schema = `
-  create table if not exists meta (key text primary key, value text not null) strict;
-  create table if not exists passages (
-    id text primary key,
-    document text not null,
-    source text not null,
-    vector blob not null
-  ) strict;
-  create index if not exists passages_by_document on passages (document);
-`;
-
 export class SqliteRepository implements PassageRepository {
+  readonly matchesWords = true;
   readonly #database: Database;
   readonly #collection: string;
   readonly #dimension: number;
+  readonly #index: VectorIndex;
 
-  private constructor(database: Database, { collection, dimension }: SqliteRepositoryOptions) {
+  constructor({ database, collection, indexHome }: SqliteRepositoryOptions) {
     this.#database = database;
     this.#collection = collection;
-    this.#dimension = dimension;
+    this.#dimension = Number(readMeta(database, "dimension"));
+    this.#index = new VectorIndex(database, this.#dimension, indexHome);
   }
 
-  /** Opens the collection's file, making it where there is none; refuses one of another dimension. */
-  static open(options: SqliteRepositoryOptions): SqliteRepository {
-    mkdirSync(dirname(options.path), { recursive: true });
-    const database = new Database(options.path, { create: true, strict: true });
-    try {
-      database.run("pragma busy_timeout = 10000");
-      database.run("pragma journal_mode = wal");
-      database.run("pragma synchronous = full");
-      database.run(schema);
-      checkDimension(database, options);
-      return new SqliteRepository(database, options);
-    } catch (error) {
-      database.close();
-      throw error;
+  async describe(): Promise<CollectionDescription> {
+    const embedding = readMeta(this.#database, "embedding");
+    return {
+      name: this.#collection,
+      dimension: this.#dimension,
+      distance: "cosine",
+      url: "embedded",
+      ...(embedding === undefined ? {} : { embedding: toIdentity(embedding) }),
+    };
+  }
+
+  async count(): Promise<number> {
+    const row = this.#database
+      .query<{ count: number }, []>("select count(*) as count from passages")
+      .get();
+    return row?.count ?? 0;
+  }
+
+  async documents(): Promise<StoredDocument[]> {
+    return this.#database
+      .query<{ name: string; versions: number; hash: string; passages: number; parts: number }, []>(
+        `select document as name, count(distinct document_hash) as versions,
+           min(document_hash) as hash, count(*) as passages, max(parts) as parts
+         from passages group by document`,
+      )
+      .all()
+      .map(({ name, versions, hash, passages, parts }) => ({
+        name,
+        ...(versions === 1 ? { hash } : {}),
+        passages,
+        parts,
+      }));
+  }
+
+  async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
+    const next = this.#database.query<Row & { vector: Uint8Array }, (number | string | null)[]>(
+      `select ${columns}, vector from passages
+       where key > ?1 and (?2 is null or document = ?2) order by key limit ${page}`,
+    );
+    let last = 0;
+    while (true) {
+      const rows = next.all(last, document ?? null);
+      for (const row of rows) yield { ...toPassage(row), vector: toVector(row.vector).slice() };
+      const end = rows.at(-1);
+      if (end === undefined) return;
+      last = end.key;
     }
   }
 
   async upsert(passages: readonly EmbeddedPassage[]): Promise<void> {
     for (const { vector } of passages) this.#checkVector(vector);
-    const insert = this.#database.query<void, [string, string, string, Uint8Array]>(
-      `insert into passages (id, document, source, vector) values (?, ?, ?, ?)
-       on conflict (id) do update set
-         document = excluded.document, source = excluded.source, vector = excluded.vector`,
-    );
-    this.#database.transaction(() => {
-      for (const { id, document, source, vector } of passages) {
-        insert.run(id, document, source, toBytes(vector));
-      }
-    })();
-  }
-
-  async search(
-    vector: Float32Array,
-    { limit, scoreThreshold }: SearchBounds,
-  ): Promise<ScoredPassage[]> {
-    this.#checkVector(vector);
-    const found: ScoredPassage[] = [];
-    const rows = this.#database.query<Row, []>("select id, document, source, vector from passages");
-    for (const { id, document, source, vector: bytes } of rows.iterate()) {
-      const score = dot(vector, toVector(bytes));
-      if (score >= scoreThreshold) found.push({ id, document, source, score });
-    }
-    return found.sort((a, b) => b.score - a.score).slice(0, limit);
+    this.#database
+      .transaction(() => {
+        for (const passage of passages) this.#store(passage);
+      })
+      .immediate();
+    this.#index.follow();
   }
 
   async delete(document: string, keep: ReadonlySet<string> = new Set()): Promise<number> {
@@ -99,24 +125,102 @@ export class SqliteRepository implements PassageRepository {
       .run(document, JSON.stringify([...keep])).changes;
   }
 
-  async count(): Promise<number> {
-    const row = this.#database
-      .query<{ count: number }, []>("select count(*) as count from passages")
-      .get();
-    return row?.count ?? 0;
+  async search(
+    vector: Float32Array,
+    { limit, scoreThreshold }: SearchBounds,
+  ): Promise<ScoredPassage[]> {
+    this.#checkVector(vector);
+    this.#index.follow();
+    // More than are asked for: the index is a little off, the rows' own vectors decide.
+    const near = this.#score(vector, this.#index.nearest(vector, 16 + 3 * limit));
+    const found = [...near, ...this.#scan(vector, this.#index.lastKey)]
+      .filter(({ score }) => score >= scoreThreshold)
+      .sort((a, b) => b.score - a.score)
+      .slice(0, limit);
+    return this.#read(found);
   }
 
-  async describe(): Promise<CollectionDescription> {
-    return {
-      name: this.#collection,
-      dimension: this.#dimension,
-      distance: "cosine",
-      url: "embedded",
-    };
+  async matchWords(text: string, vector: Float32Array, limit: number): Promise<WordMatch[]> {
+    this.#checkVector(vector);
+    const hits = new Map(
+      searchWords(this.#database, text, limit).map(({ key, words }) => [key, words]),
+    );
+    const scored = this.#score(vector, [...hits.keys()]);
+    return this.#read(
+      scored.map((candidate) => ({ ...candidate, words: hits.get(candidate.key) ?? 0 })),
+    ).sort((a, b) => b.words - a.words);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#index.close();
     this.#database.close();
+  }
+
+  /** A passage with the vector and text that it had keeps its key, and costs the index nothing. */
+  #store(passage: EmbeddedPassage): void {
+    const { id, document, heading, position, hash, documentHash, parts, source } = passage;
+    const bytes = toBytes(passage.vector);
+    const before = this.#database
+      .query<{ key: number; source: string; vector: Uint8Array }, [string]>(
+        "select key, source, vector from passages where id = ?",
+      )
+      .get(id);
+    if (before !== null && before.source === source && sameBytes(before.vector, bytes)) {
+      this.#database
+        .query<void, [string, string, number, string, string, number, number]>(
+          `update passages set document = ?, heading = ?, position = ?, hash = ?,
+             document_hash = ?, parts = ? where key = ?`,
+        )
+        .run(document, heading, position, hash, documentHash, parts, before.key);
+      return;
+    }
+    if (before !== null) {
+      this.#database.query<void, [number]>("delete from passages where key = ?").run(before.key);
+    }
+    this.#database
+      .query<void, [string, string, string, number, string, string, number, Uint8Array, string]>(
+        `insert into passages
+           (id, document, heading, position, hash, document_hash, parts, vector, source)
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(id, document, heading, position, hash, documentHash, parts, bytes, source);
+  }
+
+  #score(vector: Float32Array, keys: readonly number[]): Candidate[] {
+    return this.#database
+      .query<{ key: number; vector: Uint8Array }, [string]>(
+        "select key, vector from passages where key in (select value from json_each(?))",
+      )
+      .all(JSON.stringify(keys))
+      .map(({ key, vector: bytes }) => ({ key, score: cosine(vector, toVector(bytes)) }));
+  }
+
+  /** Every row beyond a key, compared one by one. */
+  #scan(vector: Float32Array, after: number): Candidate[] {
+    const candidates: Candidate[] = [];
+    const rows = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
+      "select key, vector from passages where key > ?",
+    );
+    for (const { key, vector: bytes } of rows.iterate(after)) {
+      candidates.push({ key, score: cosine(vector, toVector(bytes)) });
+    }
+    return candidates;
+  }
+
+  /** The candidates' passages, in their order. */
+  #read<Found extends Candidate>(candidates: readonly Found[]): (Passage & Omit<Found, "key">)[] {
+    const rows = new Map(
+      this.#database
+        .query<Row, [string]>(
+          `select ${columns} from passages where key in (select value from json_each(?))`,
+        )
+        .all(JSON.stringify(candidates.map(({ key }) => key)))
+        .map((row) => [row.key, row]),
+    );
+    return candidates.flatMap(({ key, ...scores }) => {
+      const row = rows.get(key);
+      return row === undefined ? [] : [{ ...toPassage(row), ...scores }];
+    });
   }
 
   #checkVector(vector: Float32Array): void {
@@ -128,37 +232,12 @@ export class SqliteRepository implements PassageRepository {
   }
 }
 
-function checkDimension(
-  database: Database,
-  { path, collection, dimension }: SqliteRepositoryOptions,
-): void {
-  database
-    .query("insert into meta (key, value) values ('dimension', ?) on conflict (key) do nothing")
-    .run(String(dimension));
-  const stored = database
-    .query<{ value: string }, []>("select value from meta where key = 'dimension'")
-    .get()?.value;
-  if (stored === String(dimension)) return;
-  throw new NodeError(
-    "unavailable",
-    `The collection '${collection}' was filled by an embedding model with ${stored} dimensions; the configured one has ${dimension}. Configure the model that filled it, name another collection, or remove ${path} to start anew.`,
-  );
+function toPassage(row: Row): Passage {
+  const { id, source, document, heading, position, hash, document_hash: documentHash, parts } = row;
+  return { id, source, document, heading, position, hash, documentHash, parts };
 }
 
-function toBytes({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
-}
-
-/** SQLite's bytes may start anywhere; floats must start at a multiple of four. */
-function toVector(bytes: Uint8Array): Float32Array {
-  return bytes.byteOffset % 4 === 0
-    ? new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)
-    : new Float32Array(bytes.slice().buffer);
-}
-
-/** Cosine similarity of vectors of unit length. */
-function dot(a: Float32Array, b: Float32Array): number {
-  let sum = 0;
-  for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0);
-  return sum;
+function toIdentity(text: string): EmbeddingIdentity {
+  const { model, fingerprint, queryPrefix, documentPrefix } = JSON.parse(text);
+  return { model, fingerprint, queryPrefix, documentPrefix };
 }

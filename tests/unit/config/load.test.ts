@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ConfigError, loadConfig } from "../../../src/config/load.ts";
 import type { Config } from "../../../src/config/schema.ts";
 import { settings } from "../../../src/config/settings.ts";
+import { defaultGroundingPrompt } from "../../../src/core/rag-policy.ts";
 
 interface Given {
   toml?: string;
@@ -50,6 +51,12 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_AUTH_OPEN: ["true", true],
   PADDOCK_THREADS: ["3", 3],
   PADDOCK_COLLECTION: ["notes", "notes"],
+  PADDOCK_VECTORSTORE_URL: ["https://qdrant.example:8443/x", "https://qdrant.example:8443/x"],
+  PADDOCK_VECTORSTORE_API_KEY: ["secret", "secret"],
+  PADDOCK_VECTORSTORE_TIMEOUT: ["2.5", 2.5],
+  PADDOCK_RETRIEVAL_MODE: ["hybrid", "hybrid"],
+  PADDOCK_RERANKER: ["./reranker.gguf", "./reranker.gguf"],
+  PADDOCK_RAG_POLICY: ["system-message", "system-message"],
   PADDOCK_LIMIT: ["9", 9],
   PADDOCK_SCORE_THRESHOLD: ["-0.5", -0.5],
   PADDOCK_MAX_BODY_BYTES: ["2048", 2048],
@@ -69,10 +76,19 @@ describe("the configuration", () => {
       auth: { api_keys: [], open: false },
       vectorstore: {
         url: "embedded",
+        timeout: 5,
         collection_name: "default",
         limit: 5,
         score_threshold: 0.4,
         handbook: true,
+      },
+      retrieval: { mode: "dense", candidates: 50 },
+      rag: {
+        policy: "off",
+        prompt: defaultGroundingPrompt,
+        limit: 5,
+        score_threshold: 0.4,
+        context_window: 1,
       },
       engine: { threads: 0 },
       limits: { max_body_bytes: 16 * 1024 * 1024, request_timeout: 600 },
@@ -154,7 +170,7 @@ describe("a setting of the environment or the command line", () => {
 
   test("has an option unless a list of processes would show a secret", () => {
     const hidden = settings.filter(({ flag }) => flag === undefined).map(({ env }) => env);
-    expect(hidden).toEqual(["PADDOCK_API_KEYS"]);
+    expect(hidden).toEqual(["PADDOCK_API_KEYS", "PADDOCK_VECTORSTORE_API_KEY"]);
   });
 
   test("is left alone when it belongs to the process, the tests or somebody else", () => {

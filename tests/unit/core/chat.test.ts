@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatRequest, ChatService } from "../../../src/core/chat.ts";
+import { GroundingService, type RagSettings } from "../../../src/core/grounding.ts";
 import { ModelRegistry } from "../../../src/core/model.ts";
+import { RetrievalService } from "../../../src/core/retrieval.ts";
+import { rejectionOf } from "../../support/rejection.ts";
 import { finish, ScriptedChatEngine } from "../../support/scripted-engines.ts";
-import { card } from "../../support/test-app.ts";
+import { silentLog } from "../../support/silence.ts";
+import { card, chatModel } from "../../support/test-models.ts";
 
 const request: ChatRequest = {
   model: "chatty",
@@ -24,17 +28,24 @@ function service({ nPredict = -1 }: { nPredict?: number } = {}) {
   const engine = new ScriptedChatEngine();
   const models = new ModelRegistry([{ name: "chatty", type: "chat" }]);
   const known = card("chatty", "chat");
-  models.add({
-    type: "chat",
-    card: { ...known, settings: { ...known.settings, nPredict } },
-    engine,
-    fingerprint: "fp_1",
-    [Symbol.asyncDispose]: async () => {},
-  });
-  const chat = new ChatService(models);
+  models.add(chatModel("chatty", engine, { ...known, settings: { ...known.settings, nPredict } }));
+  const collection = {
+    name: "none",
+    embeddingModel: undefined,
+    url: "embedded",
+    bounds: { limit: 1, scoreThreshold: 0 },
+  };
+  const retrieval = new RetrievalService(models, collection, { mode: "dense", candidates: 1 });
+  const rag: RagSettings = {
+    policy: "off",
+    prompt: "",
+    bounds: collection.bounds,
+    contextWindow: 1,
+  };
+  const chat = new ChatService(models, new GroundingService(retrieval, rag, silentLog));
   const answer = async (sent: Partial<ChatRequest>) => {
     const { signal } = new AbortController();
-    const { events, ...rest } = chat.answer({ ...request, ...sent }, { signal });
+    const { events, ...rest } = await chat.answer({ ...request, ...sent }, { signal });
     return { ...rest, events: await Array.fromAsync(events) };
   };
   return { engine, chat, answer };
@@ -46,7 +57,7 @@ describe("a chat answer", () => {
     engine.script({ type: "text", text: "Hi" }, finish);
     expect(await answer({})).toEqual({
       model: "chatty",
-      fingerprint: "fp_1",
+      fingerprint: "fp_c0ffee",
       choices: 1,
       events: [
         { index: 0, value: { type: "text", text: "Hi" } },
@@ -111,10 +122,9 @@ describe("several choices", () => {
   });
 });
 
-test("a model that is not there is refused before any event", () => {
+test("a model that is not there is refused before any event", async () => {
   const { chat } = service();
   const { signal } = new AbortController();
-  expect(() => chat.answer({ ...request, model: "nobody" }, { signal })).toThrow(
-    "The model 'nobody' is not on this node",
-  );
+  const refusal = await rejectionOf(chat.answer({ ...request, model: "nobody" }, { signal }));
+  expect(refusal).toMatchObject({ kind: "model_not_found" });
 });

@@ -2,18 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { EmbeddingService } from "../../../src/core/embedding.ts";
 import { ModelRegistry } from "../../../src/core/model.ts";
 import { ScriptedEmbeddingEngine } from "../../support/scripted-engines.ts";
-import { card } from "../../support/test-app.ts";
+import { embeddingModel } from "../../support/test-models.ts";
 
 function service() {
   const engine = new ScriptedEmbeddingEngine();
   const models = new ModelRegistry([{ name: "mapper", type: "embedding" }]);
-  models.add({
-    type: "embedding",
-    card: card("mapper", "embedding"),
-    engine,
-    fingerprint: "fp_1",
-    [Symbol.asyncDispose]: async () => {},
-  });
+  models.add(embeddingModel("mapper", engine));
   const embeddings = new EmbeddingService(models);
   const embed = (...texts: string[]) =>
     embeddings.embed({ model: "mapper", inputs: texts }, { signal: new AbortController().signal });

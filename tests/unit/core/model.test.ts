@@ -2,22 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
 import { type LoadedModel, ModelRegistry } from "../../../src/core/model.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "../../support/scripted-engines.ts";
-import { card } from "../../support/test-app.ts";
+import { chatModel, embeddingModel } from "../../support/test-models.ts";
 
-const chatModel: LoadedModel = {
-  type: "chat",
-  card: card("talker", "chat"),
-  engine: new ScriptedChatEngine(),
-  fingerprint: "fp_1",
-  [Symbol.asyncDispose]: async () => {},
-};
-const embeddingModel: LoadedModel = {
-  type: "embedding",
-  card: card("mapper", "embedding"),
-  engine: new ScriptedEmbeddingEngine(),
-  fingerprint: "fp_2",
-  [Symbol.asyncDispose]: async () => {},
-};
+const talker: LoadedModel = chatModel("talker", new ScriptedChatEngine());
+const mapper: LoadedModel = embeddingModel("mapper", new ScriptedEmbeddingEngine());
 
 function registry(...loaded: LoadedModel[]): ModelRegistry {
   const models = new ModelRegistry([
@@ -42,28 +30,25 @@ function refusal(ask: () => unknown): Pick<NodeError, "kind" | "message" | "para
 
 describe("the models of a node", () => {
   test("are listed in the order of the configuration, whichever was ready first", () => {
-    const models = registry(embeddingModel, chatModel);
-    expect(models.cards()).toEqual([chatModel.card, embeddingModel.card]);
+    const models = registry(mapper, talker);
+    expect(models.cards()).toEqual([talker.card, mapper.card]);
   });
 
   test("are listed and found only once they are ready", () => {
-    const models = registry(embeddingModel);
-    expect(models.cards()).toEqual([embeddingModel.card]);
+    const models = registry(mapper);
+    expect(models.cards()).toEqual([mapper.card]);
     expect(models.pending()).toEqual(["talker"]);
-    models.add(chatModel);
+    models.add(talker);
     expect(models.pending()).toEqual([]);
-    expect<unknown>(models.chat("talker")).toBe(chatModel);
-    expect<unknown>(models.embedding("mapper")).toBe(embeddingModel);
-    expect([models.card("talker"), models.card("mapper")]).toEqual([
-      chatModel.card,
-      embeddingModel.card,
-    ]);
+    expect<unknown>(models.chat("talker")).toBe(talker);
+    expect<unknown>(models.embedding("mapper")).toBe(mapper);
+    expect([models.card("talker"), models.card("mapper")]).toEqual([talker.card, mapper.card]);
   });
 });
 
 describe("a model that is asked for", () => {
   test("is not on the node", () => {
-    const models = registry(chatModel, embeddingModel);
+    const models = registry(talker, mapper);
     expect(refusal(() => models.chat("nobody"))).toEqual({
       kind: "model_not_found",
       message: "The model 'nobody' is not on this node. The chat models of this node are: talker.",
@@ -77,7 +62,7 @@ describe("a model that is asked for", () => {
   });
 
   test("is of the other type", () => {
-    const models = registry(chatModel, embeddingModel);
+    const models = registry(talker, mapper);
     expect(refusal(() => models.chat("mapper"))).toEqual({
       kind: "model_not_found",
       message:

@@ -15,6 +15,7 @@ const expected: Record<ErrorKind, { status: number; type: string; code: string |
   model_not_ready: { status: 503, type: "server_error", code: "model_not_ready" },
   overloaded: { status: 503, type: "server_error", code: "queue_full" },
   timeout: { status: 504, type: "server_error", code: "request_timeout" },
+  collection_mismatch: { status: 503, type: "server_error", code: "collection_mismatch" },
   unavailable: { status: 503, type: "server_error", code: "unavailable" },
   internal: { status: 500, type: "server_error", code: "internal_error" },
 };

@@ -1,13 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { type ChunkOptions, chunk } from "../../../src/ingest/chunk.ts";
+import { type ChunkOptions, chunk as chunks } from "../../../src/ingest/chunk.ts";
+
+const chunk = (text: string, options: ChunkOptions): string[] =>
+  chunks(text, options).map(({ source }) => source);
 
 const wordsOf = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");
 const byWords = (maxTokens: number): ChunkOptions => ({
   maxTokens,
+  overlapTokens: 0,
   countTokens: (text) => wordsOf(text).length,
 });
 const byCharacters = (maxTokens: number): ChunkOptions => ({
   maxTokens,
+  overlapTokens: 0,
   countTokens: (text) => text.length,
 });
 const words = (count: number, stem: string): string =>
@@ -113,6 +118,61 @@ describe("a block that is too long", () => {
     const passages = chunk("🐎".repeat(50), byCharacters(9));
     expect(passages.filter((passage) => !passage.isWellFormed())).toEqual([]);
   });
+});
+
+describe("a table", () => {
+  const table = "| a | b |\n|---|---|\n| 1 | one |\n| 2 | two |\n| 3 | three |";
+
+  test("stays whole, apart from the paragraph above it", () => {
+    expect(chunk(`${words(20, "w")}:\n${table}\nafter`, byWords(30))).toEqual([
+      `${words(20, "w")}:`,
+      `${table}\n\nafter`,
+    ]);
+  });
+
+  test("that is too long is cut between rows, each part under the table's head", () => {
+    expect(chunk(table, byWords(16))).toEqual([
+      "| a | b |\n|---|---|\n| 1 | one |\n| 2 | two |",
+      "| a | b |\n|---|---|\n| 3 | three |",
+    ]);
+  });
+});
+
+describe("overlap", () => {
+  const overlapping = (maxTokens: number, overlapTokens: number): ChunkOptions => ({
+    ...byWords(maxTokens),
+    overlapTokens,
+  });
+
+  test("repeats the last sentences before a cut", () => {
+    const text = "One two. Three four. Five six. Seven eight. Nine ten.";
+    expect(chunk(text, overlapping(6, 2))).toEqual([
+      "One two. Three four. Five six.",
+      "Five six.\n\nSeven eight. Nine ten.",
+    ]);
+  });
+
+  test("is none between headings, nor around code and tables", () => {
+    expect(chunk("# A\none.\n# B\ntwo.", overlapping(20, 5))).toEqual(["A\n\none.", "B\n\ntwo."]);
+    const code = "```\nrun this now\n```";
+    expect(chunk(`a b c.\n\n${code}`, overlapping(7, 3))).toEqual(["a b c.", code]);
+  });
+
+  test("never makes a passage too long", () => {
+    const options = overlapping(12, 6);
+    for (const seed of [1, 2, 3, 4]) {
+      const long = chunk(randomText(seed), options).filter((text) => wordsOf(text).length > 12);
+      expect(long).toEqual([]);
+      expectNothingLost(randomText(seed), options);
+    }
+  });
+});
+
+test("a passage says which headings it stands under", () => {
+  expect(chunks("# A\n## B\ntext\n# C\nmore", byWords(20))).toEqual([
+    { source: "A > B\n\ntext", heading: "A > B" },
+    { source: "C\n\nmore", heading: "C" },
+  ]);
 });
 
 describe("nothing is lost", () => {

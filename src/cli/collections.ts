@@ -1,0 +1,267 @@
+/** `paddock collections`: what the store holds, and moving it about. */
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { Command } from "commander";
+import type { Config } from "../config/schema.ts";
+import { findMismatch } from "../core/collection.ts";
+import { NodeError } from "../core/errors.ts";
+import type { CollectionHome, PassageRepository } from "../core/ports/passage-repository.ts";
+import { readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
+import { embedWith, transfer } from "../ingest/transfer.ts";
+import type { PaddockNode } from "../node.ts";
+import { addConfigOptions, readConfig } from "./configure.ts";
+import { createLog } from "./log.ts";
+import { nodeFor } from "./node-for.ts";
+import { createProgress } from "./progress.ts";
+import type { Shell } from "./shell.ts";
+import { toTable } from "./table.ts";
+
+export function collectionsCommand(shell: Shell): Command {
+  const command = new Command("collections").description(
+    "list, count, export, import, copy and drop collections",
+  );
+  for (const make of [list, count, exportTo, importFrom, copy, drop]) {
+    command.addCommand(addConfigOptions(make(shell)));
+  }
+  command.addHelpText(
+    "after",
+    "\nExamples:\n  paddock collections list\n  paddock collections export notes --output notes.jsonl\n  paddock collections copy notes --to http://127.0.0.1:6333",
+  );
+  return command;
+}
+
+interface Context {
+  config: Config;
+  node: PaddockNode;
+  home: CollectionHome;
+}
+
+async function withHome(
+  shell: Shell,
+  command: Command,
+  body: (context: Context) => Promise<void>,
+): Promise<void> {
+  const config = await readConfig(shell, command);
+  const level = config.log_level === "info" ? "warn" : config.log_level;
+  await using node = nodeFor(shell, config, createLog(level, shell.isTerminal));
+  await body({ config, node, home: node.collectionHome() });
+}
+
+async function existing(home: CollectionHome, name: string): Promise<PassageRepository> {
+  const repository = await home.open(name);
+  if (repository !== undefined) return repository;
+  const names = await home.list();
+  throw new NodeError(
+    "invalid_request",
+    `There is no collection '${name}'. ${names.length === 0 ? "There is none at all yet; 'paddock ingest PATH' makes one." : `There are: ${names.join(", ")}.`}`,
+  );
+}
+
+function list(shell: Shell): Command {
+  const command = new Command("list")
+    .description("the collections, with what they hold")
+    .option("--json", "as JSON");
+  return command.action(() =>
+    withHome(shell, command, async ({ home }) => {
+      const rows = [];
+      for (const name of await home.list()) {
+        await using repository = await existing(home, name);
+        const { dimension, distance, url, embedding } = await repository.describe();
+        const documents = await repository.documents();
+        rows.push({
+          name,
+          passages: await repository.count(),
+          documents: documents.length,
+          dimension,
+          distance,
+          model: embedding?.model ?? null,
+          url,
+        });
+      }
+      if (command.opts().json === true) {
+        shell.print(`${JSON.stringify(rows, null, 2)}\n`);
+        return;
+      }
+      if (rows.length === 0)
+        shell.say("There is no collection yet; 'paddock ingest PATH' makes one.\n");
+      else shell.print(toTable(rows.map((row) => ({ ...row, model: row.model ?? "not known" }))));
+    }),
+  );
+}
+
+function count(shell: Shell): Command {
+  const command = new Command("count")
+    .description("how many passages a collection has")
+    .argument("[name]", "default: the configured one");
+  return command.action((name: string | undefined) =>
+    withHome(shell, command, async ({ config, home }) => {
+      const wanted = name ?? config.vectorstore.collection_name;
+      await using repository = await existing(home, wanted);
+      shell.print(`${await repository.count()}\n`);
+    }),
+  );
+}
+
+function exportTo(shell: Shell): Command {
+  const command = new Command("export")
+    .description("write a collection as JSON lines, vectors included")
+    .argument("[name]", "default: the configured one")
+    .option("--output <file>", "where to; default: standard output");
+  return command.action((name: string | undefined) =>
+    withHome(shell, command, async ({ config, home }) => {
+      await using repository = await existing(home, name ?? config.vectorstore.collection_name);
+      const { output }: { output?: string } = command.opts();
+      const total = await repository.count();
+      const step = createProgress(shell).step("Exporting", total, "passages");
+      const lines = archiveLines(repository, (done) => step.update(done));
+      if (output === undefined) {
+        for await (const line of lines) shell.print(`${line}\n`);
+      } else {
+        await using file = await open(resolve(shell.cwd, output), "wx").catch((cause: unknown) => {
+          throw new NodeError(
+            "invalid_request",
+            `${output} cannot be written: ${isExisting(cause) ? "it is there already" : String(cause)}.`,
+          );
+        });
+        for await (const line of lines) await file.write(`${line}\n`);
+      }
+      step.finish(`${total} passages`);
+    }),
+  );
+}
+
+const isExisting = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && cause.code === "EEXIST";
+
+async function* archiveLines(
+  repository: PassageRepository,
+  onLine: (count: number) => void,
+): AsyncGenerator<string> {
+  yield toHeaderLine(await repository.describe());
+  let done = 0;
+  for await (const passage of repository.passages()) {
+    yield toLine(passage);
+    onLine(++done);
+  }
+}
+
+function importFrom(shell: Shell): Command {
+  const command = new Command("import")
+    .description(
+      "add passages from JSON lines; those without a vector of the node's model are embedded",
+    )
+    .argument(
+      "<file>",
+      "what 'export' wrote, or any JSON lines with 'source'; - for standard input",
+    );
+  return command.action((path: string) =>
+    withHome(shell, command, async ({ config, node }) => {
+      const { embedding, repository, prefixes } = await node.openCollection(shell.stopped);
+      const lines = createInterface({
+        input:
+          path === "-"
+            ? Readable.from(shell.input.stream())
+            : createReadStream(resolve(shell.cwd, path)),
+      });
+      const archive = await readArchive(lines);
+      const keepVectors = archive.embedding?.fingerprint === embedding.identity.fingerprint;
+      if (archive.embedding !== undefined && !keepVectors) {
+        shell.say(
+          `The file's vectors are of '${archive.embedding.model}'; its passages are embedded anew with '${embedding.identity.model}'.\n`,
+        );
+      }
+      const step = createProgress(shell).step("Importing", 0, "passages");
+      const stored = await transfer(archive.passages, {
+        repository,
+        onStored: (done) => step.update(done),
+        embed: embedWith(embedding.engine, {
+          documentPrefix: prefixes.documentPrefix,
+          keepVectors,
+          signal: shell.stopped,
+        }),
+      });
+      step.finish(`${stored} passages`);
+      const { collection_name: name } = config.vectorstore;
+      shell.print(
+        `Imported ${stored} passages; the collection '${name}' now has ${await repository.count()}.\n`,
+      );
+    }),
+  );
+}
+
+function copy(shell: Shell): Command {
+  const command = new Command("copy")
+    .description("copy a collection into another home, vectors and all")
+    .argument("[name]", "default: the configured one")
+    .requiredOption("--to <url>", "'embedded', or the address of a Qdrant server")
+    .option("--as <name>", "what it is called there; default: the same");
+  return command.action((name: string | undefined) =>
+    withHome(shell, command, async ({ config, node, home }) => {
+      const options: { to: string; as?: string } = command.opts<{ to: string; as?: string }>();
+      const from = name ?? config.vectorstore.collection_name;
+      const to = options.as ?? from;
+      await using source = await existing(home, from);
+      const description = await source.describe();
+      const { dimension, embedding } = description;
+      if (embedding === undefined) {
+        throw new NodeError(
+          "invalid_request",
+          `The collection '${from}' does not say which model filled it; export it and import it instead.`,
+        );
+      }
+      if (description.url === options.to && from === to) {
+        throw new NodeError("invalid_request", "A collection cannot be copied onto itself.");
+      }
+      const spec = { dimension, embedding };
+      await using target = await node.collectionHome(options.to).create(to, spec);
+      const mismatch = findMismatch(await target.describe(), spec);
+      if (mismatch !== undefined) throw new NodeError("collection_mismatch", mismatch);
+      const total = await source.count();
+      const step = createProgress(shell).step("Copying", total, "passages");
+      const stored = await transfer(source.passages(), {
+        repository: target,
+        onStored: (done) => step.update(done),
+      });
+      step.finish(`${stored} passages`);
+      shell.print(
+        `Copied ${stored} passages; '${to}' at ${options.to} now has ${await target.count()}.\n`,
+      );
+    }),
+  );
+}
+
+function drop(shell: Shell): Command {
+  const command = new Command("drop")
+    .description("remove a collection with all that it holds")
+    .argument("<name>")
+    .option("--yes", "do not ask");
+  return command.action((name: string) =>
+    withHome(shell, command, async ({ home }) => {
+      let passages = 0;
+      {
+        await using repository = await existing(home, name);
+        passages = await repository.count();
+      }
+      if (command.opts().yes !== true && !(await confirmed(shell, name, passages))) {
+        shell.print("Nothing was removed.\n");
+        return;
+      }
+      await home.drop(name);
+      shell.print(`Removed the collection '${name}' with its ${passages} passages.\n`);
+    }),
+  );
+}
+
+async function confirmed(shell: Shell, name: string, passages: number): Promise<boolean> {
+  if (!shell.input.isTerminal) {
+    throw new NodeError(
+      "invalid_request",
+      `This would remove the collection '${name}' with its ${passages} passages. Nobody is here to ask; say --yes.`,
+    );
+  }
+  shell.say(`Remove the collection '${name}' with its ${passages} passages? [y/N] `);
+  return /^y(es)?$/i.test((await shell.input.line()).trim());
+}

@@ -1,0 +1,46 @@
+/** What an ingest did, as lines for a person. */
+import type { IngestSummary } from "../ingest/pipeline.ts";
+
+export interface IngestOutcome {
+  /** Documents that were removed. */
+  removed: readonly string[];
+  /** Files of folders that no reader knows, by extension. */
+  skipped: ReadonlyMap<string, number>;
+  seconds: number;
+  collection: string;
+  /** Passages that the collection has now. */
+  total: number;
+  dryRun: boolean;
+}
+
+export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): string {
+  const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
+  const { removed, skipped, seconds, collection, total, dryRun } = outcome;
+  const count = added.length + changed.length + unchanged.length + empty.length + failed.length;
+  const parts = [
+    [added.length, "new"],
+    [changed.length, "changed"],
+    [unchanged.length, "unchanged"],
+    [empty.length, "without text"],
+    [failed.length, "not read"],
+  ] as const;
+  const kinds = parts.filter(([number]) => number > 0).map(([number, kind]) => `${number} ${kind}`);
+  const lines = [
+    `${dryRun ? "Would store" : "Stored"} ${embedded} passages of ${count} ${count === 1 ? "document" : "documents"}${kinds.length === 0 ? "" : ` (${kinds.join(", ")})`} in ${seconds.toFixed(1)} s.`,
+  ];
+  if (reused > 0) lines.push(`${reused} passages of changed documents were there already.`);
+  if (unreadable > 0) {
+    lines.push(`${unreadable} passages were left out: the model can read nothing in them.`);
+  }
+  if (removed.length > 0) {
+    lines.push(`${dryRun ? "Would remove" : "Removed"}: ${removed.join(", ")}.`);
+  }
+  if (skipped.size > 0) {
+    const kindsOf = [...skipped].map(
+      ([extension, number]) => `${number} ${extension || "without an extension"}`,
+    );
+    lines.push(`Left alone, since Paddock does not read them: ${kindsOf.join(", ")}.`);
+  }
+  lines.push(`The collection '${collection}' ${dryRun ? "has" : "now has"} ${total} passages.`);
+  return `${lines.join("\n")}\n`;
+}

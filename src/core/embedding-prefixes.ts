@@ -1,0 +1,37 @@
+/** What common families of embedding models want before a question and before a passage. */
+
+export interface EmbeddingPrefixes {
+  query: string;
+  document: string;
+}
+
+const none: EmbeddingPrefixes = { query: "", document: "" };
+
+const searchSentence = "Represent this sentence for searching relevant passages: ";
+const instruction =
+  "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: ";
+
+/** The first that fits counts; as the models' makers say. */
+const families: readonly (readonly [RegExp, EmbeddingPrefixes])[] = [
+  [/e5.*instruct/, { query: instruction, document: "" }],
+  [/(^|[^a-z0-9])e5([^a-z0-9]|$)/, { query: "query: ", document: "passage: " }],
+  [/nomic-embed/, { query: "search_query: ", document: "search_document: " }],
+  [/bge-m3/, none],
+  [/bge-(small|base|large)-zh/, { query: "为这个句子生成表示以用于检索相关文章：", document: "" }],
+  [/bge-(small|base|large)/, { query: searchSentence, document: "" }],
+  [/mxbai-embed/, { query: searchSentence, document: "" }],
+  [/arctic-embed.*(v2|-2\.0)/, { query: "query: ", document: "" }],
+  [/arctic-embed/, { query: searchSentence, document: "" }],
+  [/qwen3-embedding/, { query: instruction, document: "" }],
+  [
+    /embedding-?gemma/,
+    { query: "task: search result | query: ", document: "title: none | text: " },
+  ],
+];
+
+/** By any name that the model goes by; a model of no known family wants none. */
+export function knownPrefixes(names: readonly string[]): EmbeddingPrefixes {
+  const spelled = names.map((name) => name.toLowerCase().replace(/[\s_]+/g, "-"));
+  const family = families.find(([pattern]) => spelled.some((name) => pattern.test(name)));
+  return family?.[1] ?? none;
+}

@@ -1,0 +1,136 @@
+/** A collection as JSON lines: a first line that says what filled it, then one passage a line. */
+import { NodeError } from "../core/errors.ts";
+import type {
+  CollectionDescription,
+  EmbeddedPassage,
+  EmbeddingIdentity,
+  Passage,
+} from "../core/ports/passage-repository.ts";
+import { digest, passageId } from "./passage-identity.ts";
+
+export interface ArchivedPassage extends Passage {
+  vector?: Float32Array;
+}
+
+const format = 1;
+
+export function toHeaderLine({ name, dimension, embedding }: CollectionDescription): string {
+  return JSON.stringify({ paddock_collection: format, name, dimension, embedding });
+}
+
+export function toLine({ vector, documentHash, ...passage }: EmbeddedPassage): string {
+  const { buffer, byteOffset, byteLength } = vector;
+  return JSON.stringify({
+    ...passage,
+    document_hash: documentHash,
+    vector: Buffer.from(buffer, byteOffset, byteLength).toString("base64"),
+  });
+}
+
+/** What an archive holds: its header, where it has one, and the passages as they come. */
+export interface Archive {
+  embedding: EmbeddingIdentity | undefined;
+  passages: AsyncIterable<ArchivedPassage>;
+}
+
+/** Reads lines as they come. A line needs a `source`; what else is missing is made. */
+export async function readArchive(lines: AsyncIterable<string>): Promise<Archive> {
+  const iterator = lines[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  const header = first.done === true ? undefined : toHeader(parse(first.value, 1));
+  const rest = async function* (): AsyncGenerator<ArchivedPassage> {
+    const occurrences = new Map<string, number>();
+    let number = header === undefined ? 0 : 1;
+    for (
+      let next = header === undefined ? first : await iterator.next();
+      next.done !== true;
+      next = await iterator.next()
+    ) {
+      number++;
+      if (next.value.trim() === "") continue;
+      yield toPassage(parse(next.value, number), number, occurrences);
+    }
+  };
+  return { embedding: header?.embedding, passages: rest() };
+}
+
+type Fields = Record<string, unknown>;
+
+function parse(line: string, number: number): Fields {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (isFields(value)) return value;
+  } catch {
+    // Said below.
+  }
+  throw unreadable(number, "is not a JSON object");
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function toHeader(fields: Fields): { embedding: EmbeddingIdentity | undefined } | undefined {
+  const { paddock_collection: version, embedding } = fields;
+  if (version === undefined) return undefined;
+  if (version !== format) {
+    throw unreadable(1, `is of format ${String(version)}, which this Paddock does not know`);
+  }
+  if (!isFields(embedding)) return { embedding: undefined };
+  return {
+    embedding: {
+      model: text(embedding.model),
+      fingerprint: text(embedding.fingerprint),
+      queryPrefix: text(embedding.queryPrefix),
+      documentPrefix: text(embedding.documentPrefix),
+    },
+  };
+}
+
+function toPassage(
+  fields: Fields,
+  number: number,
+  occurrences: Map<string, number>,
+): ArchivedPassage {
+  const { source, id, vector } = fields;
+  if (typeof source !== "string" || source.trim() === "") {
+    throw unreadable(number, "has no text under 'source'");
+  }
+  const document = text(fields.document);
+  const hash = text(fields.hash) || digest("", source);
+  const key = `${document}\n${hash}`;
+  const occurrence = occurrences.get(key) ?? 0;
+  occurrences.set(key, occurrence + 1);
+  const numbers = vector === undefined ? undefined : toVector(vector);
+  if (vector !== undefined && numbers === undefined) {
+    throw unreadable(number, "has a 'vector' that is neither numbers nor base64");
+  }
+  return {
+    id: typeof id === "string" && uuid.test(id) ? id : passageId(document, hash, occurrence),
+    source,
+    document,
+    heading: text(fields.heading),
+    position: count(fields.position),
+    hash,
+    documentHash: text(fields.document_hash),
+    parts: count(fields.parts),
+    ...(numbers === undefined ? {} : { vector: numbers }),
+  };
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+function toVector(value: unknown): Float32Array | undefined {
+  if (typeof value === "string") {
+    const bytes = Uint8Array.from(Buffer.from(value, "base64"));
+    return bytes.length % 4 === 0 ? new Float32Array(bytes.buffer) : undefined;
+  }
+  if (!Array.isArray(value)) return undefined;
+  return value.every((number) => typeof number === "number") ? Float32Array.from(value) : undefined;
+}
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+const count = (value: unknown): number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+
+const unreadable = (number: number, why: string): NodeError =>
+  new NodeError("invalid_request", `Line ${number} ${why}.`);

@@ -1,0 +1,105 @@
+/** What becomes of a document: unchanged, or its passages, of which those that are stored need no embedding. */
+import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
+import type {
+  Passage,
+  PassageRepository,
+  StoredDocument,
+} from "../core/ports/passage-repository.ts";
+import { chunk } from "./chunk.ts";
+import { digest, passageId } from "./passage-identity.ts";
+import { readDocument } from "./readers/read.ts";
+
+/** A document before it is read. */
+export interface SourceDocument {
+  /** What it is called in the collection; ingesting the same name again replaces it. */
+  name: string;
+  /** Its size, as far as it is known before. */
+  bytes: number;
+  read(): Promise<Uint8Array>;
+}
+
+export interface PlanOptions {
+  engine: EmbeddingEngine;
+  repository: PassageRepository;
+  /** What the collection's model wants before a passage. */
+  documentPrefix: string;
+  /** Column or field of a record that holds its text. */
+  textField?: string;
+}
+
+export interface PlannedPassage extends Passage {
+  /** Present where the passage is stored already. */
+  vector?: Float32Array;
+}
+
+export type DocumentPlan =
+  | { change: "none" }
+  | {
+      change: "new" | "changed";
+      passages: PlannedPassage[];
+      /** Passages that hold nothing the model can read. */
+      unreadable: number;
+    };
+
+/** Passages much longer than this blur what they are about. */
+const bestPassageTokens = 256;
+const overlapTokens = 32;
+/** Another way of cutting makes every document a changed one. */
+const recipe = "1";
+
+export async function planDocument(
+  document: SourceDocument,
+  stored: StoredDocument | undefined,
+  options: PlanOptions,
+): Promise<DocumentPlan> {
+  const { engine, repository, documentPrefix, textField } = options;
+  const bytes = await document.read();
+  const documentHash = digest(recipe, documentPrefix, textField ?? "", bytes);
+  if (stored?.hash === documentHash && stored.passages === stored.parts) return { change: "none" };
+  const texts = await readDocument(
+    document.name,
+    bytes,
+    textField === undefined ? {} : { textField },
+  );
+  const chunks = texts.flatMap((text) =>
+    chunk(text, {
+      maxTokens: Math.min(engine.maxTokens, bestPassageTokens),
+      overlapTokens,
+      countTokens: (passage) => engine.countTokens(documentPrefix + passage),
+    }),
+  );
+  const readable = chunks.filter(({ source }) => engine.countTokens(source) > 0);
+  const vectors = stored === undefined ? new Map() : await storedVectors(repository, document.name);
+  const occurrences = new Map<string, number>();
+  return {
+    change: stored === undefined ? "new" : "changed",
+    unreadable: chunks.length - readable.length,
+    passages: readable.map(({ source, heading }, position) => {
+      const hash = digest(documentPrefix, source);
+      const occurrence = occurrences.get(hash) ?? 0;
+      occurrences.set(hash, occurrence + 1);
+      const id = passageId(document.name, hash, occurrence);
+      const vector = vectors.get(id);
+      return {
+        id,
+        source,
+        document: document.name,
+        heading,
+        position,
+        hash,
+        documentHash,
+        parts: readable.length,
+        ...(vector === undefined ? {} : { vector }),
+      };
+    }),
+  };
+}
+
+async function storedVectors(
+  repository: PassageRepository,
+  document: string,
+): Promise<Map<string, Float32Array>> {
+  const vectors = new Map<string, Float32Array>();
+  for await (const { id, vector } of repository.passages(document)) vectors.set(id, vector);
+  return vectors;
+}

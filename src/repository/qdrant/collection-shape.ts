@@ -1,0 +1,94 @@
+/** What a collection of Qdrant is like, whoever made it. */
+import type { Schemas } from "@qdrant/js-client-rest";
+import { NodeError } from "../../core/errors.ts";
+import type { CollectionSpec, EmbeddingIdentity } from "../../core/ports/passage-repository.ts";
+
+export interface CollectionShape {
+  dimension: number;
+  /** In lower case: `cosine`, `dot`, `euclid`, `manhattan`. */
+  distance: string;
+  /** The dense vector's name; empty for the one without. */
+  dense: string;
+  /** Whether passages can be found by their words. */
+  hasWords: boolean;
+  /** Whether a document's passages are found without looking at all. */
+  hasDocumentIndex: boolean;
+  embedding: EmbeddingIdentity | undefined;
+}
+
+/** The sparse vector of a passage's words. */
+export const wordsVector = "words";
+export const documentField = "document";
+
+/** How the node's own collections are made. */
+export function definitionOf({
+  dimension,
+  embedding,
+}: CollectionSpec): Schemas["CreateCollection"] {
+  return {
+    vectors: { size: dimension, distance: "Cosine" },
+    sparse_vectors: { [wordsVector]: { modifier: "idf" } },
+    metadata: {
+      embedding: {
+        model: embedding.model,
+        fingerprint: embedding.fingerprint,
+        query_prefix: embedding.queryPrefix,
+        document_prefix: embedding.documentPrefix,
+      },
+    },
+  };
+}
+
+export function shapeOf(
+  name: string,
+  { config, payload_schema }: Schemas["CollectionInfo"],
+): CollectionShape {
+  const [found, ...others] = denseVectors(config.params.vectors);
+  if (found === undefined || others.length > 0) {
+    throw new NodeError(
+      "unavailable",
+      `The collection '${name}' cannot be searched: it has ${others.length === 0 ? "no dense vector" : "several dense vectors"} for each point, and one is needed. Use another collection.`,
+    );
+  }
+  return {
+    dimension: found.size,
+    distance: found.distance.toLowerCase(),
+    dense: found.name,
+    hasWords: config.params.sparse_vectors?.[wordsVector] !== undefined,
+    hasDocumentIndex: payload_schema[documentField] !== undefined,
+    embedding: embeddingIn(config.metadata?.embedding),
+  };
+}
+
+interface DenseVector {
+  name: string;
+  size: number;
+  distance: string;
+}
+
+function denseVectors(vectors: Schemas["VectorsConfig"] = {}): DenseVector[] {
+  if (isOne(vectors)) return [{ name: "", size: vectors.size, distance: vectors.distance }];
+  return Object.entries(vectors).flatMap(([name, vector]) =>
+    // Where a point has a list of vectors, one of the node's cannot be compared with it.
+    vector === undefined || vector.multivector_config
+      ? []
+      : [{ name, size: vector.size, distance: vector.distance }],
+  );
+}
+
+/** A named vector may be called `size`, but is not a number. */
+const isOne = (vectors: Schemas["VectorsConfig"]): vectors is Schemas["VectorParams"] =>
+  typeof vectors.size === "number";
+
+function embeddingIn(stored: unknown): EmbeddingIdentity | undefined {
+  if (typeof stored !== "object" || stored === null) return undefined;
+  const { model, fingerprint, query_prefix, document_prefix }: Record<string, unknown> = {
+    ...stored,
+  };
+  return typeof model === "string" &&
+    typeof fingerprint === "string" &&
+    typeof query_prefix === "string" &&
+    typeof document_prefix === "string"
+    ? { model, fingerprint, queryPrefix: query_prefix, documentPrefix: document_prefix }
+    : undefined;
+}

@@ -1,0 +1,71 @@
+/** The collections of a Qdrant server: the node's own, and those that others made. */
+import { NodeError } from "../../core/errors.ts";
+import type {
+  CollectionHome,
+  CollectionSpec,
+  PassageRepository,
+} from "../../core/ports/passage-repository.ts";
+import { type CollectionShape, definitionOf, documentField, shapeOf } from "./collection-shape.ts";
+import { QdrantConnection, type QdrantOptions } from "./connection.ts";
+import { unlessRefused } from "./errors.ts";
+import { QdrantRepository } from "./qdrant-repository.ts";
+
+export class QdrantHome implements CollectionHome {
+  readonly #connection: QdrantConnection;
+
+  constructor(options: QdrantOptions) {
+    this.#connection = new QdrantConnection(options);
+  }
+
+  async list(): Promise<string[]> {
+    const { collections } = await this.#connection.read((client) => client.getCollections());
+    return collections.map(({ name }) => name).sort();
+  }
+
+  async open(name: string): Promise<PassageRepository | undefined> {
+    const shape = await this.#shapeOf(name);
+    return shape && new QdrantRepository(this.#connection, name, shape);
+  }
+
+  async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
+    const shape = (await this.#make(name, spec)) ?? (await this.#make(name, spec));
+    if (shape === undefined) throw goneAgain(name);
+    // Also where whoever made it did not get as far; a foreign collection stays as it is.
+    if (shape.hasWords && !shape.hasDocumentIndex) await this.#indexDocuments(name);
+    return new QdrantRepository(this.#connection, name, shape);
+  }
+
+  async drop(name: string): Promise<void> {
+    await this.#connection.change((client) => client.deleteCollection(name));
+  }
+
+  /** Undefined where it was removed as soon as it was there. */
+  async #make(name: string, spec: CollectionSpec): Promise<CollectionShape | undefined> {
+    const taken = 409;
+    await this.#connection.change((client) =>
+      unlessRefused(taken, client.createCollection(name, definitionOf(spec))),
+    );
+    return this.#shapeOf(name);
+  }
+
+  async #shapeOf(name: string): Promise<CollectionShape | undefined> {
+    const missing = 404;
+    const found = await this.#connection.read((client) =>
+      unlessRefused(missing, client.getCollection(name)),
+    );
+    return found && shapeOf(name, found);
+  }
+
+  async #indexDocuments(name: string): Promise<void> {
+    await this.#connection.change((client) =>
+      client.createPayloadIndex(name, {
+        field_name: documentField,
+        field_schema: "keyword",
+        wait: true,
+      }),
+    );
+  }
+}
+
+const goneAgain = (name: string): NodeError =>
+  new NodeError("unavailable", `The collection '${name}' is removed each time it is made.`);

@@ -1,0 +1,191 @@
+/**
+ * An approximate index over the vectors of a collection's rows. The rows are the truth: what the
+ * index does not hold yet is scanned exactly, and an index file that is missing, older or damaged
+ * costs time, never an answer.
+ */
+import type { Database } from "bun:sqlite";
+import { Index, MetricKind, ScalarKind } from "usearch";
+import { type IndexFile, readIndexFile, removeIndexFile, writeIndexFile } from "./index-file.ts";
+import { readMeta, writeMeta } from "./schema.ts";
+import { toVector } from "./vectors.ts";
+
+/** Rows beyond the index that are scanned with each search rather than added. */
+const longestTail = 1000;
+/** Vectors added before others get their turn; about ten milliseconds. */
+const slice = 16;
+/** Fewer new vectors than this are found again faster than a file is written. */
+const worthSaving = 1000;
+
+/** Up to here a search looks at `near` nodes, beyond at `far`, for the same share of the truth. */
+const largeCollection = 250_000;
+const expansion = { near: 256, far: 512 };
+
+/** How far an index has followed the rows. */
+interface Reach {
+  /** Every row with a key up to this one is in the index. */
+  lastKey: number;
+  /** Every removal up to this one is done in the index. */
+  lastRemoval: number;
+}
+
+export interface IndexHome {
+  folder: string;
+  collection: string;
+}
+
+type SavedIndex = Reach & IndexFile;
+
+export class VectorIndex {
+  readonly #database: Database;
+  readonly #dimension: number;
+  /** Where the index is kept between runs; undefined: nowhere. */
+  readonly #home: IndexHome | undefined;
+  #index: Index | undefined;
+  #reach: Reach = { lastKey: 0, lastRemoval: 0 };
+  #unsaved = 0;
+  #work: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(database: Database, dimension: number, home: IndexHome | undefined) {
+    this.#database = database;
+    this.#dimension = dimension;
+    this.#home = home;
+    this.#load();
+    this.follow();
+  }
+
+  /** Rows with a key beyond this one are not in the index. */
+  get lastKey(): number {
+    return this.#reach.lastKey;
+  }
+
+  /** Keys of about the nearest vectors; none that was removed. */
+  nearest(vector: Float32Array, count: number): number[] {
+    this.#followRemovals();
+    if (this.#index === undefined || this.#index.size() === 0) return [];
+    const { keys } = this.#index.search(vector, Math.min(count, this.#index.size()), 1);
+    return Array.from(keys, Number);
+  }
+
+  /** Lets the index grow in the background where many rows are not in it. */
+  follow(): void {
+    if (this.#work !== undefined || this.#closed || this.#tail() <= longestTail) return;
+    this.#work = this.#catchUp().finally(() => {
+      this.#work = undefined;
+    });
+  }
+
+  /** Waits for the work in progress. */
+  async settled(): Promise<void> {
+    await this.#work;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#work;
+    this.#save();
+  }
+
+  #tail(): number {
+    const row = this.#database
+      .query<{ count: number }, [number]>(
+        `select count(*) as count from (select 1 from passages where key > ? limit ${longestTail + 1})`,
+      )
+      .get(this.#reach.lastKey);
+    return row?.count ?? 0;
+  }
+
+  async #catchUp(): Promise<void> {
+    // Another process may have done the work already.
+    const saved = this.#saved();
+    if (saved !== undefined && saved.lastKey > this.#reach.lastKey + longestTail) this.#load();
+    const index = this.#index ?? this.#empty();
+    this.#index = index;
+    const next = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
+      `select key, vector from passages where key > ? order by key limit ${slice}`,
+    );
+    while (!this.#closed) {
+      const rows = next.all(this.#reach.lastKey);
+      const last = rows.at(-1);
+      if (last === undefined) break;
+      index.add(
+        BigUint64Array.from(rows, ({ key }) => BigInt(key)),
+        this.#matrix(rows),
+        1,
+      );
+      this.#reach.lastKey = last.key;
+      this.#unsaved += rows.length;
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    if (!this.#closed) this.#save();
+  }
+
+  #followRemovals(): void {
+    const removed = this.#database
+      .query<{ seq: number; key: number }, [number]>(
+        "select seq, key from removed where seq > ? order by seq",
+      )
+      .all(this.#reach.lastRemoval);
+    for (const { seq, key } of removed) {
+      if (key <= this.#reach.lastKey) this.#index?.remove(BigInt(key));
+      this.#reach.lastRemoval = seq;
+    }
+  }
+
+  #empty(): Index {
+    const { count = 0 } =
+      this.#database.query<{ count: number }, []>("select count(*) as count from passages").get() ??
+      {};
+    return new Index({
+      dimensions: this.#dimension,
+      metric: MetricKind.Cos,
+      // A byte a number finds the candidates; the rows' own numbers decide between them.
+      quantization: ScalarKind.I8,
+      connectivity: 32,
+      expansion_add: 128,
+      expansion_search: count > largeCollection ? expansion.far : expansion.near,
+      multi: false,
+    });
+  }
+
+  #matrix(rows: readonly { vector: Uint8Array }[]): Float32Array {
+    const matrix = new Float32Array(rows.length * this.#dimension);
+    rows.forEach(({ vector }, at) => {
+      matrix.set(toVector(vector), at * this.#dimension);
+    });
+    return matrix;
+  }
+
+  #saved(): SavedIndex | undefined {
+    const text = readMeta(this.#database, "index");
+    return text === undefined ? undefined : JSON.parse(text);
+  }
+
+  /** Takes the saved index where it is whole; else the index starts empty, and follows the rows. */
+  #load(): void {
+    const saved = this.#saved();
+    if (this.#home === undefined || saved === undefined) return;
+    const index = this.#empty();
+    if (!readIndexFile(this.#home.folder, saved, (path) => index.load(path))) return;
+    if (index.dimensions() !== this.#dimension) return;
+    this.#index = index;
+    this.#reach = { lastKey: saved.lastKey, lastRemoval: saved.lastRemoval };
+    this.#unsaved = 0;
+  }
+
+  #save(): void {
+    const index = this.#index;
+    if (this.#home === undefined || index === undefined || this.#unsaved < worthSaving) return;
+    this.#followRemovals();
+    const { folder, collection } = this.#home;
+    const file = writeIndexFile(folder, collection, (path) => index.save(path));
+    const before = this.#saved();
+    writeMeta(this.#database, "index", JSON.stringify({ ...file, ...this.#reach }));
+    if (before !== undefined) removeIndexFile(folder, before);
+    // An index that missed these finds keys without rows, and skips them.
+    this.#database
+      .query<void, [number]>("delete from removed where seq <= ?")
+      .run(this.#reach.lastRemoval);
+    this.#unsaved = 0;
+  }
+}

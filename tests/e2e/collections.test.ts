@@ -1,0 +1,159 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { QdrantHome } from "../../src/repository/qdrant/qdrant-home.ts";
+import { type PaddockOptions, runPaddock } from "../support/paddock-process.ts";
+import { type QdrantUnderTest, qdrantForTests } from "../support/qdrant-server.ts";
+import { type TempDir, tempDir } from "../support/temp-dir.ts";
+import { tinyConfig } from "../support/tiny-node.ts";
+
+interface Place extends TempDir {
+  paddock(...args: string[]): ReturnType<typeof runPaddock>;
+  run(args: string[], options?: Partial<PaddockOptions>): ReturnType<typeof runPaddock>;
+}
+
+/** A folder whose collection `default` has three passages of two documents. */
+async function place(): Promise<Place> {
+  const folder = await tempDir();
+  const run = (args: string[], options: Partial<PaddockOptions> = {}) =>
+    runPaddock(args, { cwd: folder.path, ...options });
+  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+  await writeFile(join(folder.path, "a.md"), "# one\n\nllamas hum.\n\n# two\n\nroses bloom.");
+  await writeFile(join(folder.path, "b.txt"), "a note.");
+  expect((await run(["ingest", "a.md", "b.txt"])).code).toBe(0);
+  return { ...folder, run, paddock: (...args) => run(args) };
+}
+
+describe("paddock collections", () => {
+  test("lists what there is, for people and for programs", async () => {
+    await using folder = await place();
+    const { stdout, code } = await folder.paddock("collections", "list");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^NAME +PASSAGES +DOCUMENTS +DIMENSION +DISTANCE +MODEL +URL\ndefault +3 +2 +32 +cosine +tiny-embedding +embedded\n$/,
+    );
+    const json = await folder.paddock("collections", "list", "--json");
+    expect(JSON.parse(json.stdout)).toEqual([
+      {
+        name: "default",
+        passages: 3,
+        documents: 2,
+        dimension: 32,
+        distance: "cosine",
+        model: "tiny-embedding",
+        url: "embedded",
+      },
+    ]);
+    expect((await folder.paddock("collections", "count")).stdout).toBe("3\n");
+  });
+
+  test("says where there is none what makes one", async () => {
+    await using folder = await tempDir();
+    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+    const { code, stderr } = await runPaddock(["collections", "list"], { cwd: folder.path });
+    expect([code, stderr]).toEqual([0, expect.stringContaining("'paddock ingest PATH' makes one")]);
+    const missing = await runPaddock(["collections", "count", "x"], { cwd: folder.path });
+    expect([missing.code, missing.stderr]).toEqual([
+      1,
+      expect.stringContaining("There is no collection 'x'."),
+    ]);
+  });
+
+  test("exports a collection that is imported as it was", async () => {
+    await using folder = await place();
+    const first = await folder.paddock("collections", "export", "--output", "out.jsonl");
+    expect(first.code).toBe(0);
+    const again = await folder.paddock("collections", "export", "--output", "out.jsonl");
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("it is there already")]);
+    const args = ["collections", "import", "out.jsonl", "--collection", "copy"];
+    const { stdout, stderr } = await folder.run(args);
+    expect(stdout).toBe("Imported 3 passages; the collection 'copy' now has 3.\n");
+    expect(stderr).not.toContain("anew");
+    const original = await Bun.file(join(folder.path, "out.jsonl")).text();
+    const copied = (await folder.paddock("collections", "export", "copy")).stdout;
+    expect(copied.replace('"name":"copy"', '"name":"default"')).toBe(original);
+    expect((await folder.run(args)).stdout).toContain("now has 3.");
+    const unchanged = await folder.paddock("ingest", "a.md", "--collection", "copy");
+    expect(unchanged.stdout).toContain("(1 unchanged)");
+  });
+
+  test("embeds what comes without a vector, or with another model's", async () => {
+    await using folder = await place();
+    const args = ["collections", "import", "-", "--collection", "new"];
+    const plain = await folder.run(args, { input: '{"source":"one"}\n{"source":"two"}\n' });
+    expect(plain.stdout).toBe("Imported 2 passages; the collection 'new' now has 2.\n");
+    const lines = (await folder.paddock("collections", "export")).stdout;
+    const foreign = lines.replace(/"fingerprint":"\w+"/, '"fingerprint":"other"');
+    const { stdout, stderr } = await folder.run(args, { input: foreign });
+    expect(stdout).toContain("now has 5.");
+    expect(stderr).toContain("are embedded anew with 'tiny-embedding'");
+    const bad = await folder.run(args, { input: '{"source":"three"}\n{"text":"no"}\n' });
+    expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining("Line 2 has no text")]);
+  });
+
+  test("drops one only when told so", async () => {
+    await using folder = await place();
+    const asked = await folder.paddock("collections", "drop", "default");
+    expect([asked.code, asked.stderr]).toEqual([
+      1,
+      expect.stringContaining("Nobody is here to ask; say --yes."),
+    ]);
+    const { stdout } = await folder.paddock("collections", "drop", "default", "--yes");
+    expect(stdout).toBe("Removed the collection 'default' with its 3 passages.\n");
+    expect((await folder.paddock("collections", "list")).stdout).toBe("");
+  });
+
+  test("refuses a collection of another model, and the way that it names mends it", async () => {
+    await using folder = await place();
+    const toml = await Bun.file(join(folder.path, "paddock.toml")).text();
+    await writeFile(
+      join(folder.path, "paddock.toml"),
+      toml.replace("tiny-embedding.gguf", "other-embedding.gguf"),
+    );
+    const serve = await folder.paddock("serve", "--port", "0");
+    expect([serve.code, serve.stderr]).toEqual([
+      1,
+      expect.stringMatching(/was filled by the model 'tiny-embedding' .*of the same name but/),
+    ]);
+    const [exported, dropped, imported] =
+      serve.stderr
+        .match(/'paddock (collections [^']+)'/g)
+        ?.map((command) => command.replace(/'paddock |'/g, "").split(" ")) ?? [];
+    expect((await folder.run(exported ?? [])).code).toBe(0);
+    expect((await folder.run([...(dropped ?? []), "--yes"])).code).toBe(0);
+    expect((await folder.run(imported ?? [])).stdout).toContain("now has 3.");
+    expect((await folder.paddock("ingest", "b.txt")).code).toBe(0);
+  });
+});
+
+const qdrant = qdrantForTests();
+let started: QdrantUnderTest | undefined;
+afterAll(async () => started?.[Symbol.asyncDispose]());
+
+describe.skipIf(qdrant === undefined)("a collection between two homes", () => {
+  test("is copied there and back, and is the same", async () => {
+    started = await qdrant?.start();
+    const { url = "", apiKey } = started ?? {};
+    const home = new QdrantHome({ url, ...(apiKey === undefined ? {} : { apiKey }) });
+    const name = `paddock-test-copy-${process.pid}`;
+    const env = apiKey === undefined ? {} : { PADDOCK_VECTORSTORE_API_KEY: apiKey };
+    await using folder = await place();
+    await using _ = { [Symbol.asyncDispose]: () => home.drop(name) };
+    const there = await folder.run(["collections", "copy", "default", "--to", url, "--as", name], {
+      env,
+    });
+    expect(there.stdout).toBe(`Copied 3 passages; '${name}' at ${url} now has 3.\n`);
+    const back = await folder.run(
+      ["collections", "copy", name, "--vectorstore-url", url, "--to", "embedded", "--as", "back"],
+      { env },
+    );
+    expect(back.stdout).toBe("Copied 3 passages; 'back' at embedded now has 3.\n");
+    const sorted = async (collection: string): Promise<string[]> => {
+      const { stdout } = await folder.paddock("collections", "export", collection);
+      return stdout.trim().split("\n").slice(1).sort();
+    };
+    expect(await sorted("back")).toEqual(await sorted("default"));
+    const listed = await folder.run(["collections", "list", "--vectorstore-url", url], { env });
+    expect(listed.stdout).toMatch(new RegExp(`${name} +3 +2 +32 +cosine +tiny-embedding`));
+  });
+});

@@ -1,0 +1,143 @@
+import { describe, expect, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
+import { ChatCompletion, ChatCompletionChunk } from "../../src/api/chat/schema.ts";
+import { decode, decodeError } from "../support/decode.ts";
+import { passage } from "../support/passages.ts";
+import { finish } from "../support/scripted-engines.ts";
+import { readFrames } from "../support/sse.ts";
+import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
+
+const path = "/v1/chat/completions";
+const body = { model: "chatty", messages: [{ role: "user", content: "q" }] };
+const text = { type: "text", text: "Hum [1]" } as const;
+
+async function filledApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const app = testApp(options);
+  await app.repository.upsert([
+    passage(1, [1, 1], { source: "Llamas hum.", document: "animals.md" }),
+    passage(2, [1.1, 1], { source: "Roses bloom.", document: "", heading: "" }),
+  ]);
+  return app;
+}
+
+const retrieval = {
+  points: [
+    {
+      source: "Llamas hum.",
+      score: expect.any(Number),
+      metadata: {
+        id: "00000000-0000-4000-8000-000000000001",
+        document: "animals.md",
+        heading: "Heading",
+        position: 1,
+      },
+    },
+    {
+      source: "Roses bloom.",
+      score: expect.any(Number),
+      metadata: {
+        id: "00000000-0000-4000-8000-000000000002",
+        document: null,
+        heading: null,
+        position: 2,
+      },
+    },
+  ],
+  dropped: 0,
+};
+
+describe("a grounded answer", () => {
+  test("carries what it was grounded in", async () => {
+    const app = await filledApp({ rag: { policy: "last-user-message" } });
+    app.chat.script(text, finish);
+    const answer = await decode(ChatCompletion, await app.post(path, body));
+    expect(answer.retrieval).toEqual(retrieval);
+    expect(app.chat.requests[0]?.messages).toEqual([
+      {
+        role: "user",
+        content: "[1] animals.md\nLlamas hum.\n\n[2] Roses bloom.\n\nUse these.\n\nq",
+      },
+    ]);
+  });
+
+  test.each([
+    [{}, 1],
+    [{ stream_options: { include_usage: true } }, 1],
+    [{ n: 2 }, 2],
+  ])("carries it in the last chunk and nowhere else: %j", async (more, answers) => {
+    const app = await filledApp({ rag: { policy: "system-message" } });
+    for (let at = 0; at < answers; at++) app.chat.script(text, finish);
+    const response = await app.post(path, { ...body, ...more, stream: true });
+    const frames = await readFrames(response);
+    expect(frames.at(-1)).toBe("[DONE]");
+    const chunks = frames
+      .slice(0, -1)
+      .map((frame) => Value.Decode(ChatCompletionChunk, JSON.parse(frame)));
+    expect(chunks.at(-1)?.retrieval).toEqual(retrieval);
+    expect(chunks.slice(0, -1).filter((chunk) => "retrieval" in chunk)).toEqual([]);
+  });
+
+  test("is what a request asks for where the node is not set to, and the reverse", async () => {
+    const off = await filledApp();
+    off.chat.script(finish).script(finish);
+    expect(await decode(ChatCompletion, await off.post(path, body))).not.toHaveProperty(
+      "retrieval",
+    );
+    const asked = await decode(ChatCompletion, await off.post(path, { ...body, rag: true }));
+    expect(asked.retrieval).toEqual(retrieval);
+    const on = await filledApp({ rag: { policy: "last-user-message" } });
+    on.chat.script(finish);
+    const declined = await decode(ChatCompletion, await on.post(path, { ...body, rag: false }));
+    expect(declined).not.toHaveProperty("retrieval");
+    expect(on.embedding.requests).toEqual([]);
+  });
+
+  test("is narrowed by a request", async () => {
+    const app = await filledApp({ rag: { policy: "last-user-message" } });
+    app.chat.script(finish);
+    const rag = { limit: 1, score_threshold: 0.9, context_window: 2, policy: "system-message" };
+    const answer = await decode(ChatCompletion, await app.post(path, { ...body, rag }));
+    expect(answer.retrieval?.points).toHaveLength(1);
+    expect(app.chat.requests[0]?.messages[0]?.role).toBe("system");
+  });
+
+  test("says how many passages did not fit", async () => {
+    const app = await filledApp({ rag: { policy: "last-user-message" } });
+    app.chat.contextSize = 9;
+    app.chat.script(finish);
+    const answer = await decode(ChatCompletion, await app.post(path, body));
+    expect(answer.retrieval).toMatchObject({ points: [{ source: "Llamas hum." }], dropped: 1 });
+  });
+
+  test("comes without passages where retrieval fails, and says so", async () => {
+    const app = testApp({ rag: { policy: "last-user-message" } });
+    await app.repository[Symbol.asyncDispose]();
+    app.chat.script(text, finish);
+    const response = await app.post(path, body);
+    expect(response.status).toBe(200);
+    expect((await decode(ChatCompletion, response)).retrieval).toEqual({
+      points: [],
+      dropped: 0,
+      error: "Retrieval failed.",
+    });
+  });
+
+  test.each([
+    [{ rag: "yes" }, "rag"],
+    [{ rag: { policy: "sometimes" } }, "rag.policy"],
+    [{ rag: { limit: 0 } }, "rag.limit"],
+    [{ rag: { score_threshold: 2 } }, "rag.score_threshold"],
+    [{ rag: { context_window: 0.5 } }, "rag.context_window"],
+  ])("is refused by the field that is wrong: %j", async (wrong, param) => {
+    const response = await testApp().post(path, { ...body, ...wrong });
+    expect(response.status).toBe(400);
+    expect((await decodeError(response)).param).toBe(param);
+  });
+
+  test("names fields of rag that are not acted on", async () => {
+    const app = await filledApp();
+    app.chat.script(finish);
+    const response = await app.post(path, { ...body, rag: { treshold: 1 } });
+    expect(response.headers.get("x-paddock-ignored")).toBe("rag.treshold");
+  });
+});

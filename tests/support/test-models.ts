@@ -1,0 +1,66 @@
+/** Models on scripted engines, as the registry holds them. */
+import type { ChatModel, EmbeddingModel, ModelCard, ModelType } from "../../src/core/model.ts";
+import type { ChatEngine } from "../../src/core/ports/chat-engine.ts";
+import type { EmbeddingEngine } from "../../src/core/ports/embedding-engine.ts";
+import type { CollectionSpec } from "../../src/core/ports/passage-repository.ts";
+import { openDatabase } from "../../src/repository/sqlite/sqlite-home.ts";
+import { SqliteRepository } from "../../src/repository/sqlite/sqlite-repository.ts";
+
+export const madeAt = new Date("2026-11-01T12:00:00Z");
+
+export function card(name: string, type: ModelType): ModelCard {
+  return {
+    name,
+    type,
+    createdAt: madeAt,
+    ownedBy: "tester",
+    settings: {
+      promptTemplate: "auto",
+      nPredict: -1,
+      nGpuLayers: 0,
+      ctxSize: 128,
+      batchSize: 64,
+      temperature: 0.7,
+      topP: 0.9,
+      repeatPenalty: 1.1,
+      presencePenalty: 0.2,
+      frequencyPenalty: 0.3,
+    },
+  };
+}
+
+/** Nothing to give back. */
+const lasting: AsyncDisposable = { [Symbol.asyncDispose]: async () => {} };
+
+export function chatModel(
+  name: string,
+  engine: ChatEngine,
+  ownCard = card(name, "chat"),
+): ChatModel & { type: "chat" } {
+  return { type: "chat", card: ownCard, engine, fingerprint: "fp_c0ffee", ...lasting };
+}
+
+export function embeddingModel(
+  name: string,
+  engine: EmbeddingEngine,
+): EmbeddingModel & { type: "embedding" } {
+  return {
+    type: "embedding",
+    card: card(name, "embedding"),
+    engine,
+    fingerprint: "fp_decade",
+    identity: { model: name, fingerprint: "weights", queryPrefix: "", documentPrefix: "" },
+    ...lasting,
+  };
+}
+
+export const specOf = (dimension: number): CollectionSpec => ({
+  dimension,
+  embedding: { model: "vectors", fingerprint: "weights", queryPrefix: "", documentPrefix: "" },
+});
+
+/** A real store that lives in memory. */
+export function memoryRepository(dimension: number): SqliteRepository {
+  const database = openDatabase("test", ":memory:", specOf(dimension));
+  return new SqliteRepository({ database, collection: "test" });
+}

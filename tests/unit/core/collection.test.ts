@@ -1,0 +1,132 @@
+import { describe, expect, test } from "bun:test";
+import { openCollection } from "../../../src/core/collection.ts";
+import type {
+  CollectionHome,
+  CollectionSpec,
+  PassageRepository,
+} from "../../../src/core/ports/passage-repository.ts";
+import { SqliteHome } from "../../../src/repository/sqlite/sqlite-home.ts";
+import { passage } from "../../support/passages.ts";
+import { recordingLog } from "../../support/recording-log.ts";
+import { rejectionOf } from "../../support/rejection.ts";
+import { type TempDir, tempDir } from "../../support/temp-dir.ts";
+
+const spec = (
+  fingerprint: string,
+  fields: Partial<CollectionSpec["embedding"]> = {},
+  dimension = 2,
+): CollectionSpec => ({
+  dimension,
+  embedding: { model: "mine", fingerprint, queryPrefix: "", documentPrefix: "", ...fields },
+});
+
+async function filled(folder: TempDir, first: CollectionSpec): Promise<CollectionHome> {
+  const home = new SqliteHome(folder.path);
+  await using repository = await home.create("notes", first);
+  await repository.upsert([passage(1, [1, 0])]);
+  return home;
+}
+
+async function open(home: CollectionHome, wanted: CollectionSpec) {
+  const { log, lines } = recordingLog();
+  const opened = await openCollection(home, "notes", wanted, log);
+  await opened.repository[Symbol.asyncDispose]();
+  return { prefixes: opened.prefixes, lines };
+}
+
+describe("a collection", () => {
+  test("is made where there is none, with the model's prefixes", async () => {
+    await using folder = await tempDir();
+    const prefixes = { queryPrefix: "query: ", documentPrefix: "passage: " };
+    const home = new SqliteHome(folder.path);
+    expect((await open(home, spec("abc", prefixes))).prefixes).toEqual(prefixes);
+    expect(await home.list()).toEqual(["notes"]);
+  });
+
+  test("is opened for the model that filled it, whatever that is called now", async () => {
+    await using folder = await tempDir();
+    const home = await filled(folder, spec("abc"));
+    expect((await open(home, spec("abc", { model: "renamed" }))).lines).toEqual([]);
+  });
+
+  test("keeps the prefixes that it was filled with, and says so", async () => {
+    await using folder = await tempDir();
+    const home = await filled(folder, spec("abc"));
+    const { prefixes, lines } = await open(home, spec("abc", { queryPrefix: "query: " }));
+    expect(prefixes).toEqual({ queryPrefix: "", documentPrefix: "" });
+    expect(lines).toMatchObject([{ level: "warn", fields: { query_prefix: "" } }]);
+  });
+
+  test("of other weights is refused, with what to do", async () => {
+    await using folder = await tempDir();
+    const home = await filled(folder, spec("abc", { model: "theirs" }));
+    const refusal = await rejectionOf(open(home, spec("def")));
+    expect(refusal).toMatchObject({
+      kind: "collection_mismatch",
+      message: expect.stringMatching(
+        /was filled by the model 'theirs' \(weights abc\); the configured model is 'mine' \(weights def\).* Configure the model that filled it; or name another collection .* 'paddock collections export notes/,
+      ),
+    });
+  });
+
+  test("of another dimension is refused, with what to do", async () => {
+    await using folder = await tempDir();
+    const home = await filled(folder, spec("abc"));
+    const refusal = await rejectionOf(open(home, spec("abc", {}, 3)));
+    expect(refusal).toMatchObject({
+      kind: "collection_mismatch",
+      message: expect.stringMatching(/vectors of 2 dimensions; .* have 3\./),
+    });
+  });
+
+  test("that is empty is made anew for another model", async () => {
+    await using folder = await tempDir();
+    const home = new SqliteHome(folder.path);
+    await (await home.create("notes", spec("abc")))[Symbol.asyncDispose]();
+    const { lines } = await open(home, spec("def", {}, 3));
+    expect(lines).toMatchObject([{ level: "info" }]);
+    await using repository = await home.open("notes");
+    expect(await repository?.describe()).toMatchObject({
+      dimension: 3,
+      embedding: { fingerprint: "def" },
+    });
+  });
+
+  test("that others made is taken without prefixes, refused for its distance, never dropped", async () => {
+    const foreign = (distance: string): CollectionHome => ({
+      list: async () => ["notes"],
+      open: async (): Promise<PassageRepository> => ({
+        ...unused,
+        describe: async () => ({ name: "notes", dimension: 2, distance, url: "http://store" }),
+        count: async () => 0,
+      }),
+      create: () => Promise.reject(new Error("made")),
+      drop: () => Promise.reject(new Error("dropped")),
+    });
+    const wanted = spec("abc", { queryPrefix: "query: ", documentPrefix: "passage: " });
+    const { prefixes, lines } = await open(foreign("dot"), wanted);
+    expect(prefixes).toEqual({ queryPrefix: "", documentPrefix: "" });
+    expect(lines).toMatchObject([{ level: "warn", fields: { model: "mine" } }]);
+    expect(await rejectionOf(open(foreign("euclid"), wanted))).toMatchObject({
+      kind: "collection_mismatch",
+      message: expect.stringContaining("compares vectors by 'euclid'"),
+    });
+  });
+});
+
+const refuse = (): never => {
+  throw new Error("not asked for");
+};
+
+const unused: PassageRepository = {
+  matchesWords: false,
+  describe: refuse,
+  count: refuse,
+  documents: refuse,
+  passages: refuse,
+  upsert: refuse,
+  delete: refuse,
+  search: refuse,
+  matchWords: refuse,
+  [Symbol.asyncDispose]: async () => {},
+};

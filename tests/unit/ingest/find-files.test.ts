@@ -1,0 +1,119 @@
+import { describe, expect, test } from "bun:test";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { findFiles } from "../../../src/ingest/find-files.ts";
+import { type TempDir, tempDir } from "../../support/temp-dir.ts";
+
+async function folderOf(...files: string[]): Promise<TempDir> {
+  const folder = await tempDir();
+  for (const file of files) {
+    const path = join(folder.path, file);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, file);
+  }
+  return folder;
+}
+
+async function find(folder: TempDir, ...paths: string[]) {
+  const { documents, missing, skipped, covers } = await findFiles(paths, folder.path);
+  return { names: documents.map(({ name }) => name), missing, skipped, covers, documents };
+}
+
+describe("files", () => {
+  test("are named by their path from the working folder, however they are given", async () => {
+    await using folder = await folderOf("notes/a.md");
+    const full = join(folder.path, "notes", "a.md");
+    for (const path of [
+      "notes/a.md",
+      "./notes/a.md",
+      "notes/../notes/a.md",
+      full,
+      "notes",
+      "**/a.md",
+    ]) {
+      expect((await find(folder, path)).names).toEqual(["notes/a.md"]);
+    }
+  });
+
+  test("elsewhere are named by their whole path", async () => {
+    await using folder = await folderOf("a.md");
+    await using other = await folderOf("b.md");
+    const path = join(other.path, "b.md");
+    expect((await find(folder, path)).names).toEqual([path]);
+  });
+
+  test("are found in folders and below, what is hidden and what nobody reads left out", async () => {
+    await using folder = await folderOf(
+      "docs/b.md",
+      "docs/sub/a.txt",
+      "docs/.hidden/x.md",
+      "docs/node_modules/y.md",
+      "docs/picture.png",
+      "docs/LICENSE",
+    );
+    await symlink(join(folder.path, "docs/b.md"), join(folder.path, "docs/linked.md"));
+    await symlink(join(folder.path, "docs"), join(folder.path, "docs/sub/round"));
+    const { names, skipped } = await find(folder, "docs");
+    expect(names).toEqual(["docs/b.md", "docs/linked.md", "docs/sub/a.txt"]);
+    expect(skipped).toEqual(
+      new Map([
+        ["", 1],
+        [".png", 1],
+      ]),
+    );
+  });
+
+  test("are found by globs", async () => {
+    await using folder = await folderOf("a.md", "b.txt", "sub/c.md", "sub/d.md");
+    expect((await find(folder, "*.md")).names).toEqual(["a.md"]);
+    expect((await find(folder, "**/*.md", "b.*")).names).toEqual([
+      "a.md",
+      "b.txt",
+      "sub/c.md",
+      "sub/d.md",
+    ]);
+  });
+
+  test("that are named twice are one document", async () => {
+    await using folder = await folderOf("a.md");
+    expect((await find(folder, "a.md", ".", "*.md")).names).toEqual(["a.md"]);
+  });
+
+  test("that are not there are said to be missing", async () => {
+    await using folder = await folderOf("a.md");
+    expect((await find(folder, "a.md", "b.md")).missing).toEqual([
+      { path: "b.md", reason: "there is no such file or folder" },
+    ]);
+  });
+
+  test("that no reader knows are still tried where they are named themselves", async () => {
+    await using folder = await folderOf("a.xyz");
+    expect((await find(folder, "a.xyz")).names).toEqual(["a.xyz"]);
+  });
+
+  test("have their size, and their content when it is asked for", async () => {
+    await using folder = await folderOf("a.md");
+    const [document] = (await find(folder, "a.md")).documents;
+    expect(document?.bytes).toBe(4);
+    expect(new TextDecoder().decode(await document?.read())).toBe("a.md");
+  });
+});
+
+describe("what paths stand for in a collection", () => {
+  test.each([
+    ["docs", "docs/a.md", true],
+    ["docs", "docs/gone/b.md", true],
+    ["docs", "documents/a.md", false],
+    ["docs/a.md", "docs/a.md", true],
+    ["docs/a.md", "docs/b.md", false],
+    ["docs/*.md", "docs/gone.md", true],
+    ["docs/*.md", "docs/sub/gone.md", false],
+    [".", "anything/at/all.md", true],
+    [".", "/elsewhere/all.md", false],
+    ["gone.md", "gone.md", true],
+    ["gone", "gone/a.md", true],
+  ])("%s stands for %s: %p", async (path, document, expected) => {
+    await using folder = await folderOf("docs/a.md");
+    expect((await find(folder, path)).covers(document)).toBe(expected);
+  });
+});

@@ -1,0 +1,78 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { SqliteHome } from "../../../../src/repository/sqlite/sqlite-home.ts";
+import { collect } from "../../../support/collect.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+import { specOf } from "../../../support/test-models.ts";
+
+const bytesOf = (...values: number[]): Uint8Array =>
+  new Uint8Array(Float32Array.from(values).buffer);
+
+describe("a collection's file", () => {
+  test("of the first form is brought over with all that it holds", async () => {
+    await using folder = await tempDir();
+    const database = new Database(join(folder.path, "old.sqlite"));
+    database.run("create table meta (key text primary key, value text not null) strict");
+    database.run(
+      "create table passages (id text primary key, document text not null, source text not null, vector blob not null) strict",
+    );
+    database.run("create index passages_by_document on passages (document)");
+    database.run("insert into meta values ('dimension', '2')");
+    const insert = database.query("insert into passages values (?, ?, ?, ?)");
+    insert.run("id-1", "a.md", "about llamas", bytesOf(1, 0));
+    insert.run("id-2", "b.md", "about roses", bytesOf(0, 1));
+    database.close();
+    await using repository = await new SqliteHome(folder.path).open("old");
+    const passages = await collect(repository?.passages() ?? []);
+    expect(passages.map(({ id, document, source }) => [id, document, source])).toEqual([
+      ["id-1", "a.md", "about llamas"],
+      ["id-2", "b.md", "about roses"],
+    ]);
+    expect(await repository?.describe()).toEqual({
+      name: "old",
+      dimension: 2,
+      distance: "cosine",
+      url: "embedded",
+    });
+    const found = await repository?.matchWords("roses", Float32Array.of(0, 1), 5);
+    expect(found).toMatchObject([{ id: "id-2", score: 1 }]);
+  });
+
+  test("that is not one is refused with its path and what to do", async () => {
+    await using folder = await tempDir();
+    await writeFile(join(folder.path, "bad.sqlite"), "this is no database at all".repeat(100));
+    const home = new SqliteHome(folder.path);
+    const refusal = await rejectionOf(home.open("bad"));
+    expect(refusal).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringMatching(
+        /^The collection 'bad' cannot be opened: .*not a database.*bad\.sqlite; restore it/,
+      ),
+    });
+  });
+
+  test("of a newer Paddock is refused rather than misread", async () => {
+    await using folder = await tempDir();
+    const home = new SqliteHome(folder.path);
+    await (await home.create("new", specOf(2)))[Symbol.asyncDispose]();
+    const database = new Database(join(folder.path, "new.sqlite"));
+    database.run("pragma user_version = 99");
+    database.close();
+    expect(await rejectionOf(home.open("new"))).toMatchObject({
+      message: expect.stringContaining("written by a newer Paddock"),
+    });
+  });
+
+  test("survives that two make it at once", async () => {
+    await using folder = await tempDir();
+    const home = new SqliteHome(folder.path);
+    const made = await Promise.all([1, 2, 3].map(() => home.create("both", specOf(2))));
+    for (const repository of made) {
+      expect(await repository.count()).toBe(0);
+      await repository[Symbol.asyncDispose]();
+    }
+  });
+});
