@@ -146,17 +146,19 @@ async function exactScores(
   return best;
 }
 
-const toPassage = (at: number, source: string, vector: Float32Array): EmbeddedPassage => ({
-  id: `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`,
-  source,
-  document: `document ${Math.floor(at / 100)}`,
-  heading: "",
-  position: at % 100,
-  hash: "",
-  documentHash: "",
-  parts: 100,
-  vector,
-});
+function toPassage(at: number, source: string, vector: Float32Array): EmbeddedPassage {
+  return {
+    id: `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`,
+    source,
+    document: `document ${Math.floor(at / 100)}`,
+    heading: "",
+    position: at % 100,
+    hash: "",
+    documentHash: "",
+    parts: 100,
+    vector,
+  };
+}
 
 async function* madeUp(): AsyncGenerator<{ source: string; vector: Float32Array }> {
   const directions = 48;

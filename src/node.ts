@@ -1,5 +1,6 @@
 /** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
 import { basename, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeIdentity } from "./api/info/wire.ts";
 import type { Services } from "./app.ts";
 import type { Config, ModelConfig } from "./config/schema.ts";
@@ -7,13 +8,12 @@ import { ChatService } from "./core/chat.ts";
 import { type OpenCollection, openCollection } from "./core/collection.ts";
 import { EmbeddingService } from "./core/embedding.ts";
 import { NodeError, reasonOf } from "./core/errors.ts";
-import { GroundingService, type RagSettings } from "./core/grounding.ts";
+import { GroundingService } from "./core/grounding.ts";
 import type { Log } from "./core/log.ts";
 import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
 import type { CollectionHome } from "./core/ports/passage-repository.ts";
 import type { Reranker } from "./core/ports/reranker.ts";
 import type { Progress } from "./core/progress.ts";
-import { type Quantization, quantizations } from "./core/quantization.ts";
 import { RetrievalService } from "./core/retrieval.ts";
 import { type Backend, openBackend } from "./engine/backend.ts";
 import { downloadModel } from "./engine/download.ts";
@@ -24,6 +24,7 @@ import { keyAccess } from "./http/auth.ts";
 import { handbookLabel, readPages } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { resolveSource } from "./models/sources/resolve.ts";
+import { toCollection, toModelSpec, toQuantization, toRagSettings } from "./node-settings.ts";
 import { QdrantHome } from "./repository/qdrant/qdrant-home.ts";
 import { SqliteHome } from "./repository/sqlite/sqlite-home.ts";
 
@@ -192,7 +193,9 @@ export class PaddockNode implements AsyncDisposable {
             progress,
             log,
           });
-    const loaded = this.#resources.use(await loadModel(backend, toSpec(model, path), progress));
+    const loaded = this.#resources.use(
+      await loadModel(backend, toModelSpec(model, path), progress),
+    );
     log.info("a model is ready", {
       model: model.name,
       type: model.type,
@@ -238,13 +241,8 @@ export class PaddockNode implements AsyncDisposable {
     const { log } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, retryMs);
-        signal.addEventListener("abort", () => {
-          clearTimeout(timer);
-          resolve();
-        });
-      });
+      // Ended early when the node stops.
+      await sleep(retryMs, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
       try {
         await attach();
@@ -277,57 +275,3 @@ export class PaddockNode implements AsyncDisposable {
 
 /** How often a store that is away is tried again. */
 const retryMs = 2000;
-
-function toCollection({ models, vectorstore }: Config): RetrievalService["collection"] {
-  const first = models.find(({ type }) => type === "embedding")?.name;
-  return {
-    name: vectorstore.collection_name,
-    embeddingModel: vectorstore.embedding_model ?? first,
-    url: vectorstore.url,
-    bounds: { limit: vectorstore.limit, scoreThreshold: vectorstore.score_threshold },
-  };
-}
-
-function toRagSettings({ rag }: Config): RagSettings {
-  return {
-    policy: rag.policy,
-    prompt: rag.prompt,
-    bounds: { limit: rag.limit, scoreThreshold: rag.score_threshold },
-    contextWindow: rag.context_window,
-  };
-}
-
-/** The starter chat model comes in 2 bits, which a CPU decodes slowly. */
-const starterForm: Quantization = "q8_0";
-
-function toQuantization({ quantization, source }: ModelConfig): Quantization | undefined {
-  if (quantization === "auto") return source === "starter:chat" ? starterForm : undefined;
-  return quantizations.find((known) => known === quantization);
-}
-
-function toSpec(model: ModelConfig, path: string): Parameters<typeof loadModel>[1] {
-  const { name, type, parallel, max_queue: maxQueue } = model;
-  return {
-    name,
-    type,
-    path,
-    parallel,
-    maxQueue,
-    prefixes: {
-      ...(model.query_prefix === undefined ? {} : { query: model.query_prefix }),
-      ...(model.document_prefix === undefined ? {} : { document: model.document_prefix }),
-    },
-    settings: {
-      promptTemplate: model.prompt_template,
-      nPredict: model.n_predict,
-      nGpuLayers: model.n_gpu_layers,
-      ctxSize: model.ctx_size,
-      batchSize: model.batch_size,
-      temperature: model.temperature,
-      topP: model.top_p,
-      repeatPenalty: model.repeat_penalty,
-      presencePenalty: model.presence_penalty,
-      frequencyPenalty: model.frequency_penalty,
-    },
-  };
-}

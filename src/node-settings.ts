@@ -1,0 +1,60 @@
+/** What the configuration means to the parts of the node. */
+import type { Config, ModelConfig } from "./config/schema.ts";
+import type { RagSettings } from "./core/grounding.ts";
+import { type Quantization, quantizations } from "./core/quantization.ts";
+import type { Collection } from "./core/retrieval.ts";
+import type { ModelSpec } from "./engine/load-model.ts";
+
+export function toCollection({ models, vectorstore }: Config): Collection {
+  const first = models.find(({ type }) => type === "embedding")?.name;
+  return {
+    name: vectorstore.collection_name,
+    embeddingModel: vectorstore.embedding_model ?? first,
+    url: vectorstore.url,
+    bounds: { limit: vectorstore.limit, scoreThreshold: vectorstore.score_threshold },
+  };
+}
+
+export function toRagSettings({ rag }: Config): RagSettings {
+  return {
+    policy: rag.policy,
+    prompt: rag.prompt,
+    bounds: { limit: rag.limit, scoreThreshold: rag.score_threshold },
+    contextWindow: rag.context_window,
+  };
+}
+
+/** The starter chat model comes in 2 bits, which a CPU decodes slowly. */
+const starterForm: Quantization = "q8_0";
+
+export function toQuantization({ quantization, source }: ModelConfig): Quantization | undefined {
+  if (quantization === "auto") return source === "starter:chat" ? starterForm : undefined;
+  return quantizations.find((known) => known === quantization);
+}
+
+export function toModelSpec(model: ModelConfig, path: string): ModelSpec {
+  const { name, type, parallel, max_queue: maxQueue } = model;
+  return {
+    name,
+    type,
+    path,
+    parallel,
+    maxQueue,
+    prefixes: {
+      ...(model.query_prefix === undefined ? {} : { query: model.query_prefix }),
+      ...(model.document_prefix === undefined ? {} : { document: model.document_prefix }),
+    },
+    settings: {
+      promptTemplate: model.prompt_template,
+      nPredict: model.n_predict,
+      nGpuLayers: model.n_gpu_layers,
+      ctxSize: model.ctx_size,
+      batchSize: model.batch_size,
+      temperature: model.temperature,
+      topP: model.top_p,
+      repeatPenalty: model.repeat_penalty,
+      presencePenalty: model.presence_penalty,
+      frequencyPenalty: model.frequency_penalty,
+    },
+  };
+}
