@@ -45,7 +45,7 @@ await using node = new PaddockNode({
   baseDir: process.cwd(),
   program: [],
   version: "bench",
-  handbook: "",
+  handbook: async () => [],
   log: silentLog,
   progress: silentProgress,
 });

@@ -192,7 +192,7 @@ async function* embedded(file: string): AsyncGenerator<{ source: string; vector:
     baseDir: process.cwd(),
     program: [],
     version: "bench",
-    handbook: "",
+    handbook: async () => [],
     log: silentLog,
     progress: silentProgress,
   });

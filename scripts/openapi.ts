@@ -15,7 +15,7 @@ export function describedApp() {
     baseDir: ".",
     program: [],
     version,
-    handbook: ".",
+    handbook: async () => [],
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     progress: { step: () => ({ update: ignore, finish: ignore }) },
   });

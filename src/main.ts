@@ -1,21 +1,36 @@
 #!/usr/bin/env bun
 /** Process entry: the one place that touches the process. */
-import { join } from "node:path";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
 import { version } from "../package.json" with { type: "json" };
 import { runProgram } from "./cli/program.ts";
+import { cacheFolder } from "./embedded/cache-folder.ts";
+import { carried } from "./embedded/carried.ts";
+import { useNativePlace } from "./embedded/native-libraries.ts";
+import { pagesIn } from "./ingest/pages.ts";
 
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => stop.abort(new Error(`The process received ${signal}`)));
 }
 
+useNativePlace({
+  cacheFolder: cacheFolder({ env: process.env, platform: process.platform, home: homedir() }),
+  user: process.getuid?.(),
+  programFolder: dirname(process.execPath),
+});
+
 process.exitCode = await runProgram(
   {
     env: process.env,
     cwd: process.cwd(),
-    program: [process.execPath, import.meta.path],
+    program: carried === undefined ? [process.execPath, import.meta.path] : [process.execPath],
     version,
-    handbook: join(import.meta.dir, "..", "docs"),
+    build:
+      carried === undefined
+        ? "from source"
+        : `commit ${carried.commit}, llama.cpp ${carried.llamaRelease}`,
+    handbook: async () => carried?.handbook ?? (await pagesIn(join(import.meta.dir, "..", "docs"))),
     isTerminal: process.stderr.isTTY === true,
     print: (text) => void process.stdout.write(text),
     say: (text) => void process.stderr.write(text),

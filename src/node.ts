@@ -21,7 +21,7 @@ import { loadModel } from "./engine/load-model.ts";
 import { loadReranker } from "./engine/reranker.ts";
 import { transcode } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
-import { handbookLabel, readPages } from "./ingest/pages.ts";
+import { handbookDocuments, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { resolveSource } from "./models/sources/resolve.ts";
 import { toCollection, toModelSpec, toQuantization, toRagSettings } from "./node-settings.ts";
@@ -35,8 +35,8 @@ export interface NodeOptions {
   /** The command line that runs this program, for work in a process of its own. */
   program: readonly string[];
   version: string;
-  /** Folder of the handbook that an empty collection is filled with. */
-  handbook: string;
+  /** The pages that an empty collection is filled with. */
+  handbook: () => Promise<readonly Page[]>;
   log: Log;
   progress: Progress;
 }
@@ -160,10 +160,13 @@ export class PaddockNode implements AsyncDisposable {
   }
 
   async #openBackend(models: readonly ModelConfig[]): Promise<Backend> {
-    const { config, log } = this.#options;
+    const { config, baseDir, log } = this.#options;
     const backend = await openBackend({
       threads: config.engine.threads,
       accelerator: models.some(({ n_gpu_layers }) => n_gpu_layers > 0),
+      ...(config.engine.gpu_libraries === undefined
+        ? {}
+        : { gpuLibraries: resolve(baseDir, config.engine.gpu_libraries) }),
       log,
     });
     this.#resources.use(backend);
@@ -261,7 +264,7 @@ export class PaddockNode implements AsyncDisposable {
   ): Promise<void> {
     const { config, handbook, progress, log } = this.#options;
     if (!config.vectorstore.handbook || (await repository.count()) > 0) return;
-    const { embedded } = await ingest(await readPages(handbook, handbookLabel), {
+    const { embedded } = await ingest(await handbookDocuments(await handbook()), {
       engine,
       repository,
       documentPrefix: prefixes.documentPrefix,

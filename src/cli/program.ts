@@ -12,7 +12,7 @@ import type { Shell } from "./shell.ts";
 export async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
   const program = new Command("paddock")
     .description("A lightweight node that serves a language model over HTTP.")
-    .version(shell.version)
+    .version(`${shell.version} (${shell.build})`)
     .showHelpAfterError("(--help shows what there is)");
   for (const command of [serveCommand(shell), ingestCommand(shell), collectionsCommand(shell)]) {
     program.addCommand(command);

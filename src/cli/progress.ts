@@ -71,7 +71,9 @@ const elapsed = (startedAt: number): string =>
   `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
 
 function amount(value: number, unit: Unit): string {
-  if (unit === "bytes") return `${(value / 1e6).toFixed(1)} MB`;
+  if (unit === "bytes") {
+    return value < 1e6 ? `${Math.round(value / 1e3)} kB` : `${(value / 1e6).toFixed(1)} MB`;
+  }
   if (unit === "percent") return `${Math.round(value)} %`;
   return `${Math.round(value)} passages`;
 }

@@ -1,4 +1,5 @@
 /** What a command may know of the process it runs in; main.ts alone makes one. */
+import type { Page } from "../ingest/pages.ts";
 
 export interface Shell {
   env: Readonly<Record<string, string | undefined>>;
@@ -8,8 +9,10 @@ export interface Shell {
   program: readonly string[];
   /** The node's version. */
   version: string;
-  /** The repository's or the executable's folder of pages about the node itself. */
-  handbook: string;
+  /** What it was built from. */
+  build: string;
+  /** The pages about the node itself. */
+  handbook: () => Promise<readonly Page[]>;
   /** Whether stderr is a terminal. */
   isTerminal: boolean;
   /** Writes to standard output: what the command was asked for. */

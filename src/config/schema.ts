@@ -179,6 +179,12 @@ const Engine = T.Object(
       default: 0,
       description: "Threads of all models together; 0: as many as the process has cores.",
     }),
+    gpu_libraries: T.Optional(
+      T.String({
+        minLength: 1,
+        description: "Folder with llama.cpp's GPU libraries, for the executable.",
+      }),
+    ),
   },
   { ...strict, default: {} },
 );

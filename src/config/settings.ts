@@ -50,6 +50,12 @@ export const settings: readonly Setting[] = [
   },
   setting(["auth", "open"], "auth-open", asBoolean, "serve without keys beyond loopback"),
   setting(["engine", "threads"], "threads", asNumber, "threads of all models together; 0: auto"),
+  setting(
+    ["engine", "gpu_libraries"],
+    "gpu-libraries",
+    asText,
+    "folder with llama.cpp's GPU libraries, for the executable",
+  ),
   setting(["vectorstore", "url"], "vectorstore-url", asText, "'embedded', or a Qdrant server"),
   {
     path: ["vectorstore", "api_key"],

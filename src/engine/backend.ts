@@ -1,6 +1,8 @@
 /** The one llama.cpp of the process, with its budget of threads. */
-import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp";
+import { getLlama, getLlamaGpuTypes, type Llama, LlamaLogLevel } from "node-llama-cpp";
 import type { Log } from "../core/log.ts";
+import { useGpuLibraries } from "../embedded/native-libraries.ts";
+import { reasonsAgainst } from "./gpu-reasons.ts";
 import { threadBudget } from "./threads.ts";
 
 export interface BackendOptions {
@@ -8,6 +10,8 @@ export interface BackendOptions {
   threads: number;
   /** Whether a model wants layers on an accelerator; without, the CPU libraries are loaded. */
   accelerator: boolean;
+  /** Folder with GPU libraries, for the executable. */
+  gpuLibraries?: string;
   log: Log;
 }
 
@@ -19,8 +23,14 @@ export interface Backend extends AsyncDisposable {
   log: Log;
 }
 
-export async function openBackend({ threads, accelerator, log }: BackendOptions): Promise<Backend> {
+export async function openBackend({
+  threads,
+  accelerator,
+  gpuLibraries,
+  log,
+}: BackendOptions): Promise<Backend> {
   const budget = await threadBudget(threads);
+  useGpuLibraries(gpuLibraries);
   const llama = await getLlama({
     build: "never",
     gpu: accelerator ? "auto" : false,
@@ -32,7 +42,17 @@ export async function openBackend({ threads, accelerator, log }: BackendOptions)
   const { release, repo } = llama.llamaCppRelease;
   const device = llama.gpu === false ? "cpu" : llama.gpu;
   const version = `llama.cpp ${release} (${repo}, ${llama.buildType} build, ${device})`;
-  log.info("llama.cpp is loaded", { version, threads: budget.threads, why: budget.reason });
+  log.info("llama.cpp is loaded", {
+    version,
+    threads: budget.threads,
+    why: budget.reason,
+    ...reasonsAgainst({
+      valid: await getLlamaGpuTypes("allValid"),
+      supported: await getLlamaGpuTypes("supported"),
+      loaded: llama.gpu,
+      accelerator,
+    }),
+  });
   return {
     llama,
     version,

@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import { arch, platform } from "node:os";
 import { join } from "node:path";
 import type { Quantization } from "../core/quantization.ts";
+import { nativeFolder } from "../embedded/native-libraries.ts";
 
 /** llama.cpp's numbers for the forms it can write. */
 const fileTypes: Record<Quantization, number> = {
@@ -55,8 +56,11 @@ export async function quantize(
 async function findLibrary(): Promise<string> {
   const name = packages[`${platform()}-${arch()}`];
   if (name === undefined) throw new Error(`there is no quantiser for ${platform()} on ${arch()}`);
-  const binaries: unknown = await import(`@node-llama-cpp/${name}`);
-  const folder = await binariesFolder(binaries);
+  const carried = nativeFolder();
+  const folder =
+    carried === undefined
+      ? await binariesFolder(await import(`@node-llama-cpp/${name}`))
+      : join(carried, name);
   const pattern = /^(?:lib)?llama\.(v[\d.]+)\.(?:so|dylib|dll)$/;
   for (const file of await readdir(folder)) {
     const release = pattern.exec(file)?.[1];

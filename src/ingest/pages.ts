@@ -6,15 +6,23 @@ import type { SourceDocument } from "./plan-document.ts";
 /** What the names of the handbook's documents begin with. */
 export const handbookLabel = "handbook";
 
-/** The Markdown pages of a folder, not of its subfolders, named by their path under `label`. */
-export async function readPages(folder: string, label: string): Promise<SourceDocument[]> {
-  const names = await readdir(folder);
-  const pages = names.filter((name) => name.endsWith(".md")).sort();
+export interface Page {
+  name: string;
+  path: string;
+}
+
+/** The Markdown pages of a folder, not of its subfolders. */
+export async function pagesIn(folder: string): Promise<Page[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".md")).sort();
+  return names.map((name) => ({ name, path: join(folder, name) }));
+}
+
+/** The pages as documents of the handbook. */
+export async function handbookDocuments(pages: readonly Page[]): Promise<SourceDocument[]> {
   return await Promise.all(
-    pages.map(async (name) => {
-      const path = join(folder, name);
+    pages.map(async ({ name, path }) => {
       const { size: bytes } = await stat(path);
-      return { name: `${label}/${name}`, bytes, read: () => readFile(path) };
+      return { name: `${handbookLabel}/${name}`, bytes, read: () => readFile(path) };
     }),
   );
 }

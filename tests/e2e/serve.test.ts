@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readiness } from "../../src/api/operations/schema.ts";
 import { decode } from "../support/decode.ts";
-import { runPaddock, servePaddock } from "../support/paddock-process.ts";
+import { runPaddock, servePaddock, testsExecutable } from "../support/paddock-process.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 
@@ -82,7 +82,11 @@ describe("paddock serve", () => {
     expect(help.stdout).toContain("serve");
     expect(help.stdout).toContain("ingest");
     const version = await runPaddock(["--version"], { cwd: folder.path });
-    expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(version.stdout).toMatch(
+      testsExecutable
+        ? /^\d+\.\d+\.\d+ \(commit \w+, llama\.cpp v[\d.]+\)\n$/
+        : /^\d+\.\d+\.\d+ \(from source\)\n$/,
+    );
     const unknown = await runPaddock(["sevre"], { cwd: folder.path });
     expect(unknown.code).toBe(2);
     expect(unknown.stderr).toContain("Did you mean serve?");

@@ -1,8 +1,19 @@
 /** The real program as a process of its own. */
+import { rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 
 const mainFile = join(import.meta.dir, "..", "..", "src", "main.ts");
+
+/** The executable to test instead of the sources; the processes share what it writes out. */
+const executable = process.env.PADDOCK_TEST_PROGRAM;
+const cache = join(tmpdir(), `paddock-test-cache-${process.pid}`);
+if (executable !== undefined)
+  process.on("exit", () => rmSync(cache, { recursive: true, force: true }));
+
+/** Whether the tests run the executable. */
+export const testsExecutable = executable !== undefined;
 
 interface Paddock extends AsyncDisposable {
   process: Subprocess<Blob, "pipe", "pipe">;
@@ -17,7 +28,7 @@ interface Paddock extends AsyncDisposable {
 export interface PaddockOptions {
   cwd: string;
   env?: Record<string, string>;
-  /** The program's file; default: this repository's. */
+  /** The program's file; default: this repository's, or the executable under test. */
   entry?: string;
   /** What is on standard input; default: nothing. */
   input?: string;
@@ -25,11 +36,15 @@ export interface PaddockOptions {
 
 export function startPaddock(
   args: readonly string[],
-  { cwd, env = {}, entry = mainFile, input = "" }: PaddockOptions,
+  { cwd, env = {}, entry, input = "" }: PaddockOptions,
 ): Paddock {
-  const subprocess = Bun.spawn([process.execPath, entry, ...args], {
+  const program =
+    executable === undefined || entry !== undefined
+      ? [process.execPath, entry ?? mainFile]
+      : [executable];
+  const subprocess = Bun.spawn([...program, ...args], {
     cwd,
-    env: { PATH: process.env.PATH ?? "", HOME: cwd, ...env },
+    env: { PATH: process.env.PATH ?? "", HOME: cwd, PADDOCK_CACHE_DIR: cache, ...env },
     stdin: new Blob([input]),
     stdout: "pipe",
     stderr: "pipe",

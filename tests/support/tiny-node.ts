@@ -29,7 +29,7 @@ export async function tinyNode(
       baseDir: folder.path,
       program: [],
       version: "0.0.0",
-      handbook: folder.path,
+      handbook: async () => [],
       log: silentLog,
       progress: silentProgress,
     }),

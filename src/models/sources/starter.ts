@@ -1,10 +1,10 @@
 /** Puts the starter models' files together from the packages that `bun install` brought. */
-import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeError } from "../../core/errors.ts";
 import type { Progress } from "../../core/progress.ts";
+import { type Carried, type CarriedFile, carried } from "../../embedded/carried.ts";
 import { writeAtomically } from "../atomic-file.ts";
 import { starterChat, starterEmbedding } from "../catalog.ts";
 import { importBert } from "../gguf/import-bert.ts";
@@ -14,13 +14,14 @@ import { writeGguf } from "../gguf/write.ts";
 export async function prepareStarterChat(folder: string, progress: Progress): Promise<string> {
   const path = join(folder, starterChat.file);
   if ((await sizeOf(path)) === starterChat.bytes) return path;
-  const parts = starterChat.packages.map((name) => join(packageFolder(name), "model.part"));
+  const parts = chatParts();
   const step = progress.step("Assembling the starter chat model", starterChat.bytes, "bytes");
   await writeAtomically(path, async (file) => {
     const hash = new Bun.CryptoHasher("sha256");
     let written = 0;
     for (const part of parts) {
-      for await (const chunk of createReadStream(part, { highWaterMark: 4 << 20 })) {
+      // Piece by piece, from the executable too: the weights never are in memory as a whole.
+      for await (const chunk of Bun.file(part).stream()) {
         hash.update(chunk);
         await file.writeFile(chunk);
         written += chunk.length;
@@ -42,6 +43,7 @@ export async function prepareStarterChat(folder: string, progress: Progress): Pr
 export async function prepareStarterEmbedding(folder: string, progress: Progress): Promise<string> {
   const path = join(folder, starterEmbedding.file);
   if ((await sizeOf(path)) === starterEmbedding.bytes) return path;
+  if (carried !== undefined) return await writeCarried(path, carriedStarter().embedding, progress);
   const model = join(packageFolder(starterEmbedding.package), "model");
   const step = progress.step(
     "Converting the starter embedding model",
@@ -51,6 +53,33 @@ export async function prepareStarterEmbedding(folder: string, progress: Progress
   await using weights = await SafetensorsFile.open(join(model, "model.fp16.safetensors"));
   const gguf = await importBert(starterEmbedding.name, model, weights);
   await writeAtomically(path, (file) => writeGguf(file, gguf, (bytes) => step.update(bytes)));
+  step.finish();
+  return path;
+}
+
+function chatParts(): string[] {
+  if (carried !== undefined) return carriedStarter().chat.map(({ path }) => path);
+  return starterChat.packages.map((name) => join(packageFolder(name), "model.part"));
+}
+
+function carriedStarter(): NonNullable<Carried["starter"]> {
+  if (carried?.starter !== undefined) return carried.starter;
+  throw new NodeError(
+    "unavailable",
+    'This executable carries no starter models. Name a model in paddock.toml: [[models]] name = "mine", type = "chat", source = "./my.gguf" (or hf:owner/repo:quant); or take one that was built with --with-starter-models.',
+  );
+}
+
+async function writeCarried(path: string, file: CarriedFile, progress: Progress): Promise<string> {
+  const step = progress.step("Writing the starter embedding model", file.bytes, "bytes");
+  await writeAtomically(path, async (target) => {
+    let written = 0;
+    for await (const chunk of Bun.file(file.path).stream()) {
+      await target.writeFile(chunk);
+      written += chunk.length;
+      step.update(written);
+    }
+  });
   step.finish();
   return path;
 }

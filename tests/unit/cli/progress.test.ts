@@ -13,7 +13,8 @@ function shell(isTerminal: boolean) {
     program: [],
     cwd: "/",
     version: "0.0.0",
-    handbook: "/",
+    build: "",
+    handbook: async () => [],
     isTerminal,
     print: () => {
       throw new Error("Progress is not what the command was asked for");

@@ -51,6 +51,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_AUTH_OPEN: ["true", true],
   PADDOCK_THREADS: ["3", 3],
   PADDOCK_COLLECTION: ["notes", "notes"],
+  PADDOCK_GPU_LIBRARIES: ["/opt/gpu", "/opt/gpu"],
   PADDOCK_VECTORSTORE_URL: ["https://qdrant.example:8443/x", "https://qdrant.example:8443/x"],
   PADDOCK_VECTORSTORE_API_KEY: ["secret", "secret"],
   PADDOCK_VECTORSTORE_TIMEOUT: ["2.5", 2.5],
@@ -218,7 +219,7 @@ describe("a configuration that cannot be used", () => {
     ],
     [
       { toml: "[engine]\nsomething_else = 1" },
-      "paddock.toml: unknown key 'engine.something_else'. Known are: threads.",
+      "paddock.toml: unknown key 'engine.something_else'. Known are: threads, gpu_libraries.",
     ],
     [
       { env: { PADDOCK_PROT: "1" } },

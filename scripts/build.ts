@@ -1,0 +1,77 @@
+/** `bun run build [--target linux-x64] [--with-starter-models] [--outfile dist/paddock]`: the node as one executable. */
+import { mkdir, readFile, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { pagesIn } from "../src/ingest/pages.ts";
+import { carriedModule, filesOf, starterModels } from "./build/carried-module.ts";
+import { packageFolder } from "./build/packages.ts";
+import { oneFile } from "./build/plugin.ts";
+import { findTarget } from "./build/targets.ts";
+
+const root = join(import.meta.dir, "..");
+
+const { values: options } = parseArgs({
+  options: {
+    target: { type: "string" },
+    "with-starter-models": { type: "boolean", default: false },
+    outfile: { type: "string" },
+  },
+});
+
+const target = findTarget(options.target);
+const withStarter = options["with-starter-models"];
+const isHost = options.target === undefined;
+const name = `paddock${isHost ? "" : `-${target.name}`}${withStarter ? "-with-models" : ""}${target.extension}`;
+const outfile = options.outfile ?? join(root, "dist", name);
+await mkdir(dirname(outfile), { recursive: true });
+
+const json = async (path: string): Promise<Record<string, unknown>> =>
+  JSON.parse(await readFile(join(root, path), "utf8"));
+const llamaVersion = String((await json("node_modules/node-llama-cpp/package.json")).version);
+const llamaRelease = String(
+  (await json("node_modules/node-llama-cpp/llama/binariesGithubRelease.json")).release,
+);
+const llama = await packageFolder(`@node-llama-cpp/${target.llama}`, llamaVersion, target);
+const startedAt = performance.now();
+
+const carried = await carriedModule({
+  commit: await commit(),
+  llamaRelease,
+  native: [
+    ...(await filesOf(join(llama, "bins", target.llama), target.llama)),
+    {
+      name: "usearch.node",
+      path: join(root, "node_modules", "usearch", "prebuilds", target.usearch, "usearch.node"),
+    },
+  ],
+  handbook: await pagesIn(join(root, "docs")),
+  starter: withStarter ? await starterModels(root, join(root, "dist", ".models")) : undefined,
+});
+
+await Bun.build({
+  entrypoints: [join(root, "src", "main.ts")],
+  compile: {
+    target: target.bun,
+    outfile,
+    // What lies in the folder that it is started from is the user's, not the program's.
+    autoloadDotenv: false,
+    autoloadBunfig: false,
+  },
+  minify: { whitespace: true, syntax: true },
+  plugins: [oneFile({ root, carried, llama: target.llama, llamaVersion, llamaRelease })],
+});
+
+const { size } = await stat(outfile);
+console.log(
+  `${outfile}: ${(size / 1e6).toFixed(1)} MB, made in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
+);
+
+async function commit(): Promise<string> {
+  const git = Bun.spawn(["git", "rev-parse", "--short=10", "HEAD"], {
+    cwd: root,
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  const text = (await new Response(git.stdout).text()).trim();
+  return text === "" ? "unknown" : text;
+}

@@ -1,0 +1,98 @@
+/** Makes the program one file: what finds files beside itself is told where they are instead. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { BunPlugin } from "bun";
+
+export interface PluginOptions {
+  root: string;
+  /** The module that takes the place of src/embedded/carried.ts. */
+  carried: string;
+  /** The package of the target's own libraries, under @node-llama-cpp/. */
+  llama: string;
+  /** Version of node-llama-cpp and of its packages of libraries. */
+  llamaVersion: string;
+  llamaRelease: string;
+}
+
+export function oneFile(options: PluginOptions): BunPlugin {
+  const { root, carried, llama, llamaVersion, llamaRelease } = options;
+  const libraries = JSON.stringify(join(root, "src", "embedded", "native-libraries.ts"));
+  const version = JSON.stringify(llamaVersion);
+  const release = JSON.stringify(llamaRelease);
+  return {
+    name: "one-file",
+    setup(build) {
+      build.onLoad({ filter: /src[\\/]embedded[\\/]carried\.ts$/ }, () => ({
+        contents: carried,
+        loader: "js",
+      }));
+
+      build.onResolve({ filter: /^@node-llama-cpp\// }, ({ path }) => ({
+        path,
+        namespace: "llama-libraries",
+      }));
+      build.onLoad({ filter: /.*/, namespace: "llama-libraries" }, ({ path }) => {
+        const name = JSON.stringify(path.replace("@node-llama-cpp/", ""));
+        const folder = name === JSON.stringify(llama) ? "nativeFolder()" : `gpuLibraries(${name})`;
+        return {
+          contents: `import { gpuLibraries, nativeFolder } from ${libraries};
+            export const getBinsDir = () => ({ binsDir: ${folder}, packageVersion: ${version} });`,
+          loader: "js",
+        };
+      });
+
+      const replaced: readonly (readonly [RegExp, string])[] = [
+        [
+          /node-llama-cpp[\\/]dist[\\/]utils[\\/]getModuleVersion\.js$/,
+          `export const getModuleVersion = async () => ${version};`,
+        ],
+        [
+          /node-llama-cpp[\\/]dist[\\/]bindings[\\/]utils[\\/]binariesGithubRelease\.js$/,
+          `export const getBinariesGithubRelease = async () => ${release};
+           export const setBinariesGithubRelease = async () => {};
+           export const builtinLlamaCppRelease = ${release};
+           export const defaultLlamaCppRelease = ${release};`,
+        ],
+        [
+          // It would start the whole program again to try the library in a process of its own.
+          /node-llama-cpp[\\/]dist[\\/]bindings[\\/]utils[\\/]testBindingBinary\.js$/,
+          "export const testBindingBinary = async () => true;",
+        ],
+      ];
+      for (const [filter, contents] of replaced) {
+        build.onLoad({ filter }, () => ({ contents, loader: "js" }));
+      }
+
+      build.onResolve({ filter: /^usearch$/ }, () => ({
+        path: join(root, "node_modules", "usearch", "javascript", "dist", "esm", "usearch.js"),
+      }));
+      build.onLoad(
+        { filter: /usearch[\\/]javascript[\\/]dist[\\/]esm[\\/]usearch\.js$/ },
+        async ({ path }) => ({
+          contents: loadedWhenUsed(await readFile(path, "utf8"), libraries),
+          loader: "js",
+        }),
+      );
+    },
+  };
+}
+
+/** usearch looks for its addon beside itself as soon as it is imported; here it is where it was written, once it is used. */
+function loadedWhenUsed(source: string, libraries: string): string {
+  const search = "const compiled = build(getBuildDir(getDirName()));";
+  const imports =
+    /^import build from "node-gyp-build";|^import \{ getFileName, getRoot \} from "bindings";/gm;
+  if (!source.includes(search) || source.match(imports)?.length !== 2) {
+    throw new Error("usearch loads its addon in another way than this build knows.");
+  }
+  return `import { createRequire } from "node:module";
+import { nativeFolder } from ${libraries};
+let addon;
+const compiled = new Proxy({}, {
+  get: (_, name) => {
+    addon ??= createRequire(import.meta.url)(path.join(nativeFolder(), "usearch.node"));
+    return addon[name];
+  },
+});
+${source.replace(search, "").replace(imports, "")}`;
+}

@@ -1,0 +1,43 @@
+/** Where native libraries are: in the packages, or, for the executable, where it wrote them. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { carried } from "./carried.ts";
+import { unpack } from "./unpack.ts";
+
+export interface NativePlace {
+  /** Where the executable may write. */
+  cacheFolder: string;
+  user: number | undefined;
+  /** The folder that the program is in. */
+  programFolder: string;
+}
+
+let place: NativePlace | undefined;
+let folder: string | undefined;
+let gpuFolder: string | undefined;
+
+/** Says where the program is and may write; nothing is written before a library is asked for. */
+export function useNativePlace(given: NativePlace): void {
+  place = given;
+}
+
+/** Names a folder with the packages of GPU libraries, to be looked in first. */
+export function useGpuLibraries(path: string | undefined): void {
+  gpuFolder = path;
+}
+
+/** The folder of the libraries that the executable carries; undefined where packages hold them. */
+export function nativeFolder(): string | undefined {
+  if (carried === undefined || place === undefined) return undefined;
+  const { cacheFolder, user } = place;
+  folder ??= unpack({ files: carried.native, folder: cacheFolder, user });
+  return folder;
+}
+
+/** The `bins` folder of a package with GPU libraries, unpacked beside the executable or where the configuration says. */
+export function gpuLibraries(name: string): string | undefined {
+  const homes = [gpuFolder, place?.programFolder].filter((path) => path !== undefined);
+  return homes
+    .flatMap((home) => [join(home, name, "bins"), join(home, "@node-llama-cpp", name, "bins")])
+    .find((path) => existsSync(path));
+}
