@@ -35,7 +35,7 @@ else await search(options.search);
 
 async function fill(): Promise<void> {
   await using folder = await tempDir();
-  const home = new SqliteHome(folder.path);
+  const home = new SqliteHome(folder.path, silentLog);
   const embedding = { model: "bench", fingerprint: "", queryPrefix: "", documentPrefix: "" };
   const queries: Float32Array[] = [];
   {
@@ -96,7 +96,7 @@ async function search(folder: string): Promise<void> {
   const memory = (): number => process.memoryUsage.rss() / 1e6;
   const before = memory();
   const from = performance.now();
-  await using repository = await new SqliteHome(folder).open("bench");
+  await using repository = await new SqliteHome(folder, silentLog).open("bench");
   if (repository === undefined) throw new Error("There is nothing to search");
   console.log(`opened in ${(performance.now() - from).toFixed(0)} ms`);
   const bytes = await Bun.file(join(folder, "queries")).arrayBuffer();

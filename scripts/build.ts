@@ -22,7 +22,8 @@ const target = findTarget(options.target);
 const withStarter = options["with-starter-models"];
 const isHost = options.target === undefined;
 const name = `paddock${isHost ? "" : `-${target.name}`}${withStarter ? "-with-models" : ""}${target.extension}`;
-const outfile = options.outfile ?? join(root, "dist", name);
+const wanted = options.outfile ?? join(root, "dist", name);
+const outfile = wanted.endsWith(target.extension) ? wanted : `${wanted}${target.extension}`;
 await mkdir(dirname(outfile), { recursive: true });
 
 const json = async (path: string): Promise<Record<string, unknown>> =>

@@ -144,7 +144,8 @@ export class PaddockNode implements AsyncDisposable {
 
   /** The home of collections at an address; default: the configured one. */
   collectionHome(url = this.#options.config.vectorstore.url): CollectionHome {
-    if (url === "embedded") return new SqliteHome(join(this.#dataDir, "collections"));
+    if (url === "embedded")
+      return new SqliteHome(join(this.#dataDir, "collections"), this.#options.log);
     const { api_key: apiKey, timeout } = this.#options.config.vectorstore;
     const timeoutMs = timeout * 1000;
     return new QdrantHome({ url, timeoutMs, ...(apiKey === undefined ? {} : { apiKey }) });

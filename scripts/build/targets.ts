@@ -15,7 +15,7 @@ export interface Target {
 
 const unix = { extension: "" };
 
-export const targets: readonly Target[] = [
+const targets: readonly Target[] = [
   {
     name: "linux-x64",
     bun: "bun-linux-x64",

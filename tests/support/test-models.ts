@@ -6,6 +6,8 @@ import type { CollectionSpec } from "../../src/core/ports/passage-repository.ts"
 import { openDatabase } from "../../src/repository/sqlite/sqlite-home.ts";
 import { SqliteRepository } from "../../src/repository/sqlite/sqlite-repository.ts";
 
+import { silentLog } from "./silence.ts";
+
 export const madeAt = new Date("2026-11-01T12:00:00Z");
 
 export function card(name: string, type: ModelType): ModelCard {
@@ -62,5 +64,5 @@ export const specOf = (dimension: number): CollectionSpec => ({
 /** A real store that lives in memory. */
 export function memoryRepository(dimension: number): SqliteRepository {
   const database = openDatabase("test", ":memory:", specOf(dimension));
-  return new SqliteRepository({ database, collection: "test" });
+  return new SqliteRepository({ database, collection: "test", log: silentLog });
 }

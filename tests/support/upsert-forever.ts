@@ -1,6 +1,7 @@
 /** A process that stores passages until it is killed, and says after each batch how many are stored. */
 import { SqliteHome } from "../../src/repository/sqlite/sqlite-home.ts";
 import { passage } from "./passages.ts";
+import { silentLog } from "./silence.ts";
 import { specOf } from "./test-models.ts";
 
 export const batchSize = 50;
@@ -11,7 +12,7 @@ export const numbered = (at: number) =>
 
 if (import.meta.main) {
   const [folder = ""] = process.argv.slice(2);
-  const repository = await new SqliteHome(folder).create("killed", specOf(3));
+  const repository = await new SqliteHome(folder, silentLog).create("killed", specOf(3));
   for (let stored = 0; ; stored += batchSize) {
     await repository.upsert(Array.from({ length: batchSize }, (_, at) => numbered(stored + at)));
     process.stdout.write(`${stored + batchSize}\n`);

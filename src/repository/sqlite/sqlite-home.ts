@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
 import type {
   CollectionHome,
   CollectionSpec,
@@ -16,9 +17,11 @@ const extension = ".sqlite";
 
 export class SqliteHome implements CollectionHome {
   readonly #folder: string;
+  readonly #log: Log;
 
-  constructor(folder: string) {
+  constructor(folder: string, log: Log) {
     this.#folder = folder;
+    this.#log = log;
   }
 
   async list(): Promise<string[]> {
@@ -55,6 +58,7 @@ export class SqliteHome implements CollectionHome {
       database,
       collection: name,
       indexHome: { folder: this.#folder, collection: name },
+      log: this.#log,
     });
   }
 }

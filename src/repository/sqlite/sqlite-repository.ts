@@ -1,6 +1,7 @@
 /** Passages in an embedded SQLite file: nothing to install, nothing lost in a crash. */
 import type { Database } from "bun:sqlite";
 import { NodeError } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
 import type {
   CollectionDescription,
   EmbeddedPassage,
@@ -42,6 +43,7 @@ export interface SqliteRepositoryOptions {
   collection: string;
   /** Where the vectors' index is kept between runs; absent: nowhere. */
   indexHome?: IndexHome;
+  log: Log;
 }
 
 export class SqliteRepository implements PassageRepository {
@@ -51,11 +53,16 @@ export class SqliteRepository implements PassageRepository {
   readonly #dimension: number;
   readonly #index: VectorIndex;
 
-  constructor({ database, collection, indexHome }: SqliteRepositoryOptions) {
+  constructor({ database, collection, indexHome, log }: SqliteRepositoryOptions) {
     this.#database = database;
     this.#collection = collection;
     this.#dimension = Number(readMeta(database, "dimension"));
-    this.#index = new VectorIndex(database, this.#dimension, indexHome);
+    this.#index = new VectorIndex({
+      database,
+      dimension: this.#dimension,
+      home: indexHome,
+      log,
+    });
   }
 
   async describe(): Promise<CollectionDescription> {

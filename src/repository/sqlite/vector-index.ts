@@ -5,6 +5,8 @@
  */
 import type { Database } from "bun:sqlite";
 import { Index, MetricKind, ScalarKind } from "usearch";
+import { reasonOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
 import { type IndexFile, readIndexFile, removeIndexFile, writeIndexFile } from "./index-file.ts";
 import { readMeta, writeMeta } from "./schema.ts";
 import { toVector } from "./vectors.ts";
@@ -33,6 +35,14 @@ export interface IndexHome {
   collection: string;
 }
 
+export interface VectorIndexOptions {
+  database: Database;
+  dimension: number;
+  /** Where the index is kept between runs; undefined: nowhere. */
+  home: IndexHome | undefined;
+  log: Log;
+}
+
 type SavedIndex = Reach & IndexFile;
 
 export class VectorIndex {
@@ -40,16 +50,20 @@ export class VectorIndex {
   readonly #dimension: number;
   /** Where the index is kept between runs; undefined: nowhere. */
   readonly #home: IndexHome | undefined;
-  #index: Index | undefined;
+  readonly #log: Log;
+  #index: Index;
   #reach: Reach = { lastKey: 0, lastRemoval: 0 };
   #unsaved = 0;
   #work: Promise<void> | undefined;
   #closed = false;
+  #broken = false;
 
-  constructor(database: Database, dimension: number, home: IndexHome | undefined) {
+  constructor({ database, dimension, home, log }: VectorIndexOptions) {
     this.#database = database;
     this.#dimension = dimension;
     this.#home = home;
+    this.#log = log;
+    this.#index = this.#empty();
     this.#load();
     this.follow();
   }
@@ -62,28 +76,40 @@ export class VectorIndex {
   /** Keys of about the nearest vectors; none that was removed. */
   nearest(vector: Float32Array, count: number): number[] {
     this.#followRemovals();
-    if (this.#index === undefined || this.#index.size() === 0) return [];
-    const { keys } = this.#index.search(vector, Math.min(count, this.#index.size()), 1);
-    return Array.from(keys, Number);
+    const size = this.#index.size();
+    if (size === 0) return [];
+    return Array.from(this.#index.search(vector, Math.min(count, size), 1).keys, Number);
   }
 
   /** Lets the index grow in the background where many rows are not in it. */
   follow(): void {
-    if (this.#work !== undefined || this.#closed || this.#tail() <= longestTail) return;
-    this.#work = this.#catchUp().finally(() => {
-      this.#work = undefined;
-    });
-  }
-
-  /** Waits for the work in progress. */
-  async settled(): Promise<void> {
-    await this.#work;
+    const idle = this.#work === undefined && !this.#closed && !this.#broken;
+    if (!idle || this.#tail() <= longestTail) return;
+    this.#work = this.#catchUp()
+      .catch((error: unknown) => {
+        // Answers stay right without an index; they only take longer.
+        this.#broken = true;
+        const { collection } = this.#home ?? {};
+        this.#log.warn("the index of vectors cannot be built; passages are compared one by one", {
+          collection,
+          reason: reasonOf(error),
+        });
+      })
+      .finally(() => {
+        this.#work = undefined;
+      });
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     await this.#work;
-    this.#save();
+    try {
+      this.#save();
+    } catch (error) {
+      this.#log.warn("the index of vectors was not saved; the next start builds it anew", {
+        reason: reasonOf(error),
+      });
+    }
   }
 
   #tail(): number {
@@ -99,8 +125,7 @@ export class VectorIndex {
     // Another process may have done the work already.
     const saved = this.#saved();
     if (saved !== undefined && saved.lastKey > this.#reach.lastKey + longestTail) this.#load();
-    const index = this.#index ?? this.#empty();
-    this.#index = index;
+    const index = this.#index;
     const next = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
       `select key, vector from passages where key > ? order by key limit ${slice}`,
     );
@@ -127,7 +152,7 @@ export class VectorIndex {
       )
       .all(this.#reach.lastRemoval);
     for (const { seq, key } of removed) {
-      if (key <= this.#reach.lastKey) this.#index?.remove(BigInt(key));
+      if (key <= this.#reach.lastKey) this.#index.remove(BigInt(key));
       this.#reach.lastRemoval = seq;
     }
   }
@@ -175,7 +200,7 @@ export class VectorIndex {
 
   #save(): void {
     const index = this.#index;
-    if (this.#home === undefined || index === undefined || this.#unsaved < worthSaving) return;
+    if (this.#home === undefined || this.#unsaved < worthSaving) return;
     this.#followRemovals();
     const { folder, collection } = this.#home;
     const file = writeIndexFile(folder, collection, (path) => index.save(path));

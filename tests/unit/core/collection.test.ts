@@ -9,6 +9,7 @@ import { SqliteHome } from "../../../src/repository/sqlite/sqlite-home.ts";
 import { passage } from "../../support/passages.ts";
 import { recordingLog } from "../../support/recording-log.ts";
 import { rejectionOf } from "../../support/rejection.ts";
+import { silentLog } from "../../support/silence.ts";
 import { type TempDir, tempDir } from "../../support/temp-dir.ts";
 
 const spec = (
@@ -21,7 +22,7 @@ const spec = (
 });
 
 async function filled(folder: TempDir, first: CollectionSpec): Promise<CollectionHome> {
-  const home = new SqliteHome(folder.path);
+  const home = new SqliteHome(folder.path, silentLog);
   await using repository = await home.create("notes", first);
   await repository.upsert([passage(1, [1, 0])]);
   return home;
@@ -38,7 +39,7 @@ describe("a collection", () => {
   test("is made where there is none, with the model's prefixes", async () => {
     await using folder = await tempDir();
     const prefixes = { queryPrefix: "query: ", documentPrefix: "passage: " };
-    const home = new SqliteHome(folder.path);
+    const home = new SqliteHome(folder.path, silentLog);
     expect((await open(home, spec("abc", prefixes))).prefixes).toEqual(prefixes);
     expect(await home.list()).toEqual(["notes"]);
   });
@@ -81,7 +82,7 @@ describe("a collection", () => {
 
   test("that is empty is made anew for another model", async () => {
     await using folder = await tempDir();
-    const home = new SqliteHome(folder.path);
+    const home = new SqliteHome(folder.path, silentLog);
     await (await home.create("notes", spec("abc")))[Symbol.asyncDispose]();
     const { lines } = await open(home, spec("def", {}, 3));
     expect(lines).toMatchObject([{ level: "info" }]);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { SqliteHome } from "../../../../src/repository/sqlite/sqlite-home.ts";
 import { collect } from "../../../support/collect.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
+import { silentLog } from "../../../support/silence.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { specOf } from "../../../support/test-models.ts";
 
@@ -25,7 +26,7 @@ describe("a collection's file", () => {
     insert.run("id-1", "a.md", "about llamas", bytesOf(1, 0));
     insert.run("id-2", "b.md", "about roses", bytesOf(0, 1));
     database.close();
-    await using repository = await new SqliteHome(folder.path).open("old");
+    await using repository = await new SqliteHome(folder.path, silentLog).open("old");
     const passages = await collect(repository?.passages() ?? []);
     expect(passages.map(({ id, document, source }) => [id, document, source])).toEqual([
       ["id-1", "a.md", "about llamas"],
@@ -44,7 +45,7 @@ describe("a collection's file", () => {
   test("that is not one is refused with its path and what to do", async () => {
     await using folder = await tempDir();
     await writeFile(join(folder.path, "bad.sqlite"), "this is no database at all".repeat(100));
-    const home = new SqliteHome(folder.path);
+    const home = new SqliteHome(folder.path, silentLog);
     const refusal = await rejectionOf(home.open("bad"));
     expect(refusal).toMatchObject({
       kind: "unavailable",
@@ -56,7 +57,7 @@ describe("a collection's file", () => {
 
   test("of a newer Paddock is refused rather than misread", async () => {
     await using folder = await tempDir();
-    const home = new SqliteHome(folder.path);
+    const home = new SqliteHome(folder.path, silentLog);
     await (await home.create("new", specOf(2)))[Symbol.asyncDispose]();
     const database = new Database(join(folder.path, "new.sqlite"));
     database.run("pragma user_version = 99");
@@ -68,7 +69,7 @@ describe("a collection's file", () => {
 
   test("survives that two make it at once", async () => {
     await using folder = await tempDir();
-    const home = new SqliteHome(folder.path);
+    const home = new SqliteHome(folder.path, silentLog);
     const made = await Promise.all([1, 2, 3].map(() => home.create("both", specOf(2))));
     for (const repository of made) {
       expect(await repository.count()).toBe(0);

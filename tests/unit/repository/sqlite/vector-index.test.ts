@@ -6,8 +6,11 @@ import type { PassageRepository } from "../../../../src/core/ports/passage-repos
 import { SqliteHome } from "../../../../src/repository/sqlite/sqlite-home.ts";
 import { passage } from "../../../support/passages.ts";
 import { randomNumbers } from "../../../support/random-llama.ts";
+import { recordingLog } from "../../../support/recording-log.ts";
+import { silentLog } from "../../../support/silence.ts";
 import { type TempDir, tempDir } from "../../../support/temp-dir.ts";
 import { specOf } from "../../../support/test-models.ts";
+import { waitFor } from "../../../support/wait-for.ts";
 
 const dimension = 16;
 const random = randomNumbers(5);
@@ -40,7 +43,7 @@ async function expectExact(repository: PassageRepository, among = many): Promise
 }
 
 async function opened(folder: TempDir): Promise<PassageRepository> {
-  const repository = await new SqliteHome(folder.path).create("big", specOf(dimension));
+  const repository = await new SqliteHome(folder.path, silentLog).create("big", specOf(dimension));
   return repository;
 }
 
@@ -152,9 +155,21 @@ describe("a large collection", () => {
     expect(await repository.count()).toBe(many.length);
   });
 
+  test("answers without an index where none can be kept, and says so", async () => {
+    await using folder = await tempDir();
+    const { log, lines } = recordingLog();
+    const home = new SqliteHome(join(folder.path, "gone"), log);
+    await using repository = await home.create("big", specOf(dimension));
+    await repository.upsert(many);
+    await rm(join(folder.path, "gone"), { recursive: true });
+    await waitFor("the word of it", () => lines.length > 0);
+    expect(lines).toMatchObject([{ level: "warn", fields: { collection: "big" } }]);
+    await expectExact(repository);
+  });
+
   test("leaves no file behind when it is dropped", async () => {
     await using folder = await filled();
-    await new SqliteHome(folder.path).drop("big");
+    await new SqliteHome(folder.path, silentLog).drop("big");
     expect(await readdir(folder.path)).toEqual([]);
   });
 });
