@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 /** Process entry: the one place that touches the process. */
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
 import { runProgram } from "./cli/program.ts";
 import { cacheFolder } from "./embedded/cache-folder.ts";
@@ -15,7 +15,9 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 
 useNativePlace({
-  cacheFolder: cacheFolder({ env: process.env, platform: process.platform, home: homedir() }),
+  cacheFolder: resolve(
+    cacheFolder({ env: process.env, platform: process.platform, home: homedir() }),
+  ),
   user: process.getuid?.(),
   programFolder: dirname(process.execPath),
 });

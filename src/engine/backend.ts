@@ -1,7 +1,7 @@
 /** The one llama.cpp of the process, with its budget of threads. */
 import { getLlama, getLlamaGpuTypes, type Llama, LlamaLogLevel } from "node-llama-cpp";
 import type { Log } from "../core/log.ts";
-import { useGpuLibraries } from "../embedded/native-libraries.ts";
+import { nativeFolder, useGpuLibraries } from "../embedded/native-libraries.ts";
 import { reasonsAgainst } from "./gpu-reasons.ts";
 import { threadBudget } from "./threads.ts";
 
@@ -31,6 +31,8 @@ export async function openBackend({
 }: BackendOptions): Promise<Backend> {
   const budget = await threadBudget(threads);
   useGpuLibraries(gpuLibraries);
+  // Where the executable cannot write its libraries, this says why; the library would only miss them.
+  nativeFolder();
   const llama = await getLlama({
     build: "never",
     gpu: accelerator ? "auto" : false,
