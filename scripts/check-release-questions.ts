@@ -15,6 +15,8 @@ async function start() {
     stdout: "pipe",
     stderr: "pipe",
   });
+  // Whatever goes wrong here, the node does not outlive it.
+  process.once("exit", () => node.kill("SIGKILL"));
   const said = new Response(node.stderr).text();
   let text = "";
   for await (const chunk of node.stdout) {

@@ -111,11 +111,8 @@ export class PaddockNode implements AsyncDisposable {
       await attach();
     } catch (error) {
       if (!this.#mayComeBack(error)) throw error;
-      this.#retrieval.unavailable(reasonOf(error));
-      this.#options.log.warn("the collection cannot be reached; the node serves without it", {
-        reason: reasonOf(error),
-      });
-      void this.#keepTrying(attach);
+      this.#serveWithout(error);
+      void this.#keepTrying(attach, error.message);
     }
   }
 
@@ -236,13 +233,22 @@ export class PaddockNode implements AsyncDisposable {
   }
 
   /** A server may be away for a while; a file on this machine that cannot be opened is a failure. */
-  #mayComeBack(error: unknown): boolean {
+  #mayComeBack(error: unknown): error is NodeError {
     const { url } = this.#options.config.vectorstore;
     return url !== "embedded" && error instanceof NodeError && error.kind === "unavailable";
   }
 
-  async #keepTrying(attach: () => Promise<void>): Promise<void> {
+  #serveWithout(error: NodeError): void {
+    this.#retrieval.unavailable(error);
+    this.#options.log.warn("there is no collection now; the node serves without it", {
+      reason: error.message,
+    });
+  }
+
+  /** Until the collection is there; what is in the way is said whenever it changes. */
+  async #keepTrying(attach: () => Promise<void>, said: string): Promise<void> {
     const { log } = this.#options;
+    let last = said;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       // Ended early when the node stops.
@@ -253,7 +259,12 @@ export class PaddockNode implements AsyncDisposable {
         log.info("the collection can be reached now");
         return;
       } catch (error) {
-        this.#retrieval.unavailable(reasonOf(error));
+        const known =
+          error instanceof NodeError
+            ? error
+            : new NodeError("unavailable", `The collection cannot be opened: ${reasonOf(error)}`);
+        if (known.message !== last) this.#serveWithout(known);
+        last = known.message;
       }
     }
   }
@@ -265,6 +276,8 @@ export class PaddockNode implements AsyncDisposable {
   ): Promise<void> {
     const { config, handbook, progress, log } = this.#options;
     if (!config.vectorstore.handbook || (await repository.count()) > 0) return;
+    // A collection that others made is theirs to fill.
+    if ((await repository.describe()).embedding === undefined) return;
     const { embedded } = await ingest(await handbookDocuments(await handbook()), {
       engine,
       repository,

@@ -21,6 +21,11 @@ export class GroundedTurns {
     return points;
   }
 
+  /** What did not fit any more is not brought back, so that the next prompt begins as this one. */
+  forget(messages: readonly ChatMessage[], index: number): void {
+    this.#turns.delete(keyOf(messages, index));
+  }
+
   remember(
     messages: readonly ChatMessage[],
     index: number,

@@ -28,11 +28,11 @@ export interface RagRequest {
 
 /** What the prompt was given. */
 export interface Grounding {
-  /** The passages of this turn in descending score, as the prompt numbers them. */
+  /** The passages in the prompt, as it numbers them: those of earlier turns, then this turn's in descending score. */
   points: readonly ScoredPassage[];
-  /** How many more matched and did not fit the context. */
+  /** How many matched, now or in earlier turns, and do not fit the context any more. */
   dropped: number;
-  /** Passages of earlier turns that are in the prompt still. */
+  /** How many of `points`, from the first, are those of earlier turns. */
   carried: number;
   /** Why there are no passages, where retrieval failed. */
   error?: string;
@@ -64,6 +64,8 @@ type Found = Pick<Grounding, "points" | "error" | "notice">;
 /** What an answer is left of the context where the request does not say. */
 const answerTokens = 512;
 const answerShare = 0.25;
+/** How full the context may be of a prompt that had to lose a turn. */
+const afterShedding = 0.7;
 
 export class GroundingService {
   readonly #retrieval: RetrievalService;
@@ -93,24 +95,31 @@ export class GroundingService {
     const begun = last < messages.length - 1 ? this.#turns.recall(messages, last) : [];
     const found =
       begun.length > 0 ? { points: begun } : await this.#find(messages, wanted, options);
-    const turns = [
-      ...(intoUser ? this.#earlierTurns(messages, last) : []),
-      { index: last, points: found.points },
-    ];
+    const earlier = intoUser ? this.#earlierTurns(messages, last) : [];
+    const there = new Set(earlier.flatMap(({ points }) => points.map(({ id }) => id)));
+    // What an earlier turn brought is in the prompt already.
+    const own = found.points.filter(({ id }) => !there.has(id));
+    const turns = [...earlier, { index: last, points: own }];
     const render = (kept: readonly Turn[]): readonly ChatMessage[] =>
       intoUser ? this.#intoUser(messages, kept) : this.#intoSystem(messages, kept);
     const kept = fitToContext(turns, render, conversation, engine);
-    const points = kept.at(-1)?.points ?? [];
-    if (intoUser) this.#turns.remember(messages, last, points);
+    if (intoUser) this.#keep(messages, turns, kept);
+    const points = kept.flatMap((turn) => turn.points);
     return {
       messages: render(kept),
       grounding: {
         ...found,
         points,
-        dropped: found.points.length - points.length,
-        carried: kept.slice(0, -1).reduce((sum, turn) => sum + turn.points.length, 0),
+        dropped: countPoints(turns) - points.length,
+        carried: countPoints(kept.slice(0, -1)),
       },
     };
+  }
+
+  /** The next turn begins with what is in the prompt now. */
+  #keep(messages: readonly ChatMessage[], turns: readonly Turn[], kept: readonly Turn[]): void {
+    for (const { index } of turns) this.#turns.forget(messages, index);
+    for (const { index, points } of kept) this.#turns.remember(messages, index, points);
   }
 
   #policy(wanted: RagRequest | undefined): RagPolicy {
@@ -154,11 +163,14 @@ export class GroundingService {
   #intoUser(messages: readonly ChatMessage[], turns: readonly Turn[]): readonly ChatMessage[] {
     const points = new Map(turns.map((turn) => [turn.index, turn.points]));
     const { prompt } = this.#settings;
-    return messages.map((message, index) =>
-      message.role === "user"
-        ? { ...message, content: groundedContent(message.content, prompt, points.get(index) ?? []) }
-        : message,
-    );
+    let next = 1;
+    return messages.map((message, index) => {
+      if (message.role !== "user") return message;
+      const own = points.get(index) ?? [];
+      const content = groundedContent(message.content, prompt, own, next);
+      next += own.length;
+      return { ...message, content };
+    });
   }
 
   #intoSystem(messages: readonly ChatMessage[], turns: readonly Turn[]): readonly ChatMessage[] {
@@ -166,7 +178,11 @@ export class GroundingService {
   }
 }
 
-/** Leaves out the oldest turns' passages, then this turn's of the lowest score, until the rest fits. */
+/**
+ * Leaves out the oldest turns' passages, then this turn's of the lowest score, until the rest fits.
+ * Once a turn has to go, others go with it to make room for some turns to come: each time the prompt
+ * begins differently, all of it is evaluated again.
+ */
 function fitToContext(
   turns: readonly Turn[],
   render: (turns: readonly Turn[]) => readonly ChatMessage[],
@@ -175,14 +191,20 @@ function fitToContext(
 ): readonly Turn[] {
   const { contextSize } = engine;
   const room = contextSize - Math.min(maxTokens, Math.floor(contextSize * answerShare));
+  const tokensOf = (kept: readonly Turn[]): number => engine.countTokens(render(kept), tools);
   let kept = turns;
-  while (engine.countTokens(render(kept), tools) > room) {
+  let most = room;
+  while (tokensOf(kept) > most) {
     const shorter = shorten(kept);
-    if (shorter === undefined) break;
+    if (shorter === undefined || (kept.length === 1 && tokensOf(kept) <= room)) break;
+    most = kept.length > 1 ? Math.floor(room * afterShedding) : room;
     kept = shorter;
   }
   return kept;
 }
+
+const countPoints = (turns: readonly Turn[]): number =>
+  turns.reduce((sum, { points }) => sum + points.length, 0);
 
 function shorten(turns: readonly Turn[]): readonly Turn[] | undefined {
   if (turns.length > 1) return turns.slice(1);

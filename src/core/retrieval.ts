@@ -56,7 +56,7 @@ export class RetrievalService {
   readonly #models: ModelRegistry;
   readonly #settings: RetrievalSettings;
   #knowledge: Knowledge | undefined;
-  #missing = "The node's collection is still being prepared.";
+  #missing = new NodeError("unavailable", "The node's collection is still being prepared.");
 
   constructor(models: ModelRegistry, collection: Collection, settings: RetrievalSettings) {
     this.#models = models;
@@ -70,14 +70,14 @@ export class RetrievalService {
   }
 
   /** Says why the collection is not attached. */
-  unavailable(reason: string): void {
+  unavailable(reason: NodeError): void {
     this.#missing = reason;
   }
 
   /** Why it cannot answer now; undefined where it can, or has nothing to answer from. */
   async problem(): Promise<string | undefined> {
     if (this.collection.embeddingModel === undefined) return undefined;
-    if (this.#knowledge === undefined) return this.#missing;
+    if (this.#knowledge === undefined) return this.#missing.message;
     return await this.#knowledge.repository.count().then(() => undefined, reasonOf);
   }
 
@@ -141,7 +141,8 @@ export class RetrievalService {
 
   #ready(): Knowledge {
     if (this.#knowledge !== undefined) return this.#knowledge;
-    throw new NodeError("unavailable", `${this.#missing} Try again in a moment.`);
+    const { kind, message } = this.#missing;
+    throw new NodeError(kind, message, { cause: this.#missing });
   }
 
   #narrow(wanted: Partial<SearchBounds>): SearchBounds {

@@ -223,7 +223,7 @@ export function passageRepositoryContract(
 
     test("matches words, rare ones first, with the cosine beside", () =>
       withRepository(async (repository) => {
-        if (!repository.matchesWords) return;
+        expect(repository.matchesWords).toBe(true);
         await repository.upsert([
           { ...east, source: "The llama is an animal of the Andes." },
           { ...northEast, source: "The horse is an animal of the plains." },
@@ -243,6 +243,20 @@ export function passageRepositoryContract(
         ]);
         expect(await repository.matchWords("zebra", east.vector, 3)).toEqual([]);
         expect(await repository.matchWords('?! " * ( NOT -', east.vector, 3)).toEqual([]);
+      }));
+
+    test("takes no question of common words alone for answered by a passage that has them", () =>
+      withRepository(async (repository) => {
+        await repository.upsert(
+          Array.from({ length: 200 }, (_, at) =>
+            passage(at, [1, at, 2], { source: `It is in the house of the number ${at}.` }),
+          ),
+        );
+        const [common] = await repository.matchWords("is it in the", east.vector, 5);
+        expect(common?.words ?? 0).toBeLessThan(0.3);
+        const [rare] = await repository.matchWords("number 77", east.vector, 5);
+        expect(rare?.source).toContain("number 77.");
+        expect(rare?.words).toBeGreaterThan(0.4);
       }));
 
     test("lets one reader see what another writer stored and removed", () =>

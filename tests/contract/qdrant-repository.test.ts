@@ -277,11 +277,11 @@ runWithOwn("Qdrant as a server that fails", () => {
       kind: "unavailable",
       message: expect.stringContaining("did not answer within 0.2 s"),
     });
-    // Twice the time, and the pause between.
-    expect(performance.now() - since).toBeLessThan(2000);
+    // The next is told at once, for as long as one question may take.
     expect(await rejectionOf(repository.upsert([north]))).toMatchObject({ kind: "unavailable" });
     expect(performance.now() - since).toBeLessThan(5000);
     server.resume();
+    await Bun.sleep(250);
     expect(await repository.search(east.vector, everything)).not.toHaveLength(0);
   });
 

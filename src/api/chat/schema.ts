@@ -224,11 +224,17 @@ const Retrieval = T.Object(
         score: T.Number({ description: "Its similarity to the question, -1 to 1." }),
         metadata: PointMetadata,
       }),
-      { description: "The passages in the prompt, in the order of their markers [1], [2], …" },
+      {
+        description:
+          "The passages in the prompt, in the order of their markers [1], [2], …: those of earlier turns, then this turn's in descending score.",
+      },
     ),
-    dropped: T.Integer({ minimum: 0, description: "Passages that did not fit the context." }),
+    dropped: T.Integer({ minimum: 0, description: "Passages that do not fit the context." }),
     carried: T.Optional(
-      T.Integer({ minimum: 1, description: "Passages of earlier turns that are in the prompt." }),
+      T.Integer({
+        minimum: 1,
+        description: "How many of them, from the first, are of earlier turns.",
+      }),
     ),
     error: T.Optional(T.String({ description: "Why retrieval failed, where it did." })),
     notice: T.Optional(T.String({ description: "What was done to a question that is too long." })),

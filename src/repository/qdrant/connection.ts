@@ -2,7 +2,7 @@
 import { QdrantClient } from "@qdrant/js-client-rest";
 import { NodeError } from "../../core/errors.ts";
 import { qdrantAddress } from "./address.ts";
-import { retriesFor, toNodeError } from "./errors.ts";
+import { isTimeout, retriesFor, toNodeError } from "./errors.ts";
 
 export interface QdrantOptions {
   /** `http://host:6333`, `https://host/path`. */
@@ -26,6 +26,8 @@ export class QdrantConnection {
   readonly #timeoutMs: number;
   readonly #reading: QdrantClient;
   readonly #changing: QdrantClient;
+  /** A server that kept one caller waiting in vain does not keep the next: they are told at once, for a while. */
+  #silent: { error: NodeError; until: number } | undefined;
 
   constructor({ url, apiKey = "", timeoutMs = defaultTimeoutMs }: QdrantOptions) {
     const address = qdrantAddress(url);
@@ -53,12 +55,21 @@ export class QdrantConnection {
   }
 
   async #persist<Result>(timeoutMs: number, call: () => Promise<Result>): Promise<Result> {
+    if (this.#silent !== undefined && performance.now() < this.#silent.until) {
+      throw this.#silent.error;
+    }
     for (let tried = 0; ; tried++) {
       try {
-        return await call();
+        const result = await call();
+        this.#silent = undefined;
+        return result;
       } catch (error) {
         if (tried >= retriesFor(error)) {
-          throw toNodeError(error, { url: this.url, hasKey: this.#hasKey, timeoutMs });
+          const known = toNodeError(error, { url: this.url, hasKey: this.#hasKey, timeoutMs });
+          if (isTimeout(error)) {
+            this.#silent = { error: known, until: performance.now() + this.#timeoutMs };
+          }
+          throw known;
         }
       }
       await Bun.sleep(firstPauseMs * 2 ** tried * (0.5 + Math.random()));

@@ -60,13 +60,15 @@ export function toNodeError(error: unknown, { url, hasKey, timeoutMs }: ServerIn
   });
 }
 
-/** A timeout may have been the connection's fault, once; a server that is slow is not helped by asking again. */
+/** A server that is slow is not helped by asking again. */
 export function retriesFor(error: unknown): number {
-  if (error instanceof QdrantClientTimeoutError) return 1;
+  if (isTimeout(error)) return 0;
   if (connectionCodeOf(error) !== undefined) return 2;
   const status = refusalOf(error)?.status ?? 0;
   return status === 429 || status >= 500 ? 2 : 0;
 }
+
+export const isTimeout = (error: unknown): boolean => error instanceof QdrantClientTimeoutError;
 
 /** The result, or undefined where Qdrant itself answers with that status. */
 export async function unlessRefused<Result>(

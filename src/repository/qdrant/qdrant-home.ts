@@ -24,14 +24,15 @@ export class QdrantHome implements CollectionHome {
 
   async open(name: string): Promise<PassageRepository | undefined> {
     const shape = await this.#shapeOf(name);
-    return shape && new QdrantRepository(this.#connection, name, shape);
+    if (shape === undefined) return undefined;
+    await this.#finish(name, shape);
+    return new QdrantRepository(this.#connection, name, shape);
   }
 
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
     const shape = (await this.#make(name, spec)) ?? (await this.#make(name, spec));
     if (shape === undefined) throw goneAgain(name);
-    // Also where whoever made it did not get as far; a foreign collection stays as it is.
-    if (shape.hasWords && !shape.hasDocumentIndex) await this.#indexDocuments(name);
+    await this.#finish(name, shape);
     return new QdrantRepository(this.#connection, name, shape);
   }
 
@@ -56,7 +57,9 @@ export class QdrantHome implements CollectionHome {
     return found && shapeOf(name, found);
   }
 
-  async #indexDocuments(name: string): Promise<void> {
+  /** What whoever made the collection did not get to; a foreign one stays as it is. */
+  async #finish(name: string, shape: CollectionShape): Promise<void> {
+    if (!shape.hasWords || shape.hasDocumentIndex) return;
     await this.#connection.change((client) =>
       client.createPayloadIndex(name, {
         field_name: documentField,

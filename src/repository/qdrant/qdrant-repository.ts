@@ -140,12 +140,18 @@ export class QdrantRepository implements PassageRepository {
   ): Promise<{ points: ScoredPoint[]; full: number }> {
     const whole = { query: askFor(terms), using: wordsVector, limit, with_payload: payloadFields };
     const alone = terms.map((term) => ({ query: askFor([term]), using: wordsVector, limit: 1 }));
-    const [found, ...best] = await this.#connection.read((client) =>
-      client.queryBatch(this.#name, { searches: [whole, ...alone] }),
-    );
+    const [[found, ...best], { count }] = await Promise.all([
+      this.#connection.read((client) =>
+        client.queryBatch(this.#name, { searches: [whole, ...alone] }),
+      ),
+      this.#connection.read((client) => client.count(this.#name, { exact: false })),
+    ]);
     return {
       points: found?.points ?? [],
-      full: fullScore(best.map(({ points }) => points[0]?.score ?? 0)),
+      full: fullScore(
+        best.map(({ points }) => points[0]?.score ?? 0),
+        Math.max(1, count),
+      ),
     };
   }
 

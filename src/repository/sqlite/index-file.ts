@@ -61,12 +61,18 @@ export function removeIndexFile(folder: string, { file }: Pick<IndexFile, "file"
   rmSync(join(folder, file), { force: true });
 }
 
-/** Removes every index file of a collection, finished or not. */
-export function removeIndexFiles(folder: string, collection: string): void {
+/** Removes every index file of a collection, finished or not; those that were touched since `before` stay. */
+export function removeIndexFiles(
+  folder: string,
+  collection: string,
+  before = Number.POSITIVE_INFINITY,
+): void {
   if (!existsSync(folder)) return;
   for (const file of readdirSync(folder)) {
     const [name, random = ""] = splitName(file);
-    if (name === collection && /^[0-9a-f]{8}$/.test(random)) removeIndexFile(folder, { file });
+    if (name !== collection || !/^[0-9a-f]{8}$/.test(random)) continue;
+    const found = statSync(join(folder, file), { throwIfNoEntry: false });
+    if (found !== undefined && found.mtimeMs < before) removeIndexFile(folder, { file });
   }
 }
 

@@ -1,5 +1,6 @@
 /** The tables of a collection's file, and how an older file becomes one of today. */
 import type { Database } from "bun:sqlite";
+import type { CollectionSpec } from "../../core/ports/passage-repository.ts";
 
 const version = 1;
 
@@ -82,6 +83,29 @@ function tableExists(database: Database, name: string): boolean {
     database.query("select 1 from sqlite_master where type = 'table' and name = ?").get(name) !==
     null
   );
+}
+
+/** Says what a collection holds, unless it says so already. */
+export function describeOnce(database: Database, { dimension, embedding }: CollectionSpec): void {
+  database
+    .transaction(() => {
+      if (readMeta(database, "dimension") !== undefined) return;
+      writeMeta(database, "embedding", JSON.stringify(embedding));
+      writeMeta(database, "dimension", String(dimension));
+    })
+    .immediate();
+}
+
+/** Takes out everything, and what the collection was. */
+export function empty(database: Database): void {
+  database
+    .transaction(() => {
+      database.run("delete from passages");
+      database.run("delete from meta");
+    })
+    .immediate();
+  database.run("vacuum");
+  database.run("pragma wal_checkpoint(truncate)");
 }
 
 export function readMeta(database: Database, key: string): string | undefined {

@@ -1,6 +1,6 @@
 /** Collections as files of one folder: `<name>.sqlite`, and beside it the index that can be rebuilt. */
 import { Database } from "bun:sqlite";
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -10,7 +10,7 @@ import type {
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { removeIndexFiles } from "./index-file.ts";
-import { prepareTables, readMeta, writeMeta } from "./schema.ts";
+import { describeOnce, empty, prepareTables, readMeta } from "./schema.ts";
 import { SqliteRepository } from "./sqlite-repository.ts";
 
 const extension = ".sqlite";
@@ -26,14 +26,15 @@ export class SqliteHome implements CollectionHome {
 
   async list(): Promise<string[]> {
     if (!existsSync(this.#folder)) return [];
-    return readdirSync(this.#folder)
+    const names = readdirSync(this.#folder)
       .filter((file) => file.endsWith(extension))
-      .map((file) => file.slice(0, -extension.length))
-      .sort();
+      .map((file) => file.slice(0, -extension.length));
+    return names.filter((name) => isName(name) && !isBlank(this.#path(name))).sort();
   }
 
   async open(name: string): Promise<PassageRepository | undefined> {
-    return existsSync(this.#path(name)) ? this.#open(name) : undefined;
+    const path = this.#path(name);
+    return existsSync(path) && !isBlank(path) ? this.#open(name) : undefined;
   }
 
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
@@ -41,15 +42,26 @@ export class SqliteHome implements CollectionHome {
     return this.#open(name, spec);
   }
 
+  /**
+   * Empties the file, and leaves it: a node that has it open sees the passages go, and those that
+   * come after, where it would go on reading a file that was removed.
+   */
   async drop(name: string): Promise<void> {
-    for (const suffix of ["", "-wal", "-shm"]) {
-      rmSync(`${this.#path(name)}${suffix}`, { force: true });
+    const path = this.#path(name);
+    if (!existsSync(path)) return;
+    if (!isBlank(path)) {
+      using database = openDatabase(name, path);
+      empty(database);
     }
     removeIndexFiles(this.#folder, name);
   }
 
   #path(name: string): string {
-    return join(this.#folder, `${name}${extension}`);
+    if (isName(name)) return join(this.#folder, `${name}${extension}`);
+    throw new NodeError(
+      "invalid_request",
+      `'${name}' cannot be the name of a collection: it must be 1 to 64 letters, digits, '_' or '-'.`,
+    );
   }
 
   #open(name: string, spec?: CollectionSpec): PassageRepository {
@@ -63,6 +75,23 @@ export class SqliteHome implements CollectionHome {
   }
 }
 
+const isName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name);
+
+/** Whether a file holds no collection: one that was dropped, or that was being made when its maker was killed. */
+function isBlank(path: string): boolean {
+  if (statSync(path).size === 0) return true;
+  try {
+    using database = new Database(path, { readwrite: true, create: false });
+    database.run("pragma busy_timeout = 10000");
+    const hasMeta =
+      database.query("select 1 from sqlite_master where name = 'meta'").get() !== null;
+    return !hasMeta || readMeta(database, "dimension") === undefined;
+  } catch {
+    // Not a database: opening it says so.
+    return false;
+  }
+}
+
 /** A file that is not there is made where a spec says what for; one that is there stays what it is. */
 export function openDatabase(name: string, path: string, spec?: CollectionSpec): Database {
   let database: Database | undefined;
@@ -72,10 +101,7 @@ export function openDatabase(name: string, path: string, spec?: CollectionSpec):
     database.run("pragma journal_mode = wal");
     database.run("pragma synchronous = full");
     prepareTables(database);
-    if (spec !== undefined && readMeta(database, "dimension") === undefined) {
-      writeMeta(database, "embedding", JSON.stringify(spec.embedding));
-      writeMeta(database, "dimension", String(spec.dimension));
-    }
+    if (spec !== undefined) describeOnce(database, spec);
     if (readMeta(database, "dimension") === undefined) {
       throw new Error("it does not say what vectors it holds");
     }

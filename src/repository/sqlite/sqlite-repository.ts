@@ -13,6 +13,7 @@ import type {
   StoredDocument,
   WordMatch,
 } from "../../core/ports/passage-repository.ts";
+import { BestCandidates, type Candidate } from "./best-candidates.ts";
 import { readMeta } from "./schema.ts";
 import { type IndexHome, VectorIndex } from "./vector-index.ts";
 import { cosine, sameBytes, toBytes, toVector } from "./vectors.ts";
@@ -30,13 +31,10 @@ interface Row {
   source: string;
 }
 
-interface Candidate {
-  key: number;
-  score: number;
-}
-
 const columns = "key, id, document, heading, position, hash, document_hash, parts, source";
 const page = 256;
+/** Rows compared at once; a few milliseconds. */
+const scanPage = 2048;
 
 export interface SqliteRepositoryOptions {
   database: Database;
@@ -51,12 +49,14 @@ export class SqliteRepository implements PassageRepository {
   readonly #database: Database;
   readonly #collection: string;
   readonly #dimension: number;
+  readonly #identity: string | undefined;
   readonly #index: VectorIndex;
 
   constructor({ database, collection, indexHome, log }: SqliteRepositoryOptions) {
     this.#database = database;
     this.#collection = collection;
     this.#dimension = Number(readMeta(database, "dimension"));
+    this.#identity = readMeta(database, "embedding");
     this.#index = new VectorIndex({
       database,
       dimension: this.#dimension,
@@ -77,6 +77,7 @@ export class SqliteRepository implements PassageRepository {
   }
 
   async count(): Promise<number> {
+    this.#checkIdentity();
     const row = this.#database
       .query<{ count: number }, []>("select count(*) as count from passages")
       .get();
@@ -100,13 +101,14 @@ export class SqliteRepository implements PassageRepository {
   }
 
   async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
-    const next = this.#database.query<Row & { vector: Uint8Array }, (number | string | null)[]>(
-      `select ${columns}, vector from passages
-       where key > ?1 and (?2 is null or document = ?2) order by key limit ${page}`,
+    // A document's few passages are found by their index, all of them by their keys.
+    const where = document === undefined ? "key > ?1" : "document = ?2 and +key > ?1";
+    const next = this.#database.query<Row & { vector: Uint8Array }, (number | string)[]>(
+      `select ${columns}, vector from passages where ${where} order by key limit ${page}`,
     );
     let last = 0;
     while (true) {
-      const rows = next.all(last, document ?? null);
+      const rows = document === undefined ? next.all(last) : next.all(last, document);
       for (const row of rows) yield { ...toPassage(row), vector: toVector(row.vector).slice() };
       const end = rows.at(-1);
       if (end === undefined) return;
@@ -115,6 +117,7 @@ export class SqliteRepository implements PassageRepository {
   }
 
   async upsert(passages: readonly EmbeddedPassage[]): Promise<void> {
+    this.#checkIdentity();
     for (const { vector } of passages) this.#checkVector(vector);
     this.#database
       .transaction(() => {
@@ -137,14 +140,14 @@ export class SqliteRepository implements PassageRepository {
     { limit, scoreThreshold }: SearchBounds,
   ): Promise<ScoredPassage[]> {
     this.#checkVector(vector);
+    this.#checkIdentity();
     this.#index.follow();
     // More than are asked for: the index is a little off, the rows' own vectors decide.
     const near = this.#score(vector, this.#index.nearest(vector, 16 + 3 * limit));
-    const found = [...near, ...this.#scan(vector, this.#index.lastKey)]
-      .filter(({ score }) => score >= scoreThreshold)
-      .sort((a, b) => b.score - a.score)
-      .slice(0, limit);
-    return this.#read(found);
+    const best = new BestCandidates(limit, scoreThreshold);
+    for (const candidate of near) best.offer(candidate);
+    await this.#scan(vector, this.#index.lastKey, best);
+    return this.#read(best.sorted());
   }
 
   async matchWords(text: string, vector: Float32Array, limit: number): Promise<WordMatch[]> {
@@ -202,16 +205,22 @@ export class SqliteRepository implements PassageRepository {
       .map(({ key, vector: bytes }) => ({ key, score: cosine(vector, toVector(bytes)) }));
   }
 
-  /** Every row beyond a key, compared one by one. */
-  #scan(vector: Float32Array, after: number): Candidate[] {
-    const candidates: Candidate[] = [];
-    const rows = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
-      "select key, vector from passages where key > ?",
+  /** Every row beyond a key, compared one by one; others get their turn between. */
+  async #scan(vector: Float32Array, after: number, best: BestCandidates): Promise<void> {
+    const next = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
+      `select key, vector from passages where key > ? order by key limit ${scanPage}`,
     );
-    for (const { key, vector: bytes } of rows.iterate(after)) {
-      candidates.push({ key, score: cosine(vector, toVector(bytes)) });
+    let last = after;
+    while (true) {
+      const rows = next.all(last);
+      for (const { key, vector: bytes } of rows) {
+        best.offer({ key, score: cosine(vector, toVector(bytes)) });
+      }
+      const end = rows.at(-1);
+      if (end === undefined || rows.length < scanPage) return;
+      last = end.key;
+      await new Promise((resolve) => setImmediate(resolve));
     }
-    return candidates;
   }
 
   /** The candidates' passages, in their order. */
@@ -228,6 +237,16 @@ export class SqliteRepository implements PassageRepository {
       const row = rows.get(key);
       return row === undefined ? [] : [{ ...toPassage(row), ...scores }];
     });
+  }
+
+  /** Another process may have dropped the collection, and made it anew for another model. */
+  #checkIdentity(): void {
+    const now = readMeta(this.#database, "embedding");
+    if (now === this.#identity || now === undefined) return;
+    throw new NodeError(
+      "collection_mismatch",
+      `The collection '${this.#collection}' was dropped and made anew for another model since it was opened. Start the node again.`,
+    );
   }
 
   #checkVector(vector: Float32Array): void {

@@ -7,7 +7,13 @@ import type { Database } from "bun:sqlite";
 import { Index, MetricKind, ScalarKind } from "usearch";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import { type IndexFile, readIndexFile, removeIndexFile, writeIndexFile } from "./index-file.ts";
+import {
+  type IndexFile,
+  readIndexFile,
+  removeIndexFile,
+  removeIndexFiles,
+  writeIndexFile,
+} from "./index-file.ts";
 import { readMeta, writeMeta } from "./schema.ts";
 import { toVector } from "./vectors.ts";
 
@@ -15,6 +21,7 @@ import { toVector } from "./vectors.ts";
 const longestTail = 1000;
 /** Vectors added before others get their turn; about ten milliseconds. */
 const slice = 16;
+const abandonedAfterMs = 3_600_000;
 /** Fewer new vectors than this are found again faster than a file is written. */
 const worthSaving = 1000;
 
@@ -207,6 +214,8 @@ export class VectorIndex {
     const before = this.#saved();
     writeMeta(this.#database, "index", JSON.stringify({ ...file, ...this.#reach }));
     if (before !== undefined) removeIndexFile(folder, before);
+    // What a process left that was killed while it saved.
+    removeIndexFiles(folder, collection, Date.now() - abandonedAfterMs);
     // An index that missed these finds keys without rows, and skips them.
     this.#database
       .query<void, [number]>("delete from removed where seq <= ?")

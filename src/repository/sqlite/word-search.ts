@@ -24,12 +24,15 @@ const commonCount = 1000;
 /** The most that bm25 lets a term's frequency count: k1 + 1. */
 const saturation = 2.2;
 
-/** The passages that match best, best first. */
+/** The passages that match best, best first; none where all that they share is what most passages have. */
 export function searchWords(database: Database, text: string, limit: number): WordHit[] {
-  const terms = tellingTerms(termsOf(database, text));
-  const most = terms.reduce((sum, { weight }) => sum + weight * saturation, 0);
+  const total = countPassages(database);
+  const terms = termsOf(database, text, total).filter(isTelling);
   const known = terms.filter(({ count }) => count > 0);
   if (known.length === 0) return [];
+  // A question of common words alone is not answered in full by a passage that has them.
+  const sum = terms.reduce((weights, { weight }) => weights + weight, 0);
+  const most = saturation * Math.max(sum, weightOf(1, total));
   return database
     .query<{ key: number; score: number }, [string, number]>(
       "select rowid as key, -bm25(words) as score from words where words match ? order by rank limit ?",
@@ -38,10 +41,12 @@ export function searchWords(database: Database, text: string, limit: number): Wo
     .map(({ key, score }) => ({ key, words: Math.min(1, Math.max(0, score / most)) }));
 }
 
-function termsOf(database: Database, text: string): Term[] {
-  const total =
-    database.query<{ count: number }, []>("select count(*) as count from passages").get()?.count ??
-    0;
+function countPassages(database: Database): number {
+  const row = database.query<{ count: number }, []>("select count(*) as count from passages").get();
+  return row?.count ?? 0;
+}
+
+function termsOf(database: Database, text: string, total: number): Term[] {
   const countOf = database.query<{ doc: number }, [string]>(
     "select doc from word_counts where term = ?",
   );
@@ -50,18 +55,16 @@ function termsOf(database: Database, text: string): Term[] {
   );
   return [...words].map((word) => {
     const count = countOf.get(stemmed(word))?.doc ?? 0;
-    const weight = Math.max(1e-6, Math.log((total - count + 0.5) / (count + 0.5)));
-    return { text: word, count, weight };
+    return { text: word, count, weight: weightOf(count, total) };
   });
 }
 
-/** Leaves common words out where there are others. */
-function tellingTerms(terms: readonly Term[]): readonly Term[] {
-  const total = terms.length;
-  if (total === 0) return terms;
-  const telling = terms.filter(({ count, weight }) => count <= commonCount || weight > rareWeight);
-  return telling.some(({ count }) => count > 0) ? telling : terms;
-}
+/** As SQLite's bm25 weighs a term. */
+const weightOf = (count: number, total: number): number =>
+  Math.max(1e-6, Math.log((total - count + 0.5) / (count + 0.5)));
+
+/** Whether a word says something: few passages have it, or no great share of them. */
+const isTelling = ({ count, weight }: Term): boolean => count <= commonCount || weight > rareWeight;
 
 const rareWeight = Math.log((1 - commonShare) / commonShare);
 

@@ -18,11 +18,12 @@ const user = (content: string): ChatMessage => ({ role: "user", content });
 const assistant = (content: string): ChatMessage => ({ role: "assistant", content });
 const system = (content: string): ChatMessage => ({ role: "system", content });
 
-/** The question "q" scores 1 with "p1", less with "p2", less with "p3"; nothing of the rest. */
+/** The question "q" scores 1 with "p1", less with "p2", less with "p3"; a long one scores with "p4". */
 const passages = [
   passage(1, [1, 1], { source: "p1", document: "a.md" }),
   passage(2, [1.2, 1], { source: "p2", document: "a.md" }),
   passage(3, [1.5, 1], { source: "p3", document: "" }),
+  passage(4, [6, 1], { source: "p4", document: "b.md" }),
 ];
 
 const { log, lines } = recordingLog();
@@ -184,15 +185,37 @@ describe("the turns of a conversation", () => {
     expect(other.grounding?.carried).toBe(0);
   });
 
-  test("lose the oldest passages first where they do not fit", async () => {
+  test("have passages once, and numbers that go on", async () => {
+    const { ground } = await grounding({ bounds: { limit: 1, scoreThreshold: 0.9 } });
+    await ground([user("q")]);
+    const same = await ground([user("q"), assistant("a"), user("x")]);
+    expect(same.messages.at(-1)).toEqual(user("x"));
+    expect(same.grounding).toMatchObject({ points: [{ source: "p1" }], carried: 1, dropped: 0 });
+    const other = await ground([user("q"), assistant("a"), user("longer")]);
+    expect(other.messages).toEqual([
+      user("[1] a.md\np1\n\nUse these.\n\nq"),
+      assistant("a"),
+      user("[2] b.md\np4\n\nUse these.\n\nlonger"),
+    ]);
+    expect(other.grounding).toMatchObject({
+      points: [{ source: "p1" }, { source: "p4" }],
+      carried: 1,
+    });
+  });
+
+  test("lose the oldest passages first where they do not fit, count them, and do not bring them back", async () => {
     const { ground, engine } = await grounding({ bounds: { limit: 1, scoreThreshold: 0.9 } });
     await ground([user("q")]);
-    const messages = [user("q"), assistant("a"), user("x")];
-    engine.contextSize = 10;
+    const messages = [user("q"), assistant("a"), user("longer")];
+    engine.contextSize = 14;
+    const shortened = [user("q"), assistant("a"), user("[1] b.md\np4\n\nUse these.\n\nlonger")];
     expect(await ground(messages)).toMatchObject({
-      messages: [user("q"), assistant("a"), user("[1] a.md\np1\n\nUse these.\n\nx")],
-      grounding: { carried: 0, dropped: 0 },
+      messages: shortened,
+      grounding: { points: [{ source: "p4" }], carried: 0, dropped: 1 },
     });
+    engine.contextSize = 100;
+    const next = await ground([...messages, assistant("b"), user("x")]);
+    expect(next.messages.slice(0, 3)).toEqual(shortened);
   });
 
   test("keep their passages while tools are called", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { NodeError } from "../../../src/core/errors.ts";
 import { ModelRegistry } from "../../../src/core/model.ts";
 import type { ChatMessage } from "../../../src/core/ports/chat-engine.ts";
 import type { SearchBounds } from "../../../src/core/ports/passage-repository.ts";
@@ -96,7 +97,7 @@ describe("retrieval", () => {
   test("has no problem once its collection is attached, or when there is none to wait for", async () => {
     const { retrieval, repository } = await service();
     expect(await retrieval.problem()).toBe("The node's collection is still being prepared.");
-    retrieval.unavailable("The store is away.");
+    retrieval.unavailable(new NodeError("unavailable", "The store is away."));
     expect(await retrieval.problem()).toBe("The store is away.");
     retrieval.attach({ repository, queryPrefix: "" });
     expect(await retrieval.problem()).toBeUndefined();
@@ -184,6 +185,15 @@ describe("a reranking model", () => {
 });
 
 describe("a query that cannot be answered", () => {
+  test("is told what is in the way, in its own kind", async () => {
+    const { retrieve, retrieval } = await service();
+    retrieval.unavailable(new NodeError("collection_mismatch", "It is another model's."));
+    expect(await rejectionOf(retrieve([user("q")]))).toMatchObject({
+      kind: "collection_mismatch",
+      message: "It is another model's.",
+    });
+  });
+
   test("comes before the collection is attached", async () => {
     const { retrieve } = await service();
     await expect(retrieve([user("q")])).rejects.toMatchObject({ kind: "unavailable" });

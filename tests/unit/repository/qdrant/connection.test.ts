@@ -91,7 +91,7 @@ describe("a connection to Qdrant", () => {
     });
   });
 
-  test("waits no longer than it may, also for the rest of an answer, and asks once more", async () => {
+  test("waits no longer than it may, also for the rest of an answer, and lets nobody wait again at once", async () => {
     const half = new TextEncoder().encode("{");
     const never = () =>
       new Response(new ReadableStream({ start: (controller) => controller.enqueue(half) }));
@@ -103,6 +103,10 @@ describe("a connection to Qdrant", () => {
       message: expect.stringContaining("did not answer within 0.1 s"),
     });
     expect(performance.now() - since).toBeLessThan(1500);
+    expect(await rejectionOf(listFrom(connection))).toMatchObject({ kind: "unavailable" });
+    expect(stub.requests).toHaveLength(1);
+    await Bun.sleep(120);
+    await rejectionOf(listFrom(connection));
     expect(stub.requests).toHaveLength(2);
   });
 

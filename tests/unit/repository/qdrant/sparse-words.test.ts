@@ -59,10 +59,12 @@ describe("a question", () => {
   });
 
   test("counts a word that no passage has as much as the rarest that one has", () => {
-    expect(fullScore([3, 1])).toBe(4);
-    expect(fullScore([3, 1, 0])).toBe(7);
-    expect(fullScore([0, 0])).toBe(0);
-    expect(fullScore([])).toBe(0);
+    expect(fullScore([3, 1], 10)).toBe(4);
+    expect(fullScore([3, 1, 0], 10)).toBe(7);
+  });
+
+  test("is not had in full by a passage that has its words, where all are common", () => {
+    expect(fullScore([0.1, 0.1], 1000)).toBeCloseTo(Math.log(1 + 999.5 / 1.5), 5);
   });
 
   test("is had by a passage to a share between nothing and all", () => {

@@ -67,6 +67,40 @@ describe("a collection's file", () => {
     });
   });
 
+  test("is not taken for a collection before it says what it holds", async () => {
+    await using folder = await tempDir();
+    const home = new SqliteHome(folder.path, silentLog);
+    await writeFile(join(folder.path, "cut.sqlite"), "");
+    expect(await home.list()).toEqual([]);
+    expect(await home.open("cut")).toBeUndefined();
+    await using repository = await home.create("cut", specOf(2));
+    expect(await repository.count()).toBe(0);
+    expect(await home.list()).toEqual(["cut"]);
+  });
+
+  test("is not served to a model that it was not made for, where it was made anew meanwhile", async () => {
+    await using folder = await tempDir();
+    const home = new SqliteHome(folder.path, silentLog);
+    await using opened = await home.create("again", specOf(2));
+    await home.drop("again");
+    expect(await opened.count()).toBe(0);
+    const spec = specOf(2);
+    const other = { ...spec, embedding: { ...spec.embedding, fingerprint: "other" } };
+    await using _ = await home.create("again", other);
+    expect(await rejectionOf(opened.count())).toMatchObject({ kind: "collection_mismatch" });
+  });
+
+  test.each(["../up", "a/b", "", ".", "a.b", "x".repeat(65)])(
+    "has no name that leads elsewhere: '%s'",
+    async (name) => {
+      await using folder = await tempDir();
+      const home = new SqliteHome(folder.path, silentLog);
+      for (const attempt of [home.open(name), home.create(name, specOf(2)), home.drop(name)]) {
+        expect(await rejectionOf(attempt)).toMatchObject({ kind: "invalid_request" });
+      }
+    },
+  );
+
   test("survives that two make it at once", async () => {
     await using folder = await tempDir();
     const home = new SqliteHome(folder.path, silentLog);

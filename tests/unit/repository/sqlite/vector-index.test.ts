@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { PassageRepository } from "../../../../src/core/ports/passage-repository.ts";
 import { SqliteHome } from "../../../../src/repository/sqlite/sqlite-home.ts";
@@ -167,9 +167,23 @@ describe("a large collection", () => {
     await expectExact(repository);
   });
 
-  test("leaves no file behind when it is dropped", async () => {
+  test("is gone when it is dropped, also for those that have it open, who see what comes after", async () => {
     await using folder = await filled();
-    await new SqliteHome(folder.path, silentLog).drop("big");
-    expect(await readdir(folder.path)).toEqual([]);
+    const home = new SqliteHome(folder.path, silentLog);
+    await using reader = await opened(folder);
+    await expectExact(reader);
+    const before = (await stat(join(folder.path, "big.sqlite"))).size;
+    await home.drop("big");
+    expect(await home.list()).toEqual([]);
+    expect(await home.open("big")).toBeUndefined();
+    expect(await readdir(folder.path)).not.toContainEqual(expect.stringContaining(".usearch"));
+    expect((await stat(join(folder.path, "big.sqlite"))).size).toBeLessThan(before);
+    expect(await reader.search(queries[0] ?? new Float32Array(0), bounds)).toEqual([]);
+    const after = many.slice(0, 30);
+    {
+      await using writer = await opened(folder);
+      await writer.upsert(after);
+    }
+    await expectExact(reader, after);
   });
 });
