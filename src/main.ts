@@ -1,5 +1,6 @@
 #!/usr/bin/env bun
 /** Process entry: the one place that touches the process. */
+import { once } from "node:events";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
@@ -35,6 +36,11 @@ process.exitCode = await runProgram(
     handbook: async () => carried?.handbook ?? (await pagesIn(join(import.meta.dir, "..", "docs"))),
     isTerminal: process.stderr.isTTY === true,
     print: (text) => void process.stdout.write(text),
+    printAll: async (texts) => {
+      for await (const text of texts) {
+        if (!process.stdout.write(text)) await once(process.stdout, "drain");
+      }
+    },
     say: (text) => void process.stderr.write(text),
     input: {
       isTerminal: process.stdin.isTTY === true,

@@ -27,6 +27,7 @@ import { resolveSource } from "./models/sources/resolve.ts";
 import { toCollection, toModelSpec, toQuantization, toRagSettings } from "./node-settings.ts";
 import { QdrantHome } from "./repository/qdrant/qdrant-home.ts";
 import { SqliteHome } from "./repository/sqlite/sqlite-home.ts";
+import { UnchangedHome } from "./repository/sqlite/unchanged-home.ts";
 
 export interface NodeOptions {
   config: Config;
@@ -119,9 +120,11 @@ export class PaddockNode implements AsyncDisposable {
   /** Opens only the collection and the model that fills it, for work that serves nobody. */
   async openCollection(
     signal: AbortSignal,
+    { create = true } = {},
   ): Promise<OpenCollection & { embedding: EmbeddingModel }> {
     const embedding = await this.loadEmbedding(signal);
-    return { embedding, ...(await this.#openCollection(embedding)) };
+    const home = create ? this.collectionHome() : new UnchangedHome(this.collectionHome());
+    return { embedding, ...(await this.#openCollection(embedding, home)) };
   }
 
   /** Loads only the model that fills the collection. */
@@ -143,9 +146,10 @@ export class PaddockNode implements AsyncDisposable {
   collectionHome(url = this.#options.config.vectorstore.url): CollectionHome {
     if (url === "embedded")
       return new SqliteHome(join(this.#dataDir, "collections"), this.#options.log);
-    const { api_key: apiKey, timeout } = this.#options.config.vectorstore;
-    const timeoutMs = timeout * 1000;
-    return new QdrantHome({ url, timeoutMs, ...(apiKey === undefined ? {} : { apiKey }) });
+    const { url: configured, api_key: apiKey, timeout } = this.#options.config.vectorstore;
+    // One server's key is not shown to another.
+    const isMeant = apiKey !== undefined && (configured === url || configured === "embedded");
+    return new QdrantHome({ url, timeoutMs: timeout * 1000, ...(isMeant ? { apiKey } : {}) });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -220,10 +224,13 @@ export class PaddockNode implements AsyncDisposable {
     return this.#resources.use(await loadReranker(backend, path, progress));
   }
 
-  async #openCollection({ engine, identity }: EmbeddingModel): Promise<OpenCollection> {
+  async #openCollection(
+    { engine, identity }: EmbeddingModel,
+    home = this.collectionHome(),
+  ): Promise<OpenCollection> {
     const { config, log } = this.#options;
     const open = await openCollection(
-      this.collectionHome(),
+      home,
       config.vectorstore.collection_name,
       { dimension: engine.dimension, embedding: identity },
       log,

@@ -1,13 +1,13 @@
 /** `paddock collections`: what the store holds, and moving it about. */
-import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
+import { createReadStream, existsSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { Command } from "commander";
 import type { Config } from "../config/schema.ts";
 import { findMismatch } from "../core/collection.ts";
-import { NodeError } from "../core/errors.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
 import type { CollectionHome, PassageRepository } from "../core/ports/passage-repository.ts";
 import { readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
 import { embedWith, transfer } from "../ingest/transfer.ts";
@@ -66,30 +66,42 @@ function list(shell: Shell): Command {
     .option("--json", "as JSON");
   return command.action(() =>
     withHome(shell, command, async ({ home }) => {
-      const rows = [];
+      const rows: CollectionRow[] = [];
+      const problems: string[] = [];
       for (const name of await home.list()) {
-        await using repository = await existing(home, name);
-        const { dimension, distance, url, embedding } = await repository.describe();
-        const documents = await repository.documents();
-        rows.push({
-          name,
-          passages: await repository.count(),
-          documents: documents.length,
-          dimension,
-          distance,
-          model: embedding?.model ?? null,
-          url,
-        });
+        try {
+          rows.push(await toRow(home, name));
+        } catch (error) {
+          problems.push(reasonOf(error));
+        }
       }
+      for (const problem of problems) shell.say(`${problem}\n`);
       if (command.opts().json === true) {
         shell.print(`${JSON.stringify(rows, null, 2)}\n`);
         return;
       }
-      if (rows.length === 0)
+      if (rows.length + problems.length === 0) {
         shell.say("There is no collection yet; 'paddock ingest PATH' makes one.\n");
-      else shell.print(toTable(rows.map((row) => ({ ...row, model: row.model ?? "not known" }))));
+      } else shell.print(toTable(rows.map((row) => ({ ...row, model: row.model ?? "not known" }))));
     }),
   );
+}
+
+type CollectionRow = Awaited<ReturnType<typeof toRow>>;
+
+async function toRow(home: CollectionHome, name: string) {
+  await using repository = await existing(home, name);
+  const { dimension, distance, url, embedding } = await repository.describe();
+  const documents = await repository.documents();
+  return {
+    name,
+    passages: await repository.count(),
+    documents: documents.length,
+    dimension,
+    distance,
+    model: embedding?.model ?? null,
+    url,
+  };
 }
 
 function count(shell: Shell): Command {
@@ -116,34 +128,48 @@ function exportTo(shell: Shell): Command {
       const { output }: { output?: string } = command.opts();
       const total = await repository.count();
       const step = createProgress(shell).step("Exporting", total, "passages");
-      const lines = archiveLines(repository, (done) => step.update(done));
-      if (output === undefined) {
-        for await (const line of lines) shell.print(`${line}\n`);
-      } else {
-        await using file = await open(resolve(shell.cwd, output), "wx").catch((cause: unknown) => {
-          throw new NodeError(
-            "invalid_request",
-            `${output} cannot be written: ${isExisting(cause) ? "it is there already" : String(cause)}.`,
-          );
-        });
-        for await (const line of lines) await file.write(`${line}\n`);
-      }
+      const lines = archiveLines(repository, shell.stopped, (done) => step.update(done));
+      if (output === undefined) await shell.printAll(lines);
+      else await writeAside(resolve(shell.cwd, output), output, lines);
       step.finish(`${total} passages`);
     }),
   );
 }
 
-const isExisting = (cause: unknown): boolean =>
-  cause instanceof Error && "code" in cause && cause.code === "EEXIST";
+/** A file that is there is whole; one that is there already is not written over. */
+async function writeAside(
+  path: string,
+  shown: string,
+  lines: AsyncIterable<string>,
+): Promise<void> {
+  if (existsSync(path)) {
+    throw new NodeError("invalid_request", `${shown} is there already; name another file.`);
+  }
+  const aside = `${path}.part`;
+  try {
+    {
+      await using file = await open(aside, "w");
+      for await (const line of lines) await file.write(line);
+    }
+    await rename(aside, path);
+  } catch (cause) {
+    await rm(aside, { force: true });
+    throw new NodeError("invalid_request", `${shown} was not written: ${reasonOf(cause)}.`, {
+      cause,
+    });
+  }
+}
 
 async function* archiveLines(
   repository: PassageRepository,
+  signal: AbortSignal,
   onLine: (count: number) => void,
 ): AsyncGenerator<string> {
-  yield toHeaderLine(await repository.describe());
+  yield `${toHeaderLine(await repository.describe())}\n`;
   let done = 0;
   for await (const passage of repository.passages()) {
-    yield toLine(passage);
+    signal.throwIfAborted();
+    yield `${toLine(passage)}\n`;
     onLine(++done);
   }
 }
@@ -167,23 +193,35 @@ function importFrom(shell: Shell): Command {
             : createReadStream(resolve(shell.cwd, path)),
       });
       const archive = await readArchive(lines);
-      const keepVectors = archive.embedding?.fingerprint === embedding.identity.fingerprint;
+      const { documentPrefix } = prefixes;
+      const keepVectors =
+        archive.embedding?.fingerprint === embedding.identity.fingerprint &&
+        archive.embedding.documentPrefix === documentPrefix;
       if (archive.embedding !== undefined && !keepVectors) {
         shell.say(
-          `The file's vectors are of '${archive.embedding.model}'; its passages are embedded anew with '${embedding.identity.model}'.\n`,
+          `The file's vectors are of '${archive.embedding.model}' with the prefix '${archive.embedding.documentPrefix}'; its passages are embedded anew with '${embedding.identity.model}' and '${documentPrefix}'.\n`,
         );
       }
+      const changes = { cut: 0, "left out": 0 };
       const step = createProgress(shell).step("Importing", 0, "passages");
       const stored = await transfer(archive.passages, {
         repository,
         onStored: (done) => step.update(done),
+        signal: shell.stopped,
         embed: embedWith(embedding.engine, {
-          documentPrefix: prefixes.documentPrefix,
+          documentPrefix,
           keepVectors,
           signal: shell.stopped,
+          onChange: (change) => {
+            changes[change]++;
+          },
         }),
       });
       step.finish(`${stored} passages`);
+      if (changes.cut > 0) shell.say(`${changes.cut} were too long for the model, and were cut.\n`);
+      if (changes["left out"] > 0) {
+        shell.say(`${changes["left out"]} were left out: the model can read nothing in them.\n`);
+      }
       const { collection_name: name } = config.vectorstore;
       shell.print(
         `Imported ${stored} passages; the collection '${name}' now has ${await repository.count()}.\n`,
@@ -217,12 +255,20 @@ function copy(shell: Shell): Command {
       }
       const spec = { dimension, embedding };
       await using target = await node.collectionHome(options.to).create(to, spec);
-      const mismatch = findMismatch(await target.describe(), spec);
+      const there = await target.describe();
+      const mismatch = findMismatch(there, spec);
       if (mismatch !== undefined) throw new NodeError("collection_mismatch", mismatch);
+      if (there.embedding?.documentPrefix !== embedding.documentPrefix) {
+        throw new NodeError(
+          "collection_mismatch",
+          `The collection '${to}' at ${there.url} is filled with other prefixes; export and import instead.`,
+        );
+      }
       const total = await source.count();
       const step = createProgress(shell).step("Copying", total, "passages");
       const stored = await transfer(source.passages(), {
         repository: target,
+        signal: shell.stopped,
         onStored: (done) => step.update(done),
       });
       step.finish(`${stored} passages`);

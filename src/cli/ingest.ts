@@ -4,11 +4,13 @@ import { watch } from "chokidar";
 import { Command } from "commander";
 import type { Config } from "../config/schema.ts";
 import type { OpenCollection } from "../core/collection.ts";
+import { reasonOf } from "../core/errors.ts";
 import type { EmbeddingModel } from "../core/model.ts";
+import type { StoredDocument } from "../core/ports/passage-repository.ts";
 import { type FoundFiles, findFiles } from "../ingest/find-files.ts";
 import { handbookLabel } from "../ingest/pages.ts";
 import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
-import type { SourceDocument } from "../ingest/plan-document.ts";
+import { originIn, type SourceDocument } from "../ingest/plan-document.ts";
 import { readableExtensions } from "../ingest/readers/read.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { summaryLines } from "./ingest-summary.ts";
@@ -54,7 +56,7 @@ export function ingestCommand(shell: Shell): Command {
     const config = await readConfig(shell, command);
     const level = config.log_level === "info" ? "warn" : config.log_level;
     await using node = nodeFor(shell, config, createLog(level, shell.isTerminal));
-    const target = await node.openCollection(shell.stopped);
+    const target = await node.openCollection(shell.stopped, { create: flags.dryRun !== true });
     const run = () => ingestOnce(shell, config, target, paths, flags);
     if (flags.watch === true) await follow(shell, paths, run);
     else if (!(await run())) command.error("Some documents were not read.");
@@ -72,8 +74,9 @@ async function ingestOnce(
   const startedAt = performance.now();
   const { repository, prefixes, embedding } = target;
   const found = await findDocuments(shell, paths, flags);
-  for (const { path, reason } of found.missing) {
-    if (flags.prune !== true) shell.say(`${path}: ${reason}.\n`);
+  for (const path of found.missing) shell.say(`${path}: there is no such file or folder.\n`);
+  for (const { path, reason } of found.unlisted) {
+    shell.say(`${path || "."}: cannot be looked into (${reason}); what was stored of it stays.\n`);
   }
   const summary = await ingest(found.documents, {
     engine: embedding.engine,
@@ -96,8 +99,9 @@ async function ingestOnce(
       dryRun: flags.dryRun === true,
     }),
   );
-  const missing = flags.prune === true ? 0 : found.missing.length;
-  return summary.failed.length + missing === 0;
+  // With --prune, what is not there may be what was removed.
+  const missing = flags.prune === true && removed.length > 0 ? 0 : found.missing.length;
+  return summary.failed.length + found.unlisted.length + missing === 0;
 }
 
 async function findDocuments(
@@ -111,23 +115,28 @@ async function findDocuments(
   );
   if (!paths.includes("-")) return found;
   const bytes = Buffer.concat(await Array.fromAsync(shell.input.stream()));
-  const input: SourceDocument = { name, bytes: bytes.length, read: async () => bytes };
+  const read = async () => bytes;
+  const input: SourceDocument = { name, origin: "stdin", bytes: bytes.length, read };
   return { ...found, documents: [...found.documents, input] };
 }
 
 /** With --prune, documents whose files are gone; and the node's own handbook, once there is something else. */
 async function removeGone(
   { repository }: Target,
-  { documents, covers }: FoundFiles,
+  { documents, covers, origin }: FoundFiles,
   { added, changed }: IngestSummary,
   { prune = false, dryRun = false }: IngestFlags,
 ): Promise<string[]> {
   const there = new Set(documents.map(({ name }) => name));
   const ownDocuments = added.length + changed.length > 0;
-  const isGone = (name: string): boolean =>
-    !there.has(name) &&
-    ((prune && covers(name)) || (ownDocuments && name.startsWith(`${handbookLabel}/`)));
-  const gone = (await repository.documents()).map(({ name }) => name).filter(isGone);
+  const isOurs = ({ hash }: StoredDocument): boolean =>
+    // One that was interrupted holds two versions, and so no one digest.
+    hash === undefined || originIn(hash) === origin;
+  const isGone = (document: StoredDocument): boolean =>
+    !there.has(document.name) &&
+    ((prune && isOurs(document) && covers(document.name)) ||
+      (ownDocuments && document.name.startsWith(`${handbookLabel}/`)));
+  const gone = (await repository.documents()).filter(isGone).map(({ name }) => name);
   if (!dryRun) for (const name of gone) await repository.delete(name);
   return gone;
 }
@@ -142,13 +151,14 @@ async function follow(
   const roots = paths.map((path) => resolve(shell.cwd, path.replace(/[^/]*[*?[{].*$/, "") || "."));
   const watcher = watch(roots, {
     ignoreInitial: true,
-    ignored: (path) => /(^|\/)(\.[^/.]|node_modules(\/|$))/.test(path.slice(shell.cwd.length)),
+    ignored: (path) => isLeftAlone(path, roots),
     awaitWriteFinish: { stabilityThreshold: 200, pollInterval: 50 },
   });
   // The first run comes once the watcher sees everything, so that no change falls between.
   await new Promise<void>((resolve) => watcher.once("ready", resolve));
   let changed = true;
   let wake = (): void => {};
+  watcher.on("error", (error) => shell.say(`A change may be missed: ${reasonOf(error)}\n`));
   watcher.on("all", () => {
     changed = true;
     wake();
@@ -164,11 +174,17 @@ async function follow(
       }
       changed = false;
       await run().catch((error: unknown) => {
-        if (!shell.stopped.aborted) throw error;
+        if (!shell.stopped.aborted) shell.say(`${reasonOf(error)}\n`);
       });
       shell.say("Watching for changes; Ctrl-C ends it.\n");
     }
   } finally {
     await watcher.close();
   }
+}
+
+/** What lies below a root and is hidden, or a library; the root itself was asked for. */
+function isLeftAlone(path: string, roots: readonly string[]): boolean {
+  const root = roots.find((folder) => path.startsWith(folder)) ?? "";
+  return /(^|\/)(\.[^/.]|node_modules(\/|$))/.test(path.slice(root.length));
 }

@@ -17,6 +17,8 @@ export interface Shell {
   isTerminal: boolean;
   /** Writes to standard output: what the command was asked for. */
   print(text: string): void;
+  /** The same for much of it: no faster than it is read. */
+  printAll(texts: AsyncIterable<string>): Promise<void>;
   /** Writes to standard error: progress and messages. */
   say(text: string): void;
   /** Standard input. */

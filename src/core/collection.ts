@@ -102,4 +102,4 @@ export function findMismatch(
 const short = (fingerprint: string): string => fingerprint.slice(0, 12);
 
 const remedy = (name: string): string =>
-  `Configure the model that filled it; or name another collection ([vectorstore] collection_name) and ingest into it; or embed what it holds anew: 'paddock collections export ${name} --output ${name}.jsonl', 'paddock collections drop ${name}', 'paddock collections import ${name}.jsonl'.`;
+  `Configure the model that filled it; or name another collection ([vectorstore] collection_name) and ingest into it; or embed what it holds anew into another one: 'paddock collections export ${name} --output ${name}.jsonl', then 'paddock collections import ${name}.jsonl --collection ${name}-2', then collection_name = "${name}-2".`;

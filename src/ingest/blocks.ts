@@ -4,6 +4,8 @@ export interface Block {
   /** Headings above the block, outermost first. */
   headings: readonly string[];
   text: string;
+  /** Which section it is in, counted from 0: two of the same headings are two. */
+  section: number;
   /** `prose` is cut between sentences; a table or code fence between lines, its first repeated where it is a head. */
   kind: "prose" | "code" | "table";
 }
@@ -15,6 +17,7 @@ export function toBlocks(text: string): Block[] {
   let bare = false; // whether the last heading still has nothing under it
   let lines: string[] = [];
   let fence: string | undefined;
+  let section = 0;
   const flush = (kind?: Block["kind"]): void => {
     const block = lines.join("\n").trim();
     const isTable = lines.length > 1 && lines.every(isTableRow);
@@ -22,6 +25,7 @@ export function toBlocks(text: string): Block[] {
     if (block === "") return;
     blocks.push({
       headings: headings.filter((heading) => heading !== ""),
+      section,
       text: block,
       kind: kind ?? (isTable ? "table" : "prose"),
     });
@@ -31,7 +35,7 @@ export function toBlocks(text: string): Block[] {
     flush();
     if (bare) {
       const path = headings.filter((name) => name !== "").join(" > ");
-      blocks.push({ headings: [], text: path, kind: "prose" });
+      blocks.push({ headings: [], section, text: path, kind: "prose" });
     }
     bare = false;
   };
@@ -48,15 +52,17 @@ export function toBlocks(text: string): Block[] {
       lines.push(line);
       continue;
     }
-    const heading = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line);
-    if (heading?.[1] !== undefined && heading[2] !== undefined) {
-      const level = heading[1].length;
+    const heading = headingOf(line, lines);
+    if (heading !== undefined) {
+      const { level, title } = heading;
+      if (heading.underlined) lines = [];
       // A heading right above a deeper one is kept by it.
       if (level <= headings.length) closeHeading();
       else flush();
       headings = [...headings.slice(0, level - 1)];
       while (headings.length < level - 1) headings.push("");
-      headings.push(heading[2]);
+      headings.push(title);
+      section++;
       bare = true;
     } else if (line.trim() === "") {
       flush();
@@ -69,6 +75,27 @@ export function toBlocks(text: string): Block[] {
   }
   closeHeading();
   return blocks;
+}
+
+interface Heading {
+  level: number;
+  title: string;
+  /** Whether the title is the line before. */
+  underlined: boolean;
+}
+
+/** `# title`, or a line of one paragraph underlined with = or -. */
+function headingOf(line: string, before: readonly string[]): Heading | undefined {
+  const [, marks, title] = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line) ?? [];
+  if (marks !== undefined && title !== undefined) {
+    return { level: marks.length, title, underlined: false };
+  }
+  const [above, ...more] = before;
+  const [, rule] = /^(=|-)\1{2,}\s*$/.exec(line) ?? [];
+  if (rule === undefined || above === undefined || more.length > 0 || isTableRow(above)) {
+    return undefined;
+  }
+  return { level: rule === "=" ? 1 : 2, title: above.trim(), underlined: true };
 }
 
 const isTableRow = (line: string): boolean => /^\s*\|.*\|\s*$/.test(line);

@@ -47,14 +47,14 @@ const render = (block: Block): string =>
 
 /** Two blocks as one where they stand under the same headings and fit. */
 function join(first: Block, second: Block, options: ChunkOptions): Block | undefined {
-  if (pathOf(first) !== pathOf(second)) return undefined;
+  if (first.section !== second.section) return undefined;
   const joined: Block = { ...first, text: `${first.text}\n\n${second.text}`, kind: second.kind };
   return fits(joined, options) ? joined : undefined;
 }
 
 /** The second block, led in by the last sentences of the first where both are one text that was cut. */
 function overlapping(first: Block, second: Block, options: ChunkOptions): Block {
-  if (options.overlapTokens <= 0 || pathOf(first) !== pathOf(second)) return second;
+  if (options.overlapTokens <= 0 || first.section !== second.section) return second;
   if (first.kind !== "prose" || second.kind !== "prose") return second;
   const sentences = first.text.split(sentenceEnd);
   let lead = "";
@@ -69,8 +69,13 @@ function overlapping(first: Block, second: Block, options: ChunkOptions): Block 
   return { ...second, text: `${lead.trim()}\n\n${second.text}` };
 }
 
-const fits = (block: Block, { countTokens, maxTokens }: ChunkOptions): boolean =>
-  countTokens(render(block)) <= maxTokens;
+/** A text without spaces may count as one token; nobody reads it so. And what is far too long need not be counted. */
+const mostLettersPerToken = 16;
+
+function fits(block: Block, { countTokens, maxTokens }: ChunkOptions): boolean {
+  const text = render(block);
+  return text.length <= maxTokens * mostLettersPerToken && countTokens(text) <= maxTokens;
+}
 
 const lineEnd = /(?<=\n)/;
 const sentenceEnd = /(?<=[.!?…。！？]["'”’)\]]*\s|[。！？])/;
@@ -83,7 +88,7 @@ function fit(block: Block, options: ChunkOptions): Block[] {
   // Headings that leave no room for a word are text like any other.
   if (block.headings.length > 0 && !fits({ ...block, text: "word" }, options)) {
     return [pathOf(block), block.text].flatMap((text) =>
-      fit({ headings: [], text, kind: block.kind }, options),
+      fit({ ...block, headings: [], text }, options),
     );
   }
   if (block.kind === "table") return fitTable(block, options);

@@ -1,89 +1,120 @@
 /** Finds the files that paths, folders and globs name, and knows what of a collection they stand for. */
-import type { Stats } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Glob } from "bun";
 import { reasonOf } from "../core/errors.ts";
+import { digest } from "./passage-identity.ts";
 import type { SourceDocument } from "./plan-document.ts";
 import { readableExtensions } from "./readers/read.ts";
 
 export interface FoundFiles {
   documents: SourceDocument[];
-  /** What was named and is not there or cannot be listed. */
-  missing: { path: string; reason: string }[];
+  /** Paths that name nothing. */
+  missing: string[];
+  /** What is there and cannot be looked into, with the reason. */
+  unlisted: { path: string; reason: string }[];
   /** Files of folders that no reader knows, by their extension. */
   skipped: Map<string, number>;
-  /** Whether a document of the collection stands for a file that these paths name, be it there or not. */
+  /** Where the documents come from; one of another origin is not theirs, whatever its name. */
+  origin: string;
+  /** Whether a document's name stands for a file that these paths name and that could be seen, be it there or not. */
   covers: (document: string) => boolean;
 }
 
 const globSigns = /[*?[{]/;
+/** What begins with a dot is left alone, as are libraries. */
+const leftAlone = /(^|\/)(\.[^/]+|node_modules)(\/|$)/;
+
+type Found = Omit<FoundFiles, "documents" | "covers"> & {
+  documents: Map<string, SourceDocument>;
+  scopes: ((document: string) => boolean)[];
+};
 
 /** Names are relative to `cwd` where they lie under it, so that the same file is the same document. */
 export async function findFiles(paths: readonly string[], cwd: string): Promise<FoundFiles> {
-  const documents = new Map<string, SourceDocument>();
-  const missing: FoundFiles["missing"] = [];
-  const skipped = new Map<string, number>();
-  const scopes: FoundFiles["covers"][] = [];
-  const add = (path: string, { size }: Stats): void => {
-    const name = documentName(path, cwd);
-    documents.set(name, { name, bytes: size, read: () => readFile(path) });
+  const found: Found = {
+    documents: new Map(),
+    missing: [],
+    unlisted: [],
+    skipped: new Map(),
+    origin: originOf(cwd),
+    scopes: [],
   };
-  const addFrom = async (files: AsyncIterable<string> | Iterable<string>): Promise<void> => {
-    for await (const file of files) {
-      const extension = extname(file).toLowerCase();
-      if (readableExtensions.includes(extension)) add(file, await stat(file));
-      else skipped.set(extension, (skipped.get(extension) ?? 0) + 1);
-    }
-  };
-  for (const path of paths) {
-    const full = resolve(cwd, path);
-    const found = await stat(full).catch(() => undefined);
-    const name = documentName(full, cwd);
-    try {
-      if (found?.isDirectory()) {
-        const prefix = name === "" ? "" : `${name}/`;
-        scopes.push((document) =>
-          prefix === "" ? !isAbsolute(document) : document.startsWith(prefix),
-        );
-        await addFrom(await filesUnder(full));
-      } else if (found !== undefined) {
-        scopes.push((document) => document === name);
-        add(full, found);
-      } else if (globSigns.test(path)) {
-        const glob = new Glob(name);
-        scopes.push((document) => glob.match(document));
-        await addFrom(new Glob(path).scan({ cwd, absolute: true, onlyFiles: true }));
-      } else {
-        scopes.push((document) => document === name || document.startsWith(`${name}/`));
-        missing.push({ path, reason: "there is no such file or folder" });
-      }
-    } catch (error) {
-      missing.push({ path, reason: reasonOf(error) });
-    }
-  }
+  for (const path of paths) await addPath(found, path, cwd);
+  const { documents, scopes, ...rest } = found;
+  const hidden = found.unlisted.map(({ path }) => path);
+  const isHidden = (document: string): boolean =>
+    hidden.some((path) => document === path || document.startsWith(`${path}/`));
   return {
+    ...rest,
     documents: [...documents.values()].sort((a, b) => a.name.localeCompare(b.name)),
-    missing,
-    skipped,
-    covers: (document) => scopes.some((covers) => covers(document)),
+    covers: (document) => !isHidden(document) && scopes.some((covers) => covers(document)),
   };
 }
 
-/** Every file of a folder and its subfolders; what begins with a dot is left alone. */
-async function filesUnder(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
-  const found = await Promise.all(
-    entries
-      .filter(({ name }) => !name.startsWith(".") && name !== "node_modules")
-      .map(async (entry) => {
-        const path = join(folder, entry.name);
-        if (entry.isDirectory()) return await filesUnder(path);
-        // A link to a file is taken, a link to a folder is not: it may lead back here.
-        return entry.isFile() || (await stat(path).catch(() => undefined))?.isFile() ? [path] : [];
-      }),
-  );
-  return found.flat();
+/** A name for a folder that tells it from others, without saying which it is. */
+export const originOf = (folder: string): string => digest(folder).slice(0, 8);
+
+async function addPath(found: Found, path: string, cwd: string): Promise<void> {
+  const full = resolve(cwd, path);
+  const name = documentName(full, cwd);
+  const there = await stat(full).catch(() => undefined);
+  if (there?.isDirectory()) {
+    const prefix = name === "" ? "" : `${name}/`;
+    found.scopes.push((document) =>
+      prefix === "" ? !isAbsolute(document) : document.startsWith(prefix),
+    );
+    await addFolder(found, full, cwd);
+  } else if (there !== undefined) {
+    found.scopes.push((document) => document === name);
+    add(found, full, there.size, cwd);
+  } else if (globSigns.test(path)) {
+    await addGlob(found, path, name, cwd);
+  } else {
+    found.scopes.push((document) => document === name || document.startsWith(`${name}/`));
+    found.missing.push(path);
+  }
+}
+
+async function addGlob(found: Found, path: string, name: string, cwd: string): Promise<void> {
+  const glob = new Glob(name);
+  found.scopes.push((document) => glob.match(document));
+  let matches = 0;
+  for await (const file of new Glob(path).scan({ cwd, absolute: true, onlyFiles: true })) {
+    if (leftAlone.test(documentName(file, cwd))) continue;
+    matches++;
+    await addKnown(found, file, cwd);
+  }
+  if (matches === 0) found.missing.push(path);
+}
+
+/** Every file of a folder and its subfolders; what cannot be looked into is said, and the rest goes on. */
+async function addFolder(found: Found, folder: string, cwd: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    found.unlisted.push({ path: documentName(folder, cwd), reason: reasonOf(error) });
+    return [];
+  });
+  for (const entry of entries) {
+    if (leftAlone.test(entry.name)) continue;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await addFolder(found, path, cwd);
+    // A link to a file is taken, a link to a folder is not: it may lead back here.
+    else if (entry.isFile() || entry.isSymbolicLink()) await addKnown(found, path, cwd);
+  }
+}
+
+/** Takes a file that a reader knows; one that went away since it was listed is not there. */
+async function addKnown(found: Found, path: string, cwd: string): Promise<void> {
+  const there = await stat(path).catch(() => undefined);
+  if (there?.isFile() !== true) return;
+  const extension = extname(path).toLowerCase();
+  if (readableExtensions.includes(extension)) add(found, path, there.size, cwd);
+  else found.skipped.set(extension, (found.skipped.get(extension) ?? 0) + 1);
+}
+
+function add({ documents, origin }: Found, path: string, bytes: number, cwd: string): void {
+  const name = documentName(path, cwd);
+  documents.set(name, { name, origin, bytes, read: () => readFile(path) });
 }
 
 function documentName(path: string, cwd: string): string {

@@ -3,8 +3,8 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { SourceDocument } from "./plan-document.ts";
 
-/** What the names of the handbook's documents begin with. */
-export const handbookLabel = "handbook";
+/** What the names of the handbook's documents begin with; no path does. */
+export const handbookLabel = "paddock:handbook";
 
 export interface Page {
   name: string;
@@ -22,7 +22,8 @@ export async function handbookDocuments(pages: readonly Page[]): Promise<SourceD
   return await Promise.all(
     pages.map(async ({ name, path }) => {
       const { size: bytes } = await stat(path);
-      return { name: `${handbookLabel}/${name}`, bytes, read: () => readFile(path) };
+      const read = () => readFile(path);
+      return { name: `${handbookLabel}/${name}`, origin: "handbook", bytes, read };
     }),
   );
 }

@@ -1,11 +1,12 @@
 /** What becomes of a document: unchanged, or its passages, of which those that are stored need no embedding. */
+import { NodeError, reasonOf } from "../core/errors.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type {
   Passage,
   PassageRepository,
   StoredDocument,
 } from "../core/ports/passage-repository.ts";
-import { chunk } from "./chunk.ts";
+import { type Chunk, chunk } from "./chunk.ts";
 import { digest, passageId } from "./passage-identity.ts";
 import { readDocument } from "./readers/read.ts";
 
@@ -13,6 +14,8 @@ import { readDocument } from "./readers/read.ts";
 export interface SourceDocument {
   /** What it is called in the collection; ingesting the same name again replaces it. */
   name: string;
+  /** Where it comes from, in a word without a colon: a folder's name of names, `stdin`, `handbook`. */
+  origin: string;
   /** Its size, as far as it is known before. */
   bytes: number;
   read(): Promise<Uint8Array>;
@@ -53,21 +56,16 @@ export async function planDocument(
   options: PlanOptions,
 ): Promise<DocumentPlan> {
   const { engine, repository, documentPrefix, textField } = options;
-  const bytes = await document.read();
-  const documentHash = digest(recipe, documentPrefix, textField ?? "", bytes);
+  const bytes = await contentOf(document);
+  const content = digest(recipe, documentPrefix, textField ?? "", bytes);
+  const documentHash = `${document.origin}:${content}`;
   if (stored?.hash === documentHash && stored.passages === stored.parts) return { change: "none" };
   const texts = await readDocument(
     document.name,
     bytes,
     textField === undefined ? {} : { textField },
   );
-  const chunks = texts.flatMap((text) =>
-    chunk(text, {
-      maxTokens: Math.min(engine.maxTokens, bestPassageTokens),
-      overlapTokens,
-      countTokens: (passage) => engine.countTokens(documentPrefix + passage),
-    }),
-  );
+  const chunks = texts.flatMap((text) => cutToFit(text, engine, documentPrefix));
   const readable = chunks.filter(({ source }) => engine.countTokens(source) > 0);
   const vectors = stored === undefined ? new Map() : await storedVectors(repository, document.name);
   const occurrences = new Map<string, number>();
@@ -93,6 +91,27 @@ export async function planDocument(
       };
     }),
   };
+}
+
+/** A text's passages, each of a size that the model takes with its prefix. */
+export function cutToFit(text: string, engine: EmbeddingEngine, documentPrefix: string): Chunk[] {
+  return chunk(text, {
+    maxTokens: Math.min(engine.maxTokens, bestPassageTokens),
+    overlapTokens,
+    countTokens: (passage) => engine.countTokens(documentPrefix + passage),
+  });
+}
+
+/** The origin that a document's digest carries; undefined where it carries none. */
+export const originIn = (hash: string | undefined): string | undefined =>
+  hash?.includes(":") ? hash.slice(0, hash.indexOf(":")) : undefined;
+
+async function contentOf(document: SourceDocument): Promise<Uint8Array> {
+  try {
+    return await document.read();
+  } catch (cause) {
+    throw new NodeError("invalid_request", `It cannot be read: ${reasonOf(cause)}.`, { cause });
+  }
 }
 
 async function storedVectors(

@@ -1,13 +1,16 @@
 /** Moves passages into a collection in batches, embedding those that come without a vector of its model. */
-import { checkInput, toUnitLength } from "../core/embedding.ts";
+import { toUnitLength } from "../core/embedding.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { EmbeddedPassage, PassageRepository } from "../core/ports/passage-repository.ts";
 import type { ArchivedPassage } from "./archive.ts";
+import { digest, passageId } from "./passage-identity.ts";
+import { cutToFit } from "./plan-document.ts";
 
 const batchSize = 128;
 
 export interface TransferOptions {
   repository: PassageRepository;
+  signal: AbortSignal;
   /** Called with how many are stored, whenever more are. */
   onStored: (count: number) => void;
   /** Makes vectors; absent where every passage has one. */
@@ -17,13 +20,15 @@ export interface TransferOptions {
 /** Stores them all; returns how many. Storing them again changes nothing. */
 export async function transfer(
   passages: AsyncIterable<ArchivedPassage>,
-  { repository, onStored, embed = withVectors }: TransferOptions,
+  { repository, signal, onStored, embed = withVectors }: TransferOptions,
 ): Promise<number> {
   let stored = 0;
   let batch: ArchivedPassage[] = [];
   const flush = async (): Promise<void> => {
-    await repository.upsert(await embed(batch));
-    stored += batch.length;
+    signal.throwIfAborted();
+    const embedded = await embed(batch);
+    await repository.upsert(embedded);
+    stored += embedded.length;
     onStored(stored);
     batch = [];
   };
@@ -46,23 +51,43 @@ function ofUnitLength(vector: Float32Array): Float32Array {
   return Math.abs(Math.hypot(...vector) - 1) < 1e-4 ? vector : toUnitLength(vector);
 }
 
-/** Embeds passages, keeping the vectors they come with where those are the model's own. */
+export interface EmbedOptions {
+  documentPrefix: string;
+  /** Whether vectors that come along are the model's own. */
+  keepVectors: boolean;
+  signal: AbortSignal;
+  /** Called with how many passages had to be cut, or left out since the model can read nothing in them. */
+  onChange: (change: "cut" | "left out") => void;
+}
+
+/** Embeds passages; one that is too long for the model becomes several. */
 export function embedWith(
   engine: EmbeddingEngine,
-  options: { documentPrefix: string; keepVectors: boolean; signal: AbortSignal },
+  { documentPrefix, keepVectors, signal, onChange }: EmbedOptions,
 ): NonNullable<TransferOptions["embed"]> {
-  const { documentPrefix, keepVectors, signal } = options;
-  return async (passages) => {
-    const kept = ({ vector }: ArchivedPassage): Float32Array | undefined =>
-      keepVectors && vector?.length === engine.dimension ? ofUnitLength(vector) : undefined;
-    const missing = passages.filter((passage) => kept(passage) === undefined);
-    for (const { id, source } of missing) {
-      checkInput(engine, source, `The passage ${id}`, documentPrefix);
+  const kept = ({ vector }: ArchivedPassage): Float32Array | undefined =>
+    keepVectors && vector?.length === engine.dimension ? ofUnitLength(vector) : undefined;
+  const fitting = (passage: ArchivedPassage): ArchivedPassage[] => {
+    if (kept(passage) !== undefined) return [passage];
+    const tokens = engine.countTokens(documentPrefix + passage.source);
+    if (engine.countTokens(passage.source) === 0) {
+      onChange("left out");
+      return [];
     }
+    if (tokens <= engine.maxTokens) return [passage];
+    onChange("cut");
+    return cutToFit(passage.source, engine, documentPrefix).map(({ source }, at) => {
+      const hash = digest(documentPrefix, source);
+      return { ...passage, id: passageId(passage.id, hash, at), source, hash };
+    });
+  };
+  return async (passages) => {
+    const fit = passages.flatMap(fitting);
+    const missing = fit.filter((passage) => kept(passage) === undefined);
     const texts = missing.map(({ source }) => documentPrefix + source);
     const embeddings = await engine.embed(texts, { signal });
     const made = new Map(missing.map((passage, at) => [passage, embeddings[at]?.vector]));
-    return passages.flatMap((passage) => {
+    return fit.flatMap((passage) => {
       const vector = kept(passage) ?? made.get(passage);
       return vector === undefined ? [] : [{ ...passage, vector }];
     });

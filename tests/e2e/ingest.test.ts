@@ -187,7 +187,7 @@ describe("paddock ingest", () => {
       expect(node.origin).toStartWith("http");
     }
     const { stdout } = await folder.ingest("mine.md");
-    expect(stdout).toContain("Removed: handbook/");
+    expect(stdout).toContain("Removed: paddock:handbook/");
     expect(await folder.stored()).toEqual([["mine.md", "my own words."]]);
   });
 

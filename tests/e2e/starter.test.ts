@@ -191,7 +191,7 @@ describe("a first start with the starter models", () => {
       const first = { role: "user", content: "How do I add an API key?" };
       const answer = await ask([first]);
       expect(answer.retrieval).toMatchObject({
-        points: [{ metadata: { document: "handbook/keys.md" } }, {}],
+        points: [{ metadata: { document: "paddock:handbook/keys.md" } }, {}],
         dropped: 0,
       });
       expect(answer.choices[0]?.message.content).toMatch(/PADDOCK_API_KEYS|environment variable/);

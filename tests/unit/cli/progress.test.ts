@@ -19,6 +19,7 @@ function shell(isTerminal: boolean) {
     print: () => {
       throw new Error("Progress is not what the command was asked for");
     },
+    printAll: () => Promise.reject(new Error("Progress is not what the command was asked for")),
     say: (text) => said.push(text),
     input: { isTerminal: false, stream: async function* () {}, line: async () => "" },
     stopped: new AbortController().signal,

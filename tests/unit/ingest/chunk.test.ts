@@ -57,6 +57,24 @@ describe("a passage", () => {
     expect(chunk(text, byWords(5))).toEqual(["H\n\na1 a2\n\nb1 b2", "H\n\nc1 c2"]);
   });
 
+  test("stands under headings that are underlined, too", () => {
+    const text = "Title\n=====\n\nintro\n\nPart\n----\ntext\n\ntwo lines\nbefore\n---\nafter";
+    expect(chunk(text, byWords(20))).toEqual([
+      "Title\n\nintro",
+      "Title > Part\n\ntext\n\ntwo lines\nbefore\n---\nafter",
+    ]);
+  });
+
+  test("does not join two sections of the same name", () => {
+    expect(chunk("# A\none\n# A\ntwo", byWords(20))).toEqual(["A\n\none", "A\n\ntwo"]);
+  });
+
+  test("is never a great length of letters, though it counts as few tokens", () => {
+    const passages = chunk("x".repeat(5000), { ...byWords(10), overlapTokens: 0 });
+    expect(Math.max(...passages.map(({ length }) => length))).toBeLessThanOrEqual(160);
+    expect(passages.join("")).toBe("x".repeat(5000));
+  });
+
   test("does not join what stands under different headings", () => {
     expect(chunk("# A\na\n# B\nb", byWords(100))).toEqual(["A\n\na", "B\n\nb"]);
   });

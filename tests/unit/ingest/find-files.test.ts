@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findFiles } from "../../../src/ingest/find-files.ts";
 import { type TempDir, tempDir } from "../../support/temp-dir.ts";
@@ -15,8 +15,8 @@ async function folderOf(...files: string[]): Promise<TempDir> {
 }
 
 async function find(folder: TempDir, ...paths: string[]) {
-  const { documents, missing, skipped, covers } = await findFiles(paths, folder.path);
-  return { names: documents.map(({ name }) => name), missing, skipped, covers, documents };
+  const found = await findFiles(paths, folder.path);
+  return { ...found, names: found.documents.map(({ name }) => name) };
 }
 
 describe("files", () => {
@@ -81,9 +81,31 @@ describe("files", () => {
 
   test("that are not there are said to be missing", async () => {
     await using folder = await folderOf("a.md");
-    expect((await find(folder, "a.md", "b.md")).missing).toEqual([
-      { path: "b.md", reason: "there is no such file or folder" },
-    ]);
+    expect((await find(folder, "a.md", "b.md", "*.txt")).missing).toEqual(["b.md", "*.txt"]);
+  });
+
+  test("below a folder that cannot be looked into are not taken for removed ones", async () => {
+    await using folder = await folderOf("docs/a.md", "docs/secret/b.md");
+    await chmod(join(folder.path, "docs/secret"), 0);
+    const { names, unlisted, covers } = await find(folder, "docs");
+    await chmod(join(folder.path, "docs/secret"), 0o700);
+    if (process.getuid?.() === 0) return; // root looks into everything
+    expect(names).toEqual(["docs/a.md"]);
+    expect(unlisted).toEqual([{ path: "docs/secret", reason: expect.stringContaining("EACCES") }]);
+    expect([covers("docs/secret/b.md"), covers("docs/gone.md")]).toEqual([false, true]);
+  });
+
+  test("that are hidden or libraries are left out of globs too", async () => {
+    await using folder = await folderOf("a.md", ".git/b.md", "node_modules/x/c.md");
+    expect((await find(folder, "**/*.md")).names).toEqual(["a.md"]);
+  });
+
+  test("of two folders have two origins", async () => {
+    await using one = await folderOf("a.md");
+    await using two = await folderOf("a.md");
+    const [first, second] = [await find(one, "."), await find(two, ".")];
+    expect(first.origin).not.toBe(second.origin);
+    expect(first.documents[0]?.origin).toBe(first.origin);
   });
 
   test("that no reader knows are still tried where they are named themselves", async () => {

@@ -14,7 +14,7 @@ const open = () => memoryRepository(2);
 
 const documentOf = (name: string, text: string): SourceDocument => {
   const bytes = new TextEncoder().encode(text);
-  return { name, bytes: bytes.length, read: async () => bytes };
+  return { name, origin: "test", bytes: bytes.length, read: async () => bytes };
 };
 
 const store = (
@@ -99,7 +99,7 @@ describe("ingesting", () => {
         position: 0,
         parts: 1,
         hash: expect.stringMatching(/^[0-9a-f]{32}$/),
-        documentHash: expect.stringMatching(/^[0-9a-f]{32}$/),
+        documentHash: expect.stringMatching(/^test:[0-9a-f]{32}$/),
       },
     ]);
   });
@@ -182,6 +182,22 @@ describe("ingesting", () => {
     ]);
   });
 
+  test("reports a file that cannot be opened like one that cannot be read", async () => {
+    await using repository = open();
+    const problems: string[][] = [];
+    const refused = { ...documentOf("a.md", "x"), read: () => Promise.reject(new Error("EACCES")) };
+    const summary = await ingest([refused, documentOf("b.md", "good")], {
+      engine: new ScriptedEmbeddingEngine(),
+      repository,
+      documentPrefix: "",
+      progress: silentProgress,
+      signal: new AbortController().signal,
+      onProblem: (document, reason) => problems.push([document, reason]),
+    });
+    expect(summary).toMatchObject({ added: ["b.md"], failed: ["a.md"] });
+    expect(problems).toEqual([["a.md", "It cannot be read: EACCES."]]);
+  });
+
   test("does nothing in a dry run, and says what it would do", async () => {
     await using repository = open();
     const engine = new ScriptedEmbeddingEngine();
@@ -226,10 +242,10 @@ describe("ingesting", () => {
   test("gives every passage its own vector, over many batches", async () => {
     await using repository = open();
     const engine = new ScriptedEmbeddingEngine();
-    const texts = Array.from({ length: 150 }, (_, index) => "x".repeat(index + 1));
+    const texts = Array.from({ length: 100 }, (_, index) => "x".repeat(index + 1));
     await store(repository, { "a.md": pages(...texts), "b.md": pages(...texts) }, { engine });
     const found = await collect(repository.passages());
-    expect(found).toHaveLength(300);
+    expect(found).toHaveLength(200);
     for (const { source, vector } of found) {
       const [embedding] = await engine.embed([source]);
       expect(vector).toEqual(embedding?.vector ?? new Float32Array(0));
