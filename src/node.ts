@@ -3,6 +3,7 @@ import { basename, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeIdentity } from "./api/info/wire.ts";
 import type { Services } from "./app.ts";
+import { checkExposure } from "./config/consistency.ts";
 import type { Config, ModelConfig } from "./config/schema.ts";
 import { ChatService } from "./core/chat.ts";
 import { type OpenCollection, openCollection } from "./core/collection.ts";
@@ -23,6 +24,7 @@ import { transcode } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
 import { handbookDocuments, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
+import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
 import { resolveSource } from "./models/sources/resolve.ts";
 import { toCollection, toModelSpec, toQuantization, toRagSettings } from "./node-settings.ts";
 import { QdrantHome } from "./repository/qdrant/qdrant-home.ts";
@@ -47,6 +49,7 @@ export class PaddockNode implements AsyncDisposable {
   readonly #options: NodeOptions;
   readonly #models: ModelRegistry;
   readonly #retrieval: RetrievalService;
+  readonly #keys: SqliteKeys;
   readonly #resources = new AsyncDisposableStack();
   readonly #identity: NodeIdentity;
   readonly #stopping = new AbortController();
@@ -54,6 +57,7 @@ export class PaddockNode implements AsyncDisposable {
   constructor(options: NodeOptions) {
     const { config, version, log } = options;
     this.#options = options;
+    this.#keys = this.#resources.use(new SqliteKeys(join(this.#dataDir, keysFile)));
     this.#models = new ModelRegistry(config.models);
     this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
     this.#identity = { version, engineVersion: "not loaded yet", port: config.port };
@@ -66,7 +70,7 @@ export class PaddockNode implements AsyncDisposable {
       retrieval: this.#retrieval,
       models: this.#models,
       identity: () => this.#identity,
-      access: keyAccess(config.auth.api_keys),
+      access: keyAccess(config.auth.api_keys, this.#keys),
       stopping: this.#stopping.signal,
       limits: {
         maxBodyBytes: config.limits.max_body_bytes,
@@ -74,6 +78,11 @@ export class PaddockNode implements AsyncDisposable {
       },
       log,
     };
+  }
+
+  /** Refuses to serve strangers who need no key. */
+  checkExposure(): void {
+    checkExposure(this.#options.config, this.#keys.hasKeys());
   }
 
   /** Ends every answer in progress with an error that says why. */

@@ -2,7 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { ConfigError, loadConfig } from "../config/load.ts";
+import { ConfigError } from "../config/config-error.ts";
+import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { settings } from "../config/settings.ts";
 import { reasonOf } from "../core/errors.ts";

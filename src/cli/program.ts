@@ -1,9 +1,10 @@
 /** The command line: argv to one command, and every failure to a message and an exit code. */
 import { Command, CommanderError } from "commander";
-import { ConfigError } from "../config/load.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { collectionsCommand } from "./collections.ts";
 import { ingestCommand } from "./ingest.ts";
+import { keysCommand } from "./keys.ts";
 import { quantizeCommand } from "./quantize.ts";
 import { serveCommand } from "./serve.ts";
 import type { Shell } from "./shell.ts";
@@ -14,8 +15,8 @@ export async function runProgram(shell: Shell, argv: readonly string[]): Promise
     .description("A lightweight node that serves a language model over HTTP.")
     .version(`${shell.version} (${shell.build})`)
     .showHelpAfterError("(--help shows what there is)");
-  for (const command of [serveCommand(shell), ingestCommand(shell), collectionsCommand(shell)]) {
-    program.addCommand(command);
+  for (const make of [serveCommand, ingestCommand, collectionsCommand, keysCommand]) {
+    program.addCommand(make(shell));
   }
   program.addCommand(quantizeCommand(), { hidden: true });
   speakThrough(shell, program);

@@ -19,6 +19,7 @@ export function serveCommand(shell: Shell): Command {
 
 async function serve(shell: Shell, config: Config): Promise<void> {
   await using node = nodeFor(shell, config, createLog(config.log_level, shell.isTerminal));
+  node.checkExposure();
   const server = listen(config, createApp(node.services).fetch);
   try {
     node.listensOn(server.port ?? config.port);

@@ -1,4 +1,5 @@
 /** What no single key can say: how settings must fit each other. */
+import { ConfigError } from "./config-error.ts";
 import type { Config } from "./schema.ts";
 
 interface Problem {
@@ -7,9 +8,7 @@ interface Problem {
 }
 
 export function checkConsistency(config: Config): Problem | undefined {
-  return (
-    checkNames(config) ?? checkSources(config) ?? checkCollection(config) ?? checkExposure(config)
-  );
+  return checkNames(config) ?? checkSources(config) ?? checkCollection(config);
 }
 
 function checkNames({ models }: Config): Problem | undefined {
@@ -54,10 +53,10 @@ function checkCollection({ models, vectorstore }: Config): Problem | undefined {
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/;
 
-function checkExposure({ host, auth }: Config): Problem | undefined {
-  if (loopback.test(host) || auth.open || auth.api_keys.length > 0) return undefined;
-  return {
-    path: ["host"],
-    message: `'host' is '${host}', which others can reach, and no API key is configured. Set PADDOCK_API_KEYS (or [auth] api_keys), listen on 127.0.0.1, or write [auth] open = true to serve everyone.`,
-  };
+/** Refuses to serve strangers without a key; `hasKeys`: whether keys were given out. */
+export function checkExposure({ host, auth }: Config, hasKeys: boolean): void {
+  if (loopback.test(host) || auth.open || auth.api_keys.length > 0 || hasKeys) return;
+  throw new ConfigError(
+    `'host' is '${host}', which others can reach, and there is no API key. Give one out with 'paddock keys create NAME', set PADDOCK_API_KEYS (or [auth] api_keys), listen on 127.0.0.1, or write [auth] open = true to serve everyone.`,
+  );
 }

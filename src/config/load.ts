@@ -3,6 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { closest, distance } from "fastest-levenshtein";
 import { parse as parseToml, TomlError } from "smol-toml";
 import { findViolation, formatPath } from "../validation/violation.ts";
+import { ConfigError } from "./config-error.ts";
 import { checkConsistency } from "./consistency.ts";
 import { Config } from "./schema.ts";
 import { type Setting, settings } from "./settings.ts";
@@ -13,11 +14,6 @@ export interface ConfigSources {
   env: Readonly<Record<string, string | undefined>>;
   /** Command-line options by name, without the dashes. */
   flags: Readonly<Record<string, string | undefined>>;
-}
-
-/** A configuration that cannot be used; the message names where, which key, what was found and what is allowed. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
 }
 
 type Tree = Record<string, unknown>;

@@ -3,6 +3,7 @@
 export const errorKinds = [
   "invalid_request",
   "unauthenticated",
+  "forbidden",
   "not_found",
   "method_not_allowed",
   "payload_too_large",

@@ -1,39 +1,65 @@
 /** Who may come in: bearer keys, compared in constant time. */
 import { createHash, timingSafeEqual } from "node:crypto";
+import { type ApiKey, type KeyRing, type Scope, stateOf } from "../core/api-key.ts";
 import { NodeError } from "../core/errors.ts";
 
 export interface Access {
   /**
-   * Refuses a request that carries none of the keys; without keys everyone may come in. Says who
-   * the caller is, as a name that is no secret.
+   * Refuses a request that carries no key for what it asks; without keys everyone may come in.
+   * Says who the caller is, as a name that is no secret.
    */
-  check(request: Request): string;
+  check(request: Request, ...wanted: readonly Scope[]): string;
 }
 
-export function keyAccess(keys: readonly string[]): Access {
-  const known = keys.map(digest);
+/** `fixed`: keys of the configuration, which open everything; `ring`: keys that were given out. */
+export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
+  const known = fixed.map(digest);
   return {
-    check(request) {
-      if (known.length === 0) return "anyone";
-      const found = bearerKey(request);
-      if (found === undefined) {
+    check(request, ...wanted) {
+      if (known.length === 0 && ring?.hasKeys() !== true) return "anyone";
+      const offered = bearerKey(request);
+      if (offered === undefined) {
         throw new NodeError(
           "unauthenticated",
           "An API key is needed: send the header 'Authorization: Bearer <key>'.",
         );
       }
-      const offered = digest(found);
-      // Every key is compared, so that the time taken tells nothing of which one came close.
-      const [match] = known.flatMap((key, at) => (timingSafeEqual(key, offered) ? [at] : []));
-      if (match === undefined) {
+      const match = indexOf(known, digest(offered));
+      if (match !== -1) return `key ${match + 1}`;
+      const key = ring?.find(offered);
+      if (key === undefined) {
         throw new NodeError(
           "unauthenticated",
           "The API key is not one of this node's. Check the key in your 'Authorization' header.",
         );
       }
-      return `key ${match + 1}`;
+      return admit(key, wanted);
     },
   };
+}
+
+function admit(key: ApiKey, wanted: readonly Scope[]): string {
+  const state = stateOf(key);
+  if (state !== "valid") {
+    throw new NodeError(
+      "unauthenticated",
+      `The API key '${key.name}' is ${state}. Ask for another.`,
+    );
+  }
+  const missing = wanted.filter((scope) => !key.scopes.includes(scope));
+  if (missing.length > 0) {
+    throw new NodeError(
+      "forbidden",
+      `The API key '${key.name}' does not open '${missing.join("', '")}'; it opens '${key.scopes.join("', '")}'.`,
+    );
+  }
+  return key.name;
+}
+
+/** Every key is compared, so that the time taken tells nothing of which one came close. */
+function indexOf(known: readonly Buffer[], offered: Buffer): number {
+  const [match = -1] = known.flatMap((key, at) => (timingSafeEqual(key, offered) ? [at] : []));
+  return match;
 }
 
 function bearerKey(request: Request): string | undefined {

@@ -87,6 +87,7 @@ export function operation({
 export const modelErrors: Readonly<Record<number, string>> = {
   400: "Malformed JSON or an invalid field; `param` names it.",
   401: "The key is missing or wrong, where the node wants one.",
+  403: "The key does not open this operation.",
   413: "The body is too large.",
   415: "The body is not JSON.",
   500: "The named model is not on this node, or of another type: code `model_not_found`.",

@@ -179,6 +179,31 @@ run("Qdrant as a server that others use too", () => {
     expect(await repository.count()).toBe(0);
   });
 
+  test("is searched and emptied in all of its shards", async () => {
+    await using there = await place("paddock-test-shards");
+    await there.client.createCollection(there.name, {
+      vectors: { size: 3, distance: "Cosine" },
+      sparse_vectors: { words: { modifier: "idf" } },
+      shard_number: 4,
+    });
+    await using repository = await there.home.open(there.name);
+    if (repository === undefined) throw new Error("it was just made");
+    const many = Array.from({ length: 600 }, (_, at) =>
+      passage(at, [Math.sin(at), Math.cos(at), 1], { parts: 600, source: `Number ${at}` }),
+    );
+    await repository.upsert(many);
+    expect(await collect(repository.passages())).toHaveLength(600);
+    expect(await repository.documents()).toMatchObject([{ name: "a.md", passages: 600 }]);
+    for (const at of [0, 123, 599]) {
+      const vector = many[at]?.vector ?? east.vector;
+      const [nearest] = await repository.search(vector, everything);
+      expect(nearest?.id).toBe(many[at]?.id ?? "");
+      const [matched] = await repository.matchWords(String(at), vector, 3);
+      expect(matched?.id).toBe(many[at]?.id ?? "");
+    }
+    expect(await repository.delete("a.md")).toBe(600);
+  });
+
   test("lowers a passage's share of the words by those that no passage has", async () => {
     await using there = await place("paddock-test-words");
     await using repository = await there.home.create(there.name, contractSpec);

@@ -91,6 +91,41 @@ describe("paddock collections", () => {
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining("Line 2 has no text")]);
   });
 
+  test("cuts what is too long for the model, and embeds anew what had another prefix", async () => {
+    await using folder = await place();
+    const args = ["collections", "import", "-", "--collection", "new"];
+    const long = JSON.stringify({ source: "many words here. ".repeat(20) });
+    const { stdout, stderr } = await folder.run(args, { input: `${long}\n` });
+    expect(stderr).toContain("1 were too long for the model, and were cut.");
+    expect(Number(/Imported (\d+) passages/.exec(stdout)?.[1])).toBeGreaterThan(3);
+    const lines = (await folder.paddock("collections", "export")).stdout;
+    const prefixed = lines.replace('"documentPrefix":""', '"documentPrefix":"passage: "');
+    const again = await folder.run(["collections", "import", "-", "--collection", "third"], {
+      input: prefixed,
+    });
+    expect(again.stderr).toContain("with the prefix 'passage: '; its passages are embedded anew");
+  });
+
+  test.each(["../up", "a/b", "a.b"])("takes no name that leads elsewhere: %s", async (name) => {
+    await using folder = await place();
+    for (const args of [
+      ["drop", name, "--yes"],
+      ["count", name],
+      ["export", name],
+    ]) {
+      const { code, stderr } = await folder.paddock("collections", ...args);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("cannot be the name")]);
+    }
+  });
+
+  test("lists the others where one is damaged", async () => {
+    await using folder = await place();
+    await writeFile(join(folder.path, ".paddock/collections/bad.sqlite"), "no database".repeat(99));
+    const { stdout, stderr } = await folder.paddock("collections", "list");
+    expect(stdout).toMatch(/^default +3/m);
+    expect(stderr).toContain("The collection 'bad' cannot be opened");
+  });
+
   test("drops one only when told so", async () => {
     await using folder = await place();
     const asked = await folder.paddock("collections", "drop", "default");

@@ -138,6 +138,39 @@ describe("paddock ingest", () => {
     ]);
   });
 
+  test("makes nothing in a dry run, not even a collection", async () => {
+    await using folder = await place({ "a.md": "one." });
+    const { stdout } = await folder.ingest("a.md", "--dry-run");
+    expect(stdout).toContain("Would store 1 passages of 1 document (1 new)");
+    const listed = await runPaddock(["collections", "list"], { cwd: folder.path });
+    expect([listed.stdout, listed.stderr]).toEqual(["", expect.stringContaining("no collection")]);
+  });
+
+  test("prunes only what came from the same folder", async () => {
+    await using folder = await place({ "a.md": "one.", "elsewhere/b.md": "two." });
+    await folder.ingest("a.md");
+    const args = ["--config", "../paddock.toml", "--data-dir", "../.paddock"];
+    const cwd = join(folder.path, "elsewhere");
+    await runPaddock(["ingest", "-", "--name", "in.md", ...args], { cwd, input: "three." });
+    const { stdout } = await runPaddock(["ingest", ".", "--prune", ...args], { cwd });
+    expect(stdout).not.toContain("Removed");
+    expect(await folder.stored()).toEqual([
+      ["a.md", "one."],
+      ["b.md", "two."],
+      ["in.md", "three."],
+    ]);
+  });
+
+  test("keeps a folder of the user's that is called handbook", async () => {
+    await using folder = await place({ "handbook/a.md": "one.", "b.md": "two." });
+    await folder.ingest("handbook");
+    await folder.ingest("b.md");
+    expect(await folder.stored()).toEqual([
+      ["b.md", "two."],
+      ["handbook/a.md", "one."],
+    ]);
+  });
+
   test("reads standard input under the name that it is given", async () => {
     await using folder = await place();
     const args = ["ingest", "-", "--name", "page.html"];

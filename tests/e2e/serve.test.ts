@@ -54,7 +54,7 @@ describe("paddock serve", () => {
   test.each([
     [{ PADDOCK_PORT: "eighty" }, "environment variable PADDOCK_PORT: 'port' must be an integer"],
     [{ PADDOCK_PROT: "80" }, "Did you mean 'PADDOCK_PORT'?"],
-    [{ PADDOCK_HOST: "0.0.0.0" }, "no API key is configured"],
+    [{ PADDOCK_HOST: "0.0.0.0" }, "there is no API key"],
     [{ PADDOCK_CONFIG: "nowhere.toml" }, "nowhere.toml: the configuration file cannot be read"],
   ])("refuses to start with %j, in one message and with exit code 2", async (env, message) => {
     await using folder = await tempDir();

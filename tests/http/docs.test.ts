@@ -158,6 +158,7 @@ describe("the document at /openapi.json", () => {
           "200",
           "400",
           "401",
+          "403",
           "413",
           "415",
           "500",

@@ -29,8 +29,15 @@ export function chatRoutes({ chat, access, log, limits, stopping }: ChatRoutesSe
   return new Elysia({ prefix: "/v1" }).post(
     "/chat/completions",
     async ({ request, set }) => {
-      const caller = access.check(request);
+      access.check(request, "chat");
       const body = await readBody(request);
+      // Who asks for passages must be one who may.
+      const wantsPassages = body.rag !== undefined && body.rag !== null && body.rag !== false;
+      const caller = access.check(
+        request,
+        "chat",
+        ...(wantsPassages ? (["retrieve"] as const) : []),
+      );
       announceIgnored(ignoredFields(body), set.headers, log);
       const gone = new AbortController();
       const asked = toChatRequest(body);

@@ -21,7 +21,7 @@ export function embeddingRoutes({ embeddings, access, log, limits }: EmbeddingRo
   return new Elysia({ prefix: "/v1" }).post(
     "/embeddings",
     async ({ request, set }) => {
-      access.check(request);
+      access.check(request, "embeddings");
       const body = await readBody(request);
       announceIgnored(
         unknownKeys(body, Object.keys(EmbeddingRequest.properties)),

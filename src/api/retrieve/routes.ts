@@ -24,7 +24,7 @@ export function retrieveRoutes({ retrieval, access, log, limits }: RetrieveRoute
   return new Elysia({ prefix: "/v1" }).post(
     "/retrieve",
     async ({ request, set }) => {
-      access.check(request);
+      access.check(request, "retrieve");
       const body = await readBody(request);
       announceIgnored(unknownKeys(body, Object.keys(RetrieveRequest.properties)), set.headers, log);
       const { signal } = request;

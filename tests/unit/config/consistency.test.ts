@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { ConfigError, loadConfig } from "../../../src/config/load.ts";
+import { ConfigError } from "../../../src/config/config-error.ts";
+import { checkExposure } from "../../../src/config/consistency.ts";
+import { loadConfig } from "../../../src/config/load.ts";
 
 const toml = (text: string, env: Record<string, string> = {}) =>
   loadConfig({ file: { path: "paddock.toml", text }, env, flags: {} });
@@ -76,25 +78,29 @@ describe("settings that fit each other", () => {
 });
 
 describe("an address that others can reach", () => {
+  const exposure = (text: string, hasKeys = false) => checkExposure(toml(text), hasKeys);
+
   test.each(["0.0.0.0", "::", "192.168.1.5", "127.0.0.1.example.com", "localhost.example.com"])(
-    "is refused without keys, with what to do: %s",
+    "is %s, which wants a key",
     (host) => {
-      const message = refusal("", { PADDOCK_HOST: host });
-      expect(message).toStartWith(`environment variable PADDOCK_HOST: 'host' is '${host}'`);
-      expect(message).toContain("PADDOCK_API_KEYS");
-      expect(message).toContain("open = true");
+      const text = `host = "${host}"`;
+      expect(() => exposure(text)).toThrow(ConfigError);
+      expect(() => exposure(text)).toThrow(
+        /'host' is '.*', which others can reach, .*'paddock keys create NAME', set PADDOCK_API_KEYS .*open = true/,
+      );
     },
   );
 
   test.each(["127.0.0.1", "127.8.9.10", "localhost", "::1"])("is not %s", (host) => {
-    expect(toml("", { PADDOCK_HOST: host }).host).toBe(host);
+    expect(() => exposure(`host = "${host}"`)).not.toThrow();
   });
 
-  test("is allowed with a key, or when the configuration says that it is open", () => {
+  test("is allowed with a key, one that was given out too, or when the configuration says that it is open", () => {
     const host = 'host = "0.0.0.0"\n[auth]\n';
-    expect(toml(`${host}api_keys = ["a-good-key"]`).host).toBe("0.0.0.0");
-    expect(toml(`${host}open = true`).host).toBe("0.0.0.0");
-    expect(refusal(`${host}open = false\napi_keys = []`)).toStartWith("paddock.toml: 'host'");
+    expect(() => exposure(`${host}api_keys = ["a-good-key"]`)).not.toThrow();
+    expect(() => exposure(`${host}open = true`)).not.toThrow();
+    expect(() => exposure(host, true)).not.toThrow();
+    expect(() => exposure(`${host}open = false\napi_keys = []`)).toThrow(ConfigError);
   });
 });
 

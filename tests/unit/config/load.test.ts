@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { ConfigError, loadConfig } from "../../../src/config/load.ts";
+import { ConfigError } from "../../../src/config/config-error.ts";
+import { loadConfig } from "../../../src/config/load.ts";
 import type { Config } from "../../../src/config/schema.ts";
 import { settings } from "../../../src/config/settings.ts";
 import { defaultGroundingPrompt } from "../../../src/core/rag-policy.ts";

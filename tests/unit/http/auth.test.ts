@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { ApiKey, KeyRing, Scope } from "../../../src/core/api-key.ts";
 import { NodeError } from "../../../src/core/errors.ts";
 import { keyAccess } from "../../../src/http/auth.ts";
 
@@ -63,3 +64,54 @@ test.each([undefined, "Bearer anything"])(
     expect(() => keyAccess([]).check(request(header))).not.toThrow();
   },
 );
+
+describe("keys that were given out", () => {
+  const key: ApiKey = {
+    id: "0123456789ab",
+    name: "ada",
+    scopes: ["chat", "embeddings"],
+    createdAt: new Date(),
+  };
+  const ring = (held: ApiKey | undefined, has = true): KeyRing => ({
+    hasKeys: () => has,
+    find: (text) => (text === "pk_right" ? held : undefined),
+  });
+  const caught = (held: ApiKey | undefined, ...wanted: Scope[]): unknown => {
+    try {
+      return keyAccess([], ring(held)).check(request("Bearer pk_right"), ...wanted);
+    } catch (error) {
+      return error;
+    }
+  };
+
+  test("let their holder in, by name, to what they open", () => {
+    expect(caught(key, "chat")).toBe("ada");
+    expect(caught(key, "retrieve")).toMatchObject({
+      kind: "forbidden",
+      message: "The API key 'ada' does not open 'retrieve'; it opens 'chat', 'embeddings'.",
+    });
+  });
+
+  test("end when they expire or are revoked", () => {
+    const past = new Date(Date.now() - 1000);
+    expect(caught({ ...key, expiresAt: past }, "chat")).toMatchObject({
+      kind: "unauthenticated",
+      message: expect.stringContaining("is expired"),
+    });
+    expect(caught({ ...key, revokedAt: past }, "chat")).toMatchObject({
+      kind: "unauthenticated",
+      message: expect.stringContaining("is revoked"),
+    });
+    expect(caught({ ...key, expiresAt: new Date(Date.now() + 60_000) }, "chat")).toBe("ada");
+  });
+
+  test("close the node to those without, from the first on, and leave fixed keys alone", () => {
+    const access = keyAccess([], ring(undefined));
+    expect(() => access.check(request())).toThrow("An API key is needed");
+    expect(() => access.check(request("Bearer pk_wrong"))).toThrow("not one of this node's");
+    expect(keyAccess([], ring(undefined, false)).check(request())).toBe("anyone");
+    expect(keyAccess(keys, ring(key)).check(request("Bearer first-key-of-two"), "chat")).toBe(
+      "key 1",
+    );
+  });
+});

@@ -1,0 +1,124 @@
+/** `paddock keys`: gives out API keys, lists and revokes them; a running node heeds it at once. */
+import { join, resolve } from "node:path";
+import { Command, Option } from "commander";
+import { type ApiKey, type Scope, scopes, stateOf } from "../core/api-key.ts";
+import { NodeError } from "../core/errors.ts";
+import { keysFile, SqliteKeys } from "../keys/sqlite-keys.ts";
+import { addConfigOptions, readConfig } from "./configure.ts";
+import { parseExpiry } from "./expiry.ts";
+import type { Shell } from "./shell.ts";
+import { toTable } from "./table.ts";
+
+export function keysCommand(shell: Shell): Command {
+  const command = new Command("keys").description("give out API keys, list and revoke them");
+  for (const make of [create, list, revoke]) command.addCommand(addConfigOptions(make(shell)));
+  command.addHelpText(
+    "after",
+    "\nExamples:\n  paddock keys create ada --scope chat --expires 30d\n  paddock keys list\n  paddock keys revoke ada",
+  );
+  return command;
+}
+
+async function withKeys(
+  shell: Shell,
+  command: Command,
+  body: (keys: SqliteKeys) => void,
+): Promise<void> {
+  const { data_dir: dataDir } = await readConfig(shell, command);
+  using keys = new SqliteKeys(join(resolve(shell.cwd, dataDir), keysFile));
+  body(keys);
+}
+
+function create(shell: Shell): Command {
+  const command = new Command("create")
+    .description("give out a key; it is shown once, and only a digest of it is kept")
+    .argument("<name>", "who holds it")
+    .addOption(
+      new Option("--scope <scopes...>", "what it opens; default: everything").choices([...scopes]),
+    )
+    .option("--expires <when>", "a date (2027-01-31), or a time from now (12h, 30d)")
+    .option("--json", "as JSON");
+  return command.action((name: string) =>
+    withKeys(shell, command, (keys) => {
+      const options = command.opts<{ scope?: Scope[]; expires?: string; json?: boolean }>();
+      const expiresAt =
+        options.expires === undefined ? undefined : parseExpiry(options.expires, new Date());
+      const { key, text } = keys.create({
+        name: checkedName(name),
+        scopes: options.scope ?? scopes,
+        ...(expiresAt === undefined ? {} : { expiresAt }),
+      });
+      if (options.json === true) {
+        shell.print(`${JSON.stringify({ ...toJson(key), key: text }, null, 2)}\n`);
+        return;
+      }
+      shell.print(`${text}\n`);
+      shell.say("Keep it: it is shown this once, and cannot be shown again.\n");
+    }),
+  );
+}
+
+function list(shell: Shell): Command {
+  const command = new Command("list")
+    .description("the keys, without their secrets")
+    .option("--json", "as JSON");
+  return command.action(() =>
+    withKeys(shell, command, (keys) => {
+      const all = keys.list();
+      if (command.opts().json === true) {
+        shell.print(`${JSON.stringify(all.map(toJson), null, 2)}\n`);
+        return;
+      }
+      if (all.length === 0) shell.say("No key was given out; 'paddock keys create NAME' does.\n");
+      else shell.print(toTable(all.map(toRow)));
+    }),
+  );
+}
+
+function revoke(shell: Shell): Command {
+  const command = new Command("revoke")
+    .description("make a key worthless, for good and at once")
+    .argument("<key>", "its name or id");
+  return command.action((idOrName: string) =>
+    withKeys(shell, command, (keys) => {
+      const key = keys.revoke(idOrName);
+      if (key === undefined) {
+        throw new NodeError(
+          "invalid_request",
+          `There is no key '${idOrName}'. 'paddock keys list' shows those there are.`,
+        );
+      }
+      shell.print(`Revoked the key '${key.name}' (${key.id}).\n`);
+    }),
+  );
+}
+
+function checkedName(name: string): string {
+  if (/^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u.test(name)) return name;
+  throw new NodeError(
+    "invalid_request",
+    `'${name}' cannot be a key's name: it must be 1 to 64 letters, digits, spaces or any of . _ @ -.`,
+  );
+}
+
+const day = (date: Date | undefined): string =>
+  date === undefined ? "never" : date.toISOString().slice(0, 16).replace("T", " ");
+
+const toRow = (key: ApiKey) => ({
+  id: key.id,
+  name: key.name,
+  scopes: key.scopes.join(","),
+  created: day(key.createdAt),
+  expires: day(key.expiresAt),
+  state: stateOf(key),
+});
+
+const toJson = (key: ApiKey) => ({
+  id: key.id,
+  name: key.name,
+  scopes: key.scopes,
+  created_at: key.createdAt.toISOString(),
+  expires_at: key.expiresAt?.toISOString() ?? null,
+  revoked_at: key.revokedAt?.toISOString() ?? null,
+  state: stateOf(key),
+});

@@ -1,0 +1,156 @@
+/**
+ * Keys in a file of the data dir. Of a key only a salted digest is kept, so that the file lets
+ * nobody in. Every process that has it open sees a change at once.
+ */
+import { Database } from "bun:sqlite";
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { type ApiKey, type KeyRing, type Scope, scopes } from "../core/api-key.ts";
+import { NodeError } from "../core/errors.ts";
+
+interface Row {
+  id: string;
+  name: string;
+  scopes: string;
+  salt: Uint8Array;
+  digest: Uint8Array;
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+}
+
+export interface NewKey {
+  name: string;
+  scopes: readonly Scope[];
+  expiresAt?: Date;
+}
+
+/** Its name in the data dir. */
+export const keysFile = "keys.sqlite";
+
+const form = /^pk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
+const ownerOnly = 0o600;
+
+const table = `
+  create table if not exists keys (
+    id text primary key,
+    name text not null unique,
+    scopes text not null,
+    salt blob not null,
+    digest blob not null,
+    created_at integer not null,
+    expires_at integer,
+    revoked_at integer
+  ) strict`;
+
+export class SqliteKeys implements KeyRing, Disposable {
+  readonly #path: string;
+  #database: Database | undefined;
+
+  /** Nothing is made until a key is. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  hasKeys(): boolean {
+    return this.#open()?.query("select 1 from keys limit 1").get() != null;
+  }
+
+  find(text: string): ApiKey | undefined {
+    const [, id = "", secret = ""] = form.exec(text) ?? [];
+    const row = this.#open()?.query<Row, [string]>("select * from keys where id = ?").get(id);
+    const digest = digestOf(row?.salt ?? nobody.salt, secret);
+    const isRight = timingSafeEqual(digest, row?.digest ?? nobody.digest);
+    return isRight && row != null ? toKey(row) : undefined;
+  }
+
+  list(): ApiKey[] {
+    const rows = this.#open()?.query<Row, []>("select * from keys order by created_at").all();
+    return (rows ?? []).map(toKey);
+  }
+
+  /** The key's text is here and nowhere else. */
+  create({ name, scopes: wanted, expiresAt }: NewKey): { key: ApiKey; text: string } {
+    const id = randomBytes(6).toString("hex");
+    const secret = randomBytes(32).toString("base64url");
+    const salt = randomBytes(16);
+    const database = this.#open({ create: true });
+    if (database?.query("select 1 from keys where name = ?").get(name) != null) {
+      throw new NodeError(
+        "invalid_request",
+        `There is a key named '${name}' already. Choose another name; a revoked key keeps its own.`,
+      );
+    }
+    const row: Row = {
+      id,
+      name,
+      scopes: wanted.join(" "),
+      salt,
+      digest: digestOf(salt, secret),
+      created_at: Date.now(),
+      expires_at: expiresAt?.getTime() ?? null,
+      revoked_at: null,
+    };
+    database
+      ?.query<void, [string, string, string, Uint8Array, Uint8Array, number, number | null]>(
+        `insert into keys (id, name, scopes, salt, digest, created_at, expires_at)
+         values (?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(id, name, row.scopes, salt, row.digest, row.created_at, row.expires_at);
+    return { key: toKey(row), text: `pk_${id}_${secret}` };
+  }
+
+  /** By its id or its name; undefined where there is no such key. One that was revoked stays so. */
+  revoke(idOrName: string): ApiKey | undefined {
+    const database = this.#open();
+    const row = database
+      ?.query<Row, [string, string]>("select * from keys where id = ? or name = ?")
+      .get(idOrName, idOrName);
+    if (row == null) return undefined;
+    const revokedAt = row.revoked_at ?? Date.now();
+    database
+      ?.query<void, [number, string]>("update keys set revoked_at = ? where id = ?")
+      .run(revokedAt, row.id);
+    return toKey({ ...row, revoked_at: revokedAt });
+  }
+
+  [Symbol.dispose](): void {
+    this.#database?.close();
+    this.#database = undefined;
+  }
+
+  #open({ create = false } = {}): Database | undefined {
+    if (this.#database !== undefined) return this.#database;
+    if (!create && !existsSync(this.#path)) return undefined;
+    mkdirSync(dirname(this.#path), { recursive: true });
+    const database = new Database(this.#path, { create: true, strict: true });
+    database.run("pragma busy_timeout = 10000");
+    database.run("pragma journal_mode = wal");
+    database.run("pragma synchronous = full");
+    database.run(table);
+    for (const suffix of ["", "-wal", "-shm"]) {
+      if (existsSync(`${this.#path}${suffix}`)) chmodSync(`${this.#path}${suffix}`, ownerOnly);
+    }
+    this.#database = database;
+    return database;
+  }
+}
+
+const digestOf = (salt: Uint8Array, secret: string): Buffer =>
+  createHash("sha256").update(salt).update(secret).digest();
+
+/** What a text is compared with that is no key's. */
+const nobody = { salt: randomBytes(16), digest: randomBytes(32) };
+
+function toKey(row: Row): ApiKey {
+  const held = row.scopes.split(" ");
+  return {
+    id: row.id,
+    name: row.name,
+    scopes: scopes.filter((scope) => held.includes(scope)),
+    createdAt: new Date(row.created_at),
+    ...(row.expires_at === null ? {} : { expiresAt: new Date(row.expires_at) }),
+    ...(row.revoked_at === null ? {} : { revokedAt: new Date(row.revoked_at) }),
+  };
+}

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { stateOf } from "../../../src/core/api-key.ts";
+import { SqliteKeys } from "../../../src/keys/sqlite-keys.ts";
+import { type TempDir, tempDir } from "../../support/temp-dir.ts";
+
+const pathIn = (folder: TempDir): string => join(folder.path, "data", "keys.sqlite");
+
+describe("keys in a file", () => {
+  test("are found by their whole text alone", async () => {
+    await using folder = await tempDir();
+    using keys = new SqliteKeys(pathIn(folder));
+    expect([keys.hasKeys(), keys.list(), keys.find("pk_any")]).toEqual([false, [], undefined]);
+    const { key, text } = keys.create({ name: "ada", scopes: ["chat"] });
+    expect(text).toMatch(/^pk_[0-9a-f]{12}_[A-Za-z0-9_-]{43}$/);
+    expect(keys.find(text)).toEqual(key);
+    expect(keys.hasKeys()).toBe(true);
+    const wrong = [
+      text.slice(0, -1),
+      `${text}x`,
+      text.toUpperCase(),
+      text.replace(/_[^_]*$/, "_"),
+      "",
+    ];
+    for (const other of wrong) expect(keys.find(other)).toBeUndefined();
+    const { text: second } = keys.create({ name: "grace", scopes: ["chat"] });
+    const mixed = text.slice(0, 16) + second.slice(16);
+    expect(keys.find(mixed)).toBeUndefined();
+  });
+
+  test("are kept as a digest that lets nobody in, for the owner alone", async () => {
+    await using folder = await tempDir();
+    using keys = new SqliteKeys(pathIn(folder));
+    const { text } = keys.create({ name: "ada", scopes: ["chat"] });
+    const secret = text.slice(16);
+    for (const suffix of ["", "-wal"]) {
+      const path = `${pathIn(folder)}${suffix}`;
+      expect((await readFile(path)).includes(secret)).toBe(false);
+      expect((await stat(path)).mode & 0o077).toBe(0);
+    }
+  });
+
+  test("are revoked for every process that has the file open, by id or by name, for good", async () => {
+    await using folder = await tempDir();
+    using keys = new SqliteKeys(pathIn(folder));
+    const first = keys.create({ name: "ada", scopes: ["chat"] });
+    const second = keys.create({ name: "grace", scopes: ["retrieve"] });
+    using node = new SqliteKeys(pathIn(folder));
+    expect(node.find(first.text)?.revokedAt).toBeUndefined();
+    const revoked = keys.revoke("ada");
+    expect(revoked?.id).toBe(first.key.id);
+    const seen = node.find(first.text);
+    expect(seen === undefined ? "" : stateOf(seen)).toBe("revoked");
+    expect(keys.revoke("ada")?.revokedAt).toEqual(revoked?.revokedAt ?? new Date(0));
+    expect(keys.revoke(second.key.id)?.name).toBe("grace");
+    expect(keys.revoke("nobody")).toBeUndefined();
+    expect(node.hasKeys()).toBe(true);
+  });
+
+  test("have names of their own", async () => {
+    await using folder = await tempDir();
+    using keys = new SqliteKeys(pathIn(folder));
+    keys.create({ name: "ada", scopes: ["chat"] });
+    keys.revoke("ada");
+    expect(() => keys.create({ name: "ada", scopes: ["chat"] })).toThrow("named 'ada' already");
+  });
+
+  test("end at their time", async () => {
+    await using folder = await tempDir();
+    using keys = new SqliteKeys(pathIn(folder));
+    const expiresAt = new Date(Date.now() + 60_000);
+    const { text } = keys.create({ name: "ada", scopes: ["chat"], expiresAt });
+    const found = keys.find(text);
+    if (found === undefined) throw new Error("it was just made");
+    expect(stateOf(found)).toBe("valid");
+    expect(stateOf(found, expiresAt)).toBe("expired");
+  });
+});
