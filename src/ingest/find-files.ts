@@ -53,7 +53,7 @@ export async function findFiles(paths: readonly string[], cwd: string): Promise<
 }
 
 /** A name for a folder that tells it from others, without saying which it is. */
-export const originOf = (folder: string): string => digest(folder).slice(0, 8);
+const originOf = (folder: string): string => digest(folder).slice(0, 8);
 
 async function addPath(found: Found, path: string, cwd: string): Promise<void> {
   const full = resolve(cwd, path);
