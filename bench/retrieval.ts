@@ -3,14 +3,13 @@
  * collection, its questions are asked. `bun bench:retrieval FILE [--qdrant URL] [--reranker FILE]`
  */
 import { parseArgs } from "node:util";
-import { loadConfig } from "../src/config/load.ts";
 import { type EmbeddingModel, ModelRegistry } from "../src/core/model.ts";
 import type { CollectionHome, PassageRepository } from "../src/core/ports/passage-repository.ts";
 import type { Reranker } from "../src/core/ports/reranker.ts";
 import { type RetrievalMode, RetrievalService } from "../src/core/retrieval.ts";
 import { openBackend } from "../src/engine/backend.ts";
 import { loadReranker } from "../src/engine/reranker.ts";
-import { PaddockNode } from "../src/node.ts";
+import { bareNode } from "../tests/support/bare-node.ts";
 import { silentLog, silentProgress } from "../tests/support/silence.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
 import { measured } from "./statistics.ts";
@@ -40,15 +39,7 @@ const collection = "bench-retrieval";
 const depth = 10;
 
 await using folder = await tempDir();
-await using node = new PaddockNode({
-  config: loadConfig({ env: { PADDOCK_DATA_DIR: folder.path }, flags: {} }),
-  baseDir: process.cwd(),
-  program: [],
-  version: "bench",
-  handbook: async () => [],
-  log: silentLog,
-  progress: silentProgress,
-});
+await using node = bareNode({ env: { PADDOCK_DATA_DIR: folder.path } });
 const embedding = await node.loadEmbedding(signal);
 const { paragraphs, questions } = read((await Bun.file(file).json()) as Squad);
 console.log(

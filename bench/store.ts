@@ -6,12 +6,11 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { loadConfig } from "../src/config/load.ts";
 import type { EmbeddedPassage } from "../src/core/ports/passage-repository.ts";
-import { PaddockNode } from "../src/node.ts";
 import { SqliteHome } from "../src/repository/sqlite/sqlite-home.ts";
+import { bareNode } from "../tests/support/bare-node.ts";
 import { randomNumbers } from "../tests/support/random-llama.ts";
-import { silentLog, silentProgress } from "../tests/support/silence.ts";
+import { silentLog } from "../tests/support/silence.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
 
 const { values: options } = parseArgs({
@@ -190,15 +189,7 @@ async function* embedded(file: string): AsyncGenerator<{ source: string; vector:
   const paragraphs = squad.data.flatMap((article) => article.paragraphs);
   const words = paragraphs.flatMap(({ context }) => context.split(/\s+/));
   await using folder = await tempDir();
-  await using node = new PaddockNode({
-    config: loadConfig({ env: { PADDOCK_DATA_DIR: folder.path }, flags: {} }),
-    baseDir: process.cwd(),
-    program: [],
-    version: "bench",
-    handbook: async () => [],
-    log: silentLog,
-    progress: silentProgress,
-  });
+  await using node = bareNode({ env: { PADDOCK_DATA_DIR: folder.path } });
   const { engine } = await node.loadEmbedding(signal);
   const random = randomNumbers(7);
   while (true) {

@@ -9,11 +9,12 @@ import { type InfoRoutesServices, infoRoutes } from "./api/info/routes.ts";
 import { infoSchemas } from "./api/info/schema.ts";
 import { modelRoutes } from "./api/models/routes.ts";
 import { modelSchemas } from "./api/models/schema.ts";
-import { operationRoutes } from "./api/operations/routes.ts";
+import { type OperationRoutesServices, operationRoutes } from "./api/operations/routes.ts";
 import { operationSchemas } from "./api/operations/schema.ts";
 import { type RetrieveRoutesServices, retrieveRoutes } from "./api/retrieve/routes.ts";
 import { retrieveSchemas } from "./api/retrieve/schema.ts";
 import { docs } from "./http/docs.ts";
+import { refuseLate } from "./http/draining.ts";
 import { errorResponse, toNodeError } from "./http/errors.ts";
 import { requestId, requestIdHeader } from "./http/request-id.ts";
 import { allowedMethods, missingRoute } from "./http/routes.ts";
@@ -21,7 +22,8 @@ import { allowedMethods, missingRoute } from "./http/routes.ts";
 export type Services = ChatRoutesServices &
   EmbeddingRoutesServices &
   RetrieveRoutesServices &
-  InfoRoutesServices;
+  InfoRoutesServices &
+  OperationRoutesServices;
 
 /** The status that proxies log for a request whose client went away. */
 const clientGone = 499;
@@ -33,6 +35,7 @@ export function createApp(services: Services) {
     .onRequest(({ request, set }) => {
       startedAt.set(request, performance.now());
       set.headers[requestIdHeader] = requestId(request);
+      return services.isDraining() ? refuseLate(request) : undefined;
     })
     .onError(({ code, error, request, set }) => {
       if (code === "NOT_FOUND") {

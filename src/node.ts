@@ -53,6 +53,7 @@ export class PaddockNode implements AsyncDisposable {
   readonly #resources = new AsyncDisposableStack();
   readonly #identity: NodeIdentity;
   readonly #stopping = new AbortController();
+  #isDraining = false;
 
   constructor(options: NodeOptions) {
     const { config, version, log } = options;
@@ -72,6 +73,7 @@ export class PaddockNode implements AsyncDisposable {
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys, this.#keys),
       stopping: this.#stopping.signal,
+      isDraining: () => this.#isDraining,
       limits: {
         maxBodyBytes: config.limits.max_body_bytes,
         requestTimeoutMs: config.limits.request_timeout * 1000,
@@ -83,6 +85,11 @@ export class PaddockNode implements AsyncDisposable {
   /** Refuses to serve strangers who need no key. */
   checkExposure(): void {
     checkExposure(this.#options.config, this.#keys.hasKeys());
+  }
+
+  /** Takes no new requests; answers in progress go on. */
+  drain(): void {
+    this.#isDraining = true;
   }
 
   /** Ends every answer in progress with an error that says why. */

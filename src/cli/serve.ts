@@ -28,8 +28,12 @@ async function serve(shell: Shell, config: Config): Promise<void> {
     shell.print(greeting(shell, config, server.url.origin));
     await stopOf(shell.stopped);
     shell.say("Stopping ...\n");
-    node.stop();
-    await Promise.race([server.stop(), Bun.sleep(lastWordsMs)]);
+    node.drain();
+    void server.stop();
+    if (await isBusy(server, config.limits.shutdown_grace * 1000)) {
+      node.stop();
+      await isBusy(server, lastWordsMs);
+    }
   } catch (error) {
     // Asked to stop while preparing: that is an end, not a failure.
     if (!shell.stopped.aborted) throw error;
@@ -38,8 +42,16 @@ async function serve(shell: Shell, config: Config): Promise<void> {
   }
 }
 
-/** How long answers in progress have to tell their callers that the node stops. */
+/** How long answers that did not end in time have to tell their callers that the node stops. */
 const lastWordsMs = 1000;
+const pollMs = 20;
+
+/** Waits for the answers in progress; says whether some are left. */
+async function isBusy(server: { pendingRequests: number }, mostMs: number): Promise<boolean> {
+  const end = performance.now() + mostMs;
+  while (server.pendingRequests > 0 && performance.now() < end) await Bun.sleep(pollMs);
+  return server.pendingRequests > 0;
+}
 
 /** Binds before anything is prepared: a port in use is said at once, and health can be asked. */
 function listen(config: Config, fetch: (request: Request) => Response | Promise<Response>) {

@@ -197,6 +197,11 @@ const Limits = T.Object(
       default: 600,
       description: "Seconds that a request may take, waiting included; 0: no bound.",
     }),
+    shutdown_grace: T.Integer({
+      minimum: 0,
+      default: 10,
+      description: "Seconds that answers in progress have to end when the node is asked to stop.",
+    }),
   },
   { ...strict, default: {} },
 );

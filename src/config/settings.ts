@@ -87,6 +87,12 @@ export const settings: readonly Setting[] = [
     "seconds that a request may take; 0: no bound",
   ),
   setting(
+    ["limits", "shutdown_grace"],
+    "shutdown-grace",
+    asNumber,
+    "seconds that answers in progress have to end at a stop",
+  ),
+  setting(
     ["limits", "max_body_bytes"],
     "max-body-bytes",
     asNumber,

@@ -13,6 +13,23 @@ async function tinyFolder(): Promise<TempDir> {
   return folder;
 }
 
+/** An answer that has begun: the end token is banned, so that it is as long as it may be. */
+async function longStream(origin: string, tokens: number): Promise<Response> {
+  const response = await fetch(`${origin}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "tiny-chat",
+      stream: true,
+      max_tokens: tokens,
+      logit_bias: { "2": -100 },
+      messages: [{ role: "user", content: "hi" }],
+    }),
+  });
+  expect(response.status).toBe(200);
+  return response;
+}
+
 describe("paddock serve", () => {
   test("finds paddock.toml where it is started, and is ready when it says so", async () => {
     await using folder = await tinyFolder();
@@ -29,6 +46,27 @@ describe("paddock serve", () => {
     node.process.kill("SIGINT");
     expect(await node.exit()).toBe(0);
     expect(node.stderr()).toContain("Stopping");
+  });
+
+  test("lets answers in progress end when it is asked to stop, and takes no new ones", async () => {
+    await using folder = await tinyFolder();
+    await using node = await servePaddock({ cwd: folder.path });
+    const stream = await longStream(node.origin, 300);
+    node.process.kill("SIGTERM");
+    const text = await stream.text();
+    expect(text).toContain("data: [DONE]");
+    expect(await node.exit()).toBe(0);
+  });
+
+  test("ends those that take longer than it may wait with an error that says so", async () => {
+    await using folder = await tinyFolder();
+    await using node = await servePaddock({ cwd: folder.path }, ["--shutdown-grace", "0"]);
+    const stream = await longStream(node.origin, 1900);
+    node.process.kill("SIGTERM");
+    const text = await stream.text();
+    expect(text).toContain('data: {"error":{"message":"The node is stopping.');
+    expect(text).not.toContain("[DONE]");
+    expect(await node.exit()).toBe(0);
   });
 
   test("says plainly that a port is in use, and what to do", async () => {

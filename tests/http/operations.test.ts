@@ -37,6 +37,18 @@ describe("readiness", () => {
     expect(await answer(await app.get("/ready"))).toEqual(waiting("vectors", "others"));
   });
 
+  test("is denied by a node that stops, which answers nothing else but health", async () => {
+    const app = testApp({ draining: true });
+    expect(await answer(await app.get("/ready"))).toEqual([
+      503,
+      { status: "not ready", reasons: ["The node is stopping."] },
+    ]);
+    expect((await app.get("/health")).status).toBe(200);
+    const refused = await app.post("/v1/embeddings", { model: "vectors", input: "a" });
+    expect([refused.status, refused.headers.get("connection")]).toEqual([503, "close"]);
+    expect(await refused.json()).toMatchObject({ error: { code: "unavailable" } });
+  });
+
   test("and health want no key", async () => {
     const app = testApp({ keys: ["a-good-key"] });
     expect((await app.get("/health")).status).toBe(200);

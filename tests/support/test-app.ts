@@ -28,6 +28,8 @@ export interface TestAppOptions {
   maxBodyBytes?: number;
   requestTimeoutMs?: number;
   stopping?: AbortSignal;
+  /** Whether it was asked to stop. */
+  draining?: boolean;
   /** Leaves the models and the collection unprepared. */
   unprepared?: boolean;
   nPredict?: number;
@@ -83,6 +85,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
     access: keyAccess(options.keys ?? []),
     stopping: options.stopping ?? new AbortController().signal,
+    isDraining: () => options.draining ?? false,
     limits: {
       maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
       requestTimeoutMs: options.requestTimeoutMs ?? 0,

@@ -1,8 +1,7 @@
 /** A whole node on the tiny models: real engines, a real store, no process. */
 import { createApp } from "../../src/app.ts";
-import { loadConfig } from "../../src/config/load.ts";
-import { PaddockNode } from "../../src/node.ts";
-import { silentLog, silentProgress } from "./silence.ts";
+import type { PaddockNode } from "../../src/node.ts";
+import { bareNode } from "./bare-node.ts";
 import { tempDir } from "./temp-dir.ts";
 import { tinyModels } from "./tiny-models.ts";
 
@@ -18,20 +17,11 @@ export async function tinyNode(
 ): Promise<TinyNode> {
   const resources = new AsyncDisposableStack();
   const folder = resources.use(await tempDir());
-  const config = loadConfig({
-    file: { path: "paddock.toml", text: await tinyConfig(options.chatSettings) },
-    env: { PADDOCK_DATA_DIR: folder.path, ...options.env },
-    flags: {},
-  });
   const node = resources.use(
-    new PaddockNode({
-      config,
+    bareNode({
+      toml: await tinyConfig(options.chatSettings),
+      env: { PADDOCK_DATA_DIR: folder.path, ...options.env },
       baseDir: folder.path,
-      program: [],
-      version: "0.0.0",
-      handbook: async () => [],
-      log: silentLog,
-      progress: silentProgress,
     }),
   );
   await node.prepare(new AbortController().signal);

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { loadConfig } from "../../src/config/load.ts";
-import { PaddockNode } from "../../src/node.ts";
+import type { PaddockNode } from "../../src/node.ts";
+import { bareNode } from "../support/bare-node.ts";
 import { rejectionOf } from "../support/rejection.ts";
-import { silentLog, silentProgress } from "../support/silence.ts";
 
 /** A server that keeps the keys that it is shown. */
 function keyCollector() {
@@ -19,18 +18,7 @@ function keyCollector() {
 }
 
 const nodeWith = (url: string): PaddockNode =>
-  new PaddockNode({
-    config: loadConfig({
-      env: { PADDOCK_VECTORSTORE_URL: url, PADDOCK_VECTORSTORE_API_KEY: "secret" },
-      flags: {},
-    }),
-    baseDir: ".",
-    program: [],
-    version: "0.0.0",
-    handbook: async () => [],
-    log: silentLog,
-    progress: silentProgress,
-  });
+  bareNode({ env: { PADDOCK_VECTORSTORE_URL: url, PADDOCK_VECTORSTORE_API_KEY: "secret" } });
 
 describe("the key of the vector store", () => {
   test("is shown to the configured server, or to any where none is configured", async () => {

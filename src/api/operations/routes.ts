@@ -8,9 +8,11 @@ import type { Readiness } from "./schema.ts";
 export interface OperationRoutesServices {
   models: ModelRegistry;
   retrieval: RetrievalService;
+  /** Whether the node was asked to stop, and takes no new requests. */
+  isDraining: () => boolean;
 }
 
-export function operationRoutes({ models, retrieval }: OperationRoutesServices) {
+export function operationRoutes({ models, retrieval, isDraining }: OperationRoutesServices) {
   return new Elysia()
     .get("/health", () => ({ status: "alive" as const }), {
       detail: operation({
@@ -27,6 +29,7 @@ export function operationRoutes({ models, retrieval }: OperationRoutesServices) 
         const reasons = models.pending().map((name) => `The model '${name}' is being prepared.`);
         const problem = await retrieval.problem();
         if (problem !== undefined) reasons.push(problem);
+        if (isDraining()) reasons.push("The node is stopping.");
         if (reasons.length === 0) return { status: "ready", reasons };
         set.status = 503;
         return { status: "not ready", reasons };

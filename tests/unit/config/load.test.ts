@@ -63,6 +63,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_SCORE_THRESHOLD: ["-0.5", -0.5],
   PADDOCK_MAX_BODY_BYTES: ["2048", 2048],
   PADDOCK_REQUEST_TIMEOUT: ["30", 30],
+  PADDOCK_SHUTDOWN_GRACE: ["0", 0],
 };
 
 const placed = ([head, leaf]: readonly string[], value: unknown): Record<string, unknown> =>
@@ -93,7 +94,7 @@ describe("the configuration", () => {
         context_window: 1,
       },
       engine: { threads: 0 },
-      limits: { max_body_bytes: 16 * 1024 * 1024, request_timeout: 600 },
+      limits: { max_body_bytes: 16 * 1024 * 1024, request_timeout: 600, shutdown_grace: 10 },
       models: [
         {
           ...modelDefaults,

@@ -1,0 +1,27 @@
+/** A node that has prepared nothing, says nothing and has no handbook. */
+import { loadConfig } from "../../src/config/load.ts";
+import { PaddockNode } from "../../src/node.ts";
+import { silentLog, silentProgress } from "./silence.ts";
+
+export interface BareNodeOptions {
+  env?: Record<string, string>;
+  /** The configuration file's text. */
+  toml?: string;
+  baseDir?: string;
+}
+
+export function bareNode({
+  env = {},
+  toml = "",
+  baseDir = ".",
+}: BareNodeOptions = {}): PaddockNode {
+  return new PaddockNode({
+    config: loadConfig({ file: { path: "paddock.toml", text: toml }, env, flags: {} }),
+    baseDir,
+    program: [],
+    version: "0.0.0",
+    handbook: async () => [],
+    log: silentLog,
+    progress: silentProgress,
+  });
+}
