@@ -17,8 +17,10 @@ import {
 import { readMeta, writeMeta } from "./schema.ts";
 import { toVector } from "./vectors.ts";
 
-/** Rows beyond the index that are scanned with each search rather than added. */
-const longestTail = 1000;
+/** Rows beyond the index that are scanned with each search rather than added; less than half a millisecond. */
+const longestTail = 200;
+/** Rows that are added before the index is closed; about a second. */
+const finishable = 2000;
 /** Vectors added before others get their turn; about ten milliseconds. */
 const slice = 16;
 const abandonedAfterMs = 3_600_000;
@@ -108,8 +110,10 @@ export class VectorIndex {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    // What is nearly done is done, so that the next to open it finds a whole index.
+    this.#closed = this.#tail() > finishable;
     await this.#work;
+    this.#closed = true;
     try {
       this.#save();
     } catch (error) {
@@ -122,7 +126,7 @@ export class VectorIndex {
   #tail(): number {
     const row = this.#database
       .query<{ count: number }, [number]>(
-        `select count(*) as count from (select 1 from passages where key > ? limit ${longestTail + 1})`,
+        `select count(*) as count from (select 1 from passages where key > ? limit ${finishable + 1})`,
       )
       .get(this.#reach.lastKey);
     return row?.count ?? 0;
