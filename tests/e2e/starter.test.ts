@@ -194,7 +194,9 @@ describe("a first start with the starter models", () => {
         points: [{ metadata: { document: "paddock:handbook/keys.md" } }, {}],
         dropped: 0,
       });
-      expect(answer.choices[0]?.message.content).toMatch(/PADDOCK_API_KEYS|environment variable|keys create/);
+      expect(answer.choices[0]?.message.content).toMatch(
+        /PADDOCK_API_KEYS|environment variable|keys create/,
+      );
       const { content } = answer.choices[0]?.message ?? {};
       const reply = { role: "assistant", content };
       const second = await ask([first, reply, { role: "user", content: "Which port is used?" }]);
