@@ -1,0 +1,177 @@
+/** `paddock collections export`, `import` and `copy`: a collection into a file, out of one, or into another home. */
+import { createReadStream, existsSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { Command } from "commander";
+import { findMismatch } from "../core/collection.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import type { PassageRepository } from "../core/ports/passage-repository.ts";
+import { readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
+import { embedWith, transfer } from "../ingest/transfer.ts";
+import { existing, withHome } from "./collection-home.ts";
+import { createProgress } from "./progress.ts";
+import type { Shell } from "./shell.ts";
+
+export function exportTo(shell: Shell): Command {
+  const command = new Command("export")
+    .description("write a collection as JSON lines, vectors included")
+    .argument("[name]", "default: the configured one")
+    .option("--output <file>", "where to; default: standard output");
+  return command.action((name: string | undefined) =>
+    withHome(shell, command, async ({ config, home }) => {
+      await using repository = await existing(home, name ?? config.vectorstore.collection_name);
+      const { output }: { output?: string } = command.opts();
+      const total = await repository.count();
+      const step = createProgress(shell).step("Exporting", total, "passages");
+      const lines = archiveLines(repository, shell.stopped, (done) => step.update(done));
+      if (output === undefined) await shell.printAll(lines);
+      else await writeAside(resolve(shell.cwd, output), output, lines);
+      step.finish(`${total} passages`);
+    }),
+  );
+}
+
+/** A file that is there is whole; one that is there already is not written over. */
+async function writeAside(
+  path: string,
+  shown: string,
+  lines: AsyncIterable<string>,
+): Promise<void> {
+  if (existsSync(path)) {
+    throw new NodeError("invalid_request", `${shown} is there already; name another file.`);
+  }
+  const aside = `${path}.part`;
+  try {
+    {
+      await using file = await open(aside, "w");
+      for await (const line of lines) await file.write(line);
+    }
+    await rename(aside, path);
+  } catch (cause) {
+    await rm(aside, { force: true });
+    throw new NodeError("invalid_request", `${shown} was not written: ${reasonOf(cause)}.`, {
+      cause,
+    });
+  }
+}
+
+async function* archiveLines(
+  repository: PassageRepository,
+  signal: AbortSignal,
+  onLine: (count: number) => void,
+): AsyncGenerator<string> {
+  yield `${toHeaderLine(await repository.describe())}\n`;
+  let done = 0;
+  for await (const passage of repository.passages()) {
+    signal.throwIfAborted();
+    yield `${toLine(passage)}\n`;
+    onLine(++done);
+  }
+}
+
+export function importFrom(shell: Shell): Command {
+  const command = new Command("import")
+    .description(
+      "add passages from JSON lines; those without a vector of the node's model are embedded",
+    )
+    .argument(
+      "<file>",
+      "what 'export' wrote, or any JSON lines with 'source'; - for standard input",
+    );
+  return command.action((path: string) =>
+    withHome(shell, command, async ({ config, node }) => {
+      const { embedding, repository, prefixes } = await node.openCollection(shell.stopped);
+      const lines = createInterface({
+        input:
+          path === "-"
+            ? Readable.from(shell.input.stream())
+            : createReadStream(resolve(shell.cwd, path)),
+      });
+      const archive = await readArchive(lines);
+      const { documentPrefix } = prefixes;
+      const keepVectors =
+        archive.embedding?.fingerprint === embedding.identity.fingerprint &&
+        archive.embedding.documentPrefix === documentPrefix;
+      if (archive.embedding !== undefined && !keepVectors) {
+        shell.say(
+          `The file's vectors are of '${archive.embedding.model}' with the prefix '${archive.embedding.documentPrefix}'; its passages are embedded anew with '${embedding.identity.model}' and '${documentPrefix}'.\n`,
+        );
+      }
+      const changes = { cut: 0, "left out": 0 };
+      const step = createProgress(shell).step("Importing", 0, "passages");
+      const stored = await transfer(archive.passages, {
+        repository,
+        onStored: (done) => step.update(done),
+        signal: shell.stopped,
+        embed: embedWith(embedding.engine, {
+          documentPrefix,
+          keepVectors,
+          signal: shell.stopped,
+          onChange: (change) => {
+            changes[change]++;
+          },
+        }),
+      });
+      step.finish(`${stored} passages`);
+      if (changes.cut > 0) shell.say(`${changes.cut} were too long for the model, and were cut.\n`);
+      if (changes["left out"] > 0) {
+        shell.say(`${changes["left out"]} were left out: the model can read nothing in them.\n`);
+      }
+      const { collection_name: name } = config.vectorstore;
+      shell.print(
+        `Imported ${stored} passages; the collection '${name}' now has ${await repository.count()}.\n`,
+      );
+    }),
+  );
+}
+
+export function copy(shell: Shell): Command {
+  const command = new Command("copy")
+    .description("copy a collection into another home, vectors and all")
+    .argument("[name]", "default: the configured one")
+    .requiredOption("--to <url>", "'embedded', or the address of a Qdrant server")
+    .option("--as <name>", "what it is called there; default: the same");
+  return command.action((name: string | undefined) =>
+    withHome(shell, command, async ({ config, node, home }) => {
+      const options: { to: string; as?: string } = command.opts<{ to: string; as?: string }>();
+      const from = name ?? config.vectorstore.collection_name;
+      const to = options.as ?? from;
+      await using source = await existing(home, from);
+      const description = await source.describe();
+      const { dimension, embedding } = description;
+      if (embedding === undefined) {
+        throw new NodeError(
+          "invalid_request",
+          `The collection '${from}' does not say which model filled it; export it and import it instead.`,
+        );
+      }
+      if (description.url === options.to && from === to) {
+        throw new NodeError("invalid_request", "A collection cannot be copied onto itself.");
+      }
+      const spec = { dimension, embedding };
+      await using target = await node.collectionHome(options.to).create(to, spec);
+      const there = await target.describe();
+      const mismatch = findMismatch(there, spec);
+      if (mismatch !== undefined) throw new NodeError("collection_mismatch", mismatch);
+      if (there.embedding?.documentPrefix !== embedding.documentPrefix) {
+        throw new NodeError(
+          "collection_mismatch",
+          `The collection '${to}' at ${there.url} is filled with other prefixes; export and import instead.`,
+        );
+      }
+      const total = await source.count();
+      const step = createProgress(shell).step("Copying", total, "passages");
+      const stored = await transfer(source.passages(), {
+        repository: target,
+        signal: shell.stopped,
+        onStored: (done) => step.update(done),
+      });
+      step.finish(`${stored} passages`);
+      shell.print(
+        `Copied ${stored} passages; '${to}' at ${options.to} now has ${await target.count()}.\n`,
+      );
+    }),
+  );
+}
