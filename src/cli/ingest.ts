@@ -7,7 +7,7 @@ import type { OpenCollection } from "../core/collection.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { EmbeddingModel } from "../core/model.ts";
 import type { StoredDocument } from "../core/ports/passage-repository.ts";
-import { type FoundFiles, findFiles } from "../ingest/find-files.ts";
+import { type FoundFiles, findFiles, isLeftAlone } from "../ingest/find-files.ts";
 import { handbookLabel } from "../ingest/pages.ts";
 import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
 import { originIn, type SourceDocument } from "../ingest/plan-document.ts";
@@ -151,7 +151,9 @@ async function follow(
   const roots = paths.map((path) => resolve(shell.cwd, path.replace(/[^/]*[*?[{].*$/, "") || "."));
   const watcher = watch(roots, {
     ignoreInitial: true,
-    ignored: (path) => isLeftAlone(path, roots),
+    // The roots themselves were asked for, whatever they are called.
+    ignored: (path) =>
+      isLeftAlone(path.slice(roots.find((root) => path.startsWith(root))?.length ?? 0)),
     awaitWriteFinish: { stabilityThreshold: 200, pollInterval: 50 },
   });
   // The first run comes once the watcher sees everything, so that no change falls between.
@@ -181,10 +183,4 @@ async function follow(
   } finally {
     await watcher.close();
   }
-}
-
-/** What lies below a root and is hidden, or a library; the root itself was asked for. */
-function isLeftAlone(path: string, roots: readonly string[]): boolean {
-  const root = roots.find((folder) => path.startsWith(folder)) ?? "";
-  return /(^|\/)(\.[^/.]|node_modules(\/|$))/.test(path.slice(root.length));
 }

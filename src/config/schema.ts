@@ -1,5 +1,6 @@
 /** Every setting of the node, with its default. The keys carry the names that node information reports. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { collectionNamePattern, collectionNameRule } from "../core/collection-name.ts";
 import { promptTemplateNames } from "../core/prompt-templates.ts";
 import { quantizations } from "../core/quantization.ts";
 import { defaultGroundingPrompt, ragPolicies } from "../core/rag-policy.ts";
@@ -107,8 +108,8 @@ const Vectorstore = T.Object(
       description: "Seconds that the Qdrant server may take to answer.",
     }),
     collection_name: T.String({
-      pattern: "^[A-Za-z0-9_-]{1,64}$",
-      "x-expected": "1 to 64 letters, digits, '_' or '-'",
+      pattern: collectionNamePattern,
+      "x-expected": collectionNameRule,
       default: "default",
     }),
     limit: T.Integer({ minimum: 1, maximum: 100, default: 5 }),

@@ -123,8 +123,11 @@ function removeOthers(folder: string, target: string): void {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
     if (!name.startsWith(prefix) || path === target || isBeingWritten(path)) continue;
-    // A version that still runs on another platform's terms may hold on to its files.
-    rmSync(path, { recursive: true, force: true, maxRetries: 0 });
+    try {
+      rmSync(path, { recursive: true, force: true });
+    } catch {
+      // Where files in use cannot be removed, that version still runs; a later start removes it.
+    }
   }
 }
 

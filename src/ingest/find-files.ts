@@ -22,8 +22,9 @@ export interface FoundFiles {
 }
 
 const globSigns = /[*?[{]/;
-/** What begins with a dot is left alone, as are libraries. */
-const leftAlone = /(^|\/)(\.[^/]+|node_modules)(\/|$)/;
+/** Whether a path leads through what begins with a dot, or through libraries: both are left alone. */
+export const isLeftAlone = (path: string): boolean =>
+  /(^|\/)(\.[^/.][^/]*|node_modules)(\/|$)/.test(path);
 
 type Found = Omit<FoundFiles, "documents" | "covers"> & {
   documents: Map<string, SourceDocument>;
@@ -81,7 +82,7 @@ async function addGlob(found: Found, path: string, name: string, cwd: string): P
   found.scopes.push((document) => glob.match(document));
   let matches = 0;
   for await (const file of new Glob(path).scan({ cwd, absolute: true, onlyFiles: true })) {
-    if (leftAlone.test(documentName(file, cwd))) continue;
+    if (isLeftAlone(documentName(file, cwd))) continue;
     matches++;
     await addKnown(found, file, cwd);
   }
@@ -95,7 +96,7 @@ async function addFolder(found: Found, folder: string, cwd: string): Promise<voi
     return [];
   });
   for (const entry of entries) {
-    if (leftAlone.test(entry.name)) continue;
+    if (isLeftAlone(entry.name)) continue;
     const path = join(folder, entry.name);
     if (entry.isDirectory()) await addFolder(found, path, cwd);
     // A link to a file is taken, a link to a folder is not: it may lead back here.

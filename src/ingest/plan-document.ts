@@ -14,7 +14,7 @@ import { readDocument } from "./readers/read.ts";
 export interface SourceDocument {
   /** What it is called in the collection; ingesting the same name again replaces it. */
   name: string;
-  /** Where it comes from, in a word without a colon: a folder's name of names, `stdin`, `handbook`. */
+  /** Where it comes from, in a word without a colon: a digest of a folder's path, `stdin`, `handbook`. */
   origin: string;
   /** Its size, as far as it is known before. */
   bytes: number;

@@ -8,7 +8,9 @@ import { rejectionOf } from "../support/rejection.ts";
 import { contractSpec, passageRepositoryContract } from "./passage-repository.ts";
 
 const qdrant = qdrantForTests();
+// No server: the package that holds one is for Linux on x64, and none was named.
 const run = describe.skipIf(qdrant === undefined);
+// A server that was named is somebody's: it is not killed, paused or restarted.
 const runWithOwn = describe.skipIf(!qdrant?.isOwn);
 
 let started: Promise<QdrantUnderTest> | undefined;

@@ -166,6 +166,7 @@ const qdrant = qdrantForTests();
 let started: QdrantUnderTest | undefined;
 afterAll(async () => started?.[Symbol.asyncDispose]());
 
+// Without a Qdrant server there is one home only.
 describe.skipIf(qdrant === undefined)("a collection between two homes", () => {
   test("is copied there and back, and is the same", async () => {
     started = await qdrant?.start();

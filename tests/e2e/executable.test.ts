@@ -6,6 +6,7 @@ import { runPaddock, servePaddock, testsExecutable } from "../support/paddock-pr
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 
+// From source there is nothing to unpack; CI runs these against the executable that it builds.
 describe.skipIf(!testsExecutable)("the executable", () => {
   test("writes its libraries once, for its owner alone, and removes another version's", async () => {
     await using folder = await tempDir();

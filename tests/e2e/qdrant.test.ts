@@ -32,6 +32,7 @@ async function recovered(origin: string): Promise<RetrieveResult> {
   throw new Error("The node did not recover");
 }
 
+// The server is killed and paused here, which only one of the tests' own may be.
 describe.skipIf(!qdrantForTests()?.isOwn)("a node on Qdrant", () => {
   test("serves without it, says so, and recovers by itself", async () => {
     await using folder = await tempDir();

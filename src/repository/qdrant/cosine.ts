@@ -5,11 +5,6 @@ export function cosine(a: Float32Array, b: Float32Array): number {
   return lengths === 0 ? 0 : dot(a, b) / lengths;
 }
 
-export function toUnit(vector: Float32Array): Float32Array {
-  const by = length(vector);
-  return by === 0 ? vector : vector.map((value) => value / by);
-}
-
 const length = (vector: Float32Array): number => Math.sqrt(dot(vector, vector));
 
 function dot(a: Float32Array, b: Float32Array): number {

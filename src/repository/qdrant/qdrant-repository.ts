@@ -1,5 +1,6 @@
 /** Passages in a collection of a Qdrant server. */
 import type { Schemas } from "@qdrant/js-client-rest";
+import { toUnitLength } from "../../core/embedding.ts";
 import { NodeError } from "../../core/errors.ts";
 import type {
   CollectionDescription,
@@ -12,7 +13,7 @@ import type {
 } from "../../core/ports/passage-repository.ts";
 import { type CollectionShape, documentField, wordsVector } from "./collection-shape.ts";
 import type { QdrantConnection } from "./connection.ts";
-import { cosine, toUnit } from "./cosine.ts";
+import { cosine } from "./cosine.ts";
 import { DocumentTally } from "./document-tally.ts";
 import { passageOf, payloadFields, pointId, pointOf, vectorOf } from "./payload.ts";
 import { askFor, questionTerms } from "./sparse-words.ts";
@@ -70,7 +71,8 @@ export class QdrantRepository implements PassageRepository {
     for await (const point of points) {
       const passage = passageOf(point);
       const vector = vectorOf(point, this.#shape);
-      if (passage && vector) yield { ...passage, vector: this.#isCosine ? vector : toUnit(vector) };
+      if (passage && vector)
+        yield { ...passage, vector: this.#isCosine ? vector : toUnitLength(vector) };
     }
   }
 

@@ -2,6 +2,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { collectionNameRule, isCollectionName } from "../../core/collection-name.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type {
@@ -29,7 +30,7 @@ export class SqliteHome implements CollectionHome {
     const names = readdirSync(this.#folder)
       .filter((file) => file.endsWith(extension))
       .map((file) => file.slice(0, -extension.length));
-    return names.filter((name) => isName(name) && !isBlank(this.#path(name))).sort();
+    return names.filter((name) => isCollectionName(name) && !isBlank(this.#path(name))).sort();
   }
 
   async open(name: string): Promise<PassageRepository | undefined> {
@@ -57,10 +58,10 @@ export class SqliteHome implements CollectionHome {
   }
 
   #path(name: string): string {
-    if (isName(name)) return join(this.#folder, `${name}${extension}`);
+    if (isCollectionName(name)) return join(this.#folder, `${name}${extension}`);
     throw new NodeError(
       "invalid_request",
-      `'${name}' cannot be the name of a collection: it must be 1 to 64 letters, digits, '_' or '-'.`,
+      `'${name}' cannot be the name of a collection: it must be ${collectionNameRule}.`,
     );
   }
 
@@ -74,8 +75,6 @@ export class SqliteHome implements CollectionHome {
     });
   }
 }
-
-const isName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name);
 
 /** Whether a file holds no collection: one that was dropped, or that was being made when its maker was killed. */
 function isBlank(path: string): boolean {
