@@ -84,8 +84,9 @@ async function fill(
 ): Promise<PassageRepository> {
   const spec = { dimension: engine.dimension, embedding: identity };
   const repository = await home.create(collection, spec);
-  const texts = paragraphs.map(
-    (text) => identity.documentPrefix + shortened(text, identity.documentPrefix),
+  const { documentPrefix } = identity;
+  const texts = await Promise.all(
+    paragraphs.map(async (text) => documentPrefix + (await shortened(text, documentPrefix))),
   );
   const embeddings = await engine.embed(texts, { signal });
   await repository.upsert(
@@ -104,11 +105,12 @@ async function fill(
   return repository;
 }
 
-function shortened(text: string, prefix: string): string {
+async function shortened(text: string, prefix: string): Promise<string> {
   const { engine } = embedding;
   let words = text.split(" ");
-  while (engine.countTokens(prefix + words.join(" ")) > engine.maxTokens)
-    words = words.slice(0, -8);
+  const tokens = async (): Promise<number> =>
+    (await engine.countTokens([prefix + words.join(" ")]))[0] ?? 0;
+  while ((await tokens()) > engine.maxTokens) words = words.slice(0, -8);
   return words.join(" ");
 }
 

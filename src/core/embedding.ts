@@ -31,9 +31,7 @@ export class EmbeddingService {
         { param: "dimensions" },
       );
     }
-    inputs.forEach((input, index) => {
-      checkInput(engine, input, fieldOf(index));
-    });
+    await checkInputs(engine, inputs, fieldOf);
     const embeddings = await engine.embed(inputs, options);
     return {
       model: card.name,
@@ -49,15 +47,27 @@ export class EmbeddingService {
 }
 
 /**
- * Refuses an input that is empty, unknown or over the model's context, naming the field that holds
- * it. `prefix`: what is put before a text.
+ * Refuses inputs of which one is empty, unknown or over the model's context, naming the field that
+ * holds it. `prefix`: what is put before a text.
  */
-export function checkInput(
+export async function checkInputs(
   engine: EmbeddingEngine,
-  input: EmbeddingInput,
-  param: string,
+  inputs: readonly EmbeddingInput[],
+  fieldOf: (index: number) => string,
   prefix = "",
-): void {
+): Promise<void> {
+  inputs.forEach((input, index) => {
+    checkWords(engine, input, fieldOf(index));
+  });
+  const counts = await engine.countTokens(
+    inputs.map((input) => (typeof input === "string" ? prefix + input : input)),
+  );
+  counts.forEach((tokens, index) => {
+    checkLength(engine, tokens, fieldOf(index));
+  });
+}
+
+function checkWords(engine: EmbeddingEngine, input: EmbeddingInput, param: string): void {
   if (input.length === 0) {
     const what = input === "" ? "an empty string" : "an empty list of tokens";
     throw new NodeError("invalid_request", `${param} is ${what}; give it some text.`, { param });
@@ -72,7 +82,9 @@ export function checkInput(
       );
     }
   }
-  const tokens = engine.countTokens(typeof input === "string" ? prefix + input : input);
+}
+
+function checkLength(engine: EmbeddingEngine, tokens: number, param: string): void {
   if (tokens === 0) {
     throw new NodeError("invalid_request", `${param} holds nothing that this model can read.`, {
       param,

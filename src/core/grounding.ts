@@ -102,7 +102,7 @@ export class GroundingService {
     const turns = [...earlier, { index: last, points: own }];
     const render = (kept: readonly Turn[]): readonly ChatMessage[] =>
       intoUser ? this.#intoUser(messages, kept) : this.#intoSystem(messages, kept);
-    const kept = fitToContext(turns, render, conversation, engine);
+    const kept = await fitToContext(turns, render, conversation, engine);
     if (intoUser) this.#keep(messages, turns, kept);
     const points = kept.flatMap((turn) => turn.points);
     return {
@@ -137,8 +137,9 @@ export class GroundingService {
     try {
       const { engine } = this.#retrieval.model();
       const window = wanted?.contextWindow ?? contextWindow;
-      const question = questionOf(messages, window, engine, this.#retrieval.queryPrefix);
-      if (engine.countTokens(question.text) === 0) return { points: [] };
+      const question = await questionOf(messages, window, engine, this.#retrieval.queryPrefix);
+      const [tokens] = await engine.countTokens([question.text]);
+      if (tokens === 0) return { points: [] };
       const narrowed = narrow(bounds, wanted?.bounds ?? {});
       const { points } = await this.#retrieval.find(question.text, narrowed, options);
       const notice = `The last user message has more tokens than the embedding model takes (${engine.maxTokens}); its end was matched.`;
@@ -183,20 +184,21 @@ export class GroundingService {
  * Once a turn has to go, others go with it to make room for some turns to come: each time the prompt
  * begins differently, all of it is evaluated again.
  */
-function fitToContext(
+async function fitToContext(
   turns: readonly Turn[],
   render: (turns: readonly Turn[]) => readonly ChatMessage[],
   { tools, maxTokens = answerTokens }: Conversation,
   engine: ChatEngine,
-): readonly Turn[] {
+): Promise<readonly Turn[]> {
   const { contextSize } = engine;
   const room = contextSize - Math.min(maxTokens, Math.floor(contextSize * answerShare));
-  const tokensOf = (kept: readonly Turn[]): number => engine.countTokens(render(kept), tools);
+  const tokensOf = (kept: readonly Turn[]): Promise<number> =>
+    engine.countTokens(render(kept), tools);
   let kept = turns;
   let most = room;
-  while (tokensOf(kept) > most) {
+  for (let tokens = await tokensOf(kept); tokens > most; tokens = await tokensOf(kept)) {
     const shorter = shorten(kept);
-    if (shorter === undefined || (kept.length === 1 && tokensOf(kept) <= room)) break;
+    if (shorter === undefined || (kept.length === 1 && tokens <= room)) break;
     most = kept.length > 1 ? Math.floor(room * afterShedding) : room;
     kept = shorter;
   }

@@ -9,24 +9,27 @@ export interface Question {
 }
 
 /** The last `window` user messages, older ones left out first, then the beginning of the last. */
-export function questionOf(
+export async function questionOf(
   messages: readonly ChatMessage[],
   window: number,
   engine: EmbeddingEngine,
   prefix: string,
-): Question {
+): Promise<Question> {
   const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
-  const fits = (text: string): boolean => engine.countTokens(prefix + text) <= engine.maxTokens;
+  const fits = async (text: string): Promise<boolean> => {
+    const [tokens = 0] = await engine.countTokens([prefix + text]);
+    return tokens <= engine.maxTokens;
+  };
   for (let count = Math.min(window, said.length); count > 0; count--) {
     const text = said.slice(-count).join("\n");
-    if (fits(text)) return { text, shortened: false };
+    if (await fits(text)) return { text, shortened: false };
   }
   // What is asked tends to stand at the end of a long message.
   const words = (said.at(-1) ?? "").split(/(?<=\s)/);
   let [from, to] = [0, words.length];
   while (from < to) {
     const middle = (from + to) >> 1;
-    if (fits(words.slice(middle).join(""))) to = middle;
+    if (await fits(words.slice(middle).join(""))) to = middle;
     else from = middle + 1;
   }
   return { text: words.slice(from).join(""), shortened: true };

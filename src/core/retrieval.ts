@@ -1,5 +1,5 @@
 /** Retrieval: a question, embedded and matched against the node's collection. */
-import { checkInput } from "./embedding.ts";
+import { checkInputs } from "./embedding.ts";
 import { NodeError, reasonOf } from "./errors.ts";
 import type { EmbeddingModel, ModelRegistry } from "./model.ts";
 import type { ChatMessage } from "./ports/chat-engine.ts";
@@ -90,7 +90,7 @@ export class RetrievalService {
     const knowledge = this.#ready();
     const last = request.messages.findLastIndex(({ role }) => role === "user");
     const question = request.messages[last]?.content ?? "";
-    checkInput(engine, question, `messages[${last}].content`, knowledge.queryPrefix);
+    await checkInputs(engine, [question], () => `messages[${last}].content`, knowledge.queryPrefix);
     return await this.find(question, this.#narrow(request.bounds), options, knowledge);
   }
 

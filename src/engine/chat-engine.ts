@@ -48,7 +48,7 @@ export class LlamaChatEngine implements ChatEngine {
     return this.#context.contextSize;
   }
 
-  countTokens(messages: readonly ChatMessage[], tools?: readonly Tool[]): number {
+  async countTokens(messages: readonly ChatMessage[], tools?: readonly Tool[]): Promise<number> {
     return this.#template.render(messages, tools).tokens.length;
   }
 
@@ -74,6 +74,7 @@ export class LlamaChatEngine implements ChatEngine {
     // A seed promises the same answer each time, so nothing may depend on what ran before.
     const fresh = request.seed !== undefined;
     using slot = await this.#slots.take({ prompt: prompt.tokens, fresh }, options);
+    options.onStart?.();
     const { rest, cached } = await evaluatePrompt(slot, prompt.tokens, signal);
     try {
       yield* generation.run(slot, rest, cached, signal);

@@ -1,7 +1,12 @@
 /** Embeddings on llama.cpp: a pool of contexts over one set of weights, one thread each. */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
 import { toUnitLength } from "../core/embedding.ts";
-import type { Embedding, EmbeddingEngine, EmbeddingInput } from "../core/ports/embedding-engine.ts";
+import type {
+  Embedding,
+  EmbeddingEngine,
+  EmbeddingInput,
+  EmbedOptions,
+} from "../core/ports/embedding-engine.ts";
 import { FairJobs } from "./fair-jobs.ts";
 
 interface Job {
@@ -9,6 +14,7 @@ interface Job {
   /** With the model's own markers. */
   size: number;
   signal: AbortSignal;
+  start: () => void;
   resolve: (embedding: Embedding) => void;
   reject: (reason: unknown) => void;
 }
@@ -39,21 +45,28 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     return this.#vocabulary.length;
   }
 
-  countTokens(input: EmbeddingInput): number {
-    const tokens = this.#tokenize(input);
-    return tokens.length === 0 ? 0 : this.#counter.calculateInputLength(tokens);
+  async countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]> {
+    return inputs.map((input) => {
+      const tokens = this.#tokenize(input);
+      return tokens.length === 0 ? 0 : this.#counter.calculateInputLength(tokens);
+    });
   }
 
   async embed(
     inputs: readonly EmbeddingInput[],
-    { signal }: { signal: AbortSignal },
+    { signal, onStart }: EmbedOptions,
   ): Promise<Embedding[]> {
     const jobs: Job[] = [];
+    let waits = true;
+    const start = (): void => {
+      if (waits) onStart?.();
+      waits = false;
+    };
     const embeddings = inputs.map((input) => {
       const { promise, resolve, reject } = Promise.withResolvers<Embedding>();
       const tokens = this.#tokenize(input);
       const size = this.#counter.calculateInputLength([...tokens]);
-      jobs.push({ tokens, size, signal, resolve, reject });
+      jobs.push({ tokens, size, signal, start, resolve, reject });
       return promise;
     });
     this.#jobs.add(jobs, ({ size }) => size);
@@ -66,6 +79,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
       try {
         job.signal.throwIfAborted();
+        job.start();
         const { vector } = await context.getEmbeddingFor(job.tokens);
         job.resolve({ vector: toUnitLength(Float32Array.from(vector)), tokens: job.size });
       } catch (error) {

@@ -6,7 +6,7 @@ export interface ChunkOptions {
   maxTokens: number;
   /** Tokens of the passage before that are repeated where a text had to be cut. */
   overlapTokens: number;
-  countTokens: (text: string) => number;
+  countTokens: (text: string) => Promise<number>;
 }
 
 export interface Chunk {
@@ -17,22 +17,22 @@ export interface Chunk {
 }
 
 /** The passages of a Markdown or plain text, in order. */
-export function chunk(text: string, options: ChunkOptions): Chunk[] {
+export async function chunk(text: string, options: ChunkOptions): Promise<Chunk[]> {
   const chunks: Chunk[] = [];
   let current: Block | undefined;
   const flush = (): void => {
     if (current !== undefined) chunks.push(toChunk(current));
     current = undefined;
   };
-  for (const block of toBlocks(text).flatMap((whole) => fit(whole, options))) {
-    const joined = current === undefined ? undefined : join(current, block, options);
+  for (const block of await flatMap(toBlocks(text), (whole) => fit(whole, options))) {
+    const joined = current === undefined ? undefined : await join(current, block, options);
     if (joined !== undefined) {
       current = joined;
       continue;
     }
     const before = current;
     flush();
-    current = before === undefined ? block : overlapping(before, block, options);
+    current = before === undefined ? block : await overlapping(before, block, options);
   }
   flush();
   return chunks;
@@ -46,22 +46,26 @@ const render = (block: Block): string =>
   block.headings.length === 0 ? block.text : `${pathOf(block)}\n\n${block.text}`;
 
 /** Two blocks as one where they stand under the same headings and fit. */
-function join(first: Block, second: Block, options: ChunkOptions): Block | undefined {
+async function join(
+  first: Block,
+  second: Block,
+  options: ChunkOptions,
+): Promise<Block | undefined> {
   if (first.section !== second.section) return undefined;
   const joined: Block = { ...first, text: `${first.text}\n\n${second.text}`, kind: second.kind };
-  return fits(joined, options) ? joined : undefined;
+  return (await fits(joined, options)) ? joined : undefined;
 }
 
 /** The second block, led in by the last sentences of the first where both are one text that was cut. */
-function overlapping(first: Block, second: Block, options: ChunkOptions): Block {
+async function overlapping(first: Block, second: Block, options: ChunkOptions): Promise<Block> {
   if (options.overlapTokens <= 0 || first.section !== second.section) return second;
   if (first.kind !== "prose" || second.kind !== "prose") return second;
   const sentences = first.text.split(sentenceEnd);
   let lead = "";
   for (const sentence of sentences.toReversed()) {
     const longer = `${sentence}${lead}`;
-    if (options.countTokens(longer) > options.overlapTokens) break;
-    if (!fits({ ...second, text: `${longer.trim()}\n\n${second.text}` }, options)) break;
+    if ((await options.countTokens(longer)) > options.overlapTokens) break;
+    if (!(await fits({ ...second, text: `${longer.trim()}\n\n${second.text}` }, options))) break;
     lead = longer;
   }
   // The whole of what came before would be the same passage twice.
@@ -72,9 +76,9 @@ function overlapping(first: Block, second: Block, options: ChunkOptions): Block 
 /** A text without spaces may count as one token; nobody reads it so. And what is far too long need not be counted. */
 const mostLettersPerToken = 16;
 
-function fits(block: Block, { countTokens, maxTokens }: ChunkOptions): boolean {
+async function fits(block: Block, { countTokens, maxTokens }: ChunkOptions): Promise<boolean> {
   const text = render(block);
-  return text.length <= maxTokens * mostLettersPerToken && countTokens(text) <= maxTokens;
+  return text.length <= maxTokens * mostLettersPerToken && (await countTokens(text)) <= maxTokens;
 }
 
 const lineEnd = /(?<=\n)/;
@@ -83,53 +87,57 @@ const wordEnd = /(?<=\s)/;
 const character = /(?:)/u;
 
 /** A block that is too long becomes several, cut at lines or sentences, else words, else characters. */
-function fit(block: Block, options: ChunkOptions): Block[] {
-  if (fits(block, options)) return [block];
+async function fit(block: Block, options: ChunkOptions): Promise<Block[]> {
+  if (await fits(block, options)) return [block];
   // Headings that leave no room for a word are text like any other.
-  if (block.headings.length > 0 && !fits({ ...block, text: "word" }, options)) {
-    return [pathOf(block), block.text].flatMap((text) =>
+  if (block.headings.length > 0 && !(await fits({ ...block, text: "word" }, options))) {
+    return await flatMap([pathOf(block), block.text], (text) =>
       fit({ ...block, headings: [], text }, options),
     );
   }
-  if (block.kind === "table") return fitTable(block, options);
-  const room = (text: string): boolean => fits({ ...block, text }, options);
+  if (block.kind === "table") return await fitTable(block, options);
+  const room = (text: string): Promise<boolean> => fits({ ...block, text }, options);
   const separators = [lineEnd, sentenceEnd, wordEnd, character];
-  return cut(block.text, separators, room).map((text) => ({
+  return (await cut(block.text, separators, room)).map((text) => ({
     ...block,
     text: block.kind === "code" ? text.replace(/\s+$/, "") : text.trim(),
   }));
 }
 
 /** Rows under the table's own head, as many as fit; a row that does not is text like any other. */
-function fitTable(block: Block, options: ChunkOptions): Block[] {
+async function fitTable(block: Block, options: ChunkOptions): Promise<Block[]> {
   const lines = block.text.split("\n");
   const headLines = /^[\s|:-]+$/.test(lines[1] ?? "") ? 2 : 0;
   const head = lines.slice(0, headLines).join("\n");
   const withHead = (rows: string): string => (head === "" ? rows : `${head}\n${rows}`);
-  const room = (text: string): boolean => fits({ ...block, text: withHead(text) }, options);
-  if (!room("word")) return fit({ ...block, kind: "prose" }, options);
-  return cut(lines.slice(headLines).join("\n"), [lineEnd, wordEnd, character], room).map(
-    (rows) => ({ ...block, text: withHead(rows.trim()) }),
-  );
+  const room = (text: string): Promise<boolean> =>
+    fits({ ...block, text: withHead(text) }, options);
+  if (!(await room("word"))) return await fit({ ...block, kind: "prose" }, options);
+  const rows = lines.slice(headLines).join("\n");
+  const parts = await cut(rows, [lineEnd, wordEnd, character], room);
+  return parts.map((part) => ({ ...block, text: withHead(part.trim()) }));
 }
 
 /** Splits at the first separator, cuts further only the pieces that are still too long, and packs. */
-function cut(
+async function cut(
   text: string,
   [separator, ...finer]: readonly RegExp[],
-  fits: (text: string) => boolean,
-): string[] {
-  if (separator === undefined || fits(text)) return [text];
-  const pieces = text.split(separator).flatMap((piece) => cut(piece, finer, fits));
-  return pack(pieces, fits).filter((piece) => piece.trim() !== "");
+  fits: (text: string) => Promise<boolean>,
+): Promise<string[]> {
+  if (separator === undefined || (await fits(text))) return [text];
+  const pieces = await flatMap(text.split(separator), (piece) => cut(piece, finer, fits));
+  return (await pack(pieces, fits)).filter((piece) => piece.trim() !== "");
 }
 
 /** Joins neighbours for as long as they fit. */
-function pack(pieces: readonly string[], fits: (text: string) => boolean): string[] {
+async function pack(
+  pieces: readonly string[],
+  fits: (text: string) => Promise<boolean>,
+): Promise<string[]> {
   const packed: string[] = [];
   let start = 0;
   while (start < pieces.length) {
-    const end = longest(pieces, start, fits);
+    const end = await longest(pieces, start, fits);
     packed.push(pieces.slice(start, end).join(""));
     start = end;
   }
@@ -137,23 +145,33 @@ function pack(pieces: readonly string[], fits: (text: string) => boolean): strin
 }
 
 /** How far a run of pieces from `start` fits: doubled, then halved in on, since counting tokens is what costs. */
-function longest(
+async function longest(
   pieces: readonly string[],
   start: number,
-  fits: (text: string) => boolean,
-): number {
-  const run = (end: number): boolean => fits(pieces.slice(start, end).join(""));
+  fits: (text: string) => Promise<boolean>,
+): Promise<number> {
+  const run = (end: number): Promise<boolean> => fits(pieces.slice(start, end).join(""));
   let good = start + 1;
   let step = 1;
-  while (good < pieces.length && run(Math.min(pieces.length, good + step))) {
+  while (good < pieces.length && (await run(Math.min(pieces.length, good + step)))) {
     good = Math.min(pieces.length, good + step);
     step *= 2;
   }
   let bad = Math.min(pieces.length + 1, good + step);
   while (bad - good > 1) {
     const middle = (good + bad) >> 1;
-    if (run(middle)) good = middle;
+    if (await run(middle)) good = middle;
     else bad = middle;
   }
   return good;
+}
+
+/** One after the other: each in turn counts tokens of its own. */
+async function flatMap<Value, Result>(
+  values: readonly Value[],
+  map: (value: Value) => Promise<Result[]>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const value of values) results.push(...(await map(value)));
+  return results;
 }

@@ -65,8 +65,10 @@ export async function planDocument(
     bytes,
     textField === undefined ? {} : { textField },
   );
-  const chunks = texts.flatMap((text) => cutToFit(text, engine, documentPrefix));
-  const readable = chunks.filter(({ source }) => engine.countTokens(source) > 0);
+  const chunks: Chunk[] = [];
+  for (const text of texts) chunks.push(...(await cutToFit(text, engine, documentPrefix)));
+  const counts = await engine.countTokens(chunks.map(({ source }) => source));
+  const readable = chunks.filter((_, at) => counts[at] !== 0);
   const vectors = stored === undefined ? new Map() : await storedVectors(repository, document.name);
   const occurrences = new Map<string, number>();
   return {
@@ -94,11 +96,18 @@ export async function planDocument(
 }
 
 /** A text's passages, each of a size that the model takes with its prefix. */
-export function cutToFit(text: string, engine: EmbeddingEngine, documentPrefix: string): Chunk[] {
-  return chunk(text, {
+export async function cutToFit(
+  text: string,
+  engine: EmbeddingEngine,
+  documentPrefix: string,
+): Promise<Chunk[]> {
+  return await chunk(text, {
     maxTokens: Math.min(engine.maxTokens, bestPassageTokens),
     overlapTokens,
-    countTokens: (passage) => engine.countTokens(documentPrefix + passage),
+    countTokens: async (passage) => {
+      const [tokens = 0] = await engine.countTokens([documentPrefix + passage]);
+      return tokens;
+    },
   });
 }
 

@@ -67,22 +67,26 @@ export function embedWith(
 ): NonNullable<TransferOptions["embed"]> {
   const kept = ({ vector }: ArchivedPassage): Float32Array | undefined =>
     keepVectors && vector?.length === engine.dimension ? ofUnitLength(vector) : undefined;
-  const fitting = (passage: ArchivedPassage): ArchivedPassage[] => {
+  const fitting = async (passage: ArchivedPassage): Promise<ArchivedPassage[]> => {
     if (kept(passage) !== undefined) return [passage];
-    const tokens = engine.countTokens(documentPrefix + passage.source);
-    if (engine.countTokens(passage.source) === 0) {
+    const [own = 0, tokens = 0] = await engine.countTokens([
+      passage.source,
+      documentPrefix + passage.source,
+    ]);
+    if (own === 0) {
       onChange("left out");
       return [];
     }
     if (tokens <= engine.maxTokens) return [passage];
     onChange("cut");
-    return cutToFit(passage.source, engine, documentPrefix).map(({ source }, at) => {
+    const chunks = await cutToFit(passage.source, engine, documentPrefix);
+    return chunks.map(({ source }, at) => {
       const hash = digest(documentPrefix, source);
       return { ...passage, id: passageId(passage.id, hash, at), source, hash };
     });
   };
   return async (passages) => {
-    const fit = passages.flatMap(fitting);
+    const fit = (await Promise.all(passages.map(fitting))).flat();
     const missing = fit.filter((passage) => kept(passage) === undefined);
     const texts = missing.map(({ source }) => documentPrefix + source);
     const embeddings = await engine.embed(texts, { signal });

@@ -43,17 +43,17 @@ describe("the embedding engine", () => {
     }
   });
 
-  test("counts tokens with the model's own markers", () => {
-    expect(model.engine.countTokens("abc")).toBe(5);
+  test("counts tokens with the model's own markers", async () => {
+    expect(await model.engine.countTokens(["abc"])).toEqual([5]);
   });
 
-  test("counts nothing in a text that it cannot read", () => {
-    expect(model.engine.countTokens("  \n ")).toBe(0);
+  test("counts nothing in a text that it cannot read", async () => {
+    expect(await model.engine.countTokens(["  \n "])).toEqual([0]);
   });
 
   test("takes a text of exactly the context's size", async () => {
     const text = "a".repeat(tinyEmbeddingContext - 2);
-    expect(model.engine.countTokens(text)).toBe(model.engine.maxTokens);
+    expect(await model.engine.countTokens([text])).toEqual([model.engine.maxTokens]);
     const [embedding] = await model.engine.embed([text], { signal });
     expect(embedding?.tokens).toBe(tinyEmbeddingContext);
   });

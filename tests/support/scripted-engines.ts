@@ -1,5 +1,6 @@
 /** Engines that say what a test wrote down, record what they were asked, and refuse anything else. */
 import type {
+  CallOptions,
   ChatEngine,
   ChatMessage,
   GenerationEvent,
@@ -33,18 +34,19 @@ export class ScriptedChatEngine implements ChatEngine {
   }
 
   /** A token a word. */
-  countTokens(messages: readonly ChatMessage[]): number {
+  async countTokens(messages: readonly ChatMessage[]): Promise<number> {
     const words = messages.flatMap(({ content }) => content.split(/\s+/));
     return words.filter((word) => word !== "").length;
   }
 
   async *generate(
     request: GenerationRequest,
-    { signal }: { signal: AbortSignal },
+    { signal, onStart }: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
     this.requests.push(request);
     const steps = this.#scripts.shift();
     if (steps === undefined) throw new Error("The chat engine was asked without a script");
+    onStart?.();
     try {
       for (const step of steps) {
         signal.throwIfAborted();
@@ -65,8 +67,8 @@ export class ScriptedEmbeddingEngine implements EmbeddingEngine {
   readonly vocabularySize = 100;
   readonly requests: EmbeddingInput[] = [];
 
-  countTokens(input: EmbeddingInput): number {
-    return typeof input === "string" ? input.split(" ").length : input.length;
+  async countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]> {
+    return inputs.map((input) => this.#tokensOf(input));
   }
 
   async embed(inputs: readonly EmbeddingInput[]): Promise<Embedding[]> {
@@ -74,7 +76,11 @@ export class ScriptedEmbeddingEngine implements EmbeddingEngine {
     return inputs.map((input) => {
       const length = Math.hypot(input.length, 1);
       const vector = Float32Array.of(input.length / length, 1 / length);
-      return { vector, tokens: this.countTokens(input) };
+      return { vector, tokens: this.#tokensOf(input) };
     });
+  }
+
+  #tokensOf(input: EmbeddingInput): number {
+    return typeof input === "string" ? input.split(" ").length : input.length;
   }
 }

@@ -99,13 +99,15 @@ export interface CallOptions {
   signal: AbortSignal;
   /** Who asks: callers that wait are served in turn. */
   caller?: string;
+  /** Called once, when the request leaves the line and its prompt begins to be evaluated. */
+  onStart?: () => void;
 }
 
 export interface ChatEngine {
   /** Most tokens of a prompt and its answer. */
   readonly contextSize: number;
   /** How many tokens the prompt of a conversation has. */
-  countTokens(messages: readonly ChatMessage[], tools?: readonly Tool[]): number;
+  countTokens(messages: readonly ChatMessage[], tools?: readonly Tool[]): Promise<number>;
   /**
    * Generates an answer. The events end in exactly one `finish`; text events are never empty and
    * never cut a character in two. An aborted `signal` ends the iteration with the signal's reason

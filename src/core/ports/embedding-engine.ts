@@ -9,6 +9,12 @@ export interface Embedding {
   tokens: number;
 }
 
+export interface EmbedOptions {
+  signal: AbortSignal;
+  /** Called once, when the first input leaves the line. */
+  onStart?: () => void;
+}
+
 export interface EmbeddingEngine {
   /** Length of every vector. */
   readonly dimension: number;
@@ -16,8 +22,8 @@ export interface EmbeddingEngine {
   readonly maxTokens: number;
   /** How many tokens there are in the model's vocabulary. */
   readonly vocabularySize: number;
-  /** How many tokens an input has, the model's own markers included; 0 where it reads nothing. */
-  countTokens(input: EmbeddingInput): number;
+  /** How many tokens each input has, the model's own markers included; 0 where it reads nothing. */
+  countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]>;
   /** Embeds the inputs, each of 1 to `maxTokens` known tokens; the answer is in their order. */
-  embed(inputs: readonly EmbeddingInput[], options: { signal: AbortSignal }): Promise<Embedding[]>;
+  embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]>;
 }

@@ -44,7 +44,7 @@ describe("a text that cannot be embedded", () => {
 
   test("reads as nothing to the model", async () => {
     const { engine, embed } = service();
-    engine.countTokens = () => 0;
+    engine.countTokens = async (inputs) => inputs.map(() => 0);
     await expect(embed("\t")).rejects.toMatchObject({ kind: "invalid_request", param: "input[0]" });
   });
 

@@ -152,7 +152,7 @@ describe("the context", () => {
     engine.contextSize = 11;
     const { messages, grounding: used } = await ground([user("q")], undefined, { maxTokens: 2 });
     expect(used).toMatchObject({ points: [{ source: "p1" }, { source: "p2" }], dropped: 1 });
-    expect(engine.countTokens(messages)).toBeLessThanOrEqual(9);
+    expect(await engine.countTokens(messages)).toBeLessThanOrEqual(9);
     engine.contextSize = 2;
     expect(await ground([user("q")])).toMatchObject({
       messages: [user("q")],

@@ -257,7 +257,7 @@ describe("ingesting", () => {
     const engine = new ScriptedEmbeddingEngine();
     const documentPrefix = "put before ";
     await store(repository, { "a.md": "word ".repeat(50) }, { engine, documentPrefix });
-    const lengths = engine.requests.map((text) => engine.countTokens(text));
+    const lengths = await engine.countTokens(engine.requests);
     expect(Math.max(...lengths)).toBeLessThanOrEqual(engine.maxTokens);
     expect(lengths.reduce((sum, length) => sum + length - 2, 0)).toBe(50);
   });
