@@ -56,10 +56,11 @@ const words = (count: number, seed: number): string =>
 async function withNode(
   config: string,
   use: (node: ServingPaddock, baseUrl: string) => Promise<void>,
+  settings: Record<string, string> = {},
 ): Promise<void> {
   await using folder = await tempDir();
   await writeFile(join(folder.path, "paddock.toml"), config);
-  const env = { PADDOCK_LOG_LEVEL: "info" };
+  const env = { PADDOCK_LOG_LEVEL: "info", ...settings };
   const startedAt = performance.now();
   await using node = await servePaddock({ cwd: folder.path, env });
   startTimes.push(performance.now() - startedAt);
@@ -113,6 +114,47 @@ async function chatRows(
         target: `≥ ${target}`,
       });
     }
+  });
+}
+
+/** What it costs that a model runs in a process of its own: two nodes take turns on the same weights. */
+async function isolationRows({
+  name,
+  path,
+  tokens,
+  target,
+}: {
+  name: string;
+  path: string;
+  tokens: number;
+  target?: string;
+}): Promise<void> {
+  const config = chatModel("chat", path);
+  await withNode(config, async (_, apart) => {
+    await withNode(
+      config,
+      async (_, together) => {
+        const servers = [apart, together].map((baseUrl) => ({ baseUrl, model: "chat" }));
+        for (const server of servers) await chatRate(server, prompts(4), tokens); // warm
+        for (const clients of [1, 4]) {
+          const rates: [number[], number[]] = [[], []];
+          for (let run = 0; run < runs * 2; run++) {
+            for (const [at, server] of servers.entries()) {
+              rates[at]?.push(await chatRate(server, prompts(clients), tokens));
+            }
+          }
+          add({
+            work: `${name}, ${clients} client${clients > 1 ? "s" : ""}: a process of its own against the node's`,
+            unit: "tok/s",
+            node: measured(rates[0]),
+            floor: measured(rates[1]),
+            ratio: ratioOf(...rates),
+            ...(target === undefined ? {} : { target }),
+          });
+        }
+      },
+      { PADDOCK_ISOLATION: "none" },
+    );
   });
 }
 
@@ -227,9 +269,15 @@ async function overheadRows({ small, embedding }: BenchModels): Promise<void> {
   });
 }
 
+/** Of a process and those it started. */
 async function residentBytes(pid: number): Promise<number> {
   const status = await Bun.file(`/proc/${pid}/status`).text();
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
+  const own = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
+  const children = (await Bun.file(`/proc/${pid}/task/${pid}/children`).text()).trim().split(" ");
+  const sizes = await Promise.all(
+    children.filter((child) => child !== "").map((child) => residentBytes(Number(child))),
+  );
+  return sizes.reduce((sum, size) => sum + size, own);
 }
 
 async function times(count: number, work: () => Promise<void>): Promise<number[]> {
@@ -275,6 +323,15 @@ if (wants("small")) {
 }
 if (wants("starter")) {
   await chatRows(floor, { name: "Starter model", path: models.starter, tokens: 24, target: 0.97 });
+}
+if (wants("isolation")) {
+  await isolationRows({ name: "25M model", path: models.small, tokens: 64 });
+  await isolationRows({
+    name: "Starter model",
+    path: models.starter,
+    tokens: 24,
+    target: "≥ 0.97 of the node's",
+  });
 }
 if (wants("turn")) await secondTurn(models);
 if (wants("embedding")) await embeddingRows(floor, models);

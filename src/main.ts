@@ -4,16 +4,11 @@ import { once } from "node:events";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
-import { runProgram } from "./cli/program.ts";
 import { cacheFolder } from "./embedded/cache-folder.ts";
 import { carried } from "./embedded/carried.ts";
 import { useNativePlace } from "./embedded/native-libraries.ts";
 import { pagesIn } from "./ingest/pages.ts";
-
-const stop = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => stop.abort(new Error(`The process received ${signal}`)));
-}
+import { runnerCommand } from "./runner/runner-process.ts";
 
 useNativePlace({
   cacheFolder: resolve(
@@ -23,34 +18,59 @@ useNativePlace({
   programFolder: dirname(process.execPath),
 });
 
-process.exitCode = await runProgram(
-  {
-    env: process.env,
-    cwd: process.cwd(),
-    program: carried === undefined ? [process.execPath, import.meta.path] : [process.execPath],
-    version,
-    build:
-      carried === undefined
-        ? "from source"
-        : `commit ${carried.commit}, llama.cpp ${carried.llamaRelease}`,
-    handbook: async () => carried?.handbook ?? (await pagesIn(join(import.meta.dir, "..", "docs"))),
-    isTerminal: process.stderr.isTTY === true,
-    print: (text) => void process.stdout.write(text),
-    printAll: async (texts) => {
-      for await (const text of texts) {
-        if (!process.stdout.write(text)) await once(process.stdout, "drain");
-      }
-    },
-    say: (text) => void process.stderr.write(text),
-    input: {
-      isTerminal: process.stdin.isTTY === true,
-      stream: () => Bun.stdin.stream(),
-      line: async () => {
-        for await (const line of console) return line;
-        return "";
+if (process.argv[2] === runnerCommand) await beRunner();
+else process.exitCode = await beProgram();
+
+/** A runner ends with its node and with nothing else: Ctrl-C goes to both, and the node finishes first. */
+async function beRunner(): Promise<void> {
+  const send = process.send?.bind(process);
+  if (send === undefined) {
+    process.stderr.write("A runner is started by a node, not by hand: 'paddock serve'.\n");
+    process.exit(2);
+  }
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+  process.on("disconnect", () => process.exit(0));
+  // Of the program a runner needs only this.
+  const { runRunner } = await import("./cli/runner.ts");
+  runRunner({ send, listen: (hear) => void process.on("message", hear) });
+}
+
+async function beProgram(): Promise<number> {
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.once(signal, () => stop.abort(new Error(`The process received ${signal}`)));
+  }
+  const { runProgram } = await import("./cli/program.ts");
+  return await runProgram(
+    {
+      env: process.env,
+      cwd: process.cwd(),
+      program: carried === undefined ? [process.execPath, import.meta.path] : [process.execPath],
+      version,
+      build:
+        carried === undefined
+          ? "from source"
+          : `commit ${carried.commit}, llama.cpp ${carried.llamaRelease}`,
+      handbook: async () =>
+        carried?.handbook ?? (await pagesIn(join(import.meta.dir, "..", "docs"))),
+      isTerminal: process.stderr.isTTY === true,
+      print: (text) => void process.stdout.write(text),
+      printAll: async (texts) => {
+        for await (const text of texts) {
+          if (!process.stdout.write(text)) await once(process.stdout, "drain");
+        }
       },
+      say: (text) => void process.stderr.write(text),
+      input: {
+        isTerminal: process.stdin.isTTY === true,
+        stream: () => Bun.stdin.stream(),
+        line: async () => {
+          for await (const line of console) return line;
+          return "";
+        },
+      },
+      stopped: stop.signal,
     },
-    stopped: stop.signal,
-  },
-  process.argv.slice(2),
-);
+    process.argv.slice(2),
+  );
+}

@@ -1,9 +1,9 @@
 /** What the configuration means to the parts of the node. */
 import type { Config, ModelConfig } from "./config/schema.ts";
 import type { RagSettings } from "./core/grounding.ts";
+import type { ModelSpec } from "./core/ports/model-host.ts";
 import { type Quantization, quantizations } from "./core/quantization.ts";
 import type { Collection } from "./core/retrieval.ts";
-import type { ModelSpec } from "./engine/load-model.ts";
 
 export function toCollection({ models, vectorstore }: Config): Collection {
   const first = models.find(({ type }) => type === "embedding")?.name;

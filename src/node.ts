@@ -12,24 +12,23 @@ import { NodeError, reasonOf } from "./core/errors.ts";
 import { GroundingService } from "./core/grounding.ts";
 import type { Log } from "./core/log.ts";
 import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
+import type { ModelHost } from "./core/ports/model-host.ts";
 import type { CollectionHome } from "./core/ports/passage-repository.ts";
 import type { Reranker } from "./core/ports/reranker.ts";
 import type { Progress } from "./core/progress.ts";
 import { RetrievalService } from "./core/retrieval.ts";
-import { type Backend, openBackend } from "./engine/backend.ts";
-import { downloadModel } from "./engine/download.ts";
-import { loadModel } from "./engine/load-model.ts";
-import { loadReranker } from "./engine/reranker.ts";
-import { transcode } from "./engine/transcode.ts";
+import { threadBudget } from "./engine/threads.ts";
+import type { TranscodeOptions } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
 import { handbookDocuments, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
-import { resolveSource } from "./models/sources/resolve.ts";
+import { type ResolveOptions, resolveSource } from "./models/sources/resolve.ts";
 import { toCollection, toModelSpec, toQuantization, toRagSettings } from "./node-settings.ts";
 import { QdrantHome } from "./repository/qdrant/qdrant-home.ts";
 import { SqliteHome } from "./repository/sqlite/sqlite-home.ts";
 import { UnchangedHome } from "./repository/sqlite/unchanged-home.ts";
+import { RunnerHost } from "./runner/runner-host.ts";
 
 export interface NodeOptions {
   config: Config;
@@ -105,12 +104,12 @@ export class PaddockNode implements AsyncDisposable {
   /** Makes every model and the collection ready; requests are answered as each becomes so. */
   async prepare(signal: AbortSignal): Promise<void> {
     const { models } = this.#options.config;
-    const backend = await this.#openBackend(models);
+    const host = await this.#openHost(models);
     for (const model of models) {
       signal.throwIfAborted();
-      this.#models.add(await this.#load(backend, model, signal));
+      this.#models.add(await this.#load(host, model, signal));
     }
-    const reranker = await this.#loadReranker(backend);
+    const reranker = await this.#loadReranker(host, signal);
     const name = this.#retrieval.collection.embeddingModel;
     if (name === undefined) return;
     const embedding = this.#models.embedding(name);
@@ -153,8 +152,8 @@ export class PaddockNode implements AsyncDisposable {
         'No embedding model is configured; a collection needs one: [[models]] type = "embedding".',
       );
     }
-    const backend = await this.#openBackend([model]);
-    this.#models.add(await this.#load(backend, model, signal));
+    const host = await this.#openHost([model], "none");
+    this.#models.add(await this.#load(host, model, signal));
     return this.#models.embedding(model.name);
   }
 
@@ -177,46 +176,49 @@ export class PaddockNode implements AsyncDisposable {
     return resolve(this.#options.baseDir, this.#options.config.data_dir);
   }
 
-  async #openBackend(models: readonly ModelConfig[]): Promise<Backend> {
-    const { config, baseDir, log } = this.#options;
-    const backend = await openBackend({
+  /** Where the models run; what serves nobody else needs no process of their own for them. */
+  async #openHost(
+    models: readonly ModelConfig[],
+    isolation = this.#options.config.engine.isolation,
+  ): Promise<ModelHost> {
+    const { config, baseDir, program, log } = this.#options;
+    const engine = {
       threads: config.engine.threads,
       accelerator: models.some(({ n_gpu_layers }) => n_gpu_layers > 0),
       ...(config.engine.gpu_libraries === undefined
         ? {}
         : { gpuLibraries: resolve(baseDir, config.engine.gpu_libraries) }),
-      log,
-    });
-    this.#resources.use(backend);
-    this.#identity.engineVersion = backend.version;
-    return backend;
+    };
+    if (isolation === "process") {
+      const { threads, reason } = await threadBudget(engine.threads);
+      log.info("models run in processes of their own", { threads, why: reason });
+      return this.#resources.use(new RunnerHost({ program, engine: { ...engine, threads }, log }));
+    }
+    const { openLocalHost } = await import("./engine/local-host.ts");
+    return this.#resources.use(await openLocalHost({ ...engine, log }));
   }
 
-  async #load(backend: Backend, model: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
+  async #load(host: ModelHost, model: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
     const { baseDir, program, progress, log } = this.#options;
     const folder = join(this.#dataDir, "models");
-    const source = await resolveSource(model.source, {
-      folder,
-      baseDir,
-      progress,
-      download: downloadModel,
-    });
+    const source = await resolveSource(model.source, { folder, baseDir, progress, download });
     const type = toQuantization(model);
     const path =
       type === undefined
         ? source
-        : await transcode(source, {
+        : await transcoded(source, {
             type,
             folder,
-            threads: backend.threads,
+            threads: host.threads,
             program,
             signal,
             progress,
             log,
           });
     const loaded = this.#resources.use(
-      await loadModel(backend, toModelSpec(model, path), progress),
+      await host.loadModel(toModelSpec(model, path), { progress, signal }),
     );
+    this.#identity.engineVersion = host.version;
     log.info("a model is ready", {
       model: model.name,
       type: model.type,
@@ -226,18 +228,13 @@ export class PaddockNode implements AsyncDisposable {
     return loaded;
   }
 
-  async #loadReranker(backend: Backend): Promise<Reranker | undefined> {
+  async #loadReranker(host: ModelHost, signal: AbortSignal): Promise<Reranker | undefined> {
     const { config, baseDir, progress } = this.#options;
     const { reranker: source } = config.retrieval;
     if (source === undefined) return undefined;
     const folder = join(this.#dataDir, "models");
-    const path = await resolveSource(source, {
-      folder,
-      baseDir,
-      progress,
-      download: downloadModel,
-    });
-    return this.#resources.use(await loadReranker(backend, path, progress));
+    const path = await resolveSource(source, { folder, baseDir, progress, download });
+    return this.#resources.use(await host.loadReranker(path, { progress, signal }));
   }
 
   async #openCollection(
@@ -312,6 +309,13 @@ export class PaddockNode implements AsyncDisposable {
     log.info("the empty collection was filled with the handbook", { passages: embedded });
   }
 }
+
+/** The engine's libraries are loaded by what needs them: a node whose models run elsewhere has them not. */
+const download: ResolveOptions["download"] = async (...request) =>
+  await (await import("./engine/download.ts")).downloadModel(...request);
+
+const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
+  await (await import("./engine/transcode.ts")).transcode(path, options);
 
 /** How often a store that is away is tried again. */
 const retryMs = 2000;

@@ -180,6 +180,11 @@ const Engine = T.Object(
       default: 0,
       description: "Threads of all models together; 0: as many as the process has cores.",
     }),
+    isolation: T.Union([T.Literal("process"), T.Literal("none")], {
+      default: "process",
+      description:
+        "`process`: each model in a process of its own, which is started again when it crashes; `none`: all in the node's.",
+    }),
     gpu_libraries: T.Optional(
       T.String({
         minLength: 1,

@@ -50,6 +50,7 @@ export const settings: readonly Setting[] = [
   },
   setting(["auth", "open"], "auth-open", asBoolean, "serve without keys beyond loopback"),
   setting(["engine", "threads"], "threads", asNumber, "threads of all models together; 0: auto"),
+  setting(["engine", "isolation"], "isolation", asText, "process or none: where models run"),
   setting(
     ["engine", "gpu_libraries"],
     "gpu-libraries",

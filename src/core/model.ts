@@ -37,6 +37,10 @@ export interface ChatModel extends AsyncDisposable {
   engine: ChatEngine;
   /** `fp_<hex>`: changes only when the weights, the engine's build or the settings do. */
   fingerprint: string;
+  /** Threads it generates with. */
+  threads: number;
+  /** Why it cannot answer now, where it can fail by itself. */
+  problem?: () => string | undefined;
 }
 
 /** Disposing a model gives its memory back. */
@@ -46,6 +50,8 @@ export interface EmbeddingModel extends AsyncDisposable {
   fingerprint: string;
   /** What a collection that it fills remembers of it. */
   identity: EmbeddingIdentity;
+  /** Why it cannot answer now, where it can fail by itself. */
+  problem?: () => string | undefined;
 }
 
 export type LoadedModel = ({ type: "chat" } & ChatModel) | ({ type: "embedding" } & EmbeddingModel);
@@ -82,9 +88,13 @@ export class ModelRegistry {
     return this.#find(name, type).card;
   }
 
-  /** The names of configured models that cannot answer yet. */
-  pending(): string[] {
-    return [...this.#types.keys()].filter((name) => !this.#loaded.has(name));
+  /** Why models cannot answer now, a sentence each; none where all can. */
+  problems(): string[] {
+    return [...this.#types.keys()].flatMap((name) => {
+      const model = this.#loaded.get(name);
+      if (model === undefined) return `The model '${name}' is being prepared.`;
+      return model.problem?.() ?? [];
+    });
   }
 
   chat(name: string): ChatModel {

@@ -2,9 +2,10 @@
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { LlamaEmbeddingContext, LlamaModel } from "node-llama-cpp";
-import { type EmbeddingPrefixes, knownPrefixes } from "../core/embedding-prefixes.ts";
+import { knownPrefixes } from "../core/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import type { LoadedModel, ModelCard, ModelSettings, ModelType } from "../core/model.ts";
+import type { LoadedModel, ModelCard, ModelSettings } from "../core/model.ts";
+import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
@@ -14,20 +15,6 @@ import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
 import { PromptTemplate } from "./prompt.ts";
 import { chatWrapperFor } from "./templates.ts";
-
-export interface ModelSpec {
-  name: string;
-  type: ModelType;
-  path: string;
-  /** `ctxSize` 0: what the model was trained on, at most 4096. */
-  settings: ModelSettings;
-  /** Chat answers generated at the same time. */
-  parallel: number;
-  /** Requests that may wait for one of them. */
-  maxQueue: number;
-  /** What an embedding model wants before texts; what is absent is taken from what is known of its family. */
-  prefixes?: Partial<EmbeddingPrefixes>;
-}
 
 const largestDefaultContext = 4096;
 
@@ -73,7 +60,10 @@ async function asChat(
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
     throw new Error('it is an embedding model; configure it with type = "embedding"');
   }
-  const { threads, reason } = await calibrateThreads(backend, model);
+  const { threads, reason } =
+    spec.threads === undefined
+      ? await calibrateThreads(backend, model)
+      : { threads: spec.threads, reason: "as before" };
   backend.log.info("threads of a chat model", { model: spec.name, threads, why: reason });
   const context = await model.createContext({
     sequences: spec.parallel,
@@ -93,6 +83,7 @@ async function asChat(
     card: card(model, spec, settings, createdAt),
     engine: new LlamaChatEngine(model, context, template, { maxQueue: spec.maxQueue }),
     fingerprint: await fingerprintOf(backend, spec, settings, template.name),
+    threads,
     [Symbol.asyncDispose]: () => model.dispose(),
   };
 }

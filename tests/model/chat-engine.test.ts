@@ -3,7 +3,7 @@ import type { ChatModel } from "../../src/core/model.ts";
 import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
 import { greedy } from "../support/greedy.ts";
 import { rejectionOf } from "../support/rejection.ts";
-import { neutralSettings, tinyChatModel } from "../support/tiny-engines.ts";
+import { neutralSettings, places, tinyChatModel } from "../support/tiny-engines.ts";
 
 const ask = (content: string, rest: Partial<GenerationRequest> = {}): GenerationRequest => ({
   messages: [{ role: "user", content }],
@@ -12,31 +12,45 @@ const ask = (content: string, rest: Partial<GenerationRequest> = {}): Generation
   ...rest,
 });
 
-let model: ChatModel;
-
-beforeAll(async () => {
-  model = await tinyChatModel();
-});
-afterAll(async () => {
-  await model[Symbol.asyncDispose]();
-});
-
-async function run(
-  request: GenerationRequest,
-  signal = new AbortController().signal,
-): Promise<{ text: string; events: GenerationEvent[] }> {
-  const events = await Array.fromAsync(model.engine.generate(request, { signal }));
-  const text = events.map((event) => (event.type === "text" ? event.text : "")).join("");
-  return { text, events };
-}
-
 const finishOf = ({ events }: { events: GenerationEvent[] }) => {
   const last = events.at(-1);
   if (last?.type !== "finish") throw new Error("The events do not end in a finish");
   return last;
 };
 
-describe("the chat engine", () => {
+describe.each(places)("the chat engine in %s", (place) => {
+  let model: ChatModel;
+  beforeAll(async () => {
+    model = await tinyChatModel({}, place);
+  });
+  afterAll(async () => {
+    await model[Symbol.asyncDispose]();
+  });
+
+  async function run(
+    request: GenerationRequest,
+    signal = new AbortController().signal,
+  ): Promise<{ text: string; events: GenerationEvent[] }> {
+    const events = await Array.fromAsync(model.engine.generate(request, { signal }));
+    const text = events.map((event) => (event.type === "text" ? event.text : "")).join("");
+    return { text, events };
+  }
+
+  test("says once that a request leaves the line, before its first event", async () => {
+    const heard: string[] = [];
+    const options = { signal: new AbortController().signal, onStart: () => heard.push("start") };
+    for await (const { type } of model.engine.generate(ask("When?"), options)) heard.push(type);
+    expect(heard.slice(0, 1)).toEqual(["start"]);
+    expect(heard.filter((what) => what === "start")).toHaveLength(1);
+  });
+
+  test("counts the tokens that a prompt will have", async () => {
+    const { messages } = ask("Hello");
+    expect(await model.engine.countTokens(messages)).toBe(
+      finishOf(await run(ask("Hello"))).usage.promptTokens,
+    );
+  });
+
   test("ends in exactly one finish, after texts that are not empty", async () => {
     const { events } = await run(ask("Hello"));
     expect(events.filter(({ type }) => type === "finish")).toHaveLength(1);

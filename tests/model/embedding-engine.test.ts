@@ -1,25 +1,31 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { EmbeddingModel } from "../../src/core/model.ts";
 import { rejectionOf } from "../support/rejection.ts";
-import { tinyEmbeddingModel } from "../support/tiny-engines.ts";
+import { places, tinyEmbeddingModel } from "../support/tiny-engines.ts";
 import { tinyEmbeddingContext, tinyEmbeddingDimension } from "../support/tiny-models.ts";
 
-let model: EmbeddingModel;
 const { signal } = new AbortController();
-
-beforeAll(async () => {
-  model = await tinyEmbeddingModel();
-});
-afterAll(async () => {
-  await model[Symbol.asyncDispose]();
-});
 
 const none = new Float32Array();
 
 const similarity = (a: Float32Array = none, b: Float32Array = none): number =>
   a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
 
-describe("the embedding engine", () => {
+describe.each(places)("the embedding engine in %s", (place) => {
+  let model: EmbeddingModel;
+  beforeAll(async () => {
+    model = await tinyEmbeddingModel({}, place);
+  });
+  afterAll(async () => {
+    await model[Symbol.asyncDispose]();
+  });
+
+  test("says once that a request leaves the line", async () => {
+    let started = 0;
+    await model.engine.embed(["a", "b", "c"], { signal, onStart: () => started++ });
+    expect(started).toBe(1);
+  });
+
   test("gives vectors of unit length and the model's dimension", async () => {
     const [embedding] = await model.engine.embed(["hello there"], { signal });
     expect(model.engine.dimension).toBe(tinyEmbeddingDimension);

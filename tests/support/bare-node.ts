@@ -16,7 +16,12 @@ export function bareNode({
   baseDir = ".",
 }: BareNodeOptions = {}): PaddockNode {
   return new PaddockNode({
-    config: loadConfig({ file: { path: "paddock.toml", text: toml }, env, flags: {} }),
+    config: loadConfig({
+      file: { path: "paddock.toml", text: toml },
+      // What it does is the same where models have processes of their own, and starts sooner.
+      env: { PADDOCK_ISOLATION: "none", ...env },
+      flags: {},
+    }),
     baseDir,
     program: [],
     version: "0.0.0",

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 
-const mainFile = join(import.meta.dir, "..", "..", "src", "main.ts");
+/** The program's entry, for a process of its own. */
+export const mainFile = join(import.meta.dir, "..", "..", "src", "main.ts");
 
 /** The executable to test instead of the sources; the processes share what it writes out. */
 const executable = process.env.PADDOCK_TEST_PROGRAM;

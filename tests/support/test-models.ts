@@ -39,7 +39,7 @@ export function chatModel(
   engine: ChatEngine,
   ownCard = card(name, "chat"),
 ): ChatModel & { type: "chat" } {
-  return { type: "chat", card: ownCard, engine, fingerprint: "fp_c0ffee", ...lasting };
+  return { type: "chat", card: ownCard, engine, fingerprint: "fp_c0ffee", threads: 1, ...lasting };
 }
 
 export function embeddingModel(

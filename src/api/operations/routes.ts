@@ -26,7 +26,7 @@ export function operationRoutes({ models, retrieval, isDraining }: OperationRout
     .get(
       "/ready",
       async ({ set }): Promise<Readiness> => {
-        const reasons = models.pending().map((name) => `The model '${name}' is being prepared.`);
+        const reasons = models.problems();
         const problem = await retrieval.problem();
         if (problem !== undefined) reasons.push(problem);
         if (isDraining()) reasons.push("The node is stopping.");

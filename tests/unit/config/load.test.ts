@@ -51,6 +51,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_API_KEYS: ["first-key, second-key,", ["first-key", "second-key"]],
   PADDOCK_AUTH_OPEN: ["true", true],
   PADDOCK_THREADS: ["3", 3],
+  PADDOCK_ISOLATION: ["none", "none"],
   PADDOCK_COLLECTION: ["notes", "notes"],
   PADDOCK_GPU_LIBRARIES: ["/opt/gpu", "/opt/gpu"],
   PADDOCK_VECTORSTORE_URL: ["https://qdrant.example:8443/x", "https://qdrant.example:8443/x"],
@@ -93,7 +94,7 @@ describe("the configuration", () => {
         score_threshold: 0.4,
         context_window: 1,
       },
-      engine: { threads: 0 },
+      engine: { threads: 0, isolation: "process" },
       limits: { max_body_bytes: 16 * 1024 * 1024, request_timeout: 600, shutdown_grace: 10 },
       models: [
         {
@@ -221,7 +222,7 @@ describe("a configuration that cannot be used", () => {
     ],
     [
       { toml: "[engine]\nsomething_else = 1" },
-      "paddock.toml: unknown key 'engine.something_else'. Known are: threads, gpu_libraries.",
+      "paddock.toml: unknown key 'engine.something_else'. Known are: threads, isolation, gpu_libraries.",
     ],
     [
       { env: { PADDOCK_PROT: "1" } },

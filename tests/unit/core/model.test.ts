@@ -37,12 +37,19 @@ describe("the models of a node", () => {
   test("are listed and found only once they are ready", () => {
     const models = registry(mapper);
     expect(models.cards()).toEqual([mapper.card]);
-    expect(models.pending()).toEqual(["talker"]);
+    expect(models.problems()).toEqual(["The model 'talker' is being prepared."]);
     models.add(talker);
-    expect(models.pending()).toEqual([]);
+    expect(models.problems()).toEqual([]);
     expect<unknown>(models.chat("talker")).toBe(talker);
     expect<unknown>(models.embedding("mapper")).toBe(mapper);
     expect([models.card("talker"), models.card("mapper")]).toEqual([talker.card, mapper.card]);
+  });
+});
+
+describe("a model that failed after it was ready", () => {
+  test("says why it cannot answer", () => {
+    const models = registry(mapper, { ...talker, problem: () => "It fell over." });
+    expect(models.problems()).toEqual(["It fell over."]);
   });
 });
 

@@ -1,0 +1,14 @@
+/** `paddock runner`: one model in a process of its own, as a node starts it; not for people. */
+import type { FromRunner, ToRunner } from "../runner/protocol.ts";
+import { serveCalls } from "../runner/serve-calls.ts";
+
+/** How a runner speaks with the node that started it, and ends with. */
+export interface NodeLink {
+  send(message: FromRunner): void;
+  listen(hear: (message: ToRunner) => void): void;
+}
+
+export function runRunner({ send, listen }: NodeLink): void {
+  listen(serveCalls(send));
+  send({ type: "listening" });
+}

@@ -1,0 +1,35 @@
+/** Where models run: in this process, or each in one of its own. */
+import type { EmbeddingPrefixes } from "../embedding-prefixes.ts";
+import type { LoadedModel, ModelSettings, ModelType } from "../model.ts";
+import type { Progress } from "../progress.ts";
+import type { Reranker } from "./reranker.ts";
+
+export interface ModelSpec {
+  name: string;
+  type: ModelType;
+  path: string;
+  /** `ctxSize` 0: what the model was trained on, at most 4096. */
+  settings: ModelSettings;
+  /** Chat answers generated at the same time. */
+  parallel: number;
+  /** Requests that may wait for one of them. */
+  maxQueue: number;
+  /** What an embedding model wants before texts; what is absent is taken from what is known of its family. */
+  prefixes?: Partial<EmbeddingPrefixes>;
+  /** Threads of a chat model, where that was measured before; absent: measured at load. */
+  threads?: number;
+}
+
+export interface LoadOptions {
+  progress: Progress;
+  signal: AbortSignal;
+}
+
+export interface ModelHost extends AsyncDisposable {
+  /** The engine and its build; known from the first loaded model on. */
+  readonly version: string;
+  /** Threads of all models together. */
+  readonly threads: number;
+  loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel>;
+  loadReranker(path: string, options: LoadOptions): Promise<Reranker>;
+}

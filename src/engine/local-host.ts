@@ -1,0 +1,24 @@
+/** Models in this very process: what a runner has inside, and a command that serves nobody. */
+import type { ModelHost } from "../core/ports/model-host.ts";
+import { type BackendOptions, openBackend } from "./backend.ts";
+import { loadModel } from "./load-model.ts";
+import { loadReranker } from "./reranker.ts";
+
+export interface LocalHost extends ModelHost {
+  /** Says how many threads all models of this process may use from now on. */
+  useThreads(most: number): void;
+}
+
+export async function openLocalHost(options: BackendOptions): Promise<LocalHost> {
+  const backend = await openBackend(options);
+  return {
+    version: backend.version,
+    threads: backend.threads,
+    loadModel: (spec, { progress }) => loadModel(backend, spec, progress),
+    loadReranker: (path, { progress }) => loadReranker(backend, path, progress),
+    useThreads(most) {
+      backend.llama.maxThreads = most;
+    },
+    [Symbol.asyncDispose]: () => backend[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,107 @@
+/** The calls that a runner is at, each with the events that its reader has room for. */
+import { NodeError } from "../core/errors.ts";
+import { type Call, type CallItem, eventsAhead, type FromRunner, toSentError } from "./protocol.ts";
+import type { Engine, Send } from "./serve-calls.ts";
+
+interface InProgress {
+  stop: AbortController;
+  /** Events that may still be sent. */
+  room: number;
+  /** Wakes the call that waits for room. */
+  wake: () => void;
+}
+
+type Items = Extract<FromRunner, { type: "items" }>["items"];
+
+export class CallsInProgress {
+  readonly #engine: Engine;
+  readonly #send: Send;
+  readonly #calls = new Map<number, InProgress>();
+  #outbox: Items = [];
+
+  constructor(engine: Engine, send: Send) {
+    this.#engine = engine;
+    this.#send = send;
+  }
+
+  start(id: number, call: Call): void {
+    const progress = { stop: new AbortController(), room: eventsAhead, wake: () => {} };
+    this.#calls.set(id, progress);
+    this.#run(id, call, progress)
+      .then((item) => this.#post(id, item))
+      .catch((error) => this.#post(id, { type: "error", error: toSentError(error) }))
+      .finally(() => this.#calls.delete(id));
+  }
+
+  more(id: number, events: number): void {
+    const progress = this.#calls.get(id);
+    if (progress === undefined) return;
+    progress.room += events;
+    progress.wake();
+  }
+
+  cancel(id: number): void {
+    const progress = this.#calls.get(id);
+    progress?.stop.abort(new NodeError("internal", "The node does not want the answer any more."));
+    progress?.wake();
+  }
+
+  /** Runs a call; returns its last item. */
+  async #run(id: number, call: Call, progress: InProgress): Promise<CallItem> {
+    const engine = this.#engine;
+    const { signal } = progress.stop;
+    const onStart = (): void => this.#post(id, { type: "start" });
+    if (engine.type === "chat" && call.type === "generate") {
+      const { request, caller } = call;
+      const options = { signal, onStart, ...(caller === undefined ? {} : { caller }) };
+      for await (const event of engine.engine.generate(request, options)) {
+        this.#post(id, { type: "event", event });
+        progress.room--;
+        if (progress.room === 0) await this.#roomFor(progress);
+      }
+      return { type: "end" };
+    }
+    if (engine.type === "chat" && call.type === "count-chat") {
+      return {
+        type: "counts",
+        counts: [await engine.engine.countTokens(call.messages, call.tools)],
+      };
+    }
+    if (engine.type === "embedding" && call.type === "count-inputs") {
+      return { type: "counts", counts: await engine.engine.countTokens(call.inputs) };
+    }
+    if (engine.type === "embedding" && call.type === "embed") {
+      const embeddings = await engine.engine.embed(call.inputs, { signal, onStart });
+      return { type: "embeddings", embeddings };
+    }
+    if (engine.type === "reranker" && call.type === "rank") {
+      onStart();
+      const { question, passages } = call;
+      return { type: "scores", scores: await engine.reranker.rank(question, passages, { signal }) };
+    }
+    throw new NodeError(
+      "internal",
+      `A runner of type '${engine.type}' was asked to '${call.type}'.`,
+    );
+  }
+
+  /** Waits until the reader has taken some of what was sent; a call that is not wanted waits no longer. */
+  async #roomFor(progress: InProgress): Promise<void> {
+    while (progress.room === 0 && !progress.stop.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        progress.wake = resolve;
+      });
+    }
+  }
+
+  /** Sent with whatever else comes in the same turn of the event loop. */
+  #post(id: number, item: CallItem): void {
+    this.#outbox.push({ id, item });
+    if (this.#outbox.length > 1) return;
+    setImmediate(() => {
+      const items = this.#outbox;
+      this.#outbox = [];
+      this.#send({ type: "items", items });
+    });
+  }
+}

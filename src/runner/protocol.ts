@@ -1,0 +1,105 @@
+/** What a node and a runner say to each other, over the channel between their processes. */
+import { type ErrorKind, NodeError, reasonOf } from "../core/errors.ts";
+import type { ModelCard } from "../core/model.ts";
+import type {
+  ChatMessage,
+  GenerationEvent,
+  GenerationRequest,
+  Tool,
+} from "../core/ports/chat-engine.ts";
+import type { Embedding, EmbeddingInput } from "../core/ports/embedding-engine.ts";
+import type { ModelSpec } from "../core/ports/model-host.ts";
+import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
+
+/** What the runner of a model opens the engine with. */
+export interface EngineSettings {
+  threads: number;
+  accelerator: boolean;
+  gpuLibraries?: string;
+}
+
+/** What a runner is started for. */
+export type Work =
+  | { type: "model"; spec: ModelSpec }
+  | { type: "reranker"; name: string; path: string };
+
+export type Call =
+  | { type: "count-chat"; messages: readonly ChatMessage[]; tools?: readonly Tool[] }
+  | { type: "generate"; request: GenerationRequest; caller?: string }
+  | { type: "count-inputs"; inputs: readonly EmbeddingInput[] }
+  | { type: "embed"; inputs: readonly EmbeddingInput[] }
+  | { type: "rank"; question: string; passages: readonly string[] };
+
+export type ToRunner =
+  | { type: "load"; engine: EngineSettings; work: Work }
+  | { type: "call"; id: number; call: Call }
+  /** So many more events of the call may be sent. */
+  | { type: "more"; id: number; events: number }
+  | { type: "cancel"; id: number }
+  /** Threads that the model may use from now on. */
+  | { type: "threads"; most: number };
+
+/** What is known of a model once it is loaded. */
+export type Facts =
+  | {
+      type: "chat";
+      card: ModelCard;
+      fingerprint: string;
+      contextSize: number;
+      /** What it generates with, measured or given. */
+      threads: number;
+    }
+  | {
+      type: "embedding";
+      card: ModelCard;
+      fingerprint: string;
+      identity: EmbeddingIdentity;
+      dimension: number;
+      maxTokens: number;
+      vocabularySize: number;
+    }
+  | { type: "reranker" };
+
+/** An error on its way; without a kind it is one that nobody foresaw. */
+export interface SentError {
+  kind?: ErrorKind;
+  message: string;
+  param?: string;
+}
+
+/** What comes of a call: a generation's events and its end, or one result. */
+export type CallItem =
+  /** It left the line. */
+  | { type: "start" }
+  | { type: "event"; event: GenerationEvent }
+  | { type: "end" }
+  | { type: "counts"; counts: number[] }
+  | { type: "embeddings"; embeddings: Embedding[] }
+  | { type: "scores"; scores: number[] }
+  | { type: "error"; error: SentError };
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+export type FromRunner =
+  /** It listens; what was said before is lost. */
+  | { type: "listening" }
+  | { type: "log"; level: LogLevel; message: string; fields: Readonly<Record<string, unknown>> }
+  | { type: "progress"; label: string; percent: number }
+  | { type: "loaded"; version: string; facts: Facts }
+  | { type: "not-loaded"; error: SentError }
+  /** All that came since the last of these: a token costs no message of its own where several come at once. */
+  | { type: "items"; items: { id: number; item: CallItem }[] };
+
+/** Events of a generation that a runner sends ahead of its reader. */
+export const eventsAhead = 64;
+
+export function toSentError(error: unknown): SentError {
+  if (!(error instanceof NodeError)) return { message: reasonOf(error) };
+  const { kind, message, param } = error;
+  return { kind, message, ...(param === undefined ? {} : { param }) };
+}
+
+export function fromSentError({ kind, message, param }: SentError): Error {
+  if (kind === undefined) return new Error(message);
+  return new NodeError(kind, message, param === undefined ? {} : { param });
+}

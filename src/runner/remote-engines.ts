@@ -1,0 +1,142 @@
+/** The ports of a model whose engine is in another process. */
+import { NodeError } from "../core/errors.ts";
+import type {
+  CallOptions,
+  ChatEngine,
+  GenerationEvent,
+  GenerationRequest,
+} from "../core/ports/chat-engine.ts";
+import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
+import type { Reranker } from "../core/ports/reranker.ts";
+import { type Call, type CallItem, eventsAhead, type Facts } from "./protocol.ts";
+import type { Runner } from "./runner.ts";
+
+type Asked = Exclude<CallItem["type"], "start" | "event" | "error" | "end">;
+
+export function remoteChatEngine(
+  runner: Runner,
+  { contextSize }: Extract<Facts, { type: "chat" }>,
+): ChatEngine {
+  return {
+    contextSize,
+    async countTokens(messages, tools) {
+      const call: Call = {
+        type: "count-chat",
+        messages,
+        ...(tools === undefined ? {} : { tools }),
+      };
+      const { counts } = await ask(runner, call, "counts");
+      return counts[0] ?? 0;
+    },
+    generate: (request, options) => generate(runner, request, options),
+  };
+}
+
+export function remoteEmbeddingEngine(
+  runner: Runner,
+  { dimension, maxTokens, vocabularySize }: Extract<Facts, { type: "embedding" }>,
+): EmbeddingEngine {
+  return {
+    dimension,
+    maxTokens,
+    vocabularySize,
+    async countTokens(inputs) {
+      return (await ask(runner, { type: "count-inputs", inputs }, "counts")).counts;
+    },
+    async embed(inputs, options) {
+      return (await ask(runner, { type: "embed", inputs }, "embeddings", options)).embeddings;
+    },
+  };
+}
+
+export function remoteReranker(runner: Runner): Reranker {
+  return {
+    async rank(question, passages, options) {
+      return (await ask(runner, { type: "rank", question, passages }, "scores", options)).scores;
+    },
+    [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
+  };
+}
+
+/** Makes a call that has one result. */
+async function ask<Type extends Asked>(
+  runner: Runner,
+  call: Call,
+  wanted: Type,
+  { signal, onStart }: { signal?: AbortSignal; onStart?: () => void } = {},
+): Promise<Extract<CallItem, { type: Type }>> {
+  signal?.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<Extract<CallItem, { type: Type }>>();
+  const isWanted = (item: CallItem): item is Extract<CallItem, { type: Type }> =>
+    item.type === wanted;
+  const { cancel } = runner.call(call, {
+    hear(item) {
+      if (item.type === "start") onStart?.();
+      else if (isWanted(item)) resolve(item);
+      else reject(unexpected(item));
+    },
+    fail: reject,
+  });
+  const leave = (): void => {
+    cancel();
+    reject(signal?.reason);
+  };
+  signal?.addEventListener("abort", leave, { once: true });
+  try {
+    return await promise;
+  } finally {
+    signal?.removeEventListener("abort", leave);
+  }
+}
+
+/** A generation's events as they are read; the runner is never far ahead of its reader. */
+async function* generate(
+  runner: Runner,
+  request: GenerationRequest,
+  { signal, caller, onStart }: CallOptions,
+): AsyncGenerator<GenerationEvent> {
+  signal.throwIfAborted();
+  const events: GenerationEvent[] = [];
+  let outcome: { error?: unknown } | undefined;
+  let arrived = Promise.withResolvers<void>();
+  const settle = (error?: unknown): void => {
+    outcome ??= error === undefined ? {} : { error };
+    arrived.resolve();
+  };
+  const call: Call = { type: "generate", request, ...(caller === undefined ? {} : { caller }) };
+  const { cancel, more } = runner.call(call, {
+    hear(item) {
+      if (item.type === "start") onStart?.();
+      else if (item.type === "event") events.push(item.event);
+      else settle(item.type === "end" ? undefined : unexpected(item));
+      arrived.resolve();
+    },
+    fail: settle,
+  });
+  const leave = (): void => settle(signal.reason);
+  signal.addEventListener("abort", leave, { once: true });
+  let taken = 0;
+  try {
+    for (;;) {
+      for (const event of events.splice(0)) {
+        signal.throwIfAborted();
+        yield event;
+        taken++;
+        if (taken < eventsAhead / 2) continue;
+        more(taken);
+        taken = 0;
+      }
+      if (events.length > 0) continue;
+      if (outcome?.error !== undefined) throw outcome.error;
+      if (outcome !== undefined) return;
+      await arrived.promise;
+      arrived = Promise.withResolvers();
+    }
+  } finally {
+    signal.removeEventListener("abort", leave);
+    cancel();
+  }
+}
+
+const unexpected = ({ type }: CallItem): NodeError =>
+  new NodeError("internal", `A runner answered with '${type}', which was not asked for.`);

@@ -1,0 +1,139 @@
+/** One process that runs one model: started, loaded, spoken to, and over when it ends. */
+import { NodeError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
+import type { Progress, ProgressStep } from "../core/progress.ts";
+import {
+  type EngineSettings,
+  type Facts,
+  type FromRunner,
+  fromSentError,
+  type ToRunner,
+  type Work,
+} from "./protocol.ts";
+
+export interface RunnerOptions {
+  /** The command line that runs this program. */
+  program: readonly string[];
+  /** What the model is called, in messages and in the list of processes. */
+  name: string;
+  engine: EngineSettings;
+  work: Work;
+  log: Log;
+}
+
+export interface StartOptions {
+  progress: Progress;
+  signal: AbortSignal;
+  onItems: (items: Extract<FromRunner, { type: "items" }>["items"]) => void;
+}
+
+export interface RunnerProcess {
+  pid: number;
+  version: string;
+  facts: Facts;
+  send(message: ToRunner): void;
+  /** Settles when the process is over, with how it ended. */
+  ended: Promise<Ending>;
+  /** Ends it at once; a runner holds nothing that would be lost. */
+  kill(): void;
+}
+
+export interface Ending {
+  /** `SIGSEGV`, or `exit code 1`. */
+  how: string;
+  /** The end of what it wrote to standard error. */
+  lastWords: string;
+}
+
+/** The hidden command that is a runner; see cli/runner.ts. */
+export const runnerCommand = "runner";
+
+/** Starts a process and waits until its model is loaded. */
+export async function startRunner(
+  { program, name, engine, work, log }: RunnerOptions,
+  { progress, signal, onItems }: StartOptions,
+): Promise<RunnerProcess> {
+  signal.throwIfAborted();
+  const loaded = Promise.withResolvers<Pick<RunnerProcess, "version" | "facts">>();
+  // Where the process ends for another reason before, nobody waits for it.
+  loaded.promise.catch(() => {});
+  let step: ProgressStep | undefined;
+  let isOpen = true;
+  const child = Bun.spawn([...program, runnerCommand, name], {
+    serialization: "advanced",
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+    onDisconnect() {
+      isOpen = false;
+    },
+    ipc(message: FromRunner) {
+      switch (message.type) {
+        case "listening":
+          send({ type: "load", engine, work });
+          return;
+        case "items":
+          onItems(message.items);
+          return;
+        case "log":
+          log[message.level](message.message, message.fields);
+          return;
+        case "progress":
+          step ??= progress.step(message.label, 100, "percent");
+          step.update(message.percent);
+          return;
+        case "loaded":
+          step?.finish();
+          loaded.resolve({ version: message.version, facts: message.facts });
+          return;
+        case "not-loaded":
+          loaded.reject(fromSentError(message.error));
+          return;
+      }
+    },
+  });
+  const said = tailOf(child.stderr);
+  const ended = child.exited.then(async (): Promise<Ending> => {
+    const how =
+      child.signalCode === null ? `exit code ${child.exitCode}` : String(child.signalCode);
+    return { how, lastWords: await said };
+  });
+  const kill = (): void => child.kill("SIGKILL");
+  const send = (message: ToRunner): void => {
+    // One that is ending hears nothing any more; that it ended is told by `ended`.
+    if (isOpen) child.send(message);
+  };
+  const broken = ended.then(({ how, lastWords }): never => {
+    throw new NodeError(
+      "unavailable",
+      `The model '${name}' cannot be loaded: its process ended (${how}). ${lastLine(lastWords)}`.trim(),
+    );
+  });
+  broken.catch(() => {});
+  signal.addEventListener("abort", kill, { once: true });
+  try {
+    const facts = await Promise.race([loaded.promise, broken]);
+    return { pid: child.pid, ...facts, send, ended, kill };
+  } catch (error) {
+    step?.finish("failed");
+    kill();
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", kill);
+  }
+}
+
+const mostWords = 4000;
+
+/** The end of a stream, once it is over. */
+async function tailOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of stream) {
+    text = (text + decoder.decode(chunk, { stream: true })).slice(-mostWords);
+  }
+  return text.trim();
+}
+
+const lastLine = (text: string): string => text.split("\n").at(-1) ?? "";

@@ -1,0 +1,259 @@
+/** A model's engine in a process of its own, which is started again when it dies. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import type { Progress } from "../core/progress.ts";
+import { type Call, type CallItem, type Facts, fromSentError } from "./protocol.ts";
+import {
+  type RunnerOptions,
+  type RunnerProcess,
+  type StartOptions,
+  startRunner,
+} from "./runner-process.ts";
+import type { ThreadShare, ThreadShares } from "./thread-shares.ts";
+
+export interface SupervisionOptions extends RunnerOptions {
+  shares: ThreadShares;
+  /** Calls that may wait while there is no process. */
+  mostWaiting: number;
+  /** Hears of every death. */
+  onRestart: () => void;
+}
+
+/** Who made a call hears of all that comes of it, and of its failure where the process dies. */
+export interface CallListener {
+  hear(item: CallItem): void;
+  fail(error: Error): void;
+}
+
+interface Sent {
+  call: Call;
+  listener: CallListener;
+  /** Whether it left the line: what it began is lost with the process. */
+  started: boolean;
+  /** How many processes it was given to. */
+  attempts: number;
+}
+
+/** One that was waiting did not kill the process; one that waited at several deaths may have. */
+const mostAttempts = 3;
+/** A process that lived so long does not count as failing again and again. */
+const steadyMs = 60_000;
+const firstPauseMs = 500;
+const longestPauseMs = 30_000;
+
+export class Runner implements AsyncDisposable {
+  readonly #options: SupervisionOptions;
+  readonly #share: ThreadShare;
+  readonly #calls = new Map<number, Sent>();
+  readonly #stopping = new AbortController();
+  #process: RunnerProcess | undefined;
+  #facts: Facts;
+  #version: string;
+  #nextId = 1;
+  #deaths = 0;
+  /** Why there is no process, where starting one failed. */
+  #failure: NodeError | undefined;
+
+  /** Starts the first process; where that fails there is no runner. */
+  static async start(
+    options: SupervisionOptions,
+    loading: { progress: Progress; signal: AbortSignal },
+  ): Promise<Runner> {
+    let receive: StartOptions["onItems"] = () => {};
+    const first = await startRunner(options, { ...loading, onItems: (items) => receive(items) });
+    const runner = new Runner(options, first);
+    receive = (items) => runner.#receive(items);
+    return runner;
+  }
+
+  private constructor(options: SupervisionOptions, first: RunnerProcess) {
+    this.#options = options;
+    this.#facts = first.facts;
+    this.#version = first.version;
+    this.#share = options.shares.join((most) => this.#process?.send({ type: "threads", most }));
+    this.#adopt(first);
+  }
+
+  get facts(): Facts {
+    return this.#facts;
+  }
+
+  get version(): string {
+    return this.#version;
+  }
+
+  /** The process; undefined while there is none. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  /** Why it cannot answer now. */
+  problem(): string | undefined {
+    if (this.#process !== undefined) return undefined;
+    return this.#failure?.message ?? `The model '${this.#options.name}' is being started again.`;
+  }
+
+  /** Makes a call; what is returned ends it, or says that more of its events can be taken. */
+  call(call: Call, listener: CallListener): { cancel(): void; more(events: number): void } {
+    this.#checkRoom();
+    const id = this.#nextId++;
+    const sent: Sent = { call, listener, started: false, attempts: 0 };
+    this.#calls.set(id, sent);
+    this.#tellShare();
+    this.#give(id, sent);
+    return {
+      cancel: () => {
+        if (!this.#forget(id)) return;
+        this.#process?.send({ type: "cancel", id });
+      },
+      more: (events) => this.#process?.send({ type: "more", id, events }),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const stopped = new NodeError("unavailable", "The node is stopping. Ask again later.");
+    this.#stopping.abort(stopped);
+    this.#share.leave();
+    this.#failAll(() => true, stopped);
+    const process = this.#process;
+    process?.kill();
+    await process?.ended;
+  }
+
+  #checkRoom(): void {
+    this.#stopping.signal.throwIfAborted();
+    if (this.#process !== undefined) return;
+    if (this.#failure !== undefined) throw notReady(this.#failure);
+    if (this.#calls.size < this.#options.mostWaiting) return;
+    throw new NodeError(
+      "overloaded",
+      `The model '${this.#options.name}' is being started again, and ${this.#calls.size} requests wait for it already. Try again in a moment.`,
+    );
+  }
+
+  #give(id: number, sent: Sent): void {
+    if (this.#process === undefined) return;
+    sent.attempts++;
+    this.#process.send({ type: "call", id, call: sent.call });
+  }
+
+  #receive(items: readonly { id: number; item: CallItem }[]): void {
+    for (const { id, item } of items) {
+      const sent = this.#calls.get(id);
+      if (sent === undefined) continue;
+      if (item.type === "start") sent.started = true;
+      if (item.type === "error") {
+        this.#forget(id);
+        sent.listener.fail(fromSentError(item.error));
+        continue;
+      }
+      if (item.type !== "start" && item.type !== "event") this.#forget(id);
+      sent.listener.hear(item);
+    }
+  }
+
+  #forget(id: number): boolean {
+    const known = this.#calls.delete(id);
+    if (known) this.#tellShare();
+    return known;
+  }
+
+  #tellShare(): void {
+    this.#share.busy([...this.#calls.values()].some(({ call }) => computes(call)));
+  }
+
+  #adopt(process: RunnerProcess): void {
+    this.#process = process;
+    this.#facts = process.facts;
+    this.#version = process.version;
+    this.#failure = undefined;
+    process.send({ type: "threads", most: this.#share.threads });
+    const since = performance.now();
+    void process.ended.then(({ how, lastWords }) => {
+      this.#process = undefined;
+      if (this.#stopping.signal.aborted) return;
+      if (performance.now() - since > steadyMs) this.#deaths = 0;
+      const { name, log, onRestart } = this.#options;
+      const isLost = (sent: Sent): boolean => sent.started || sent.attempts >= mostAttempts;
+      const lost = this.#failAll(isLost, died(name));
+      log.error("a model's process ended; it is started again", {
+        model: name,
+        how,
+        requests_lost: lost,
+        requests_waiting: this.#calls.size,
+        ...(lastWords === "" ? {} : { last_words: lastWords }),
+      });
+      onRestart();
+      void this.#restart();
+    });
+  }
+
+  /** Until a process is loaded, at longer and longer intervals; who waits is served by it. */
+  async #restart(): Promise<void> {
+    const { name, log } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await sleep(pauseAfter(this.#deaths++), undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      try {
+        const process = await startRunner(this.#again(), {
+          progress: silent,
+          signal,
+          onItems: (items) => this.#receive(items),
+        });
+        this.#adopt(process);
+        log.info("a model's process was started again", { model: name, waiting: this.#calls.size });
+        for (const [id, sent] of this.#calls) this.#give(id, sent);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        log.error("a model's process cannot be started again", {
+          model: name,
+          reason: reasonOf(error),
+        });
+        this.#failure = new NodeError(
+          "model_not_ready",
+          `The model '${name}' failed and cannot be loaded again for now; the node's log says why. It is tried again.`,
+          { param: "model", cause: error },
+        );
+        this.#failAll(() => true, this.#failure);
+      }
+    }
+  }
+
+  /** What was measured at the first start is not measured again beside models that are at work. */
+  #again(): RunnerOptions {
+    const { work } = this.#options;
+    if (work.type !== "model" || this.#facts.type !== "chat") return this.#options;
+    const spec = { ...work.spec, threads: this.#facts.threads };
+    return { ...this.#options, work: { ...work, spec } };
+  }
+
+  /** Fails the calls that are chosen; returns how many. */
+  #failAll(isChosen: (sent: Sent) => boolean, error: NodeError): number {
+    const chosen = [...this.#calls].filter(([, sent]) => isChosen(sent));
+    for (const [id, { listener }] of chosen) {
+      this.#forget(id);
+      listener.fail(new NodeError(error.kind, error.message, { cause: error }));
+    }
+    return chosen.length;
+  }
+}
+
+/** Whether a call keeps threads busy; counting takes no time worth sharing for. */
+const computes = ({ type }: Call): boolean =>
+  type === "generate" || type === "embed" || type === "rank";
+
+const pauseAfter = (deaths: number): number =>
+  deaths === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (deaths - 1));
+
+const died = (name: string): NodeError =>
+  new NodeError(
+    "unavailable",
+    `The process that runs the model '${name}' ended while it answered; it is started again. Ask again.`,
+  );
+
+const notReady = ({ kind, message, param }: NodeError): NodeError =>
+  new NodeError(kind, message, param === undefined ? {} : { param });
+
+const silent: Progress = { step: () => ({ update: () => {}, finish: () => {} }) };

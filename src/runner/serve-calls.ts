@@ -1,0 +1,98 @@
+/** The runner's side: one model, loaded and asked as the node says. */
+import { reasonOf } from "../core/errors.ts";
+import type { Log, LogFields } from "../core/log.ts";
+import type { LoadedModel } from "../core/model.ts";
+import type { Reranker } from "../core/ports/reranker.ts";
+import type { Progress } from "../core/progress.ts";
+import { type LocalHost, openLocalHost } from "../engine/local-host.ts";
+import { CallsInProgress } from "./calls-in-progress.ts";
+import {
+  type FromRunner,
+  type LogLevel,
+  type ToRunner,
+  toSentError,
+  type Work,
+} from "./protocol.ts";
+
+export type Send = (message: FromRunner) => void;
+
+/** What a runner has inside, once it is loaded. */
+export type Engine = LoadedModel | { type: "reranker"; reranker: Reranker };
+
+/** Answers the node; what it returns hears every message. */
+export function serveCalls(send: Send): (message: ToRunner) => void {
+  let host: LocalHost | undefined;
+  let calls: CallsInProgress | undefined;
+  const load = async ({ engine: settings, work }: Extract<ToRunner, { type: "load" }>) => {
+    host = await openLocalHost({ ...settings, log: logThrough(send) });
+    const engine = await open(host, work, progressThrough(send));
+    calls = new CallsInProgress(engine, send);
+    send({ type: "loaded", version: host.version, facts: factsOf(engine, host.threads) });
+  };
+  return (message) => {
+    switch (message.type) {
+      case "load":
+        load(message).catch((error) => send({ type: "not-loaded", error: toSentError(error) }));
+        return;
+      case "call":
+        calls?.start(message.id, message.call);
+        return;
+      case "more":
+        calls?.more(message.id, message.events);
+        return;
+      case "cancel":
+        calls?.cancel(message.id);
+        return;
+      case "threads":
+        host?.useThreads(message.most);
+        return;
+    }
+  };
+}
+
+async function open(host: LocalHost, work: Work, progress: Progress): Promise<Engine> {
+  const options = { progress, signal: new AbortController().signal };
+  if (work.type === "model") return await host.loadModel(work.spec, options);
+  return { type: "reranker", reranker: await host.loadReranker(work.path, options) };
+}
+
+function factsOf(
+  loaded: Engine,
+  threads: number,
+): Extract<FromRunner, { type: "loaded" }>["facts"] {
+  if (loaded.type === "reranker") return { type: "reranker" };
+  const { card, fingerprint } = loaded;
+  if (loaded.type === "chat") {
+    const { contextSize } = loaded.engine;
+    return { type: "chat", card, fingerprint, contextSize, threads: loaded.threads ?? threads };
+  }
+  const { dimension, maxTokens, vocabularySize } = loaded.engine;
+  const { identity } = loaded;
+  return { type: "embedding", card, fingerprint, identity, dimension, maxTokens, vocabularySize };
+}
+
+function logThrough(send: Send): Log {
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}): void =>
+      send({ type: "log", level, message, fields: sendable(fields) });
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** An error does not travel whole; what it says does. */
+const sendable = (fields: LogFields): LogFields =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      value instanceof Error ? reasonOf(value) : value,
+    ]),
+  );
+
+function progressThrough(send: Send): Progress {
+  return {
+    step: (label) => ({
+      update: (percent) => send({ type: "progress", label, percent }),
+      finish: () => {},
+    }),
+  };
+}

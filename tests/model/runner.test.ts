@@ -1,0 +1,254 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ChatModel, EmbeddingModel } from "../../src/core/model.ts";
+import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
+import type { RunnerHost } from "../../src/runner/runner-host.ts";
+import { greedy } from "../support/greedy.ts";
+import { recordingLog } from "../support/recording-log.ts";
+import { rejectionOf } from "../support/rejection.ts";
+import { silentProgress } from "../support/silence.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { neutralSettings, testRunners, tinySpec } from "../support/tiny-engines.ts";
+import { save, tinyLlama, tinyModels } from "../support/tiny-models.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const { signal } = new AbortController();
+const loading = { progress: silentProgress, signal };
+const settings = { ...neutralSettings, ctxSize: 2048 };
+
+let resources = new AsyncDisposableStack();
+afterEach(async () => {
+  await resources.disposeAsync();
+  resources = new AsyncDisposableStack();
+});
+
+interface Started {
+  host: RunnerHost;
+  restarts: string[];
+  log: ReturnType<typeof recordingLog>["lines"];
+}
+
+function runners(): Started {
+  const { log, lines } = recordingLog();
+  const restarts: string[] = [];
+  const host = testRunners({ log, onRestart: (model) => restarts.push(model) });
+  resources.use(host);
+  return { host, restarts, log: lines };
+}
+
+async function chatOn(host: RunnerHost, path?: string): Promise<ChatModel> {
+  const { chat } = await tinyModels();
+  const spec = tinySpec({ name: "talker", type: "chat", path: path ?? chat, settings });
+  const model = await host.loadModel(spec, loading);
+  if (model.type !== "chat") throw new Error("not a chat model");
+  return model;
+}
+
+async function embeddingOn(host: RunnerHost): Promise<EmbeddingModel> {
+  const { embedding } = await tinyModels();
+  const none = { ...neutralSettings, ctxSize: 0 };
+  const spec = tinySpec({ name: "mapper", type: "embedding", path: embedding, settings: none });
+  const model = await host.loadModel(spec, loading);
+  if (model.type !== "embedding") throw new Error("not an embedding model");
+  return model;
+}
+
+const pidOf = (host: RunnerHost, name: string): number | undefined =>
+  host.processes().find(({ model }) => model === name)?.pid;
+
+function kill(host: RunnerHost, name: string, how: NodeJS.Signals = "SIGKILL"): number {
+  const pid = pidOf(host, name);
+  if (pid === undefined) throw new Error(`'${name}' has no process`);
+  process.kill(pid, how);
+  return pid;
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+const request = (content: string, maxTokens: number) => ({
+  messages: [{ role: "user", content }] as const,
+  sampling: { ...greedy, temperature: 1 },
+  maxTokens,
+});
+
+/** An answer that is being generated, after its first event. */
+async function underway(model: ChatModel): Promise<AsyncIterator<GenerationEvent>> {
+  const iterator = model.engine
+    .generate(request("Go on", 2000), { signal })
+    [Symbol.asyncIterator]();
+  await iterator.next();
+  return iterator;
+}
+
+async function drain(iterator: AsyncIterator<GenerationEvent>): Promise<void> {
+  while ((await iterator.next()).done !== true);
+}
+
+describe("a runner whose process dies", () => {
+  test("fails what it was at, serves who waits from a new process, and says all of it", async () => {
+    const { host, restarts, log } = runners();
+    const model = await chatOn(host);
+    const open = await Promise.all([underway(model), underway(model)]);
+    const waiting = Array.fromAsync(model.engine.generate(request("Later", 5), { signal }));
+    const before = kill(host, "talker");
+    for (const iterator of open) {
+      expect(await rejectionOf(drain(iterator))).toMatchObject({
+        kind: "unavailable",
+        message: expect.stringContaining("The process that runs the model 'talker' ended"),
+      });
+    }
+    expect(model.problem?.()).toBe("The model 'talker' is being started again.");
+    expect((await waiting).at(-1)?.type).toBe("finish");
+    expect(model.problem?.()).toBeUndefined();
+    expect(pidOf(host, "talker")).not.toBe(before);
+    expect(restarts).toEqual(["talker"]);
+    expect(log.filter(({ level }) => level === "error")).toEqual([
+      {
+        level: "error",
+        message: "a model's process ended; it is started again",
+        fields: { model: "talker", how: "SIGKILL", requests_lost: 2, requests_waiting: 1 },
+      },
+    ]);
+  });
+
+  test("of a crash in native code does the same, and leaves the other models alone", async () => {
+    const { host, restarts } = runners();
+    const [talker, mapper] = [await chatOn(host), await embeddingOn(host)];
+    for (const how of ["SIGSEGV", "SIGABRT"] as const) {
+      const open = await underway(talker);
+      kill(host, "talker", how);
+      expect(await rejectionOf(drain(open))).toMatchObject({ kind: "unavailable" });
+      expect(await mapper.engine.embed(["still here"], { signal })).toHaveLength(1);
+      const events = await Array.fromAsync(
+        talker.engine.generate(request("And you?", 3), { signal }),
+      );
+      expect(events.at(-1)?.type).toBe("finish");
+    }
+    expect(restarts).toEqual(["talker", "talker"]);
+  });
+
+  test("fails the embeddings it was at, and counts and embeds again", async () => {
+    const { host } = runners();
+    const { engine } = await embeddingOn(host);
+    let started = false;
+    const many = Array.from({ length: 20_000 }, (_, at) => `text number ${at}`);
+    const onStart = (): void => {
+      started = true;
+    };
+    const embedding = rejectionOf(engine.embed(many, { signal, onStart }));
+    await waitFor("the first text", () => started);
+    kill(host, "mapper");
+    expect(await embedding).toMatchObject({ kind: "unavailable" });
+    expect(await engine.countTokens(["abc"])).toEqual([5]);
+    expect(await engine.embed(["abc"], { signal })).toHaveLength(1);
+  });
+
+  test("refuses while its weights are gone, and answers once they are back", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "model.gguf");
+    const away = join(folder.path, "away.gguf");
+    await save(path, tinyLlama());
+    const { host } = runners();
+    const model = await chatOn(host, path);
+    await rename(path, away);
+    kill(host, "talker");
+    await waitFor("the failed start", () => model.problem?.()?.includes("cannot") === true);
+    const asked = Array.fromAsync(model.engine.generate(request("Hello?", 3), { signal }));
+    expect(await rejectionOf(asked)).toMatchObject({
+      kind: "model_not_ready",
+      message: expect.not.stringContaining(folder.path),
+    });
+    await rename(away, path);
+    await waitFor("the model", () => model.problem?.() === undefined);
+    expect(await model.engine.countTokens([{ role: "user", content: "a" }])).toBeGreaterThan(0);
+  });
+
+  test("gives up on a request that saw it die three times", async () => {
+    const { host, restarts } = runners();
+    const model = await chatOn(host);
+    const open = await Promise.all([underway(model), underway(model)]);
+    const waiting = rejectionOf(
+      Array.fromAsync(model.engine.generate(request("Unlucky", 5), { signal })),
+    );
+    for (let deaths = 1; deaths <= 3; deaths++) {
+      kill(host, "talker");
+      for (const iterator of open.splice(0)) await rejectionOf(drain(iterator));
+      await waitFor("the death", () => restarts.length === deaths);
+      if (deaths === 3) break;
+      // Two others take both slots again before the one that waits has its turn.
+      await waitFor("the new process", () => pidOf(host, "talker") !== undefined);
+      process.kill(pidOf(host, "talker") ?? 0, "SIGSTOP");
+    }
+    expect(await waiting).toMatchObject({ kind: "unavailable" });
+  });
+});
+
+describe("a runner that is asked to end", () => {
+  test("is gone with its memory, and fails what it was at", async () => {
+    const { host } = runners();
+    const model = await chatOn(host);
+    const open = await underway(model);
+    const pid = pidOf(host, "talker") ?? 0;
+    const failed = rejectionOf(drain(open));
+    await model[Symbol.asyncDispose]();
+    expect(await failed).toMatchObject({ kind: "unavailable" });
+    expect(isAlive(pid)).toBe(false);
+    expect(host.processes()).toEqual([]);
+  });
+
+  test("while it loads, does not stay behind", async () => {
+    const { host } = runners();
+    const { chat } = await tinyModels();
+    const stop = new AbortController();
+    const progress = {
+      step: () => {
+        stop.abort(new Error("not any more"));
+        return { update: () => {}, finish: () => {} };
+      },
+    };
+    const spec = tinySpec({ name: "talker", type: "chat", path: chat });
+    expect(
+      await rejectionOf(host.loadModel(spec, { progress, signal: stop.signal })),
+    ).toMatchObject({ message: "not any more" });
+    expect(host.processes()).toEqual([]);
+  });
+});
+
+describe("a runner that cannot load its model", () => {
+  test.each([
+    ["a missing file", undefined],
+    ["no model at all", Buffer.from("this is no model")],
+    ["random bytes", Buffer.from(crypto.getRandomValues(new Uint8Array(60_000)))],
+  ])("says why of %s", async (_, bytes) => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "broken.gguf");
+    if (bytes !== undefined) await writeFile(path, bytes);
+    const { host } = runners();
+    expect(await rejectionOf(chatOn(host, path))).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("The model 'talker' cannot be loaded"),
+    });
+    expect(host.processes()).toEqual([]);
+    await rm(path, { force: true });
+  });
+});
+
+describe("a reranking model in a process of its own", () => {
+  test("judges passages, and goes on after a crash", async () => {
+    const { host } = runners();
+    const { reranker: path } = await tinyModels();
+    const reranker = resources.use(await host.loadReranker(path, loading));
+    const judge = () => reranker.rank("a question", ["one", "two"], { signal });
+    const before = await judge();
+    kill(host, "reranker");
+    await waitFor("the death", () => pidOf(host, "reranker") === undefined);
+    expect(await judge()).toEqual(before);
+  });
+});
