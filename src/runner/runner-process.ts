@@ -38,7 +38,7 @@ export interface RunnerProcess {
   kill(): void;
 }
 
-export interface Ending {
+interface Ending {
   /** `SIGSEGV`, or `exit code 1`. */
   how: string;
   /** The end of what it wrote to standard error. */
