@@ -13,14 +13,14 @@ import { GroundingService } from "./core/grounding.ts";
 import type { Log } from "./core/log.ts";
 import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
 import type { ModelHost } from "./core/ports/model-host.ts";
-import type { CollectionHome } from "./core/ports/passage-repository.ts";
+import type { CollectionHome, PassageRepository } from "./core/ports/passage-repository.ts";
 import type { Reranker } from "./core/ports/reranker.ts";
 import type { Progress } from "./core/progress.ts";
 import { RetrievalService } from "./core/retrieval.ts";
 import { threadBudget } from "./engine/threads.ts";
 import type { TranscodeOptions } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
-import { handbookDocuments, type Page } from "./ingest/pages.ts";
+import { handbookDocuments, handbookLabel, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
 import { type ResolveOptions, resolveSource } from "./models/sources/resolve.ts";
@@ -295,9 +295,10 @@ export class PaddockNode implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<void> {
     const { config, handbook, progress, log } = this.#options;
-    if (!config.vectorstore.handbook || (await repository.count()) > 0) return;
-    // A collection that others made is theirs to fill.
+    if (!config.vectorstore.handbook) return;
+    // A collection that others made is theirs to fill, and so is one with other documents.
     if ((await repository.describe()).embedding === undefined) return;
+    if (!(await holdsHandbookOnly(repository))) return;
     const { embedded } = await ingest(await handbookDocuments(await handbook()), {
       engine,
       repository,
@@ -306,7 +307,7 @@ export class PaddockNode implements AsyncDisposable {
       signal,
       onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
     });
-    log.info("the empty collection was filled with the handbook", { passages: embedded });
+    if (embedded > 0) log.info("the collection has the handbook", { new_passages: embedded });
   }
 }
 
@@ -316,6 +317,15 @@ const download: ResolveOptions["download"] = async (...request) =>
 
 const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
   await (await import("./engine/transcode.ts")).transcode(path, options);
+
+/** More passages than a handbook has; they need not be looked through. */
+const mostPages = 2000;
+
+/** Whether there is nothing else: a handbook that a crash cut short is gone on with, an older one renewed. */
+async function holdsHandbookOnly(repository: PassageRepository): Promise<boolean> {
+  if ((await repository.count()) > mostPages) return false;
+  return (await repository.documents()).every(({ name }) => name.startsWith(`${handbookLabel}/`));
+}
 
 /** How often a store that is away is tried again. */
 const retryMs = 2000;

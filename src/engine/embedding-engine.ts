@@ -1,6 +1,7 @@
 /** Embeddings on llama.cpp: a pool of contexts over one set of weights, one thread each. */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
 import { toUnitLength } from "../core/embedding.ts";
+import { NodeError } from "../core/errors.ts";
 import type {
   Embedding,
   EmbeddingEngine,
@@ -27,6 +28,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly #counter: LlamaEmbeddingContext;
   readonly #idle: LlamaEmbeddingContext[];
   readonly #jobs = new FairJobs<Job>();
+  readonly #working = new Set<Promise<void>>();
 
   constructor(
     model: LlamaModel,
@@ -70,8 +72,21 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       return promise;
     });
     this.#jobs.add(jobs, ({ size }) => size);
-    for (const context of this.#idle.splice(0)) void this.#work(context);
+    for (const context of this.#idle.splice(0)) {
+      const work = this.#work(context);
+      this.#working.add(work);
+      void work.then(() => this.#working.delete(work));
+    }
     return await Promise.all(embeddings);
+  }
+
+  /** Ends what waits, and waits for what is being computed: the weights must not go from under it. */
+  async close(): Promise<void> {
+    const closed = new NodeError("unavailable", "The model is being unloaded.");
+    for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
+      job.reject(closed);
+    }
+    await Promise.all(this.#working);
   }
 
   /** Takes jobs until there are none. */

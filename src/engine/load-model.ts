@@ -110,13 +110,17 @@ async function asEmbedding(
     batchSize: size,
     nGpuLayers: model.gpuLayers,
   };
+  const engine = new LlamaEmbeddingEngine(model, [first, ...others], size);
   return {
     type: "embedding",
     card: card(model, spec, settings, createdAt),
-    engine: new LlamaEmbeddingEngine(model, [first, ...others], size),
+    engine,
     fingerprint: await fingerprintOf(backend, spec, settings, "none"),
     identity: await identityOf(model, spec),
-    [Symbol.asyncDispose]: () => model.dispose(),
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+      await model.dispose();
+    },
   };
 }
 

@@ -37,7 +37,7 @@ interface Sent {
 /** One that was waiting did not kill the process; one that waited at several deaths may have. */
 const mostAttempts = 3;
 /** A process that lived so long does not count as failing again and again. */
-const steadyMs = 60_000;
+const steadyMs = 10_000;
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
 

@@ -155,6 +155,16 @@ describe.each(places)("the chat engine in %s", (place) => {
     expect(finishOf(await run(ask("Still there?"))).usage.completionTokens).toBeGreaterThan(0);
   });
 
+  test("can be unloaded while it is at work", async () => {
+    const other = await tinyChatModel({}, place);
+    const { signal } = new AbortController();
+    const answer = other.engine.generate(ask("Hold", { maxTokens: 200 }), { signal });
+    const rest = async (): Promise<void> => {
+      for await (const _ of answer) await other[Symbol.asyncDispose]();
+    };
+    expect(await rejectionOf(rest())).toBeInstanceOf(Error);
+  });
+
   test("frees the slot when the reader leaves, or leaves while it waits", async () => {
     const open = await Promise.all(
       Array.from({ length: 2 }, async () => {

@@ -64,6 +64,17 @@ describe.each(places)("the embedding engine in %s", (place) => {
     expect(embedding?.tokens).toBe(tinyEmbeddingContext);
   });
 
+  test("can be unloaded while it is at work", async () => {
+    const other = await tinyEmbeddingModel({}, place);
+    const texts = Array.from({ length: 2000 }, (_, at) => `text ${at}`);
+    const started = Promise.withResolvers<void>();
+    const onStart = started.resolve;
+    const embedding = rejectionOf(other.engine.embed(texts, { signal, onStart }));
+    await started.promise;
+    await other[Symbol.asyncDispose]();
+    expect(await embedding).toMatchObject({ kind: "unavailable" });
+  });
+
   test("stops at an aborted signal", async () => {
     const aborted = AbortSignal.abort(new Error("gone"));
     expect(await rejectionOf(model.engine.embed(["a", "b"], { signal: aborted }))).toMatchObject({

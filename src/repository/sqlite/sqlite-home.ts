@@ -10,6 +10,7 @@ import type {
   CollectionSpec,
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
+import { remedyFor } from "./errors.ts";
 import { removeIndexFiles } from "./index-file.ts";
 import { describeOnce, empty, prepareTables, readMeta } from "./schema.ts";
 import { SqliteRepository } from "./sqlite-repository.ts";
@@ -109,7 +110,7 @@ export function openDatabase(name: string, path: string, spec?: CollectionSpec):
     database?.close();
     throw new NodeError(
       "unavailable",
-      `The collection '${name}' cannot be opened: ${reasonOf(cause)}. Its file is ${path}; restore it from a backup, or move it away to start anew.`,
+      `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start anew`}. Its file is ${path}.`,
       { cause },
     );
   }

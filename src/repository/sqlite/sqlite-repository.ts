@@ -14,6 +14,7 @@ import type {
   WordMatch,
 } from "../../core/ports/passage-repository.ts";
 import { BestCandidates, type Candidate } from "./best-candidates.ts";
+import { writing } from "./errors.ts";
 import { readMeta } from "./schema.ts";
 import { type IndexHome, VectorIndex } from "./vector-index.ts";
 import { cosine, sameBytes, toBytes, toVector } from "./vectors.ts";
@@ -119,20 +120,19 @@ export class SqliteRepository implements PassageRepository {
   async upsert(passages: readonly EmbeddedPassage[]): Promise<void> {
     this.#checkIdentity();
     for (const { vector } of passages) this.#checkVector(vector);
-    this.#database
-      .transaction(() => {
-        for (const passage of passages) this.#store(passage);
-      })
-      .immediate();
+    const storeAll = this.#database.transaction(() => {
+      for (const passage of passages) this.#store(passage);
+    });
+    writing(this.#collection, () => storeAll.immediate());
     this.#index.follow();
   }
 
   async delete(document: string, keep: ReadonlySet<string> = new Set()): Promise<number> {
-    return this.#database
-      .query<void, [string, string]>(
-        "delete from passages where document = ? and id not in (select value from json_each(?))",
-      )
-      .run(document, JSON.stringify([...keep])).changes;
+    const remove = this.#database.query<void, [string, string]>(
+      "delete from passages where document = ? and id not in (select value from json_each(?))",
+    );
+    const kept = JSON.stringify([...keep]);
+    return writing(this.#collection, () => remove.run(document, kept).changes);
   }
 
   async search(

@@ -1,0 +1,42 @@
+/** What SQLite refuses, said for a person who can do something about it. */
+import { SQLiteError } from "bun:sqlite";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+
+/** What to do about a refusal, by the beginning of SQLite's code for it. */
+const remedies: readonly (readonly [string, string])[] = [
+  [
+    "SQLITE_FULL",
+    "the disk is full. Free some space, then do it again; what was stored before is kept",
+  ],
+  [
+    "SQLITE_READONLY",
+    "it can only be read. Give this user the right to write to the data dir, or mount its disk for writing",
+  ],
+  ["SQLITE_BUSY", "another process keeps it locked. Wait until that has ended, then do it again"],
+  [
+    "SQLITE_IOERR",
+    "the disk does not read or write as it should. Look at it and at its free space",
+  ],
+];
+
+/** What is wrong and what helps; undefined where nothing is known of it. */
+export function remedyFor(error: unknown): string | undefined {
+  if (!(error instanceof SQLiteError)) return undefined;
+  const { code = "" } = error;
+  return remedies.find(([beginning]) => code.startsWith(beginning))?.[1];
+}
+
+/** Runs what writes to a collection; a refusal says what happened and what to do. */
+export function writing<Result>(collection: string, write: () => Result): Result {
+  try {
+    return write();
+  } catch (cause) {
+    const remedy = remedyFor(cause);
+    if (remedy === undefined) throw cause;
+    throw new NodeError(
+      "unavailable",
+      `The collection '${collection}' cannot be written: ${remedy}. (${reasonOf(cause)})`,
+      { cause },
+    );
+  }
+}

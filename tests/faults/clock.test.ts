@@ -1,0 +1,39 @@
+/** The clock of the machine jumps, by hours and by years, while a node answers. */
+import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
+import { frames, readFrames } from "../support/sse.ts";
+import { tinyNode } from "../support/tiny-node.ts";
+
+afterEach(() => void setSystemTime());
+
+const hour = 3_600_000;
+const body = (tokens: number) => ({
+  model: "tiny-chat",
+  stream: true,
+  max_tokens: tokens,
+  logit_bias: { "2": -100 },
+  messages: [{ role: "user", content: "What time is it?" }],
+});
+
+describe("a clock that jumps", () => {
+  test.each([
+    ["an hour ahead", hour],
+    ["an hour back", -hour],
+    ["ten years ahead", 10 * 365 * 24 * hour],
+    ["to before 1980", -50 * 365 * 24 * hour],
+  ])("%s ends no answer and opens no gate", async (_, jump) => {
+    await using node = await tinyNode({ env: { PADDOCK_REQUEST_TIMEOUT: "60" } });
+    const post = (tokens: number): Promise<Response> =>
+      fetch(`${node.baseUrl}/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body(tokens)),
+      });
+    const running = frames(await post(400));
+    await running.next();
+    setSystemTime(Date.now() + jump);
+    // Who was being answered, who comes after, and whoever watches.
+    expect((await Array.fromAsync(running)).at(-1)).toBe("[DONE]");
+    expect((await readFrames(await post(5))).at(-1)).toBe("[DONE]");
+    expect((await node.app.handle(new Request("http://localhost/ready"))).status).toBe(200);
+  });
+});

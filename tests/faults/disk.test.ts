@@ -1,0 +1,88 @@
+/** The disk fills up, or can only be read. */
+import { describe, expect, test } from "bun:test";
+import { mkdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chatBody, nodeUnderFault } from "../support/node-under-fault.ts";
+import { runPaddock, startPaddock } from "../support/paddock-process.ts";
+import { canMakeDisks, smallDisk } from "../support/small-disk.ts";
+import { tempDir } from "../support/temp-dir.ts";
+
+const pages = 8;
+
+/** A document of 300 passages, about 400 kB once they are stored. */
+const page = (at: number): string =>
+  Array.from(
+    { length: 300 },
+    (_, line) => `# Part ${line}\n\nOn page ${at} it is said ${line * 7} times`,
+  ).join("\n\n");
+
+/** Where the program's own cache is kept is not what is tried. */
+const env = { HOME: tmpdir() };
+
+// Why they are skipped is said by canMakeDisks.
+describe.skipIf(!(await canMakeDisks()))("a disk", () => {
+  test("that fills up stops an ingest with a message; nothing that was stored is lost", async () => {
+    await using documents = await tempDir();
+    for (let at = 0; at < pages; at++) {
+      await writeFile(join(documents.path, `page-${at}.md`), page(at));
+    }
+    await using disk = await smallDisk(3);
+    await using under = await nodeUnderFault({ folder: disk });
+    const ingest = () => runPaddock(["ingest", documents.path], { cwd: disk.path, env });
+    const stored = async (): Promise<number> => {
+      const { stdout } = await runPaddock(["collections", "count"], { cwd: disk.path, env });
+      return Number(stdout);
+    };
+    const full = await ingest();
+    expect(full.code).toBe(1);
+    expect(full.stderr).toContain(
+      "The collection 'default' cannot be written: the disk is full. Free some space",
+    );
+    const kept = await stored();
+    expect(kept).toBeGreaterThan(300);
+    // The node goes on, also with what it cannot save.
+    expect((await under.ready()).status).toBe(200);
+    expect((await under.post("/chat/completions", chatBody("hi", 3))).status).toBe(200);
+    disk.resize(30);
+    const again = await ingest();
+    expect(again.code).toBe(0);
+    expect(await stored()).toBe(pages * 300 + 2);
+    // What was stored is not embedded again: whole documents are unchanged, the rest of one is reused.
+    const embedded = Number(/Stored (\d+) passages/.exec(again.stdout)?.[1]);
+    expect(embedded).toBe(pages * 300 + 2 - kept);
+  });
+
+  test("that is read-only lets a node start and answer, and keeps an ingest out with a message", async () => {
+    await using disk = await smallDisk(20);
+    await using under = await nodeUnderFault({ folder: disk });
+    await writeFile(join(disk.path, "bees.md"), "Bees hum, too.");
+    await under.stop();
+    disk.setReadOnly(true);
+    const refused = await runPaddock(["ingest", "bees.md"], { cwd: disk.path, env });
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("can only be read"),
+    ]);
+    await under.restart();
+    await under.expectWell();
+    await under.stop();
+    disk.setReadOnly(false);
+    await under.restart();
+    await under.expectWell();
+  });
+
+  test("that is read-only from the beginning is said at the start", async () => {
+    await using disk = await smallDisk(20);
+    await using under = await nodeUnderFault();
+    await mkdir(join(disk.path, "data"));
+    disk.setReadOnly(true);
+    const started = startPaddock(["serve", "--port", "0", "--data-dir", join(disk.path, "data")], {
+      cwd: under.folder.path,
+      env,
+    });
+    await using _ = started;
+    expect(await started.exit()).toBe(1);
+    expect(started.stderr()).toMatch(/read-only|can only be read/i);
+  });
+});

@@ -1,0 +1,62 @@
+/** A node and an ingest that are killed while passages go in. */
+import { describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { nodeUnderFault } from "../support/node-under-fault.ts";
+import { runPaddock, servePaddock, startPaddock } from "../support/paddock-process.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { tinyConfig } from "../support/tiny-node.ts";
+
+const count = async (cwd: string): Promise<number> =>
+  Number((await runPaddock(["collections", "count"], { cwd })).stdout);
+
+describe("killed without a warning", () => {
+  test("both while documents go in: what was stored is served, the next ingest does the rest", async () => {
+    await using under = await nodeUnderFault();
+    const cwd = under.folder.path;
+    const parts = Array.from({ length: 1500 }, (_, at) => `# Part ${at}\n\nThis is part ${at}.`);
+    await writeFile(join(cwd, "long.md"), parts.join("\n\n"));
+    const ingest = startPaddock(["ingest", "long.md"], { cwd });
+    let before = 2;
+    for (let tries = 0; before === 2 && tries < 400; tries++) {
+      await Bun.sleep(10);
+      before = await count(cwd);
+    }
+    ingest.process.kill("SIGKILL");
+    await ingest.exit();
+    await under.restart();
+    const kept = await count(cwd);
+    expect(kept).toBeGreaterThanOrEqual(before);
+    expect((await under.ready()).status).toBe(200);
+    const again = await runPaddock(["ingest", "long.md"], { cwd });
+    expect(again.code).toBe(0);
+    expect(await count(cwd)).toBe(1502);
+  });
+
+  test("while a new node takes in its handbook: the next start goes on where it was", async () => {
+    await using folder = await tempDir();
+    const config = (await tinyConfig()).replace("handbook = false", "handbook = true");
+    await writeFile(join(folder.path, "paddock.toml"), config);
+    const options = { cwd: folder.path };
+    const first = startPaddock(["serve", "--port", "0"], options);
+    let kept = 0;
+    for (let tries = 0; kept === 0 && tries < 400; tries++) {
+      await Bun.sleep(10);
+      kept = await count(folder.path);
+    }
+    first.process.kill("SIGKILL");
+    await first.exit();
+    const whole = await (async () => {
+      await using node = await servePaddock(options);
+      const total = await count(folder.path);
+      await node[Symbol.asyncDispose]();
+      return total;
+    })();
+    expect(whole).toBeGreaterThan(kept);
+    // Nothing is missing, nothing is there twice: a collection that was filled in one go has as much.
+    await using other = await tempDir();
+    await writeFile(join(other.path, "paddock.toml"), config);
+    await using node = await servePaddock({ cwd: other.path });
+    expect([node.origin.length > 0, await count(other.path)]).toEqual([true, whole]);
+  });
+});

@@ -1,0 +1,92 @@
+/** The process of a model dies, however and whenever. */
+import { describe, expect, test } from "bun:test";
+import { chatBody, embeddingBody, nodeUnderFault, slots } from "../support/node-under-fault.ts";
+import { atWork, isAlive, runnerOf } from "../support/process-tree.ts";
+import { frames } from "../support/sse.ts";
+
+const long = (content: string, tokens: number) => chatBody(content, tokens, { stream: true });
+const prompt = "a long prompt ".repeat(100);
+
+describe("a runner that is killed", () => {
+  test("mid-prompt: its requests are answered with 503 at once, and it is back", async () => {
+    await using under = await nodeUnderFault();
+    const asked = Array.from({ length: slots }, (_, at) =>
+      under.post("/chat/completions", chatBody(`${prompt}${at}`, 100)),
+    );
+    const runner = await runnerOf(under.node.process.pid, "tiny-chat");
+    await atWork(runner);
+    process.kill(runner, "SIGKILL");
+    for (const response of await Promise.all(asked)) {
+      // One that had not begun yet is served by the next process.
+      if (response.status === 200) continue;
+      expect([response.status, response.headers.get("retry-after")]).toEqual([503, "2"]);
+      expect(await response.json()).toMatchObject({
+        error: { message: expect.stringContaining("'tiny-chat' ended while it answered") },
+      });
+    }
+    await under.expectWell();
+  });
+
+  test("mid-stream: streams end with an error frame, those who wait are answered", async () => {
+    await using under = await nodeUnderFault();
+    const streams = await Promise.all(
+      Array.from({ length: slots }, (_, at) =>
+        under.post("/chat/completions", long(`${at}`, 1900)),
+      ),
+    );
+    const readers = streams.map((stream) => frames(stream));
+    for (const reader of readers) await reader.next();
+    const waiting = under.post("/chat/completions", chatBody("later", 3));
+    process.kill(await runnerOf(under.node.process.pid, "tiny-chat"), "SIGKILL");
+    for (const reader of readers) {
+      const rest = await Array.fromAsync(reader);
+      expect(rest.at(-1)).toContain('{"error":{"message":"The process that runs the model');
+      expect(rest).not.toContain("[DONE]");
+    }
+    expect((await waiting).status).toBe(200);
+    await under.expectWell();
+  });
+
+  test("during embeddings: they are answered with 503, chats go on undisturbed", async () => {
+    await using under = await nodeUnderFault();
+    const stream = await under.post("/chat/completions", long("go on", 300));
+    const many = Array.from({ length: 2000 }, (_, at) => `text number ${at}`);
+    const embedding = under.post("/embeddings", embeddingBody(many));
+    const runner = await runnerOf(under.node.process.pid, "tiny-embedding");
+    await atWork(runner, 10);
+    process.kill(runner, "SIGKILL");
+    expect((await embedding).status).toBe(503);
+    expect((await Array.fromAsync(frames(stream))).at(-1)).toBe("[DONE]");
+    await under.expectWell();
+  });
+
+  test("by its own fault, again and again: /ready says so between, and it comes back", async () => {
+    await using under = await nodeUnderFault();
+    for (const how of ["SIGSEGV", "SIGABRT", "SIGBUS"] as const) {
+      process.kill(await runnerOf(under.node.process.pid, "tiny-chat"), how);
+      for (let tries = 0; (await under.ready()).status === 200 && tries < 500; tries++) {
+        await Bun.sleep(2);
+      }
+      expect(await under.ready()).toEqual({
+        status: 503,
+        reasons: ["The model 'tiny-chat' is being started again."],
+      });
+      await under.expectWell();
+    }
+  });
+});
+
+describe("a node that is killed", () => {
+  test("takes its runners with it, also while they are at work", async () => {
+    await using under = await nodeUnderFault();
+    const { pid } = under.node.process;
+    const runners = [await runnerOf(pid, "tiny-chat"), await runnerOf(pid, "tiny-embedding")];
+    await under.post("/chat/completions", long("go on", 1900));
+    under.node.process.kill("SIGKILL");
+    await under.node.exit();
+    for (let tries = 0; runners.some(isAlive) && tries < 500; tries++) await Bun.sleep(10);
+    expect(runners.filter(isAlive)).toEqual([]);
+    await under.restart();
+    await under.expectWell();
+  });
+});

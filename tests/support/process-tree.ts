@@ -1,0 +1,50 @@
+/** The processes that a process started, and the memory of them all; from /proc. */
+import { readFile } from "node:fs/promises";
+
+/** Undefined where there is no such process, or no /proc. */
+const read = (path: string): Promise<string | undefined> =>
+  readFile(path, "utf8").catch(() => undefined);
+
+export async function childrenOf(pid: number): Promise<number[]> {
+  const text = (await read(`/proc/${pid}/task/${pid}/children`)) ?? "";
+  return text.split(" ").filter(Boolean).map(Number);
+}
+
+/** The process that runs a model of a node. */
+export async function runnerOf(nodePid: number, model: string): Promise<number> {
+  for (const pid of await childrenOf(nodePid)) {
+    const words = ((await read(`/proc/${pid}/cmdline`)) ?? "").split("\0");
+    if (words.includes("runner") && words.includes(model)) return pid;
+  }
+  throw new Error(`The node has no process for '${model}'`);
+}
+
+/** Resident bytes of a process and those it started. */
+export async function memoryOf(pid: number): Promise<number> {
+  const status = (await read(`/proc/${pid}/status`)) ?? "";
+  const own = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
+  const children = await Promise.all((await childrenOf(pid)).map(memoryOf));
+  return children.reduce((sum, size) => sum + size, own);
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until a process has computed for some hundredths of a second from now: it is at work. */
+export async function atWork(pid: number, hundredths = 3): Promise<void> {
+  const start = await processorTime(pid);
+  while ((await processorTime(pid)) < start + hundredths) await Bun.sleep(1);
+}
+
+/** In hundredths of a second. */
+async function processorTime(pid: number): Promise<number> {
+  const stat = await read(`/proc/${pid}/stat`);
+  if (stat === undefined) throw new Error(`There is no process ${pid}`);
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}
