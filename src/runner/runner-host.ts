@@ -1,4 +1,5 @@
 /** Models each in a process of its own: a crash of native code takes down one model, for a moment. */
+import { setTimeout as pauseFor } from "node:timers/promises";
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { LoadedModel } from "../core/model.ts";
@@ -17,6 +18,14 @@ export interface RunnerHostOptions {
   log: Log;
   /** Hears that a model's process died and is started again. */
   onRestart?: (model: string) => void;
+  /** Most memory of all models together, with the function that says how much one needs. */
+  memory?: { limit: number; bytesOf: (spec: ModelSpec) => Promise<number> };
+}
+
+/** A model's process, and what it takes. */
+interface Resident {
+  runner: Runner | undefined;
+  bytes: number;
 }
 
 /** Embeddings and rankings have no bound of their own on who waits. */
@@ -25,7 +34,7 @@ const mostWaiting = 1024;
 export class RunnerHost implements ModelHost {
   readonly #options: RunnerHostOptions;
   readonly #shares: ThreadShares;
-  readonly #runners = new Map<string, Runner>();
+  readonly #residents = new Map<string, Resident>();
   #version = "not loaded yet";
 
   constructor(options: RunnerHostOptions) {
@@ -43,18 +52,27 @@ export class RunnerHost implements ModelHost {
 
   /** The processes there are, by the name of their model. */
   processes(): { model: string; pid: number }[] {
-    return [...this.#runners].flatMap(([model, { pid }]) =>
-      pid === undefined ? [] : [{ model, pid }],
+    return [...this.#residents].flatMap(([model, { runner }]) =>
+      runner?.pid === undefined ? [] : [{ model, pid: runner.pid }],
     );
   }
 
   async loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel> {
     const most = spec.type === "chat" ? spec.maxQueue + spec.parallel : mostWaiting;
-    const runner = await this.#start(spec.name, { type: "model", spec }, most, options);
+    const { memory } = this.#options;
+    const bytes = memory === undefined ? 0 : await memory.bytesOf(spec);
+    const runner = await this.#start({
+      name: spec.name,
+      work: { type: "model", spec },
+      mostWaiting: most,
+      bytes,
+      loading: options,
+      ...(spec.keepAliveMs === undefined ? {} : { keepAliveMs: spec.keepAliveMs }),
+    });
     const { facts } = runner;
     const shared = {
       problem: () => runner.problem(),
-      [Symbol.asyncDispose]: () => this.#end(spec.name, runner),
+      [Symbol.asyncDispose]: () => this.#end(spec.name),
     };
     if (facts.type === "chat") {
       return { ...facts, engine: remoteChatEngine(runner, facts), ...shared };
@@ -67,17 +85,28 @@ export class RunnerHost implements ModelHost {
 
   async loadReranker(path: string, options: LoadOptions): Promise<Reranker> {
     const name = "reranker";
-    const runner = await this.#start(name, { type: "reranker", name, path }, mostWaiting, options);
+    const work: Work = { type: "reranker", name, path };
+    const runner = await this.#start({ name, work, mostWaiting, bytes: 0, loading: options });
     return remoteReranker(runner);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#runners].map(([name, runner]) => this.#end(name, runner)));
+    await Promise.all([...this.#residents.keys()].map((name) => this.#end(name)));
   }
 
-  async #start(name: string, work: Work, most: number, loading: LoadOptions): Promise<Runner> {
+  async #start({
+    name,
+    work,
+    mostWaiting: most,
+    bytes,
+    loading,
+    keepAliveMs,
+  }: Start): Promise<Runner> {
     const { program, engine, log, onRestart } = this.#options;
-    const runner = await Runner.start(
+    const resident: Resident = { runner: undefined, bytes };
+    const makeRoom = (signal: AbortSignal): Promise<void> => this.#makeRoom(name, bytes, signal);
+    await makeRoom(loading.signal);
+    resident.runner = await Runner.start(
       {
         program,
         name,
@@ -86,17 +115,72 @@ export class RunnerHost implements ModelHost {
         log,
         shares: this.#shares,
         mostWaiting: most,
+        makeRoom,
         onRestart: () => onRestart?.(name),
+        ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
       },
       loading,
     );
-    this.#runners.set(name, runner);
-    this.#version = runner.version;
-    return runner;
+    this.#residents.set(name, resident);
+    this.#version = resident.runner.version;
+    return resident.runner;
   }
 
-  async #end(name: string, runner: Runner): Promise<void> {
-    this.#runners.delete(name);
-    await runner[Symbol.asyncDispose]();
+  /** Puts models to sleep, the one unused for longest first, until another fits; waits for those at work. */
+  async #makeRoom(name: string, bytes: number, signal: AbortSignal): Promise<void> {
+    const { memory, log } = this.#options;
+    if (memory === undefined) return;
+    if (bytes > memory.limit) {
+      throw new NodeError(
+        "unavailable",
+        `The model '${name}' needs about ${megabytes(bytes)} of memory, and [engine] memory_limit allows ${megabytes(memory.limit)} for all models. Raise the limit, or choose a smaller model, context or 'parallel'.`,
+      );
+    }
+    while (this.#taken(name) + bytes > memory.limit) {
+      signal.throwIfAborted();
+      const next = this.#leastUsed(name);
+      if (next !== undefined && (await next.runner.sleep())) {
+        log.info("a model was unloaded to make room for another", { model: next.name, for: name });
+      } else {
+        await pauseFor(pollMs, undefined, { signal });
+      }
+    }
+  }
+
+  /** Memory of the models that are awake, but for one. */
+  #taken(but: string): number {
+    return [...this.#residents]
+      .filter(([name, { runner }]) => name !== but && runner?.isAwake === true)
+      .reduce((sum, [, { bytes }]) => sum + bytes, 0);
+  }
+
+  #leastUsed(but: string): { name: string; runner: Runner } | undefined {
+    return [...this.#residents]
+      .flatMap(([name, { runner }]) =>
+        name !== but && runner?.pid !== undefined && !runner.isBusy ? [{ name, runner }] : [],
+      )
+      .sort((a, b) => a.runner.lastUsed - b.runner.lastUsed)
+      .at(0);
+  }
+
+  async #end(name: string): Promise<void> {
+    const resident = this.#residents.get(name);
+    this.#residents.delete(name);
+    await resident?.runner?.[Symbol.asyncDispose]();
   }
 }
+
+interface Start {
+  name: string;
+  work: Work;
+  mostWaiting: number;
+  /** Memory it takes; 0 where that is not counted. */
+  bytes: number;
+  loading: LoadOptions;
+  keepAliveMs?: number;
+}
+
+/** How often it is looked whether a model that is in the way has become idle. */
+const pollMs = 20;
+
+const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`;

@@ -1,5 +1,5 @@
 /** A model's engine in a process of its own, which is started again when it dies. */
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as pauseFor } from "node:timers/promises";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { Progress } from "../core/progress.ts";
 import { type Call, type CallItem, type Facts, fromSentError } from "./protocol.ts";
@@ -15,6 +15,10 @@ export interface SupervisionOptions extends RunnerOptions {
   shares: ThreadShares;
   /** Calls that may wait while there is no process. */
   mostWaiting: number;
+  /** How long it may have no call before its process is ended until the next; absent: for ever. */
+  keepAliveMs?: number;
+  /** Waits until there is memory for its process. */
+  makeRoom: (signal: AbortSignal) => Promise<void>;
   /** Hears of every death. */
   onRestart: () => void;
 }
@@ -51,6 +55,9 @@ export class Runner implements AsyncDisposable {
   #version: string;
   #nextId = 1;
   #deaths = 0;
+  #isStarting = false;
+  #lastUsed = performance.now();
+  #idleTimer: ReturnType<typeof setTimeout> | undefined;
   /** Why there is no process, where starting one failed. */
   #failure: NodeError | undefined;
 
@@ -87,10 +94,35 @@ export class Runner implements AsyncDisposable {
     return this.#process?.pid;
   }
 
-  /** Why it cannot answer now. */
+  /** Why it cannot answer now; one that sleeps can. */
   problem(): string | undefined {
-    if (this.#process !== undefined) return undefined;
+    if (this.#process !== undefined || !this.#isStarting) return undefined;
+    // Who wakes it waits, as for any first token.
+    if (this.#failure === undefined && this.#deaths === 0) return undefined;
     return this.#failure?.message ?? `The model '${this.#options.name}' is being started again.`;
+  }
+
+  get isAwake(): boolean {
+    return this.#process !== undefined || this.#isStarting;
+  }
+
+  get isBusy(): boolean {
+    return this.#calls.size > 0;
+  }
+
+  /** When its last call began or ended, by a clock that does not jump. */
+  get lastUsed(): number {
+    return this.#lastUsed;
+  }
+
+  /** Ends the process until the next call, and gives its memory back; one that is at work goes on. */
+  async sleep(): Promise<boolean> {
+    const process = this.#process;
+    if (process === undefined || this.#calls.size > 0) return false;
+    this.#process = undefined;
+    process.kill();
+    await process.ended;
+    return true;
   }
 
   /** Makes a call; what is returned ends it, or says that more of its events can be taken. */
@@ -99,8 +131,9 @@ export class Runner implements AsyncDisposable {
     const id = this.#nextId++;
     const sent: Sent = { call, listener, started: false, attempts: 0 };
     this.#calls.set(id, sent);
-    this.#tellShare();
+    this.#used();
     this.#give(id, sent);
+    if (this.#process === undefined && !this.#isStarting) void this.#start(0);
     return {
       cancel: () => {
         if (!this.#forget(id)) return;
@@ -113,6 +146,7 @@ export class Runner implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const stopped = new NodeError("unavailable", "The node is stopping. Ask again later.");
     this.#stopping.abort(stopped);
+    clearTimeout(this.#idleTimer);
     this.#share.leave();
     this.#failAll(() => true, stopped);
     const process = this.#process;
@@ -154,12 +188,20 @@ export class Runner implements AsyncDisposable {
 
   #forget(id: number): boolean {
     const known = this.#calls.delete(id);
-    if (known) this.#tellShare();
+    if (known) this.#used();
     return known;
   }
 
-  #tellShare(): void {
+  /** A call came or went. */
+  #used(): void {
+    this.#lastUsed = performance.now();
     this.#share.busy([...this.#calls.values()].some(({ call }) => computes(call)));
+    clearTimeout(this.#idleTimer);
+    const { keepAliveMs, name, log } = this.#options;
+    if (keepAliveMs === undefined || this.#calls.size > 0) return;
+    this.#idleTimer = setTimeout(async () => {
+      if (await this.sleep()) log.info("a model that nobody asked was unloaded", { model: name });
+    }, keepAliveMs);
   }
 
   #adopt(process: RunnerProcess): void {
@@ -168,8 +210,11 @@ export class Runner implements AsyncDisposable {
     this.#version = process.version;
     this.#failure = undefined;
     process.send({ type: "threads", most: this.#share.threads });
+    this.#used();
     const since = performance.now();
     void process.ended.then(({ how, lastWords }) => {
+      // One that was put to sleep did not die.
+      if (this.#process !== process) return;
       this.#process = undefined;
       if (this.#stopping.signal.aborted) return;
       if (performance.now() - since > steadyMs) this.#deaths = 0;
@@ -184,30 +229,33 @@ export class Runner implements AsyncDisposable {
         ...(lastWords === "" ? {} : { last_words: lastWords }),
       });
       onRestart();
-      void this.#restart();
+      void this.#start(pauseAfter(this.#deaths++));
     });
   }
 
   /** Until a process is loaded, at longer and longer intervals; who waits is served by it. */
-  async #restart(): Promise<void> {
-    const { name, log } = this.#options;
+  async #start(pauseMs: number): Promise<void> {
+    const { name, log, makeRoom } = this.#options;
     const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      await sleep(pauseAfter(this.#deaths++), undefined, { signal }).catch(() => {});
+    this.#isStarting = true;
+    for (let pause = pauseMs; !signal.aborted; pause = pauseAfter(this.#deaths++)) {
+      await pauseFor(pause, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
       try {
+        await makeRoom(signal);
         const process = await startRunner(this.#again(), {
           progress: silent,
           signal,
           onItems: (items) => this.#receive(items),
         });
+        this.#isStarting = false;
         this.#adopt(process);
-        log.info("a model's process was started again", { model: name, waiting: this.#calls.size });
+        log.info("a model was loaded again", { model: name, waiting: this.#calls.size });
         for (const [id, sent] of this.#calls) this.#give(id, sent);
         return;
       } catch (error) {
         if (signal.aborted) return;
-        log.error("a model's process cannot be started again", {
+        log.error("a model cannot be loaded again", {
           model: name,
           reason: reasonOf(error),
         });

@@ -16,6 +16,8 @@ export interface ModelSpec {
   maxQueue: number;
   /** What an embedding model wants before texts; what is absent is taken from what is known of its family. */
   prefixes?: Partial<EmbeddingPrefixes>;
+  /** How long it may be idle before it is unloaded until the next request; absent: for ever. */
+  keepAliveMs?: number;
   /** Threads of a chat model, where that was measured before; absent: measured at load. */
   threads?: number;
 }
