@@ -1,7 +1,12 @@
 /** Embeddings: every input is checked before the first is computed. */
 import { NodeError } from "./errors.ts";
 import type { ModelRegistry } from "./model.ts";
-import type { Embedding, EmbeddingEngine, EmbeddingInput } from "./ports/embedding-engine.ts";
+import type {
+  Embedding,
+  EmbeddingEngine,
+  EmbeddingInput,
+  EmbedOptions,
+} from "./ports/embedding-engine.ts";
 
 export interface EmbeddingRequest {
   model: string;
@@ -21,7 +26,7 @@ export class EmbeddingService {
 
   async embed(
     { model, inputs, dimensions, fieldOf = (index) => `input[${index}]` }: EmbeddingRequest,
-    options: { signal: AbortSignal },
+    options: EmbedOptions,
   ): Promise<{ model: string; embeddings: Embedding[] }> {
     const { card, engine } = this.#models.embedding(model);
     if (dimensions !== undefined && dimensions > engine.dimension) {

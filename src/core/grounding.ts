@@ -4,6 +4,7 @@ import { groundedContent, groundedSystem } from "./grounded-prompt.ts";
 import { GroundedTurns } from "./grounded-turns.ts";
 import type { Log } from "./log.ts";
 import type { ChatEngine, ChatMessage, Tool } from "./ports/chat-engine.ts";
+import type { EmbedOptions } from "./ports/embedding-engine.ts";
 import type { ScoredPassage, SearchBounds } from "./ports/passage-repository.ts";
 import { questionOf } from "./question.ts";
 import type { RagPolicy } from "./rag-policy.ts";
@@ -84,7 +85,7 @@ export class GroundingService {
     conversation: Conversation,
     wanted: RagRequest | undefined,
     engine: ChatEngine,
-    options: { signal: AbortSignal },
+    options: EmbedOptions,
   ): Promise<GroundedConversation> {
     const policy = this.#policy(wanted);
     if (policy === "off") return { messages: conversation.messages };
@@ -131,7 +132,7 @@ export class GroundingService {
   async #find(
     messages: readonly ChatMessage[],
     wanted: RagRequest | undefined,
-    options: { signal: AbortSignal },
+    options: EmbedOptions,
   ): Promise<Found> {
     const { bounds, contextWindow } = this.#settings;
     try {

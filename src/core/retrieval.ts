@@ -3,6 +3,7 @@ import { checkInputs } from "./embedding.ts";
 import { NodeError, reasonOf } from "./errors.ts";
 import type { EmbeddingModel, ModelRegistry } from "./model.ts";
 import type { ChatMessage } from "./ports/chat-engine.ts";
+import type { EmbedOptions } from "./ports/embedding-engine.ts";
 import type { PassageRepository, ScoredPassage, SearchBounds } from "./ports/passage-repository.ts";
 import type { Reranker } from "./ports/reranker.ts";
 import { fuse } from "./score-fusion.ts";
@@ -81,10 +82,7 @@ export class RetrievalService {
     return await this.#knowledge.repository.count().then(() => undefined, reasonOf);
   }
 
-  async retrieve(
-    request: RetrievalRequest,
-    options: { signal: AbortSignal },
-  ): Promise<RetrievalResult> {
+  async retrieve(request: RetrievalRequest, options: EmbedOptions): Promise<RetrievalResult> {
     const { engine } = this.#models.embedding(request.model);
     this.#checkModel(request.model);
     const knowledge = this.#ready();
@@ -110,8 +108,28 @@ export class RetrievalService {
   async find(
     question: string,
     bounds: SearchBounds,
-    options: { signal: AbortSignal },
-    { repository, queryPrefix, reranker }: Knowledge = this.#ready(),
+    options: EmbedOptions,
+    knowledge?: Knowledge,
+  ): Promise<RetrievalResult> {
+    const from = performance.now();
+    const report = (passages?: number): void =>
+      options.report?.({ type: "retrieved", passages, from, to: performance.now() });
+    try {
+      const result = await this.#search(question, bounds, options, knowledge ?? this.#ready());
+      report(result.points.length);
+      return result;
+    } catch (error) {
+      // Whom nobody waits for did not fail.
+      if (!options.signal.aborted) report();
+      throw error;
+    }
+  }
+
+  async #search(
+    question: string,
+    bounds: SearchBounds,
+    options: EmbedOptions,
+    { repository, queryPrefix, reranker }: Knowledge,
   ): Promise<RetrievalResult> {
     const [embedding] = await this.model().engine.embed([queryPrefix + question], options);
     if (embedding === undefined) throw new NodeError("internal", "The query was not embedded.");

@@ -10,6 +10,7 @@ import type {
   Embedding,
   EmbeddingEngine,
   EmbeddingInput,
+  EmbedOptions,
 } from "../../src/core/ports/embedding-engine.ts";
 
 export type ScriptStep = GenerationEvent | Error | (() => Promise<void>);
@@ -23,6 +24,8 @@ export const finish: Extract<GenerationEvent, { type: "finish" }> = {
 export class ScriptedChatEngine implements ChatEngine {
   contextSize = 128;
   readonly requests: GenerationRequest[] = [];
+  /** What a generation waits for in line. */
+  line: Promise<void> = Promise.resolve();
   /** How many generations ran to their end or were returned from. */
   ended = 0;
   readonly #scripts: (readonly ScriptStep[])[] = [];
@@ -46,6 +49,7 @@ export class ScriptedChatEngine implements ChatEngine {
     this.requests.push(request);
     const steps = this.#scripts.shift();
     if (steps === undefined) throw new Error("The chat engine was asked without a script");
+    await this.line;
     onStart?.();
     try {
       for (const step of steps) {
@@ -71,7 +75,11 @@ export class ScriptedEmbeddingEngine implements EmbeddingEngine {
     return inputs.map((input) => this.#tokensOf(input));
   }
 
-  async embed(inputs: readonly EmbeddingInput[]): Promise<Embedding[]> {
+  async embed(
+    inputs: readonly EmbeddingInput[],
+    { onStart }: Partial<EmbedOptions> = {},
+  ): Promise<Embedding[]> {
+    onStart?.();
     this.requests.push(...inputs);
     return inputs.map((input) => {
       const length = Math.hypot(input.length, 1);

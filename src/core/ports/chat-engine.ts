@@ -1,4 +1,5 @@
 /** What a chat model does, whatever runs it. */
+import type { Report } from "./telemetry.ts";
 
 export interface ToolCall {
   id: string;
@@ -101,6 +102,8 @@ export interface CallOptions {
   caller?: string;
   /** Called once, when the request leaves the line and its prompt begins to be evaluated. */
   onStart?: () => void;
+  /** Hears what is done; engines need not tell, who measures them does. */
+  report?: Report;
 }
 
 export interface ChatEngine {

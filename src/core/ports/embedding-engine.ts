@@ -1,4 +1,5 @@
 /** What an embedding model does, whatever runs it. */
+import type { Report } from "./telemetry.ts";
 
 /** A text, or the ids of its tokens. */
 export type EmbeddingInput = string | readonly number[];
@@ -13,6 +14,8 @@ export interface EmbedOptions {
   signal: AbortSignal;
   /** Called once, when the first input leaves the line. */
   onStart?: () => void;
+  /** Hears what is done; engines need not tell, who measures them does. */
+  report?: Report;
 }
 
 export interface EmbeddingEngine {

@@ -1,0 +1,63 @@
+/** An embedding engine whose calls are counted and timed. */
+import type { ModelLoad } from "./model-load.ts";
+import type {
+  Embedding,
+  EmbeddingEngine,
+  EmbeddingInput,
+  EmbedOptions,
+} from "./ports/embedding-engine.ts";
+
+export class MeasuredEmbeddingEngine implements EmbeddingEngine {
+  readonly #model: string;
+  readonly #engine: EmbeddingEngine;
+  readonly #load: ModelLoad;
+
+  constructor(model: string, engine: EmbeddingEngine, load: ModelLoad) {
+    this.#model = model;
+    this.#engine = engine;
+    this.#load = load;
+  }
+
+  get dimension(): number {
+    return this.#engine.dimension;
+  }
+
+  get maxTokens(): number {
+    return this.#engine.maxTokens;
+  }
+
+  get vocabularySize(): number {
+    return this.#engine.vocabularySize;
+  }
+
+  countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]> {
+    return this.#engine.countTokens(inputs);
+  }
+
+  async embed(
+    inputs: readonly EmbeddingInput[],
+    { report = () => {}, onStart, ...options }: EmbedOptions,
+  ): Promise<Embedding[]> {
+    const model = this.#model;
+    const call = this.#load.call();
+    const from = performance.now();
+    let waits = true;
+    const start = (): void => {
+      if (!waits) return;
+      waits = false;
+      call.start();
+      const waitedMs = performance.now() - from;
+      report({ type: "started", model, modelType: "embedding", waitedMs });
+      onStart?.();
+    };
+    try {
+      const embeddings = await this.#engine.embed(inputs, { ...options, onStart: start });
+      const tokens = embeddings.reduce((sum, embedding) => sum + embedding.tokens, 0);
+      const to = performance.now();
+      report({ type: "embedded", model, inputs: inputs.length, tokens, from, to });
+      return embeddings;
+    } finally {
+      call.end();
+    }
+  }
+}
