@@ -18,6 +18,7 @@ export function describedApp() {
     handbook: async () => [],
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     progress: { step: () => ({ update: ignore, finish: ignore }) },
+    residentMemory: () => 0,
   });
   return createApp(node.services);
 }

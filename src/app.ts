@@ -16,6 +16,13 @@ import { retrieveSchemas } from "./api/retrieve/schema.ts";
 import { docs } from "./http/docs.ts";
 import { refuseLate } from "./http/draining.ts";
 import { errorResponse, toNodeError } from "./http/errors.ts";
+import {
+  clientGone,
+  type ExchangeWitnesses,
+  exchangeOf,
+  notingCaller,
+  openExchange,
+} from "./http/exchange.ts";
 import { requestId, requestIdHeader } from "./http/request-id.ts";
 import { allowedMethods, missingRoute } from "./http/routes.ts";
 
@@ -23,19 +30,21 @@ export type Services = ChatRoutesServices &
   EmbeddingRoutesServices &
   RetrieveRoutesServices &
   InfoRoutesServices &
-  OperationRoutesServices;
+  OperationRoutesServices &
+  ExchangeWitnesses;
 
-/** The status that proxies log for a request whose client went away. */
-const clientGone = 499;
-
-export function createApp(services: Services) {
+export function createApp(given: Services) {
+  const services = { ...given, access: notingCaller(given.access) };
   const { log } = services;
-  const startedAt = new WeakMap<Request, number>();
   const app = new Elysia()
     .onRequest(({ request, set }) => {
-      startedAt.set(request, performance.now());
-      set.headers[requestIdHeader] = requestId(request);
-      return services.isDraining() ? refuseLate(request) : undefined;
+      const id = requestId(request);
+      set.headers[requestIdHeader] = id;
+      const exchange = openExchange(request, id, services);
+      const refusal = services.isDraining() ? refuseLate(request) : undefined;
+      // An answer from here passes by the hooks below.
+      if (refusal !== undefined) exchange.responded(refusal.status);
+      return refusal;
     })
     .onError(({ code, error, request, set }) => {
       if (code === "NOT_FOUND") {
@@ -57,14 +66,12 @@ export function createApp(services: Services) {
       set.status = response.status;
       return response;
     })
+    .onAfterHandle(({ request, set }) => {
+      set.headers["server-timing"] = exchangeOf(request).serverTiming();
+    })
     .onAfterResponse(({ request, set, response }) => {
-      log.info("request", {
-        id: set.headers[requestIdHeader],
-        method: request.method,
-        path: new URL(request.url).pathname,
-        status: response instanceof Response ? response.status : (set.status ?? 200),
-        ms: Math.round(performance.now() - (startedAt.get(request) ?? 0)),
-      });
+      const status = response instanceof Response ? response.status : Number(set.status ?? 200);
+      exchangeOf(request).responded(status);
     })
     .use(chatRoutes(services))
     .use(embeddingRoutes(services))

@@ -69,6 +69,7 @@ async function beProgram(): Promise<number> {
           return "";
         },
       },
+      residentMemory: () => process.memoryUsage.rss(),
       stopped: stop.signal,
     },
     process.argv.slice(2),

@@ -1,6 +1,7 @@
 /** What the configuration means to the parts of the node. */
 import type { Config, ModelConfig } from "./config/schema.ts";
 import type { RagSettings } from "./core/grounding.ts";
+import type { ModelBounds } from "./core/model-load.ts";
 import type { ModelSpec } from "./core/ports/model-host.ts";
 import { type Quantization, quantizations } from "./core/quantization.ts";
 import type { Collection } from "./core/retrieval.ts";
@@ -30,6 +31,11 @@ const starterForm: Quantization = "q8_0";
 export function toQuantization({ quantization, source }: ModelConfig): Quantization | undefined {
   if (quantization === "auto") return source === "starter:chat" ? starterForm : undefined;
   return quantizations.find((known) => known === quantization);
+}
+
+/** Only chat models have slots, and a line that can be full. */
+export function toModelBounds({ name, type, parallel, max_queue }: ModelConfig): ModelBounds {
+  return type === "chat" ? { name, slots: parallel, maxQueue: max_queue } : { name };
 }
 
 export function toModelSpec(model: ModelConfig, path: string): ModelSpec {

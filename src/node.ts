@@ -12,10 +12,12 @@ import { NodeError, reasonOf } from "./core/errors.ts";
 import { GroundingService } from "./core/grounding.ts";
 import type { Log } from "./core/log.ts";
 import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
+import { ModelLoads } from "./core/model-loads.ts";
 import type { ModelHost } from "./core/ports/model-host.ts";
 import type { CollectionHome, PassageRepository } from "./core/ports/passage-repository.ts";
 import type { Reranker } from "./core/ports/reranker.ts";
 import type { Progress } from "./core/progress.ts";
+import { reasonsAgainst } from "./core/readiness.ts";
 import { RetrievalService } from "./core/retrieval.ts";
 import { threadBudget } from "./engine/threads.ts";
 import type { TranscodeOptions } from "./engine/transcode.ts";
@@ -24,11 +26,19 @@ import { handbookDocuments, handbookLabel, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
 import { type ResolveOptions, resolveSource } from "./models/sources/resolve.ts";
-import { toCollection, toModelSpec, toQuantization, toRagSettings } from "./node-settings.ts";
+import {
+  toCollection,
+  toModelBounds,
+  toModelSpec,
+  toQuantization,
+  toRagSettings,
+} from "./node-settings.ts";
 import { QdrantHome } from "./repository/qdrant/qdrant-home.ts";
 import { SqliteHome } from "./repository/sqlite/sqlite-home.ts";
 import { UnchangedHome } from "./repository/sqlite/unchanged-home.ts";
 import { RunnerHost } from "./runner/runner-host.ts";
+import { Metrics } from "./telemetry/metrics.ts";
+import { NodeTelemetry } from "./telemetry/node-telemetry.ts";
 
 export interface NodeOptions {
   config: Config;
@@ -41,12 +51,16 @@ export interface NodeOptions {
   handbook: () => Promise<readonly Page[]>;
   log: Log;
   progress: Progress;
+  /** How much memory this process holds, in bytes. */
+  residentMemory: () => number;
 }
 
 export class PaddockNode implements AsyncDisposable {
   readonly services: Services;
   readonly #options: NodeOptions;
   readonly #models: ModelRegistry;
+  readonly #loads: ModelLoads;
+  readonly #telemetry: NodeTelemetry;
   readonly #retrieval: RetrievalService;
   readonly #keys: SqliteKeys;
   readonly #resources = new AsyncDisposableStack();
@@ -59,8 +73,24 @@ export class PaddockNode implements AsyncDisposable {
     this.#options = options;
     this.#keys = this.#resources.use(new SqliteKeys(join(this.#dataDir, keysFile)));
     this.#models = new ModelRegistry(config.models);
+    this.#loads = new ModelLoads(config.models.map(toModelBounds));
     this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
     this.#identity = { version, engineVersion: "not loaded yet", port: config.port };
+    const isDraining = (): boolean => this.#isDraining;
+    const parts = {
+      models: this.#models,
+      loads: this.#loads,
+      retrieval: this.#retrieval,
+      isDraining,
+    };
+    const metrics = new Metrics({
+      models: config.models,
+      loads: () => this.#loads.all(),
+      build: () => ({ version, engine: this.#identity.engineVersion }),
+      isReady: async () => (await reasonsAgainst(parts)).length === 0,
+    });
+    this.#telemetry = new NodeTelemetry(metrics);
+    this.#resources.use(this.#telemetry.watchMemory("node", options.residentMemory));
     this.services = {
       chat: new ChatService(
         this.#models,
@@ -72,7 +102,11 @@ export class PaddockNode implements AsyncDisposable {
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys, this.#keys),
       stopping: this.#stopping.signal,
-      isDraining: () => this.#isDraining,
+      isDraining,
+      reasonsAgainst: () => reasonsAgainst(parts),
+      metrics,
+      metricsOpen: config.metrics.open,
+      telemetry: this.#telemetry,
       limits: {
         maxBodyBytes: config.limits.max_body_bytes,
         requestTimeoutMs: config.limits.request_timeout * 1000,
@@ -107,7 +141,7 @@ export class PaddockNode implements AsyncDisposable {
     const host = await this.#openHost(models);
     for (const model of models) {
       signal.throwIfAborted();
-      this.#models.add(await this.#load(host, model, signal));
+      this.#models.add(this.#loads.measured(await this.#load(host, model, signal)));
     }
     const reranker = await this.#loadReranker(host, signal);
     const name = this.#retrieval.collection.embeddingModel;

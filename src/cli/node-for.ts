@@ -14,5 +14,6 @@ export function nodeFor(shell: Shell, config: Config, log: Log): PaddockNode {
     handbook: shell.handbook,
     log,
     progress: createProgress(shell),
+    residentMemory: shell.residentMemory,
   });
 }

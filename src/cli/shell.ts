@@ -23,6 +23,8 @@ export interface Shell {
   say(text: string): void;
   /** Standard input. */
   input: ShellInput;
+  /** How much memory the process holds, in bytes. */
+  residentMemory: () => number;
   /** Fires when the process is asked to stop. */
   stopped: AbortSignal;
 }

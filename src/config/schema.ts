@@ -212,6 +212,29 @@ const Limits = T.Object(
   { ...strict, default: {} },
 );
 
+const Metrics = T.Object(
+  {
+    open: T.Boolean({
+      default: false,
+      description: "Show /metrics to those without a key, where keys are wanted.",
+    }),
+  },
+  { ...strict, default: {} },
+);
+
+const Telemetry = T.Object(
+  {
+    otlp_endpoint: T.Optional(
+      T.String({
+        pattern: "^https?://[^\\s/@?#]+(/[^\\s?#]*)?$",
+        "x-expected": "the http(s):// address of an OpenTelemetry collector without credentials",
+        description: "Where traces go, over OTLP; absent: none are made.",
+      }),
+    ),
+  },
+  { ...strict, default: {} },
+);
+
 export const Config = T.Object(
   {
     host: T.String({ minLength: 1, default: "127.0.0.1" }),
@@ -231,6 +254,8 @@ export const Config = T.Object(
     rag: Rag,
     engine: Engine,
     limits: Limits,
+    metrics: Metrics,
+    telemetry: Telemetry,
     models: T.Array(ModelConfig, {
       minItems: 1,
       default: [

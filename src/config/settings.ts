@@ -99,4 +99,6 @@ export const settings: readonly Setting[] = [
     asNumber,
     "largest request body, in bytes",
   ),
+  setting(["metrics", "open"], "metrics-open", asBoolean, "show /metrics to those without a key"),
+  setting(["telemetry", "otlp_endpoint"], "otlp-endpoint", asText, "where traces go, over OTLP"),
 ];

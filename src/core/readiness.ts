@@ -21,7 +21,7 @@ export async function reasonsAgainst({
 }: ReadinessParts): Promise<string[]> {
   const problem = await retrieval.problem();
   return [
-    ...models.pending().map((name) => `The model '${name}' is being prepared.`),
+    ...models.problems(),
     ...(problem === undefined ? [] : [problem]),
     ...loads.problems(),
     ...(isDraining() ? ["The node is stopping."] : []),

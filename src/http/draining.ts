@@ -2,7 +2,7 @@
 import { NodeError } from "../core/errors.ts";
 import { errorResponse } from "./errors.ts";
 
-const watched = new Set(["/health", "/ready"]);
+const watched = new Set(["/health", "/ready", "/metrics"]);
 
 /** The answer to a request that comes too late; undefined for one that is answered to the end. */
 export function refuseLate(request: Request): Response | undefined {

@@ -17,7 +17,7 @@ export interface EventStreamOptions {
   onCancel: (reason: unknown) => void;
   /** Hears of a failure after the first frame, which can no longer be a status. */
   onError: (error: unknown) => void;
-  /** Called once, however the stream ends. */
+  /** Called once, however the stream ends, when what makes the frames has ended too. */
   onEnd?: () => void;
   /** How long nothing may be sent before a comment is; default: 5 s. */
   keepAliveMs?: number;
@@ -72,9 +72,12 @@ export async function eventStream(
       async cancel(reason) {
         gone = true;
         onCancel(reason);
-        onEnd();
         pending?.catch(() => {});
-        await iterator.return?.();
+        try {
+          await iterator.return?.();
+        } finally {
+          onEnd();
+        }
       },
     },
     { highWaterMark: 0 },

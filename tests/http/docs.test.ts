@@ -95,6 +95,7 @@ describe("the document at /openapi.json", () => {
     expect(operations.map(({ at }) => at).sort()).toEqual(listed.sort());
     expect(listed).toEqual([
       "GET /health",
+      "GET /metrics",
       "GET /ready",
       "GET /v1/info",
       "GET /v1/models",
@@ -137,7 +138,7 @@ describe("the document at /openapi.json", () => {
     ]);
   });
 
-  test("answers with JSON everywhere, and with an event stream from chat too", () => {
+  test("answers with JSON everywhere but for metrics, and with an event stream from chat too", () => {
     const types = new Map(
       operations.map(({ at, responses }) => [at, Object.keys(responses["200"]?.content ?? {})]),
     );
@@ -146,11 +147,19 @@ describe("the document at /openapi.json", () => {
       "text/event-stream",
     ]);
     types.delete("POST /v1/chat/completions");
+    expect(types.get("GET /metrics")).toEqual(["text/plain"]);
+    types.delete("GET /metrics");
     expect([...types.values()].flat()).toEqual(Array(types.size).fill("application/json"));
   });
 
-  test("wants the bearer scheme on the three operations that may want a key, and names their errors", () => {
-    const secured = operations.filter(({ security }) => security.some((need) => "bearer" in need));
+  test("wants the bearer scheme where a key may be wanted, and names the errors", () => {
+    const [metrics, ...secured] = operations
+      .filter(({ security }) => security.some((need) => "bearer" in need))
+      .sort((a, b) => a.at.localeCompare(b.at));
+    expect([metrics?.at, Object.keys(metrics?.responses ?? {})]).toEqual([
+      "GET /metrics",
+      ["200", "401"],
+    ]);
     expect(secured.map(({ at, responses }) => [at, Object.keys(responses)])).toEqual(
       ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"].map((path) => [
         `POST ${path}`,

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { ScriptedChatEngine } from "../support/scripted-engines.ts";
+import { finish, ScriptedChatEngine } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
 import { chatModel } from "../support/test-models.ts";
+import { waitFor } from "../support/wait-for.ts";
 
+const user = { role: "user", content: "Hello" };
 const answer = async (response: Response) => [response.status, await response.json()];
 
 describe("health", () => {
@@ -35,6 +37,31 @@ describe("readiness", () => {
     expect(await answer(await app.get("/ready"))).toEqual(waiting("chatty", "vectors", "others"));
     app.models.add(chatModel("chatty", new ScriptedChatEngine()));
     expect(await answer(await app.get("/ready"))).toEqual(waiting("vectors", "others"));
+  });
+
+  test("is denied while a model's queue is full, and given again when it is not", async () => {
+    const app = testApp({ slots: 1, maxQueue: 1 });
+    const held = Promise.withResolvers<void>();
+    const ask = () => app.post("/v1/chat/completions", { model: "chatty", messages: [user] });
+    app.chat.script(() => held.promise, finish).script(finish);
+    const served = ask();
+    await waitFor("the first to be served", () => app.chat.requests.length === 1);
+    const line = Promise.withResolvers<void>();
+    app.chat.line = line.promise;
+    expect((await app.get("/ready")).status).toBe(200);
+    const waits = ask();
+    await waitFor("the second to wait", () => app.chat.requests.length === 2);
+    expect(await answer(await app.get("/ready"))).toEqual([
+      503,
+      {
+        status: "not ready",
+        reasons: ["The queue of the model 'chatty' is full: 1 waiting, 1 being answered."],
+      },
+    ]);
+    held.resolve();
+    line.resolve();
+    expect([(await served).status, (await waits).status]).toEqual([200, 200]);
+    expect((await app.get("/ready")).status).toBe(200);
   });
 
   test("is denied by a node that stops, which answers nothing else but health", async () => {

@@ -28,5 +28,6 @@ export function bareNode({
     handbook: async () => [],
     log: silentLog,
     progress: silentProgress,
+    residentMemory: () => 0,
   });
 }

@@ -4,9 +4,13 @@ import { ChatService } from "../../src/core/chat.ts";
 import { EmbeddingService } from "../../src/core/embedding.ts";
 import { GroundingService, type RagSettings } from "../../src/core/grounding.ts";
 import { ModelRegistry } from "../../src/core/model.ts";
+import { ModelLoads } from "../../src/core/model-loads.ts";
+import { reasonsAgainst } from "../../src/core/readiness.ts";
 import { RetrievalService, type RetrievalSettings } from "../../src/core/retrieval.ts";
 import { keyAccess } from "../../src/http/auth.ts";
 import type { SqliteRepository } from "../../src/repository/sqlite/sqlite-repository.ts";
+import { Metrics } from "../../src/telemetry/metrics.ts";
+import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "./scripted-engines.ts";
 import { card, chatModel, embeddingModel, memoryRepository } from "./test-models.ts";
@@ -16,6 +20,7 @@ export interface TestApp {
   embedding: ScriptedEmbeddingEngine;
   repository: SqliteRepository;
   models: ModelRegistry;
+  telemetry: NodeTelemetry;
   log: LogLine[];
   handle(request: Request): Promise<Response>;
   /** Sends a JSON body. */
@@ -35,15 +40,26 @@ export interface TestAppOptions {
   nPredict?: number;
   retrieval?: Partial<RetrievalSettings>;
   rag?: Partial<RagSettings>;
+  /** How many answers the chat model gives at the same time, and how many requests may wait. */
+  slots?: number;
+  maxQueue?: number;
+  metricsOpen?: boolean;
+  watchers?: readonly RequestWatcher[];
 }
 
 export function testApp(options: TestAppOptions = {}): TestApp {
   const chat = new ScriptedChatEngine();
   const embedding = new ScriptedEmbeddingEngine();
-  const models = new ModelRegistry([
+  const configured = [
     { name: "chatty", type: "chat" },
     { name: "vectors", type: "embedding" },
     { name: "others", type: "embedding" },
+  ] as const;
+  const models = new ModelRegistry(configured);
+  const loads = new ModelLoads([
+    { name: "chatty", slots: options.slots ?? 2, maxQueue: options.maxQueue ?? 8 },
+    { name: "vectors" },
+    { name: "others" },
   ]);
   const retrieval = new RetrievalService(
     models,
@@ -59,11 +75,23 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   if (options.unprepared !== true) {
     const chatCard = card("chatty", "chat");
     chatCard.settings.nPredict = options.nPredict ?? -1;
-    models.add(chatModel("chatty", chat, chatCard));
-    for (const name of ["vectors", "others"]) models.add(embeddingModel(name, embedding));
+    models.add(loads.measured(chatModel("chatty", chat, chatCard)));
+    for (const name of ["vectors", "others"]) {
+      models.add(loads.measured(embeddingModel(name, embedding)));
+    }
     retrieval.attach({ repository, queryPrefix: "" });
   }
   const { log, lines } = recordingLog();
+  const isDraining = (): boolean => options.draining ?? false;
+  const parts = { models, loads, retrieval, isDraining };
+  const metrics = new Metrics({
+    models: configured,
+    loads: () => loads.all(),
+    build: () => ({ version: "1.2.3", engine: "llama.cpp v9 (test)" }),
+    isReady: async () => (await reasonsAgainst(parts)).length === 0,
+  });
+  const telemetry = new NodeTelemetry(metrics);
+  for (const watcher of options.watchers ?? []) telemetry.add(watcher);
   const app = createApp({
     chat: new ChatService(
       models,
@@ -85,7 +113,11 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
     access: keyAccess(options.keys ?? []),
     stopping: options.stopping ?? new AbortController().signal,
-    isDraining: () => options.draining ?? false,
+    isDraining,
+    reasonsAgainst: () => reasonsAgainst(parts),
+    metrics,
+    metricsOpen: options.metricsOpen ?? false,
+    telemetry,
     limits: {
       maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
       requestTimeoutMs: options.requestTimeoutMs ?? 0,
@@ -98,6 +130,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     embedding,
     repository,
     models,
+    telemetry,
     log: lines,
     handle,
     post: (path, body, headers = {}) =>

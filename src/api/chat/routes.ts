@@ -4,6 +4,8 @@ import type { ChatService } from "../../core/chat.ts";
 import type { Log } from "../../core/log.ts";
 import type { Access } from "../../http/auth.ts";
 import { deadline } from "../../http/deadline.ts";
+import { errorResponse, toNodeError } from "../../http/errors.ts";
+import { clientGone, exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored } from "../../http/ignored-fields.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
@@ -31,6 +33,8 @@ export function chatRoutes({ chat, access, log, limits, stopping }: ChatRoutesSe
     async ({ request, set }) => {
       access.check(request, "chat");
       const body = await readBody(request);
+      const exchange = exchangeOf(request);
+      exchange.model = body.model;
       // Who asks for passages must be one who may.
       const wantsPassages = body.rag !== undefined && body.rag !== null && body.rag !== false;
       const caller = access.check(
@@ -45,18 +49,30 @@ export function chatRoutes({ chat, access, log, limits, stopping }: ChatRoutesSe
       const time = deadline(limits.requestTimeoutMs);
       const signal = AbortSignal.any([request.signal, gone.signal, time.signal, stopping]);
       const head = newCompletionHead();
-      const answer = await chat.answer(asked, { signal, caller }).catch((error: unknown) => {
-        time.clear();
-        throw error;
-      });
+      const { report } = exchange;
+      const answer = await chat
+        .answer(asked, { signal, caller, report })
+        .catch((error: unknown) => {
+          time.clear();
+          throw error;
+        });
       if (body.stream !== true) return await toChatCompletion(head, answer).finally(time.clear);
       const includeUsage = body.stream_options?.include_usage ?? false;
-      return await eventStream(toChunks(head, answer, includeUsage), {
-        onCancel: (reason) => gone.abort(reason),
-        onError: (error) =>
-          log.error("a stream broke off", { id: set.headers[requestIdHeader], error }),
-        onEnd: time.clear,
+      const stream = await eventStream(toChunks(head, answer, includeUsage), {
+        onCancel: (reason) => {
+          exchange.broke(clientGone);
+          gone.abort(reason);
+        },
+        onError: (error) => {
+          exchange.broke(errorResponse(toNodeError(error)).status);
+          log.error("a stream broke off", { id: set.headers[requestIdHeader], error });
+        },
+        onEnd: () => {
+          time.clear();
+          exchange.streamEnded();
+        },
       });
+      return exchange.streams(stream);
     },
     {
       parse: "none",

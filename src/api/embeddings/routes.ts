@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import type { EmbeddingService } from "../../core/embedding.ts";
 import type { Log } from "../../core/log.ts";
 import type { Access } from "../../http/auth.ts";
+import { exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
@@ -23,13 +24,16 @@ export function embeddingRoutes({ embeddings, access, log, limits }: EmbeddingRo
     async ({ request, set }) => {
       access.check(request, "embeddings");
       const body = await readBody(request);
+      const exchange = exchangeOf(request);
+      exchange.model = body.model;
       announceIgnored(
         unknownKeys(body, Object.keys(EmbeddingRequest.properties)),
         set.headers,
         log,
       );
       const { signal } = request;
-      const result = await embeddings.embed(toEmbeddingRequest(body), { signal });
+      const { report } = exchange;
+      const result = await embeddings.embed(toEmbeddingRequest(body), { signal, report });
       return toEmbeddingList(body, result);
     },
     {

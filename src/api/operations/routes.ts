@@ -1,18 +1,27 @@
-/** GET /health and GET /ready, for whoever watches the node. */
+/** GET /health, GET /ready and GET /metrics, for whoever watches the node. */
 import { Elysia } from "elysia";
-import type { ModelRegistry } from "../../core/model.ts";
-import type { RetrievalService } from "../../core/retrieval.ts";
+import type { MetricsPage } from "../../core/ports/telemetry.ts";
+import type { Access } from "../../http/auth.ts";
 import { operation, tags } from "../../http/operation.ts";
 import type { Readiness } from "./schema.ts";
 
 export interface OperationRoutesServices {
-  models: ModelRegistry;
-  retrieval: RetrievalService;
+  /** What keeps the node from taking a request now. */
+  reasonsAgainst: () => Promise<string[]>;
   /** Whether the node was asked to stop, and takes no new requests. */
   isDraining: () => boolean;
+  metrics: MetricsPage;
+  /** Whether those without a key may see the numbers. */
+  metricsOpen: boolean;
+  access: Access;
 }
 
-export function operationRoutes({ models, retrieval, isDraining }: OperationRoutesServices) {
+export function operationRoutes({
+  reasonsAgainst,
+  metrics,
+  metricsOpen,
+  access,
+}: OperationRoutesServices) {
   return new Elysia()
     .get("/health", () => ({ status: "alive" as const }), {
       detail: operation({
@@ -26,10 +35,7 @@ export function operationRoutes({ models, retrieval, isDraining }: OperationRout
     .get(
       "/ready",
       async ({ set }): Promise<Readiness> => {
-        const reasons = models.problems();
-        const problem = await retrieval.problem();
-        if (problem !== undefined) reasons.push(problem);
-        if (isDraining()) reasons.push("The node is stopping.");
+        const reasons = await reasonsAgainst();
         if (reasons.length === 0) return { status: "ready", reasons };
         set.status = 503;
         return { status: "not ready", reasons };
@@ -40,7 +46,7 @@ export function operationRoutes({ models, retrieval, isDraining }: OperationRout
           responses: {
             ...readyOperation.responses,
             503: {
-              description: "Not everything is ready; `reasons` says what.",
+              description: "Something is not ready or a queue is full; `reasons` says what.",
               content: {
                 "application/json": { schema: { $ref: "#/components/schemas/Readiness" } },
               },
@@ -48,16 +54,44 @@ export function operationRoutes({ models, retrieval, isDraining }: OperationRout
           },
         },
       },
+    )
+    .get(
+      "/metrics",
+      async ({ request }) => {
+        if (!metricsOpen) access.check(request);
+        const { contentType } = metrics;
+        return new Response(await metrics.text(), { headers: { "content-type": contentType } });
+      },
+      { detail: metricsOperation },
     );
 }
 
+const metricsOperation = {
+  operationId: "getMetrics",
+  summary: "The node's numbers, for Prometheus",
+  description:
+    "Requests, tokens, times, queues and memory in Prometheus' text format. Wants a key where keys are configured, unless the configuration says `[metrics] open = true`.",
+  tags: [tags.node],
+  security: [{ bearer: [] }, {}],
+  responses: {
+    200: {
+      description: "The numbers.",
+      content: { "text/plain": { schema: { $ref: "#/components/schemas/Metrics" } } },
+    },
+    401: {
+      description: "The key is missing or wrong, where the node wants one.",
+      content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+    },
+  },
+};
+
 const readyOperation = operation({
   operationId: "getReadiness",
-  summary: "Whether models and collection are ready",
+  summary: "Whether the node can take a request",
   tag: tags.node,
   answer: {
     schema: "Readiness",
-    description: "Every model and the collection are.",
+    description: "Every model and the collection are ready, and no queue is full.",
     example: { status: "ready", reasons: [] },
   },
   errors: {},

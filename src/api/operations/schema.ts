@@ -1,4 +1,4 @@
-/** Health and readiness on the wire. */
+/** Health, readiness and numbers on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 
 const Health = T.Object({ status: T.Literal("alive") });
@@ -10,4 +10,6 @@ export const Readiness = T.Object({
 
 export type Readiness = Static<typeof Readiness>;
 
-export const operationSchemas = { Health, Readiness };
+const Metrics = T.String({ description: "Prometheus' text format, version 0.0.4." });
+
+export const operationSchemas = { Health, Readiness, Metrics };

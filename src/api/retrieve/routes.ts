@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import type { Log } from "../../core/log.ts";
 import type { RetrievalService } from "../../core/retrieval.ts";
 import type { Access } from "../../http/auth.ts";
+import { exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
@@ -26,9 +27,12 @@ export function retrieveRoutes({ retrieval, access, log, limits }: RetrieveRoute
     async ({ request, set }) => {
       access.check(request, "retrieve");
       const body = await readBody(request);
+      const exchange = exchangeOf(request);
+      exchange.model = body.model;
       announceIgnored(unknownKeys(body, Object.keys(RetrieveRequest.properties)), set.headers, log);
       const { signal } = request;
-      const result = await retrieval.retrieve(toRetrievalRequest(body), { signal });
+      const { report } = exchange;
+      const result = await retrieval.retrieve(toRetrievalRequest(body), { signal, report });
       set.headers[methodHeader] = toMethodText(result.method);
       return toRetrieveResult(result, body);
     },

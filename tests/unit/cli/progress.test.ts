@@ -22,6 +22,7 @@ function shell(isTerminal: boolean) {
     printAll: () => Promise.reject(new Error("Progress is not what the command was asked for")),
     say: (text) => said.push(text),
     input: { isTerminal: false, stream: async function* () {}, line: async () => "" },
+    residentMemory: () => 0,
     stopped: new AbortController().signal,
   };
   const clock = spyOn(performance, "now");

@@ -65,6 +65,8 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_MAX_BODY_BYTES: ["2048", 2048],
   PADDOCK_REQUEST_TIMEOUT: ["30", 30],
   PADDOCK_SHUTDOWN_GRACE: ["0", 0],
+  PADDOCK_METRICS_OPEN: ["true", true],
+  PADDOCK_OTLP_ENDPOINT: ["http://127.0.0.1:4318", "http://127.0.0.1:4318"],
 };
 
 const placed = ([head, leaf]: readonly string[], value: unknown): Record<string, unknown> =>
@@ -96,6 +98,8 @@ describe("the configuration", () => {
       },
       engine: { threads: 0, isolation: "process" },
       limits: { max_body_bytes: 16 * 1024 * 1024, request_timeout: 600, shutdown_grace: 10 },
+      metrics: { open: false },
+      telemetry: {},
       models: [
         {
           ...modelDefaults,

@@ -1,0 +1,35 @@
+/** Everyone who watches the node, as one: its numbers, and its traces where they are wanted. */
+import type { RequestRecord, Telemetry, WorkEvent } from "../core/ports/telemetry.ts";
+import type { Metrics } from "./metrics.ts";
+
+/** Who wants to know of requests that have ended. */
+export type RequestWatcher = Pick<Telemetry, "requestEnded">;
+
+export class NodeTelemetry implements Telemetry {
+  readonly #metrics: Metrics;
+  readonly #watchers: RequestWatcher[] = [];
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics;
+  }
+
+  add(watcher: RequestWatcher): void {
+    this.#watchers.push(watcher);
+  }
+
+  worked(event: WorkEvent, sinceReceivedMs: number): void {
+    this.#metrics.worked(event, sinceReceivedMs);
+  }
+
+  requestEnded(record: RequestRecord): void {
+    for (const watcher of [this.#metrics, ...this.#watchers]) watcher.requestEnded(record);
+  }
+
+  runnerRestarted(model: string): void {
+    this.#metrics.runnerRestarted(model);
+  }
+
+  watchMemory(process: string, residentBytes: () => number | undefined): Disposable {
+    return this.#metrics.watchMemory(process, residentBytes);
+  }
+}
