@@ -138,6 +138,7 @@ export class PaddockNode implements AsyncDisposable {
   /** Makes every model and the collection ready; requests are answered as each becomes so. */
   async prepare(signal: AbortSignal): Promise<void> {
     const { models } = this.#options.config;
+    await this.#openTraces();
     const host = await this.#openHost(models);
     for (const model of models) {
       signal.throwIfAborted();
@@ -208,6 +209,15 @@ export class PaddockNode implements AsyncDisposable {
 
   get #dataDir(): string {
     return resolve(this.#options.baseDir, this.#options.config.data_dir);
+  }
+
+  /** The libraries that make traces are loaded only where traces are wanted. */
+  async #openTraces(): Promise<void> {
+    const { config, version, log } = this.#options;
+    const endpoint = config.telemetry.otlp_endpoint;
+    if (endpoint === undefined) return;
+    const { OtlpTraces } = await import("./telemetry/otlp-traces.ts");
+    this.#telemetry.add(this.#resources.use(new OtlpTraces({ endpoint, version, log })));
   }
 
   /** Where the models run; what serves nobody else needs no process of their own for them. */

@@ -1,0 +1,113 @@
+/** Requests as OpenTelemetry traces, sent over OTLP. Each is made when it has ended, from its record. */
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import { W3CTraceContextPropagator } from "@opentelemetry/core";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import type { Log } from "../core/log.ts";
+import type { RequestRecord } from "../core/ports/telemetry.ts";
+import { DeliveryReporter } from "./delivery-reporter.ts";
+import { requestAttributes, requestName, type Step, stepsOf } from "./trace-steps.ts";
+
+export interface OtlpTracesOptions {
+  /** Address of the collector; `/v1/traces` is added. */
+  endpoint: string;
+  version: string;
+  log: Log;
+}
+
+/** A collector that does not answer is not waited for longer, also not when the node stops. */
+const exportTimeoutMs = 2000;
+
+/** Whoever only looks after the node is not worth a trace. */
+const untraced = new Set(["health", "ready", "metrics"]);
+
+export class OtlpTraces implements AsyncDisposable {
+  readonly #provider: TracerProvider;
+  readonly #tracer: Tracer;
+
+  constructor({ endpoint, version, log }: OtlpTracesOptions) {
+    const url = `${endpoint.replace(/\/+$/, "")}/v1/traces`;
+    const exporter = new OTLPTraceExporter({ url, timeoutMillis: exportTimeoutMs });
+    this.#provider = new TracerProvider({
+      resource: resourceFromAttributes({ "service.name": "paddock", "service.version": version }),
+      sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+      spanProcessors: [
+        new BatchSpanProcessor({
+          exporter: new DeliveryReporter(exporter, endpoint, log),
+          exportTimeoutMillis: exportTimeoutMs,
+          scheduledDelayMillis: 1000,
+        }),
+      ],
+    });
+    this.#tracer = this.#provider.getTracer("paddock", version);
+  }
+
+  requestEnded(record: RequestRecord): void {
+    if (untraced.has(record.operation)) return;
+    const clock = wallClock();
+    const span = this.#tracer.startSpan(
+      requestName(record),
+      {
+        kind: SpanKind.SERVER,
+        startTime: clock(record.from),
+        attributes: requestAttributes(record),
+      },
+      parentOf(record),
+    );
+    if ((record.brokenStatus ?? record.status) >= 500)
+      span.setStatus({ code: SpanStatusCode.ERROR });
+    const inside = trace.setSpan(ROOT_CONTEXT, span);
+    for (const step of stepsOf(record)) this.#write(step, inside, clock);
+    span.end(clock(record.to));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // That the last traces were not delivered is in the log; it keeps nobody from stopping.
+    await this.#provider.shutdown().catch(() => {});
+  }
+
+  #write({ name, from, to, attributes, inner }: Step, parent: Context, clock: Clock): void {
+    const options: { startTime: number; attributes: Attributes } = {
+      startTime: clock(from),
+      attributes,
+    };
+    const span = this.#tracer.startSpan(name, options, parent);
+    for (const step of inner) this.#write(step, trace.setSpan(parent, span), clock);
+    span.end(clock(to));
+  }
+}
+
+type Clock = (moment: number) => number;
+
+/** From moments of `performance.now()`, which no correction of the clock moves, to the time of day. */
+function wallClock(): Clock {
+  const origin = Date.now() - performance.now();
+  return (moment) => origin + moment;
+}
+
+const propagator = new W3CTraceContextPropagator();
+
+/** The caller's trace, where it says one that is well-formed. */
+function parentOf({ traceparent }: RequestRecord): Context {
+  if (traceparent === undefined) return ROOT_CONTEXT;
+  return propagator.extract(ROOT_CONTEXT, { traceparent }, headerGetter);
+}
+
+const headerGetter = {
+  keys: (carrier: Readonly<Record<string, string>>) => Object.keys(carrier),
+  get: (carrier: Readonly<Record<string, string>>, key: string) => carrier[key],
+};

@@ -1,0 +1,130 @@
+/** What a trace says of a request, in the names of OpenTelemetry's conventions for HTTP and generative AI. */
+import type { AnswerRecord, FinishedWork, RequestRecord, Span } from "../core/ports/telemetry.ts";
+
+type Attributes = Readonly<Record<string, string | number>>;
+
+/** A part of a request's time, with the parts that it has itself. */
+export interface Step extends Span {
+  name: "queue" | "prompt" | "generation" | "retrieval" | "embedding";
+  attributes: Attributes;
+  inner: readonly Step[];
+}
+
+/** The names that the convention has for what a model does. */
+const operationNames: Readonly<Record<string, string>> = {
+  chat: "chat",
+  embeddings: "embeddings",
+  retrieve: "retrieval",
+};
+
+/** One of few names: what a caller made up is no part of it. */
+export function requestName({ operation, method, work }: RequestRecord): string {
+  const name = operationNames[operation];
+  if (name === undefined) return operation === "other" ? method : operation;
+  const model = work.findLast((done) => "model" in done)?.model;
+  return model === undefined ? name : `${name} ${model}`;
+}
+
+export function requestAttributes(record: RequestRecord): Attributes {
+  const { tokens, status, brokenStatus = status } = record;
+  return present({
+    "http.request.method": record.method,
+    "url.path": record.path,
+    "http.response.status_code": status,
+    "error.type": brokenStatus >= 400 ? String(brokenStatus) : undefined,
+    "gen_ai.provider.name": "paddock",
+    "gen_ai.operation.name": operationNames[record.operation],
+    "gen_ai.request.model": record.model,
+    "gen_ai.usage.input_tokens": tokens?.prompt,
+    "gen_ai.usage.cache_read.input_tokens": tokens?.cached,
+    "gen_ai.usage.output_tokens": tokens?.completion,
+    "paddock.request.id": record.id,
+    "paddock.key": record.caller,
+    "paddock.outcome": record.outcome,
+  });
+}
+
+export function stepsOf({ work }: RequestRecord): Step[] {
+  const searches = work.filter((done) => done.type === "retrieved");
+  const isInside = ({ from, to }: Span, outer: Span): boolean =>
+    from >= outer.from && to <= outer.to;
+  const embeddings = work.filter((done) => done.type === "embedded");
+  return [
+    ...searches.map((search) => ({
+      ...retrieval(search),
+      inner: embeddings.filter((done) => isInside(done, search)).map(embedding),
+    })),
+    ...embeddings
+      .filter((done) => !searches.some((search) => isInside(done, search)))
+      .map(embedding),
+    ...work.filter((done) => done.type === "answered").flatMap(answer),
+  ];
+}
+
+const retrieval = ({
+  from,
+  to,
+  passages,
+}: Extract<FinishedWork, { type: "retrieved" }>): Omit<Step, "inner"> => ({
+  name: "retrieval",
+  from,
+  to,
+  attributes:
+    passages === undefined ? { "error.type": "retrieval" } : { "paddock.passages": passages },
+});
+
+const embedding = (done: Extract<FinishedWork, { type: "embedded" }>): Step => ({
+  name: "embedding",
+  from: done.from,
+  to: done.to,
+  attributes: {
+    "gen_ai.operation.name": "embeddings",
+    "gen_ai.request.model": done.model,
+    "gen_ai.usage.input_tokens": done.tokens,
+    "paddock.inputs": done.inputs,
+  },
+  inner: [],
+});
+
+/** As far as the answer came: in line, at its prompt, at its tokens. */
+function answer({
+  model,
+  calledAt,
+  startedAt,
+  firstTokenAt,
+  endedAt,
+  generatedTokens,
+  usage,
+}: AnswerRecord): Step[] {
+  const step = (
+    name: Step["name"],
+    from: number | undefined,
+    to: number | undefined,
+    more: Readonly<Record<string, number | undefined>> = {},
+  ): Step[] =>
+    from === undefined
+      ? []
+      : [
+          {
+            name,
+            from,
+            to: to ?? endedAt,
+            attributes: present({ "gen_ai.request.model": model, ...more }),
+            inner: [],
+          },
+        ];
+  return [
+    ...step("queue", calledAt, startedAt),
+    ...step("prompt", startedAt, firstTokenAt, {
+      "gen_ai.usage.input_tokens": usage?.promptTokens,
+      "gen_ai.usage.cache_read.input_tokens": usage?.cachedTokens,
+    }),
+    ...step("generation", firstTokenAt, endedAt, { "gen_ai.usage.output_tokens": generatedTokens }),
+  ];
+}
+
+function present(fields: Readonly<Record<string, string | number | undefined>>): Attributes {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  );
+}

@@ -1,0 +1,204 @@
+import { describe, expect, test } from "bun:test";
+import { OtlpTraces } from "../../src/telemetry/otlp-traces.ts";
+import { type CollectedSpan, otlpCollector } from "../support/otlp-collector.ts";
+import { passage } from "../support/passages.ts";
+import { recordingLog } from "../support/recording-log.ts";
+import { finish } from "../support/scripted-engines.ts";
+import { readFrames } from "../support/sse.ts";
+import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const path = "/v1/chat/completions";
+const body = { model: "chatty", messages: [{ role: "user", content: "q" }] };
+const text = (value: string) => ({ type: "text", text: value }) as const;
+const version = "1.2.3";
+
+const ends = ({ log }: TestApp): number =>
+  log.filter(({ message }) => message === "request").length;
+
+/** The spans of what is asked, once so many requests have ended. */
+async function traced(
+  requests: number,
+  ask: (app: TestApp) => Promise<unknown>,
+  options: TestAppOptions = {},
+): Promise<CollectedSpan[]> {
+  await using collector = otlpCollector();
+  const { endpoint, spans } = collector;
+  const { log, lines } = recordingLog();
+  {
+    await using traces = new OtlpTraces({ endpoint, version, log });
+    const app = testApp({ ...options, watchers: [traces] });
+    await ask(app);
+    await waitFor("the ends", () => ends(app) === requests);
+  }
+  expect(lines).toEqual([]);
+  return spans;
+}
+
+/** Each span with its parent's name, and whether it lies inside of it. */
+function tree(spans: readonly CollectedSpan[]) {
+  const byId = new Map(spans.map((span) => [span.spanId, span]));
+  return spans
+    .toSorted((a, b) => Number(a.from - b.from) || a.name.localeCompare(b.name))
+    .map((span) => {
+      const parent = byId.get(span.parent ?? "");
+      if (parent !== undefined) {
+        expect(span.from >= parent.from && span.to <= parent.to).toBe(true);
+        expect(span.traceId).toBe(parent.traceId);
+      }
+      return `${span.name} in ${parent?.name ?? "nothing"}`;
+    })
+    .sort();
+}
+
+describe("a trace", () => {
+  test("has the parts of an answer inside its request", async () => {
+    const spans = await traced(1, async (app) => {
+      app.chat.script(text("a"), text("b"), finish);
+      await app.post(path, body, { "x-request-id": "mine" });
+    });
+    expect(tree(spans)).toEqual([
+      "chat chatty in nothing",
+      "generation in chat chatty",
+      "prompt in chat chatty",
+      "queue in chat chatty",
+    ]);
+    const attributes = (name: string) => spans.find((span) => span.name === name)?.attributes;
+    expect(attributes("chat chatty")).toEqual({
+      "http.request.method": "POST",
+      "url.path": path,
+      "http.response.status_code": 200,
+      "gen_ai.provider.name": "paddock",
+      "gen_ai.operation.name": "chat",
+      "gen_ai.request.model": "chatty",
+      "gen_ai.usage.input_tokens": 3,
+      "gen_ai.usage.cache_read.input_tokens": 1,
+      "gen_ai.usage.output_tokens": 2,
+      "paddock.request.id": "mine",
+      "paddock.key": "anyone",
+      "paddock.outcome": "ok",
+    });
+    expect(attributes("generation")).toEqual({
+      "gen_ai.request.model": "chatty",
+      "gen_ai.usage.output_tokens": 2,
+    });
+    const root = spans.find(({ isServer }) => isServer);
+    expect([root?.service, root?.name, root?.failed]).toEqual(["paddock", "chat chatty", false]);
+    // The time of day, not of the process.
+    expect(Math.abs(Number((root?.to ?? 0n) / 1_000_000n) - Date.now())).toBeLessThan(60_000);
+  });
+
+  test("has retrieval, with its embedding inside", async () => {
+    const spans = await traced(1, async (app) => {
+      await app.repository.upsert([passage(1, [1, 1])]);
+      app.chat.script(text("a"), finish);
+      await app.post(path, { ...body, rag: true });
+    });
+    expect(tree(spans)).toEqual([
+      "chat chatty in nothing",
+      "embedding in retrieval",
+      "generation in chat chatty",
+      "prompt in chat chatty",
+      "queue in chat chatty",
+      "retrieval in chat chatty",
+    ]);
+    const retrieval = spans.find(({ name }) => name === "retrieval");
+    expect(retrieval?.attributes).toEqual({ "paddock.passages": 1 });
+  });
+
+  test("is there for embeddings, retrieval and what no model does", async () => {
+    const spans = await traced(4, async (app) => {
+      await app.post("/v1/embeddings", { model: "vectors", input: ["a", "b c"] });
+      await app.post("/v1/retrieve", { ...body, model: "vectors" });
+      await app.get("/v1/models");
+      await app.get("/made-up");
+    });
+    expect(tree(spans)).toEqual([
+      "GET in nothing",
+      "embedding in embeddings vectors",
+      "embedding in retrieval",
+      "embeddings vectors in nothing",
+      "models in nothing",
+      "retrieval in retrieval vectors",
+      "retrieval vectors in nothing",
+    ]);
+    const asked = spans.find(({ name }) => name === "embeddings vectors");
+    expect(asked?.attributes).toMatchObject({ "gen_ai.usage.input_tokens": 3 });
+  });
+
+  test("goes on with the caller's", async () => {
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const [span] = await traced(1, (app) =>
+      app.handle(new Request("http://localhost/v1/info", { headers: { traceparent } })),
+    );
+    expect([span?.traceId, span?.parent]).toEqual([
+      "0af7651916cd43dd8448eb211c80319c",
+      "b7ad6b7169203331",
+    ]);
+  });
+
+  test.each([
+    [
+      "is not made where the caller's is not kept",
+      "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00",
+      0,
+    ],
+    ["begins anew where the caller's makes no sense", "00-zzz-01", 1],
+  ])("%s", async (_, traceparent, made) => {
+    const spans = await traced(1, (app) =>
+      app.handle(new Request("http://localhost/v1/info", { headers: { traceparent } })),
+    );
+    expect(spans).toHaveLength(made);
+    expect(spans.flatMap(({ parent }) => parent ?? [])).toEqual([]);
+  });
+
+  test("says that a stream broke off", async () => {
+    const spans = await traced(1, async (app) => {
+      app.chat.script(text("a"), new Error("inside"));
+      await readFrames(await app.post(path, { ...body, stream: true }));
+    });
+    const root = spans.find(({ isServer }) => isServer);
+    expect(root?.failed).toBe(true);
+    expect(root?.attributes).toMatchObject({
+      "http.response.status_code": 200,
+      "error.type": "500",
+      "paddock.outcome": "error",
+    });
+    expect(tree(spans)).toHaveLength(4);
+  });
+
+  test("is not made for those who look after the node", async () => {
+    const spans = await traced(3, async (app) => {
+      await app.get("/health");
+      await app.get("/ready");
+      await app.get("/metrics");
+    });
+    expect(spans).toEqual([]);
+  });
+});
+
+describe("a collector that is away", () => {
+  test("is said once, and so is its return; no answer waits for it", async () => {
+    const first = otlpCollector();
+    const { endpoint } = first;
+    await first[Symbol.asyncDispose]();
+    const { log, lines } = recordingLog();
+    await using traces = new OtlpTraces({ endpoint, version, log });
+    const app = testApp({ watchers: [traces] });
+    const ask = async (): Promise<void> => {
+      expect((await app.get("/v1/info")).status).toBe(200);
+    };
+    await ask();
+    await waitFor("the warning", () => lines.length === 1);
+    await ask();
+    await using second = otlpCollector(Number(new URL(endpoint).port));
+    await ask();
+    await waitFor("a trace that arrives", () => second.spans.length > 0);
+    await waitFor("the other line", () => lines.length === 2);
+    expect(lines.map(({ level, message }) => [level, message])).toEqual([
+      ["warn", "traces cannot be delivered; they are dropped until the collector answers"],
+      ["info", "traces are delivered again"],
+    ]);
+    expect(lines[0]?.fields).toEqual({ endpoint, reason: expect.any(String) });
+  });
+});
