@@ -12,9 +12,9 @@ import { waitFor } from "../support/wait-for.ts";
 
 const chat = { model: "tiny-chat" };
 
-async function tinyFolder(): Promise<TempDir> {
+async function tinyFolder(chatSettings?: string): Promise<TempDir> {
   const folder = await tempDir();
-  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig(chatSettings));
   return folder;
 }
 
@@ -134,6 +134,29 @@ describe("a node that is watched", () => {
     const left = { operation: "chat", status: "499" };
     expect(sampleValue(after, "paddock_requests_total", left)).toBe(1);
     expect(sampleValue(after, "paddock_slots_in_use", chat)).toBe(0);
+  });
+
+  test("is not ready while a queue is full, which is when it refuses", async () => {
+    await using folder = await tinyFolder("ctx_size = 2048\nparallel = 1\nmax_queue = 1");
+    await using node = await servePaddock({ cwd: folder.path });
+    const stream = await post(node, "/v1/chat/completions", asked(1900, { stream: true }));
+    const waits = post(node, "/v1/chat/completions", asked(1));
+    let found = await numbers(node);
+    while (sampleValue(found, "paddock_queue_length", chat) !== 1) found = await numbers(node);
+    expect(sampleValue(found, "paddock_slots_in_use", chat)).toBe(1);
+    expect(sampleValue(found, "paddock_ready")).toBe(0);
+    const ready = await fetch(`${node.origin}/ready`);
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      {
+        status: "not ready",
+        reasons: ["The queue of the model 'tiny-chat' is full: 1 waiting, 1 being answered."],
+      },
+    ]);
+    expect((await post(node, "/v1/chat/completions", asked(1))).status).toBe(503);
+    await stream.body?.cancel();
+    expect((await waits).status).toBe(200);
+    expect((await fetch(`${node.origin}/ready`)).status).toBe(200);
   });
 
   test("sends its traces before it stops, in the caller's trace", async () => {
