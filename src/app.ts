@@ -67,7 +67,8 @@ export function createApp(given: Services) {
       return response;
     })
     .onAfterHandle(({ request, set }) => {
-      set.headers["server-timing"] = exchangeOf(request).serverTiming();
+      const timing = exchangeOf(request).serverTiming();
+      if (timing !== "") set.headers["server-timing"] = timing;
     })
     .onAfterResponse(({ request, set, response }) => {
       const status = response instanceof Response ? response.status : Number(set.status ?? 200);

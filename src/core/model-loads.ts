@@ -26,8 +26,13 @@ export class ModelLoads {
     const { name } = model.card;
     const load = this.#loads.get(name);
     if (load === undefined) return model;
-    return model.type === "chat"
-      ? { ...model, engine: new MeasuredChatEngine(name, model.engine, load) }
-      : { ...model, engine: new MeasuredEmbeddingEngine(name, model.engine, load) };
+    const { card, fingerprint } = model;
+    const same = { card, fingerprint, [Symbol.asyncDispose]: () => model[Symbol.asyncDispose]() };
+    if (model.type === "chat") {
+      const engine = new MeasuredChatEngine(name, model.engine, load);
+      return { type: "chat", engine, ...same };
+    }
+    const engine = new MeasuredEmbeddingEngine(name, model.engine, load);
+    return { type: "embedding", engine, identity: model.identity, ...same };
   }
 }

@@ -29,8 +29,8 @@ class Exchange {
   caller: string | undefined;
   /** The model that is asked, as the request names it. */
   model: string | undefined;
-  readonly #request: Request;
-  readonly #id: string;
+  /** Taken at once: a request whose answer is sent may be gone. */
+  readonly #asked: Pick<RequestRecord, "id" | "method" | "path" | "traceparent">;
   readonly #telemetry: Pick<Telemetry, "worked">;
   readonly #from = performance.now();
   readonly #work: FinishedWork[] = [];
@@ -42,8 +42,13 @@ class Exchange {
   #firstTokenMs: number | undefined;
 
   constructor(request: Request, id: string, telemetry: Pick<Telemetry, "worked">) {
-    this.#request = request;
-    this.#id = id;
+    const { method, url, headers } = request;
+    this.#asked = {
+      id,
+      method,
+      path: new URL(url).pathname,
+      traceparent: headers.get("traceparent") ?? undefined,
+    };
     this.#telemetry = telemetry;
   }
 
@@ -95,7 +100,7 @@ class Exchange {
     if (this.#isStream) this.#end();
   }
 
-  /** How long what is known by now took, as a `Server-Timing` header. */
+  /** How long what is known by now took, as a `Server-Timing` header; empty where nothing is. */
   serverTiming(): string {
     const times = {
       queue: this.#waitedMs,
@@ -125,14 +130,10 @@ class Exchange {
   }
 
   #end(): void {
-    const { method, url, headers } = this.#request;
-    const path = new URL(url).pathname;
     this.#ended.resolve({
-      id: this.#id,
+      ...this.#asked,
       caller: this.caller,
-      operation: operationOf(path),
-      method,
-      path,
+      operation: operationOf(this.#asked.path),
       model: this.model?.slice(0, longestName),
       status: this.#status,
       outcome: this.#outcome,
@@ -142,7 +143,6 @@ class Exchange {
       firstTokenMs: this.#firstTokenMs,
       retrievalMs: this.#retrievalMs,
       work: this.#work,
-      traceparent: headers.get("traceparent") ?? undefined,
       from: this.#from,
       to: performance.now(),
     });
