@@ -32,7 +32,11 @@ async function beRunner(): Promise<void> {
   process.on("disconnect", () => process.exit(0));
   // Of the program a runner needs only this.
   const { runRunner } = await import("./cli/runner.ts");
-  runRunner({ send, listen: (hear) => void process.on("message", hear) });
+  runRunner({
+    send,
+    listen: (hear) => void process.on("message", hear),
+    residentMemory: () => process.memoryUsage.rss(),
+  });
 }
 
 async function beProgram(): Promise<number> {

@@ -236,7 +236,16 @@ export class PaddockNode implements AsyncDisposable {
     if (isolation === "process") {
       const { threads, reason } = await threadBudget(engine.threads);
       log.info("models run in processes of their own", { threads, why: reason });
-      return this.#resources.use(new RunnerHost({ program, engine: { ...engine, threads }, log }));
+      const host = new RunnerHost({
+        program,
+        engine: { ...engine, threads },
+        log,
+        onRestart: (model) => this.#telemetry.runnerRestarted(model),
+      });
+      for (const { name } of models) {
+        this.#resources.use(this.#telemetry.watchMemory(name, () => host.residentBytes(name)));
+      }
+      return this.#resources.use(host);
     }
     const { openLocalHost } = await import("./engine/local-host.ts");
     return this.#resources.use(await openLocalHost({ ...engine, log }));

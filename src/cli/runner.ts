@@ -6,9 +6,14 @@ import { serveCalls } from "../runner/serve-calls.ts";
 export interface NodeLink {
   send(message: FromRunner): void;
   listen(hear: (message: ToRunner) => void): void;
+  /** Resident bytes of this process. */
+  residentMemory(): number;
 }
 
-export function runRunner({ send, listen }: NodeLink): void {
+const memoryEveryMs = 2000;
+
+export function runRunner({ send, listen, residentMemory }: NodeLink): void {
   listen(serveCalls(send));
   send({ type: "listening" });
+  setInterval(() => send({ type: "memory", bytes: residentMemory() }), memoryEveryMs).unref();
 }

@@ -27,10 +27,15 @@ export class ModelLoads {
     const load = this.#loads.get(name);
     if (load === undefined) return model;
     const { card, fingerprint } = model;
-    const same = { card, fingerprint, [Symbol.asyncDispose]: () => model[Symbol.asyncDispose]() };
+    const same = {
+      card,
+      fingerprint,
+      problem: () => model.problem?.(),
+      [Symbol.asyncDispose]: () => model[Symbol.asyncDispose](),
+    };
     if (model.type === "chat") {
       const engine = new MeasuredChatEngine(name, model.engine, load);
-      return { type: "chat", engine, ...same };
+      return { type: "chat", engine, threads: model.threads, ...same };
     }
     const engine = new MeasuredEmbeddingEngine(name, model.engine, load);
     return { type: "embedding", engine, identity: model.identity, ...same };

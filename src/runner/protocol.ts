@@ -87,6 +87,8 @@ export type FromRunner =
   | { type: "progress"; label: string; percent: number }
   | { type: "loaded"; version: string; facts: Facts }
   | { type: "not-loaded"; error: SentError }
+  /** Resident bytes of the process. */
+  | { type: "memory"; bytes: number }
   /** All that came since the last of these: a token costs no message of its own where several come at once. */
   | { type: "items"; items: { id: number; item: CallItem }[] };
 

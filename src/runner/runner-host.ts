@@ -57,6 +57,11 @@ export class RunnerHost implements ModelHost {
     );
   }
 
+  /** Resident bytes of a model's process; undefined where it sleeps, or has not said. */
+  residentBytes(model: string): number | undefined {
+    return this.#residents.get(model)?.runner?.residentBytes;
+  }
+
   async loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel> {
     const most = spec.type === "chat" ? spec.maxQueue + spec.parallel : mostWaiting;
     const { memory } = this.#options;

@@ -32,6 +32,8 @@ export interface RunnerProcess {
   version: string;
   facts: Facts;
   send(message: ToRunner): void;
+  /** Resident bytes, as it last said; undefined: it has not. */
+  residentBytes(): number | undefined;
   /** Settles when the process is over, with how it ended. */
   ended: Promise<Ending>;
   /** Ends it at once; a runner holds nothing that would be lost. */
@@ -59,6 +61,7 @@ export async function startRunner(
   loaded.promise.catch(() => {});
   let step: ProgressStep | undefined;
   let isOpen = true;
+  let residentBytes: number | undefined;
   const child = Bun.spawn([...program, runnerCommand, name], {
     serialization: "advanced",
     stdin: "ignore",
@@ -74,6 +77,9 @@ export async function startRunner(
           return;
         case "items":
           onItems(message.items);
+          return;
+        case "memory":
+          residentBytes = message.bytes;
           return;
         case "log":
           log[message.level](message.message, message.fields);
@@ -113,7 +119,14 @@ export async function startRunner(
   signal.addEventListener("abort", kill, { once: true });
   try {
     const facts = await Promise.race([loaded.promise, broken]);
-    return { pid: child.pid, ...facts, send, ended, kill };
+    return {
+      pid: child.pid,
+      ...facts,
+      send,
+      residentBytes: () => residentBytes,
+      ended,
+      kill,
+    };
   } catch (error) {
     step?.finish("failed");
     kill();

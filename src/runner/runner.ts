@@ -94,6 +94,11 @@ export class Runner implements AsyncDisposable {
     return this.#process?.pid;
   }
 
+  /** Resident bytes of the process; undefined where there is none, or it has not said. */
+  get residentBytes(): number | undefined {
+    return this.#process?.residentBytes();
+  }
+
   /** Why it cannot answer now; one that sleeps can. */
   problem(): string | undefined {
     if (this.#process !== undefined || !this.#isStarting) return undefined;

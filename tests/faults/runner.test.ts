@@ -73,6 +73,8 @@ describe("a runner that is killed", () => {
       });
       await under.expectWell();
     }
+    const metrics = await (await fetch(`${under.node.origin}/metrics`)).text();
+    expect(metrics).toContain('paddock_runner_restarts_total{model="tiny-chat"} 3\n');
   });
 });
 
