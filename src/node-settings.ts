@@ -46,6 +46,7 @@ export function toModelSpec(model: ModelConfig, path: string): ModelSpec {
     path,
     parallel,
     maxQueue,
+    ...(model.keep_alive < 0 ? {} : { keepAliveMs: model.keep_alive * 1000 }),
     prefixes: {
       ...(model.query_prefix === undefined ? {} : { query: model.query_prefix }),
       ...(model.document_prefix === undefined ? {} : { document: model.document_prefix }),

@@ -13,7 +13,8 @@ import { GroundingService } from "./core/grounding.ts";
 import type { Log } from "./core/log.ts";
 import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
 import { ModelLoads } from "./core/model-loads.ts";
-import type { ModelHost } from "./core/ports/model-host.ts";
+import { defaultContext, estimateMemory } from "./core/model-memory.ts";
+import type { ModelHost, ModelSpec } from "./core/ports/model-host.ts";
 import type { CollectionHome, PassageRepository } from "./core/ports/passage-repository.ts";
 import type { Reranker } from "./core/ports/reranker.ts";
 import type { Progress } from "./core/progress.ts";
@@ -240,6 +241,9 @@ export class PaddockNode implements AsyncDisposable {
         program,
         engine: { ...engine, threads },
         log,
+        ...(config.engine.memory_limit === 0
+          ? {}
+          : { memory: { limit: config.engine.memory_limit * 1e6, bytesOf: memoryOf } }),
         onRestart: (model) => this.#telemetry.runnerRestarted(model),
       });
       for (const { name } of models) {
@@ -370,6 +374,16 @@ const download: ResolveOptions["download"] = async (...request) =>
 
 const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
   await (await import("./engine/transcode.ts")).transcode(path, options);
+
+async function memoryOf({ type, path, settings, parallel }: ModelSpec): Promise<number> {
+  const { readModelFacts } = await import("./engine/model-facts.ts");
+  const facts = await readModelFacts(path);
+  const contextSize =
+    settings.ctxSize === 0 ? defaultContext(facts.trainContext) : settings.ctxSize;
+  const { batchSize } = settings;
+  const contexts = type === "chat" ? parallel : 1;
+  return estimateMemory(facts, { contextSize, parallel: contexts, batchSize }).total;
+}
 
 /** More passages than a handbook has; they need not be looked through. */
 const mostPages = 2000;

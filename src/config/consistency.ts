@@ -1,4 +1,5 @@
 /** What no single key can say: how settings must fit each other. */
+import { formatPath } from "../validation/violation.ts";
 import { ConfigError } from "./config-error.ts";
 import type { Config } from "./schema.ts";
 
@@ -8,7 +9,9 @@ interface Problem {
 }
 
 export function checkConsistency(config: Config): Problem | undefined {
-  return checkNames(config) ?? checkSources(config) ?? checkCollection(config);
+  return (
+    checkNames(config) ?? checkSources(config) ?? checkCollection(config) ?? checkUnloading(config)
+  );
 }
 
 function checkNames({ models }: Config): Problem | undefined {
@@ -48,6 +51,18 @@ function checkCollection({ models, vectorstore }: Config): Problem | undefined {
   return {
     path: ["vectorstore", "embedding_model"],
     message: `'vectorstore.embedding_model' must name an embedding model (${names.join(", ") || "none is configured"}); found '${wanted}'.`,
+  };
+}
+
+/** A model can be unloaded where its process is its own. */
+function checkUnloading({ models, engine }: Config): Problem | undefined {
+  if (engine.isolation === "process") return undefined;
+  const index = models.findIndex(({ keep_alive }) => keep_alive >= 0);
+  const path = index === -1 ? ["engine", "memory_limit"] : ["models", index, "keep_alive"];
+  if (index === -1 && engine.memory_limit === 0) return undefined;
+  return {
+    path,
+    message: `'${formatPath(path)}' unloads models, which needs engine.isolation = 'process'; found 'none'.`,
   };
 }
 

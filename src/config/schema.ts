@@ -59,6 +59,12 @@ export const ModelConfig = T.Object(
       default: 64,
       description: "Chat requests that may wait for a free place; beyond it they are refused.",
     }),
+    keep_alive: T.Integer({
+      minimum: -1,
+      default: -1,
+      description:
+        "Seconds without a request after which the model is unloaded until the next one; -1: never.",
+    }),
     query_prefix: T.Optional(
       T.String({
         description:
@@ -184,6 +190,12 @@ const Engine = T.Object(
       default: "process",
       description:
         "`process`: each model in a process of its own, which is started again when it crashes; `none`: all in the node's.",
+    }),
+    memory_limit: T.Integer({
+      minimum: 0,
+      default: 0,
+      description:
+        "Megabytes that all models may take together, as estimated from their files; the one unused for longest is unloaded to make room; 0: no bound.",
     }),
     gpu_libraries: T.Optional(
       T.String({

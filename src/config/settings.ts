@@ -52,6 +52,12 @@ export const settings: readonly Setting[] = [
   setting(["engine", "threads"], "threads", asNumber, "threads of all models together; 0: auto"),
   setting(["engine", "isolation"], "isolation", asText, "process or none: where models run"),
   setting(
+    ["engine", "memory_limit"],
+    "memory-limit",
+    asNumber,
+    "megabytes that all models may take together; 0: no bound",
+  ),
+  setting(
     ["engine", "gpu_libraries"],
     "gpu-libraries",
     asText,

@@ -45,6 +45,9 @@ export interface MemoryEstimate {
   total: number;
 }
 
+/** Tokens that a model sees where the configuration says nothing: more would cost memory that few need. */
+export const defaultContext = (trained: number): number => Math.min(trained, 4096);
+
 /** Rows of the width of the model that a calculation keeps for each token of a batch. */
 const rowsAtWork = 16;
 const floatBytes = 4;

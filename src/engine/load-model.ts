@@ -5,6 +5,7 @@ import type { LlamaEmbeddingContext, LlamaModel } from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { LoadedModel, ModelCard, ModelSettings } from "../core/model.ts";
+import { defaultContext } from "../core/model-memory.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
@@ -15,8 +16,6 @@ import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
 import { PromptTemplate } from "./prompt.ts";
 import { chatWrapperFor } from "./templates.ts";
-
-const largestDefaultContext = 4096;
 
 export async function loadModel(
   backend: Backend,
@@ -125,7 +124,7 @@ async function asEmbedding(
 }
 
 function contextSize(model: LlamaModel, { settings }: ModelSpec): number {
-  if (settings.ctxSize === 0) return Math.min(model.trainContextSize, largestDefaultContext);
+  if (settings.ctxSize === 0) return defaultContext(model.trainContextSize);
   if (settings.ctxSize > model.trainContextSize) {
     throw new Error(
       `ctx_size is ${settings.ctxSize}, but it was trained on ${model.trainContextSize} tokens`,

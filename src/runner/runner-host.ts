@@ -35,6 +35,8 @@ export class RunnerHost implements ModelHost {
   readonly #options: RunnerHostOptions;
   readonly #shares: ThreadShares;
   readonly #residents = new Map<string, Resident>();
+  /** Memory for processes that are being started, by the name of their model. */
+  readonly #promised = new Map<string, number>();
   #version = "not loaded yet";
 
   constructor(options: RunnerHostOptions) {
@@ -109,8 +111,9 @@ export class RunnerHost implements ModelHost {
   }: Start): Promise<Runner> {
     const { program, engine, log, onRestart } = this.#options;
     const resident: Resident = { runner: undefined, bytes };
-    const makeRoom = (signal: AbortSignal): Promise<void> => this.#makeRoom(name, bytes, signal);
-    await makeRoom(loading.signal);
+    const makeRoom = (signal: AbortSignal): Promise<Disposable> =>
+      this.#makeRoom(name, bytes, signal);
+    using _ = await makeRoom(loading.signal);
     resident.runner = await Runner.start(
       {
         program,
@@ -132,9 +135,10 @@ export class RunnerHost implements ModelHost {
   }
 
   /** Puts models to sleep, the one unused for longest first, until another fits; waits for those at work. */
-  async #makeRoom(name: string, bytes: number, signal: AbortSignal): Promise<void> {
+  async #makeRoom(name: string, bytes: number, signal: AbortSignal): Promise<Disposable> {
     const { memory, log } = this.#options;
-    if (memory === undefined) return;
+    const kept = { [Symbol.dispose]: () => void this.#promised.delete(name) };
+    if (memory === undefined) return kept;
     if (bytes > memory.limit) {
       throw new NodeError(
         "unavailable",
@@ -150,13 +154,19 @@ export class RunnerHost implements ModelHost {
         await pauseFor(pollMs, undefined, { signal });
       }
     }
+    this.#promised.set(name, bytes);
+    return kept;
   }
 
-  /** Memory of the models that are awake, but for one. */
+  /** Memory of the models that are awake or about to be, but for one. */
   #taken(but: string): number {
-    return [...this.#residents]
-      .filter(([name, { runner }]) => name !== but && runner?.isAwake === true)
-      .reduce((sum, [, { bytes }]) => sum + bytes, 0);
+    const awake = [...this.#residents].filter(([, { runner }]) => runner?.pid !== undefined);
+    const taken = new Map([
+      ...awake.map(([name, { bytes }]) => [name, bytes] as const),
+      ...this.#promised,
+    ]);
+    taken.delete(but);
+    return taken.values().reduce((sum, bytes) => sum + bytes, 0);
   }
 
   #leastUsed(but: string): { name: string; runner: Runner } | undefined {

@@ -17,8 +17,8 @@ export interface SupervisionOptions extends RunnerOptions {
   mostWaiting: number;
   /** How long it may have no call before its process is ended until the next; absent: for ever. */
   keepAliveMs?: number;
-  /** Waits until there is memory for its process. */
-  makeRoom: (signal: AbortSignal) => Promise<void>;
+  /** Waits until there is memory for its process, and keeps it until the process is there. */
+  makeRoom: (signal: AbortSignal) => Promise<Disposable>;
   /** Hears of every death. */
   onRestart: () => void;
 }
@@ -105,10 +105,6 @@ export class Runner implements AsyncDisposable {
     // Who wakes it waits, as for any first token.
     if (this.#failure === undefined && this.#deaths === 0) return undefined;
     return this.#failure?.message ?? `The model '${this.#options.name}' is being started again.`;
-  }
-
-  get isAwake(): boolean {
-    return this.#process !== undefined || this.#isStarting;
   }
 
   get isBusy(): boolean {
@@ -247,7 +243,7 @@ export class Runner implements AsyncDisposable {
       await pauseFor(pause, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
       try {
-        await makeRoom(signal);
+        using _ = await makeRoom(signal);
         const process = await startRunner(this.#again(), {
           progress: silent,
           signal,

@@ -3,6 +3,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ChatModel, EmbeddingModel } from "../../src/core/model.ts";
 import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
+import type { ModelSpec } from "../../src/core/ports/model-host.ts";
 import type { RunnerHost } from "../../src/runner/runner-host.ts";
 import { greedy } from "../support/greedy.ts";
 import { recordingLog } from "../support/recording-log.ts";
@@ -37,9 +38,13 @@ function runners(): Started {
   return { host, restarts, log: lines };
 }
 
-async function chatOn(host: RunnerHost, path?: string): Promise<ChatModel> {
+async function chatOn(
+  host: RunnerHost,
+  path?: string,
+  rest: Partial<ModelSpec> = {},
+): Promise<ChatModel> {
   const { chat } = await tinyModels();
-  const spec = tinySpec({ name: "talker", type: "chat", path: path ?? chat, settings });
+  const spec = tinySpec({ name: "talker", type: "chat", path: path ?? chat, settings, ...rest });
   const model = await host.loadModel(spec, loading);
   if (model.type !== "chat") throw new Error("not a chat model");
   return model;
@@ -250,5 +255,79 @@ describe("a reranking model in a process of its own", () => {
     kill(host, "reranker");
     await waitFor("the death", () => pidOf(host, "reranker") === undefined);
     expect(await judge()).toEqual(before);
+  });
+});
+
+describe("a runner that nobody asks", () => {
+  test("gives its memory back after a while, is no problem, and answers the next request", async () => {
+    const { host, restarts, log } = runners();
+    const model = await chatOn(host, undefined, { keepAliveMs: 50 });
+    const first = pidOf(host, "talker") ?? 0;
+    const open = await underway(model);
+    await drain(open);
+    await waitFor("the unloading", () => pidOf(host, "talker") === undefined);
+    await waitFor("the end of the process", () => !isAlive(first));
+    expect(model.problem?.()).toBeUndefined();
+    const asked = Array.from({ length: 4 }, () =>
+      Array.fromAsync(model.engine.generate(request("Awake?", 3), { signal })),
+    );
+    for (const events of await Promise.all(asked)) expect(events.at(-1)?.type).toBe("finish");
+    expect(restarts).toEqual([]);
+    expect(log.filter(({ level }) => level === "error")).toEqual([]);
+    expect(log.map(({ message }) => message)).toContain("a model that nobody asked was unloaded");
+  });
+});
+
+describe("a bound on the memory of all models", () => {
+  const memory = (limit: number) => ({ limit, bytesOf: async () => 100 });
+
+  test("unloads the one unused for longest to make room, and loads it again when it is asked", async () => {
+    const host = resources.use(testRunners({ memory: memory(250) }));
+    const names = ["first", "second", "third"];
+    const models: ChatModel[] = [];
+    const awake = (): string[] => host.processes().map(({ model }) => model);
+    const ask = async (at: number): Promise<void> => {
+      const { engine } = models[at] ?? {};
+      if (engine === undefined) throw new Error("no such model");
+      await Array.fromAsync(engine.generate(request("You?", 2), { signal }));
+    };
+    for (const name of names) models.push(await chatOn(host, undefined, { name }));
+    expect(awake()).toEqual(["second", "third"]);
+    await ask(1);
+    await ask(0);
+    expect(awake()).toEqual(["first", "second"]);
+    await ask(2);
+    expect(awake()).toEqual(["first", "third"]);
+  });
+
+  test("lets one that is at work finish before it makes room", async () => {
+    const host = resources.use(testRunners({ memory: memory(150) }));
+    const first = await chatOn(host, undefined, { name: "first" });
+    const open = await underway(first);
+    const loading = chatOn(host, undefined, { name: "second" });
+    await drain(open);
+    const second = await loading;
+    expect(host.processes().map(({ model }) => model)).toEqual(["second"]);
+    expect(second.problem?.()).toBeUndefined();
+  });
+
+  test("serves models that are asked at once and do not fit together one after the other", async () => {
+    const host = resources.use(testRunners({ memory: memory(150) }));
+    const models = [
+      await chatOn(host, undefined, { name: "first", keepAliveMs: 10 }),
+      await chatOn(host, undefined, { name: "second", keepAliveMs: 10 }),
+    ];
+    await waitFor("both to sleep", () => host.processes().length === 0);
+    const answers = await Promise.all(
+      models.map(({ engine }) => Array.fromAsync(engine.generate(request("You?", 2), { signal }))),
+    );
+    expect(answers.map((events) => events.at(-1)?.type)).toEqual(["finish", "finish"]);
+  });
+
+  test("refuses a model that is larger than all of it, with what to do", async () => {
+    const host = resources.use(testRunners({ memory: memory(50) }));
+    expect(await rejectionOf(chatOn(host))).toMatchObject({
+      message: expect.stringContaining("Raise the limit, or choose a smaller model"),
+    });
   });
 });

@@ -34,6 +34,7 @@ const modelDefaults = {
   batch_size: 512,
   parallel: 4,
   max_queue: 64,
+  keep_alive: -1,
   quantization: "auto",
   temperature: 1,
   top_p: 1,
@@ -52,6 +53,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_AUTH_OPEN: ["true", true],
   PADDOCK_THREADS: ["3", 3],
   PADDOCK_ISOLATION: ["none", "none"],
+  PADDOCK_MEMORY_LIMIT: ["4000", 4000],
   PADDOCK_COLLECTION: ["notes", "notes"],
   PADDOCK_GPU_LIBRARIES: ["/opt/gpu", "/opt/gpu"],
   PADDOCK_VECTORSTORE_URL: ["https://qdrant.example:8443/x", "https://qdrant.example:8443/x"],
@@ -96,7 +98,7 @@ describe("the configuration", () => {
         score_threshold: 0.4,
         context_window: 1,
       },
-      engine: { threads: 0, isolation: "process" },
+      engine: { threads: 0, isolation: "process", memory_limit: 0 },
       limits: { max_body_bytes: 16 * 1024 * 1024, request_timeout: 600, shutdown_grace: 10 },
       metrics: { open: false },
       telemetry: {},
@@ -148,6 +150,17 @@ describe("the configuration", () => {
       auth: { open: false },
       vectorstore: { score_threshold: 0 },
     });
+  });
+
+  test("unloads models only where each has a process of its own", () => {
+    const model = '[[models]]\nname = "a"\ntype = "chat"\nsource = "./a.gguf"\nkeep_alive = 60';
+    expect(load({ toml: model }).models[0]?.keep_alive).toBe(60);
+    expect(() => load({ toml: `[engine]\nisolation = "none"\n${model}` })).toThrow(
+      "paddock.toml: 'models[0].keep_alive' unloads models, which needs engine.isolation = 'process'; found 'none'.",
+    );
+    expect(() => load({ flags: { isolation: "none", "memory-limit": "100" } })).toThrow(
+      "option --memory-limit: 'engine.memory_limit' unloads models",
+    );
   });
 
   test("does not carry one node's models into the next", () => {
@@ -226,7 +239,7 @@ describe("a configuration that cannot be used", () => {
     ],
     [
       { toml: "[engine]\nsomething_else = 1" },
-      "paddock.toml: unknown key 'engine.something_else'. Known are: threads, isolation, gpu_libraries.",
+      "paddock.toml: unknown key 'engine.something_else'. Known are: threads, isolation, memory_limit, gpu_libraries.",
     ],
     [
       { env: { PADDOCK_PROT: "1" } },
