@@ -16,15 +16,24 @@ import type { ModelHost } from "./core/ports/model-host.ts";
 import type { CollectionHome, PassageRepository } from "./core/ports/passage-repository.ts";
 import type { Reranker } from "./core/ports/reranker.ts";
 import type { Progress } from "./core/progress.ts";
+import { RateLimiter } from "./core/rate-limit.ts";
 import { RetrievalService } from "./core/retrieval.ts";
 import { threadBudget } from "./engine/threads.ts";
 import type { TranscodeOptions } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
+import { Connections } from "./http/connections.ts";
+import { Entrance } from "./http/entrance.ts";
 import { handbookDocuments, handbookLabel, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
 import { type ResolveOptions, resolveSource } from "./models/sources/resolve.ts";
-import { toCollection, toModelSpec, toQuantization, toRagSettings } from "./node-settings.ts";
+import {
+  toCallerLimits,
+  toCollection,
+  toModelSpec,
+  toQuantization,
+  toRagSettings,
+} from "./node-settings.ts";
 import { QdrantHome } from "./repository/qdrant/qdrant-home.ts";
 import { SqliteHome } from "./repository/sqlite/sqlite-home.ts";
 import { UnchangedHome } from "./repository/sqlite/unchanged-home.ts";
@@ -45,6 +54,8 @@ export interface NodeOptions {
 
 export class PaddockNode implements AsyncDisposable {
   readonly services: Services;
+  /** Where the server says what it knows of a request's connection. */
+  readonly connections = new Connections();
   readonly #options: NodeOptions;
   readonly #models: ModelRegistry;
   readonly #retrieval: RetrievalService;
@@ -70,7 +81,14 @@ export class PaddockNode implements AsyncDisposable {
       retrieval: this.#retrieval,
       models: this.#models,
       identity: () => this.#identity,
-      access: keyAccess(config.auth.api_keys, this.#keys),
+      entrance: new Entrance({
+        access: keyAccess(config.auth.api_keys, this.#keys),
+        // A clock that is set back or forth must not lock anybody out.
+        limiter: new RateLimiter(() => performance.now()),
+        connections: this.connections,
+        limits: toCallerLimits(config),
+        connectionsPerClient: config.limits.connections_per_client,
+      }),
       stopping: this.#stopping.signal,
       isDraining: () => this.#isDraining,
       limits: {

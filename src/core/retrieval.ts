@@ -49,6 +49,8 @@ export interface RetrievalResult {
   points: ScoredPassage[];
   bounds: SearchBounds;
   method: RetrievalMethod;
+  /** How many the embedded question has. */
+  tokens: number;
 }
 
 export class RetrievalService {
@@ -115,7 +117,7 @@ export class RetrievalService {
   ): Promise<RetrievalResult> {
     const [embedding] = await this.model().engine.embed([queryPrefix + question], options);
     if (embedding === undefined) throw new NodeError("internal", "The query was not embedded.");
-    const { vector } = embedding;
+    const { vector, tokens } = embedding;
     const { candidates } = this.#settings;
     const hybrid = this.#settings.mode === "hybrid" && repository.matchesWords;
     const method: RetrievalMethod = {
@@ -123,7 +125,7 @@ export class RetrievalService {
       reranked: reranker !== undefined,
     };
     if (!hybrid && reranker === undefined) {
-      return { points: await repository.search(vector, bounds), bounds, method };
+      return { points: await repository.search(vector, bounds), bounds, method, tokens };
     }
     const wide = { limit: Math.max(bounds.limit, candidates), scoreThreshold: -1 };
     const [near, matched] = await Promise.all([
@@ -136,7 +138,7 @@ export class RetrievalService {
     const points = judged
       .filter(({ score }) => score >= bounds.scoreThreshold)
       .slice(0, bounds.limit);
-    return { points, bounds, method };
+    return { points, bounds, method, tokens };
   }
 
   #ready(): Knowledge {

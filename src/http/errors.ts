@@ -3,7 +3,7 @@ import { type ErrorKind, NodeError } from "../core/errors.ts";
 
 interface WireError {
   status: number;
-  type: "invalid_request_error" | "server_error";
+  type: "invalid_request_error" | "requests" | "tokens" | "server_error";
   code: string | null;
   headers?: Readonly<Record<string, string>>;
 }
@@ -25,11 +25,20 @@ const table: Record<ErrorKind, WireError> = {
   not_found: { status: 404, type: "invalid_request_error", code: "unknown_url" },
   method_not_allowed: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
   payload_too_large: { status: 413, type: "invalid_request_error", code: "payload_too_large" },
+  // What is still on its way would be taken for the next request.
+  body_timeout: {
+    status: 408,
+    type: "invalid_request_error",
+    code: "body_timeout",
+    headers: { connection: "close" },
+  },
   unsupported_media_type: {
     status: 415,
     type: "invalid_request_error",
     code: "unsupported_media_type",
   },
+  too_many_requests: { status: 429, type: "requests", code: "rate_limit_exceeded" },
+  too_many_tokens: { status: 429, type: "tokens", code: "rate_limit_exceeded" },
   // 500 as the API's description demands; asking again cannot help, and clients can be told so.
   model_not_found: {
     status: 500,
@@ -88,6 +97,9 @@ export function errorResponse(error: NodeError, headers: Record<string, string> 
   const wire = table[error.kind];
   return Response.json(errorBody(error), {
     status: wire.status,
-    headers: { ...wire.headers, ...headers },
+    headers: { ...wire.headers, ...retryAfter(error), ...headers },
   });
 }
+
+const retryAfter = ({ retryAfterMs }: NodeError): Record<string, string> =>
+  retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };

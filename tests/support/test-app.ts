@@ -4,8 +4,11 @@ import { ChatService } from "../../src/core/chat.ts";
 import { EmbeddingService } from "../../src/core/embedding.ts";
 import { GroundingService, type RagSettings } from "../../src/core/grounding.ts";
 import { ModelRegistry } from "../../src/core/model.ts";
+import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/rate-limit.ts";
 import { RetrievalService, type RetrievalSettings } from "../../src/core/retrieval.ts";
 import { keyAccess } from "../../src/http/auth.ts";
+import { Connections } from "../../src/http/connections.ts";
+import { Entrance } from "../../src/http/entrance.ts";
 import type { SqliteRepository } from "../../src/repository/sqlite/sqlite-repository.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "./scripted-engines.ts";
@@ -17,6 +20,8 @@ export interface TestApp {
   repository: SqliteRepository;
   models: ModelRegistry;
   log: LogLine[];
+  /** What a server would say of a request's connection. */
+  connections: Connections;
   handle(request: Request): Promise<Response>;
   /** Sends a JSON body. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -25,6 +30,10 @@ export interface TestApp {
 
 export interface TestAppOptions {
   keys?: readonly string[];
+  callerLimits?: Partial<CallerLimits>;
+  connectionsPerClient?: number;
+  /** The clock of the limits; default: the real one. */
+  now?: () => number;
   maxBodyBytes?: number;
   requestTimeoutMs?: number;
   stopping?: AbortSignal;
@@ -64,6 +73,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     retrieval.attach({ repository, queryPrefix: "" });
   }
   const { log, lines } = recordingLog();
+  const connections = new Connections();
   const app = createApp({
     chat: new ChatService(
       models,
@@ -83,7 +93,13 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     retrieval,
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
-    access: keyAccess(options.keys ?? []),
+    entrance: new Entrance({
+      access: keyAccess(options.keys ?? []),
+      limiter: new RateLimiter(options.now ?? (() => performance.now())),
+      connections,
+      limits: { ...noLimits, ...options.callerLimits },
+      connectionsPerClient: options.connectionsPerClient ?? 0,
+    }),
     stopping: options.stopping ?? new AbortController().signal,
     isDraining: () => options.draining ?? false,
     limits: {
@@ -99,6 +115,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     repository,
     models,
     log: lines,
+    connections,
     handle,
     post: (path, body, headers = {}) =>
       handle(

@@ -2,8 +2,8 @@
 import { Elysia } from "elysia";
 import type { ChatService } from "../../core/chat.ts";
 import type { Log } from "../../core/log.ts";
-import type { Access } from "../../http/auth.ts";
 import { deadline } from "../../http/deadline.ts";
+import type { Entrance } from "../../http/entrance.ts";
 import { announceIgnored } from "../../http/ignored-fields.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
@@ -12,50 +12,49 @@ import { eventStream } from "../../http/sse.ts";
 import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
 import { chatExamples } from "./examples.ts";
 import { ignoredFields } from "./fields.ts";
+import { metered } from "./metering.ts";
 import { ChatCompletionRequest } from "./schema.ts";
 import { toChatRequest } from "./wire.ts";
 
 export interface ChatRoutesServices {
   chat: ChatService;
-  access: Access;
+  entrance: Entrance;
   log: Log;
   limits: { maxBodyBytes: number; requestTimeoutMs: number };
   /** Aborts when the node stops, with an error for whoever is being answered. */
   stopping: AbortSignal;
 }
 
-export function chatRoutes({ chat, access, log, limits, stopping }: ChatRoutesServices) {
+export function chatRoutes({ chat, entrance, log, limits, stopping }: ChatRoutesServices) {
   const readBody = bodyReader(ChatCompletionRequest, limits.maxBodyBytes);
   return new Elysia({ prefix: "/v1" }).post(
     "/chat/completions",
     async ({ request, set }) => {
-      access.check(request, "chat");
+      using ending = new DisposableStack();
+      const visit = ending.use(entrance.admit(request, set.headers, "chat"));
       const body = await readBody(request);
       // Who asks for passages must be one who may.
       const wantsPassages = body.rag !== undefined && body.rag !== null && body.rag !== false;
-      const caller = access.check(
-        request,
-        "chat",
-        ...(wantsPassages ? (["retrieve"] as const) : []),
-      );
+      if (wantsPassages) visit.require("retrieve");
       announceIgnored(ignoredFields(body), set.headers, log);
       const gone = new AbortController();
       const asked = toChatRequest(body);
       chat.check(asked);
       const time = deadline(limits.requestTimeoutMs);
+      ending.defer(time.clear);
       const signal = AbortSignal.any([request.signal, gone.signal, time.signal, stopping]);
       const head = newCompletionHead();
-      const answer = await chat.answer(asked, { signal, caller }).catch((error: unknown) => {
-        time.clear();
-        throw error;
-      });
-      if (body.stream !== true) return await toChatCompletion(head, answer).finally(time.clear);
+      const begun = await chat.answer(asked, { signal, caller: visit.caller });
+      const answer = visit.countsTokens ? metered(begun, visit.charge) : begun;
+      if (body.stream !== true) return await toChatCompletion(head, answer);
       const includeUsage = body.stream_options?.include_usage ?? false;
+      // From here on the stream says when the answer ends.
+      const end = ending.move();
       return await eventStream(toChunks(head, answer, includeUsage), {
         onCancel: (reason) => gone.abort(reason),
         onError: (error) =>
           log.error("a stream broke off", { id: set.headers[requestIdHeader], error }),
-        onEnd: time.clear,
+        onEnd: () => end.dispose(),
       });
     },
     {

@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import type { EmbeddingService } from "../../core/embedding.ts";
 import type { Log } from "../../core/log.ts";
-import type { Access } from "../../http/auth.ts";
+import type { Entrance } from "../../http/entrance.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
@@ -11,17 +11,17 @@ import { toEmbeddingList, toEmbeddingRequest } from "./wire.ts";
 
 export interface EmbeddingRoutesServices {
   embeddings: EmbeddingService;
-  access: Access;
+  entrance: Entrance;
   log: Log;
   limits: { maxBodyBytes: number };
 }
 
-export function embeddingRoutes({ embeddings, access, log, limits }: EmbeddingRoutesServices) {
+export function embeddingRoutes({ embeddings, entrance, log, limits }: EmbeddingRoutesServices) {
   const readBody = bodyReader(EmbeddingRequest, limits.maxBodyBytes);
   return new Elysia({ prefix: "/v1" }).post(
     "/embeddings",
     async ({ request, set }) => {
-      access.check(request, "embeddings");
+      using visit = entrance.admit(request, set.headers, "embeddings");
       const body = await readBody(request);
       announceIgnored(
         unknownKeys(body, Object.keys(EmbeddingRequest.properties)),
@@ -30,7 +30,9 @@ export function embeddingRoutes({ embeddings, access, log, limits }: EmbeddingRo
       );
       const { signal } = request;
       const result = await embeddings.embed(toEmbeddingRequest(body), { signal });
-      return toEmbeddingList(body, result);
+      const list = toEmbeddingList(body, result);
+      visit.charge(list.usage.total_tokens);
+      return list;
     },
     {
       parse: "none",

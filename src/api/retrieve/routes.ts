@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import type { Log } from "../../core/log.ts";
 import type { RetrievalService } from "../../core/retrieval.ts";
-import type { Access } from "../../http/auth.ts";
+import type { Entrance } from "../../http/entrance.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
@@ -14,21 +14,22 @@ const methodHeader = "x-paddock-retrieval";
 
 export interface RetrieveRoutesServices {
   retrieval: RetrievalService;
-  access: Access;
+  entrance: Entrance;
   log: Log;
   limits: { maxBodyBytes: number };
 }
 
-export function retrieveRoutes({ retrieval, access, log, limits }: RetrieveRoutesServices) {
+export function retrieveRoutes({ retrieval, entrance, log, limits }: RetrieveRoutesServices) {
   const readBody = bodyReader(RetrieveRequest, limits.maxBodyBytes);
   return new Elysia({ prefix: "/v1" }).post(
     "/retrieve",
     async ({ request, set }) => {
-      access.check(request, "retrieve");
+      using visit = entrance.admit(request, set.headers, "retrieve");
       const body = await readBody(request);
       announceIgnored(unknownKeys(body, Object.keys(RetrieveRequest.properties)), set.headers, log);
       const { signal } = request;
       const result = await retrieval.retrieve(toRetrievalRequest(body), { signal });
+      visit.charge(result.tokens);
       set.headers[methodHeader] = toMethodText(result.method);
       return toRetrieveResult(result, body);
     },
