@@ -93,6 +93,9 @@ export class PaddockNode implements AsyncDisposable {
       isDraining: () => this.#isDraining,
       limits: {
         maxBodyBytes: config.limits.max_body_bytes,
+        bodyTimeoutMs: config.limits.body_timeout * 1000,
+        maxMessages: config.limits.max_messages,
+        maxInputs: config.limits.max_inputs,
         requestTimeoutMs: config.limits.request_timeout * 1000,
       },
       log,

@@ -55,10 +55,8 @@ async function isBusy(server: { pendingRequests: number }, mostMs: number): Prom
   return server.pendingRequests > 0;
 }
 
-/** How long a client has to send the first request's headers, in seconds. */
+/** Seconds that a client has to send its first request's headers. */
 const headersTimeout = 10;
-/** How long a connection is kept, from one answer's end to the next request's headers. */
-const keepAliveTimeout = 60;
 
 /** Binds before anything is prepared: a port in use is said at once, and health can be asked. */
 function listen(
@@ -79,7 +77,7 @@ function listen(
         const address = server.requestIP(request)?.address;
         connections.opened(request, {
           ...(address === undefined ? {} : { address }),
-          onIdle: () => server.timeout(request, keepAliveTimeout),
+          onIdle: () => server.timeout(request, config.http.keep_alive),
         });
         const response = await fetch(request);
         // A stream says itself when it has ended.

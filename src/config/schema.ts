@@ -250,6 +250,12 @@ const Limits = T.Object(
 
 const Http = T.Object(
   {
+    keep_alive: T.Integer({
+      minimum: 1,
+      maximum: 240,
+      default: 60,
+      description: "Seconds that a connection may be idle between an answer and the next request.",
+    }),
     cors_origins: T.Array(
       T.String({
         pattern: "^(\\*|https?://[^\\s/?#@]+)$",

@@ -138,6 +138,12 @@ export const settings: readonly Setting[] = [
     asNumber,
     "most requests of a caller at once; 0: no bound",
   ),
+  setting(
+    ["http", "keep_alive"],
+    "keep-alive",
+    asNumber,
+    "seconds that a connection may be idle between requests",
+  ),
   setting(["http", "cors_origins"], "cors-origins", asList, "origins whose pages may ask"),
   setting(["http", "allowed_hosts"], "allowed-hosts", asList, "further names of a loopback node"),
 ];

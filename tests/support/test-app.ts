@@ -35,6 +35,9 @@ export interface TestAppOptions {
   /** The clock of the limits; default: the real one. */
   now?: () => number;
   maxBodyBytes?: number;
+  bodyTimeoutMs?: number;
+  maxMessages?: number;
+  maxInputs?: number;
   requestTimeoutMs?: number;
   stopping?: AbortSignal;
   /** Whether it was asked to stop. */
@@ -104,6 +107,9 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     isDraining: () => options.draining ?? false,
     limits: {
       maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
+      bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
+      maxMessages: options.maxMessages ?? 2048,
+      maxInputs: options.maxInputs ?? 2048,
       requestTimeoutMs: options.requestTimeoutMs ?? 0,
     },
     log,

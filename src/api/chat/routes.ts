@@ -5,7 +5,8 @@ import type { Log } from "../../core/log.ts";
 import { deadline } from "../../http/deadline.ts";
 import type { Entrance } from "../../http/entrance.ts";
 import { announceIgnored } from "../../http/ignored-fields.ts";
-import { bodyReader } from "../../http/json-body.ts";
+import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
+import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import { requestIdHeader } from "../../http/request-id.ts";
 import { eventStream } from "../../http/sse.ts";
@@ -20,19 +21,20 @@ export interface ChatRoutesServices {
   chat: ChatService;
   entrance: Entrance;
   log: Log;
-  limits: { maxBodyBytes: number; requestTimeoutMs: number };
+  limits: BodyLimits & { maxMessages: number; requestTimeoutMs: number };
   /** Aborts when the node stops, with an error for whoever is being answered. */
   stopping: AbortSignal;
 }
 
 export function chatRoutes({ chat, entrance, log, limits, stopping }: ChatRoutesServices) {
-  const readBody = bodyReader(ChatCompletionRequest, limits.maxBodyBytes);
+  const readBody = bodyReader(ChatCompletionRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/chat/completions",
     async ({ request, set }) => {
       using ending = new DisposableStack();
       const visit = ending.use(entrance.admit(request, set.headers, "chat"));
       const body = await readBody(request);
+      checkLength("messages", body.messages.length, limits.maxMessages, "limits.max_messages");
       // Who asks for passages must be one who may.
       const wantsPassages = body.rag !== undefined && body.rag !== null && body.rag !== false;
       if (wantsPassages) visit.require("retrieve");

@@ -4,7 +4,8 @@ import type { EmbeddingService } from "../../core/embedding.ts";
 import type { Log } from "../../core/log.ts";
 import type { Entrance } from "../../http/entrance.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
-import { bodyReader } from "../../http/json-body.ts";
+import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
+import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import { EmbeddingRequest } from "./schema.ts";
 import { toEmbeddingList, toEmbeddingRequest } from "./wire.ts";
@@ -13,11 +14,11 @@ export interface EmbeddingRoutesServices {
   embeddings: EmbeddingService;
   entrance: Entrance;
   log: Log;
-  limits: { maxBodyBytes: number };
+  limits: BodyLimits & { maxInputs: number };
 }
 
 export function embeddingRoutes({ embeddings, entrance, log, limits }: EmbeddingRoutesServices) {
-  const readBody = bodyReader(EmbeddingRequest, limits.maxBodyBytes);
+  const readBody = bodyReader(EmbeddingRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/embeddings",
     async ({ request, set }) => {
@@ -29,7 +30,9 @@ export function embeddingRoutes({ embeddings, entrance, log, limits }: Embedding
         log,
       );
       const { signal } = request;
-      const result = await embeddings.embed(toEmbeddingRequest(body), { signal });
+      const asked = toEmbeddingRequest(body);
+      checkLength("input", asked.inputs.length, limits.maxInputs, "limits.max_inputs");
+      const result = await embeddings.embed(asked, { signal });
       const list = toEmbeddingList(body, result);
       visit.charge(list.usage.total_tokens);
       return list;

@@ -4,7 +4,8 @@ import type { Log } from "../../core/log.ts";
 import type { RetrievalService } from "../../core/retrieval.ts";
 import type { Entrance } from "../../http/entrance.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
-import { bodyReader } from "../../http/json-body.ts";
+import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
+import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import { RetrieveRequest } from "./schema.ts";
 import { toMethodText, toRetrievalRequest, toRetrieveResult } from "./wire.ts";
@@ -16,16 +17,17 @@ export interface RetrieveRoutesServices {
   retrieval: RetrievalService;
   entrance: Entrance;
   log: Log;
-  limits: { maxBodyBytes: number };
+  limits: BodyLimits & { maxMessages: number };
 }
 
 export function retrieveRoutes({ retrieval, entrance, log, limits }: RetrieveRoutesServices) {
-  const readBody = bodyReader(RetrieveRequest, limits.maxBodyBytes);
+  const readBody = bodyReader(RetrieveRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/retrieve",
     async ({ request, set }) => {
       using visit = entrance.admit(request, set.headers, "retrieve");
       const body = await readBody(request);
+      checkLength("messages", body.messages.length, limits.maxMessages, "limits.max_messages");
       announceIgnored(unknownKeys(body, Object.keys(RetrieveRequest.properties)), set.headers, log);
       const { signal } = request;
       const result = await retrieval.retrieve(toRetrievalRequest(body), { signal });
