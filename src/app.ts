@@ -13,9 +13,11 @@ import { type OperationRoutesServices, operationRoutes } from "./api/operations/
 import { operationSchemas } from "./api/operations/schema.ts";
 import { type RetrieveRoutesServices, retrieveRoutes } from "./api/retrieve/routes.ts";
 import { retrieveSchemas } from "./api/retrieve/schema.ts";
+import { answerPreflight, corsHeaders } from "./http/cors.ts";
 import { docs } from "./http/docs.ts";
 import { refuseLate } from "./http/draining.ts";
 import { errorResponse, toNodeError } from "./http/errors.ts";
+import { checkHost } from "./http/host.ts";
 import { requestId, requestIdHeader } from "./http/request-id.ts";
 import { allowedMethods, missingRoute } from "./http/routes.ts";
 
@@ -23,7 +25,12 @@ export type Services = ChatRoutesServices &
   EmbeddingRoutesServices &
   RetrieveRoutesServices &
   InfoRoutesServices &
-  OperationRoutesServices;
+  OperationRoutesServices & {
+    /** Origins whose pages may ask. */
+    corsOrigins: readonly string[];
+    /** Names besides this machine's own that requests may be for; absent: any. */
+    allowedHosts?: readonly string[];
+  };
 
 /** The status that proxies log for a request whose client went away. */
 const clientGone = 499;
@@ -35,6 +42,11 @@ export function createApp(services: Services) {
     .onRequest(({ request, set }) => {
       startedAt.set(request, performance.now());
       set.headers[requestIdHeader] = requestId(request);
+      set.headers["x-content-type-options"] = "nosniff";
+      Object.assign(set.headers, corsHeaders(request, services.corsOrigins));
+      if (services.allowedHosts !== undefined) checkHost(request, services.allowedHosts);
+      const preflight = answerPreflight(request, services.corsOrigins);
+      if (preflight !== undefined) return preflight;
       return services.isDraining() ? refuseLate(request) : undefined;
     })
     .onError(({ code, error, request, set }) => {

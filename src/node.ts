@@ -3,7 +3,7 @@ import { basename, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeIdentity } from "./api/info/wire.ts";
 import type { Services } from "./app.ts";
-import { checkExposure } from "./config/consistency.ts";
+import { checkExposure, isLoopback } from "./config/consistency.ts";
 import type { Config, ModelConfig } from "./config/schema.ts";
 import { ChatService } from "./core/chat.ts";
 import { type OpenCollection, openCollection } from "./core/collection.ts";
@@ -91,6 +91,8 @@ export class PaddockNode implements AsyncDisposable {
       }),
       stopping: this.#stopping.signal,
       isDraining: () => this.#isDraining,
+      corsOrigins: config.http.cors_origins,
+      ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
       limits: {
         maxBodyBytes: config.limits.max_body_bytes,
         bodyTimeoutMs: config.limits.body_timeout * 1000,

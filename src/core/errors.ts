@@ -4,6 +4,7 @@ export const errorKinds = [
   "invalid_request",
   "unauthenticated",
   "forbidden",
+  "unknown_host",
   "not_found",
   "method_not_allowed",
   "payload_too_large",

@@ -22,6 +22,7 @@ const table: Record<ErrorKind, WireError> = {
     headers: { "www-authenticate": "Bearer" },
   },
   forbidden: { status: 403, type: "invalid_request_error", code: "insufficient_permissions" },
+  unknown_host: { status: 403, type: "invalid_request_error", code: "unknown_host" },
   not_found: { status: 404, type: "invalid_request_error", code: "unknown_url" },
   method_not_allowed: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
   payload_too_large: { status: 413, type: "invalid_request_error", code: "payload_too_large" },

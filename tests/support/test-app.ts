@@ -40,6 +40,9 @@ export interface TestAppOptions {
   maxInputs?: number;
   requestTimeoutMs?: number;
   stopping?: AbortSignal;
+  corsOrigins?: readonly string[];
+  /** Absent: hosts are not checked. */
+  allowedHosts?: readonly string[];
   /** Whether it was asked to stop. */
   draining?: boolean;
   /** Leaves the models and the collection unprepared. */
@@ -105,6 +108,8 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     }),
     stopping: options.stopping ?? new AbortController().signal,
     isDraining: () => options.draining ?? false,
+    corsOrigins: options.corsOrigins ?? [],
+    ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
     limits: {
       maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
       bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
