@@ -23,6 +23,7 @@ import type { TranscodeOptions } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
 import { Connections } from "./http/connections.ts";
 import { Entrance } from "./http/entrance.ts";
+import { PromptLog } from "./http/prompt-log.ts";
 import { handbookDocuments, handbookLabel, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
@@ -101,6 +102,7 @@ export class PaddockNode implements AsyncDisposable {
         requestTimeoutMs: config.limits.request_timeout * 1000,
       },
       log,
+      promptLog: config.log_prompts ? new PromptLog(log) : new PromptLog(),
     };
   }
 

@@ -1,6 +1,6 @@
 /** Retrieval: a question, embedded and matched against the node's collection. */
 import { checkInputs } from "./embedding.ts";
-import { NodeError, reasonOf } from "./errors.ts";
+import { NodeError } from "./errors.ts";
 import type { EmbeddingModel, ModelRegistry } from "./model.ts";
 import type { ChatMessage } from "./ports/chat-engine.ts";
 import type { PassageRepository, ScoredPassage, SearchBounds } from "./ports/passage-repository.ts";
@@ -80,7 +80,11 @@ export class RetrievalService {
   async problem(): Promise<string | undefined> {
     if (this.collection.embeddingModel === undefined) return undefined;
     if (this.#knowledge === undefined) return this.#missing.message;
-    return await this.#knowledge.repository.count().then(() => undefined, reasonOf);
+    return await this.#knowledge.repository.count().then(
+      () => undefined,
+      (error: unknown) =>
+        error instanceof NodeError ? error.message : "The node's collection cannot be read.",
+    );
   }
 
   async retrieve(

@@ -1,5 +1,6 @@
 /** The one table from kinds of error to what a client of the convention sees. */
 import { type ErrorKind, NodeError } from "../core/errors.ts";
+import { withoutPlaces } from "./shown.ts";
 
 interface WireError {
   status: number;
@@ -90,8 +91,9 @@ export function toNodeError(error: unknown): NodeError {
 }
 
 export function errorBody({ kind, message, param }: NodeError): ErrorBody {
-  const { type, code } = table[kind];
-  return { error: { message, type, param: param ?? null, code } };
+  const { status, type, code } = table[kind];
+  const shown = status < 500 ? message : withoutPlaces(message);
+  return { error: { message: shown, type, param: param ?? null, code } };
 }
 
 export function errorResponse(error: NodeError, headers: Record<string, string> = {}): Response {

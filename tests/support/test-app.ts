@@ -9,6 +9,7 @@ import { RetrievalService, type RetrievalSettings } from "../../src/core/retriev
 import { keyAccess } from "../../src/http/auth.ts";
 import { Connections } from "../../src/http/connections.ts";
 import { Entrance } from "../../src/http/entrance.ts";
+import { PromptLog } from "../../src/http/prompt-log.ts";
 import type { SqliteRepository } from "../../src/repository/sqlite/sqlite-repository.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "./scripted-engines.ts";
@@ -40,6 +41,7 @@ export interface TestAppOptions {
   maxInputs?: number;
   requestTimeoutMs?: number;
   stopping?: AbortSignal;
+  logPrompts?: boolean;
   corsOrigins?: readonly string[];
   /** Absent: hosts are not checked. */
   allowedHosts?: readonly string[];
@@ -118,6 +120,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
       requestTimeoutMs: options.requestTimeoutMs ?? 0,
     },
     log,
+    promptLog: options.logPrompts === true ? new PromptLog(log) : new PromptLog(),
   });
   const handle = async (request: Request): Promise<Response> => await app.handle(request);
   return {

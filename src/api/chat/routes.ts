@@ -8,12 +8,14 @@ import { announceIgnored } from "../../http/ignored-fields.ts";
 import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
 import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
+import type { PromptLog } from "../../http/prompt-log.ts";
 import { requestIdHeader } from "../../http/request-id.ts";
 import { eventStream } from "../../http/sse.ts";
 import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
 import { chatExamples } from "./examples.ts";
 import { ignoredFields } from "./fields.ts";
 import { metered } from "./metering.ts";
+import { recorded } from "./recording.ts";
 import { ChatCompletionRequest } from "./schema.ts";
 import { toChatRequest } from "./wire.ts";
 
@@ -21,12 +23,14 @@ export interface ChatRoutesServices {
   chat: ChatService;
   entrance: Entrance;
   log: Log;
+  promptLog: PromptLog;
   limits: BodyLimits & { maxMessages: number; requestTimeoutMs: number };
   /** Aborts when the node stops, with an error for whoever is being answered. */
   stopping: AbortSignal;
 }
 
-export function chatRoutes({ chat, entrance, log, limits, stopping }: ChatRoutesServices) {
+export function chatRoutes(services: ChatRoutesServices) {
+  const { chat, entrance, log, promptLog, limits, stopping } = services;
   const readBody = bodyReader(ChatCompletionRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/chat/completions",
@@ -38,6 +42,7 @@ export function chatRoutes({ chat, entrance, log, limits, stopping }: ChatRoutes
       // Who asks for passages must be one who may.
       const wantsPassages = body.rag !== undefined && body.rag !== null && body.rag !== false;
       if (wantsPassages) visit.require("retrieve");
+      promptLog.asked(set.headers, { model: body.model, messages: body.messages });
       announceIgnored(ignoredFields(body), set.headers, log);
       const gone = new AbortController();
       const asked = toChatRequest(body);
@@ -47,7 +52,10 @@ export function chatRoutes({ chat, entrance, log, limits, stopping }: ChatRoutes
       const signal = AbortSignal.any([request.signal, gone.signal, time.signal, stopping]);
       const head = newCompletionHead();
       const begun = await chat.answer(asked, { signal, caller: visit.caller });
-      const answer = visit.countsTokens ? metered(begun, visit.charge) : begun;
+      const counted = visit.countsTokens ? metered(begun, visit.charge) : begun;
+      const answer = promptLog.isOn
+        ? recorded(counted, (texts) => promptLog.answered(set.headers, { texts }))
+        : counted;
       if (body.stream !== true) return await toChatCompletion(head, answer);
       const includeUsage = body.stream_options?.include_usage ?? false;
       // From here on the stream says when the answer ends.

@@ -7,6 +7,7 @@ import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
 import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
+import type { PromptLog } from "../../http/prompt-log.ts";
 import { EmbeddingRequest } from "./schema.ts";
 import { toEmbeddingList, toEmbeddingRequest } from "./wire.ts";
 
@@ -14,16 +15,19 @@ export interface EmbeddingRoutesServices {
   embeddings: EmbeddingService;
   entrance: Entrance;
   log: Log;
+  promptLog: PromptLog;
   limits: BodyLimits & { maxInputs: number };
 }
 
-export function embeddingRoutes({ embeddings, entrance, log, limits }: EmbeddingRoutesServices) {
+export function embeddingRoutes(services: EmbeddingRoutesServices) {
+  const { embeddings, entrance, log, promptLog, limits } = services;
   const readBody = bodyReader(EmbeddingRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/embeddings",
     async ({ request, set }) => {
       using visit = entrance.admit(request, set.headers, "embeddings");
       const body = await readBody(request);
+      promptLog.asked(set.headers, { model: body.model, input: body.input });
       announceIgnored(
         unknownKeys(body, Object.keys(EmbeddingRequest.properties)),
         set.headers,

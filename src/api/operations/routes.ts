@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import type { ModelRegistry } from "../../core/model.ts";
 import type { RetrievalService } from "../../core/retrieval.ts";
 import { operation, tags } from "../../http/operation.ts";
+import { withoutPlaces } from "../../http/shown.ts";
 import type { Readiness } from "./schema.ts";
 
 export interface OperationRoutesServices {
@@ -28,7 +29,7 @@ export function operationRoutes({ models, retrieval, isDraining }: OperationRout
       async ({ set }): Promise<Readiness> => {
         const reasons = models.problems();
         const problem = await retrieval.problem();
-        if (problem !== undefined) reasons.push(problem);
+        if (problem !== undefined) reasons.push(withoutPlaces(problem));
         if (isDraining()) reasons.push("The node is stopping.");
         if (reasons.length === 0) return { status: "ready", reasons };
         set.status = 503;

@@ -7,6 +7,7 @@ import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
 import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
+import type { PromptLog } from "../../http/prompt-log.ts";
 import { RetrieveRequest } from "./schema.ts";
 import { toMethodText, toRetrievalRequest, toRetrieveResult } from "./wire.ts";
 
@@ -17,10 +18,12 @@ export interface RetrieveRoutesServices {
   retrieval: RetrievalService;
   entrance: Entrance;
   log: Log;
+  promptLog: PromptLog;
   limits: BodyLimits & { maxMessages: number };
 }
 
-export function retrieveRoutes({ retrieval, entrance, log, limits }: RetrieveRoutesServices) {
+export function retrieveRoutes(services: RetrieveRoutesServices) {
+  const { retrieval, entrance, log, promptLog, limits } = services;
   const readBody = bodyReader(RetrieveRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/retrieve",
@@ -28,10 +31,12 @@ export function retrieveRoutes({ retrieval, entrance, log, limits }: RetrieveRou
       using visit = entrance.admit(request, set.headers, "retrieve");
       const body = await readBody(request);
       checkLength("messages", body.messages.length, limits.maxMessages, "limits.max_messages");
+      promptLog.asked(set.headers, { model: body.model, messages: body.messages });
       announceIgnored(unknownKeys(body, Object.keys(RetrieveRequest.properties)), set.headers, log);
       const { signal } = request;
       const result = await retrieval.retrieve(toRetrievalRequest(body), { signal });
       visit.charge(result.tokens);
+      promptLog.answered(set.headers, { texts: result.points.map(({ source }) => source) });
       set.headers[methodHeader] = toMethodText(result.method);
       return toRetrieveResult(result, body);
     },
