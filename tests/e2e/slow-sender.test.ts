@@ -44,6 +44,30 @@ describe("a client that is slow", () => {
     expect(next.status).toBe(200);
   });
 
+  test("and leaves amid a stream gives its place back", async () => {
+    await using running = await served(["--default-concurrency", "1"]);
+    const ask = (body: object, signal?: AbortSignal) =>
+      fetch(`${running.node.origin}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({
+          model: "tiny-chat",
+          messages: [{ role: "user", content: "hi" }],
+          logit_bias: { "2": -100 },
+          ...body,
+        }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+    const client = new AbortController();
+    const stream = await ask({ stream: true, max_tokens: 1900 }, client.signal);
+    await stream.body?.getReader().read();
+    expect((await ask({ max_tokens: 1 })).status).toBe(429);
+    client.abort();
+    let next = await ask({ max_tokens: 1 });
+    while (next.status === 429) next = await ask({ max_tokens: 1 });
+    expect(next.status).toBe(200);
+  });
+
   test("to send its headers, or sends nothing at all, is hung up on", async () => {
     await using running = await served();
     using idle = await connectRaw(running.node.origin);

@@ -199,7 +199,16 @@ describe("a place among requests at once", () => {
       },
     ],
     [
-      "a client that left before the answer began, and whose stream nobody reads",
+      "a client that left after the answer began, and whose stream nobody reads",
+      async (app) => {
+        const client = new AbortController();
+        app.chat.script({ type: "text", text: "a" }, { type: "text", text: "b" }, finish);
+        await app.handle(request({ ...chat, stream: true }, client.signal));
+        client.abort();
+      },
+    ],
+    [
+      "a client that left before the answer began",
       async (app) => {
         const client = new AbortController();
         const { promise, resolve } = Promise.withResolvers<void>();
