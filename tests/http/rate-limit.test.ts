@@ -154,6 +154,17 @@ describe("a place among requests at once", () => {
     expect((await ask(app)).status).toBe(200);
   });
 
+  test("is given back when the time of a stream is up that nobody reads any more", async () => {
+    const app = testApp({ ...one, requestTimeoutMs: 20 });
+    app.chat.script({ type: "text", text: "a" }, { type: "text", text: "b" }, finish);
+    const asked = request({ ...chat, stream: true });
+    let idle = 0;
+    app.connections.opened(asked, { onIdle: () => void idle++ });
+    await app.handle(asked);
+    await waitFor("an idle connection", () => idle === 1);
+    expect((await ask(app)).status).toBe(200);
+  });
+
   test.each<[string, (app: TestApp) => Promise<unknown>]>([
     [
       "a plain answer",

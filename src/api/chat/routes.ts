@@ -60,6 +60,8 @@ export function chatRoutes(services: ChatRoutesServices) {
       const includeUsage = body.stream_options?.include_usage ?? false;
       // From here on the stream says when the answer ends.
       const end = ending.move();
+      // Or its time: a reader that has stopped reading would hold its place for good.
+      signal.addEventListener("abort", () => end.dispose(), { once: true });
       return await eventStream(toChunks(head, answer, includeUsage), {
         onCancel: (reason) => gone.abort(reason),
         onError: (error) =>
