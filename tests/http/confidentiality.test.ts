@@ -169,6 +169,15 @@ describe("an answer about the node's own trouble", () => {
     }
   });
 
+  test("names no path of a model that cannot be loaded", async () => {
+    const app = testApp();
+    app.models.problems = () => ["The model 'm' cannot be loaded: /srv/models/m.gguf is cut off."];
+    expect(await (await app.get("/ready")).json()).toEqual({
+      status: "not ready",
+      reasons: ["The model 'm' cannot be loaded: (a path on the node) is cut off."],
+    });
+  });
+
   test("says nothing of an error that nobody foresaw", async () => {
     const app = testApp();
     app.repository.count = () => Promise.reject(new Error(`unable to open ${place}`));

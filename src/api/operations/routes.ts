@@ -29,11 +29,11 @@ export function operationRoutes({ models, retrieval, isDraining }: OperationRout
       async ({ set }): Promise<Readiness> => {
         const reasons = models.problems();
         const problem = await retrieval.problem();
-        if (problem !== undefined) reasons.push(withoutPlaces(problem));
+        if (problem !== undefined) reasons.push(problem);
         if (isDraining()) reasons.push("The node is stopping.");
         if (reasons.length === 0) return { status: "ready", reasons };
         set.status = 503;
-        return { status: "not ready", reasons };
+        return { status: "not ready", reasons: reasons.map(withoutPlaces) };
       },
       {
         detail: {

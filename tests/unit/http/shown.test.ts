@@ -6,6 +6,8 @@ const hidden = "(a path on the node)";
 test.each([
   ["Its file is /var/lib/paddock/a.sqlite; restore it.", `Its file is ${hidden}; restore it.`],
   ["open '/home/ada/my.gguf' failed", `open '${hidden}' failed`],
+  ["The model file './gone.gguf' does not exist.", `The model file '${hidden}' does not exist.`],
+  ["read ../models/a.gguf, then stop...", `read ${hidden}, then stop...`],
   ["(/qdrant/storage/x/0.bin)", `(${hidden})`],
   ["at C:\\Users\\ada\\model.gguf.", `at ${hidden}`],
   ["Qdrant at https://user:pa55@host:6333/x/y is away", "Qdrant at https://host:6333/x/y is away"],
