@@ -13,16 +13,12 @@ import { type OperationRoutesServices, operationRoutes } from "./api/operations/
 import { operationSchemas } from "./api/operations/schema.ts";
 import { type RetrieveRoutesServices, retrieveRoutes } from "./api/retrieve/routes.ts";
 import { retrieveSchemas } from "./api/retrieve/schema.ts";
+import { answerPreflight, corsHeaders } from "./http/cors.ts";
 import { docs } from "./http/docs.ts";
 import { refuseLate } from "./http/draining.ts";
 import { errorResponse, toNodeError } from "./http/errors.ts";
-import {
-  clientGone,
-  type ExchangeWitnesses,
-  exchangeOf,
-  notingCaller,
-  openExchange,
-} from "./http/exchange.ts";
+import { clientGone, type ExchangeWitnesses, exchangeOf, openExchange } from "./http/exchange.ts";
+import { checkHost } from "./http/host.ts";
 import { requestId, requestIdHeader } from "./http/request-id.ts";
 import { allowedMethods, missingRoute } from "./http/routes.ts";
 
@@ -31,20 +27,29 @@ export type Services = ChatRoutesServices &
   RetrieveRoutesServices &
   InfoRoutesServices &
   OperationRoutesServices &
-  ExchangeWitnesses;
+  ExchangeWitnesses & {
+    /** Origins whose pages may ask. */
+    corsOrigins: readonly string[];
+    /** Names besides this machine's own that requests may be for; absent: any. */
+    allowedHosts?: readonly string[];
+  };
 
-export function createApp(given: Services) {
-  const services = { ...given, access: notingCaller(given.access) };
+export function createApp(services: Services) {
   const { log } = services;
   const app = new Elysia()
     .onRequest(({ request, set }) => {
       const id = requestId(request);
       set.headers[requestIdHeader] = id;
       const exchange = openExchange(request, id, services);
-      const refusal = services.isDraining() ? refuseLate(request) : undefined;
+      set.headers["x-content-type-options"] = "nosniff";
+      Object.assign(set.headers, corsHeaders(request, services.corsOrigins));
+      if (services.allowedHosts !== undefined) checkHost(request, services.allowedHosts);
+      const early =
+        answerPreflight(request, services.corsOrigins) ??
+        (services.isDraining() ? refuseLate(request) : undefined);
       // An answer from here passes by the hooks below.
-      if (refusal !== undefined) exchange.responded(refusal.status);
-      return refusal;
+      if (early !== undefined) exchange.responded(early.status);
+      return early;
     })
     .onError(({ code, error, request, set }) => {
       if (code === "NOT_FOUND") {

@@ -4,6 +4,7 @@ import type { RagSettings } from "./core/grounding.ts";
 import type { ModelBounds } from "./core/model-load.ts";
 import type { ModelSpec } from "./core/ports/model-host.ts";
 import { type Quantization, quantizations } from "./core/quantization.ts";
+import type { CallerLimits } from "./core/rate-limit.ts";
 import type { Collection } from "./core/retrieval.ts";
 
 export function toCollection({ models, vectorstore }: Config): Collection {
@@ -13,6 +14,14 @@ export function toCollection({ models, vectorstore }: Config): Collection {
     embeddingModel: vectorstore.embedding_model ?? first,
     url: vectorstore.url,
     bounds: { limit: vectorstore.limit, scoreThreshold: vectorstore.score_threshold },
+  };
+}
+
+export function toCallerLimits({ limits }: Config): CallerLimits {
+  return {
+    requestsPerMinute: limits.requests_per_minute,
+    tokensPerMinute: limits.tokens_per_minute,
+    concurrency: limits.concurrency,
   };
 }
 

@@ -3,7 +3,7 @@ import { basename, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeIdentity } from "./api/info/wire.ts";
 import type { Services } from "./app.ts";
-import { checkExposure } from "./config/consistency.ts";
+import { checkExposure, isLoopback } from "./config/consistency.ts";
 import type { Config, ModelConfig } from "./config/schema.ts";
 import { ChatService } from "./core/chat.ts";
 import { type OpenCollection, openCollection } from "./core/collection.ts";
@@ -18,16 +18,22 @@ import type { ModelHost, ModelSpec } from "./core/ports/model-host.ts";
 import type { CollectionHome, PassageRepository } from "./core/ports/passage-repository.ts";
 import type { Reranker } from "./core/ports/reranker.ts";
 import type { Progress } from "./core/progress.ts";
+import { RateLimiter } from "./core/rate-limit.ts";
 import { reasonsAgainst } from "./core/readiness.ts";
 import { RetrievalService } from "./core/retrieval.ts";
 import { threadBudget } from "./engine/threads.ts";
 import type { TranscodeOptions } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
+import { Connections } from "./http/connections.ts";
+import { Entrance } from "./http/entrance.ts";
+import { notingCaller } from "./http/exchange.ts";
+import { PromptLog } from "./http/prompt-log.ts";
 import { handbookDocuments, handbookLabel, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
 import { type ResolveOptions, resolveSource } from "./models/sources/resolve.ts";
 import {
+  toCallerLimits,
   toCollection,
   toModelBounds,
   toModelSpec,
@@ -58,6 +64,8 @@ export interface NodeOptions {
 
 export class PaddockNode implements AsyncDisposable {
   readonly services: Services;
+  /** Where the server says what it knows of a request's connection. */
+  readonly connections = new Connections();
   readonly #options: NodeOptions;
   readonly #models: ModelRegistry;
   readonly #loads: ModelLoads;
@@ -92,6 +100,7 @@ export class PaddockNode implements AsyncDisposable {
     });
     this.#telemetry = new NodeTelemetry(metrics);
     this.#resources.use(this.#telemetry.watchMemory("node", options.residentMemory));
+    const access = notingCaller(keyAccess(config.auth.api_keys, this.#keys));
     this.services = {
       chat: new ChatService(
         this.#models,
@@ -101,18 +110,32 @@ export class PaddockNode implements AsyncDisposable {
       retrieval: this.#retrieval,
       models: this.#models,
       identity: () => this.#identity,
-      access: keyAccess(config.auth.api_keys, this.#keys),
+      access,
+      entrance: new Entrance({
+        access,
+        // A clock that is set back or forth must not lock anybody out.
+        limiter: new RateLimiter(() => performance.now()),
+        connections: this.connections,
+        limits: toCallerLimits(config),
+        connectionsPerClient: config.limits.connections_per_client,
+      }),
       stopping: this.#stopping.signal,
       isDraining,
       reasonsAgainst: () => reasonsAgainst(parts),
       metrics,
       metricsOpen: config.metrics.open,
       telemetry: this.#telemetry,
+      corsOrigins: config.http.cors_origins,
+      ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
       limits: {
         maxBodyBytes: config.limits.max_body_bytes,
+        bodyTimeoutMs: config.limits.body_timeout * 1000,
+        maxMessages: config.limits.max_messages,
+        maxInputs: config.limits.max_inputs,
         requestTimeoutMs: config.limits.request_timeout * 1000,
       },
       log,
+      promptLog: config.log_prompts ? new PromptLog(log) : new PromptLog(),
     };
   }
 

@@ -55,7 +55,7 @@ export const Message = T.Object(
 export const Messages = T.Array(Message, {
   minItems: 1,
   description:
-    "The conversation so far. At least one message is the user's; a system message is optional.",
+    "The conversation so far. At least one message is the user's; a system message is optional. No more than the node takes: 2048 unless configured.",
 });
 
 export type Message = Static<typeof Message>;

@@ -1,6 +1,7 @@
 /** Messages between the wire and the domain: joined, complete, and refused by name where they are not. */
 import { NodeError } from "../core/errors.ts";
 import type { ChatMessage, ToolCall } from "../core/ports/chat-engine.ts";
+import { deepestNesting, isTooDeep } from "../validation/nesting.ts";
 import type { Content, Message } from "./message-schema.ts";
 
 export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
@@ -34,12 +35,20 @@ function toToolCall(
   at: string,
   index: number,
 ): ToolCall {
-  try {
-    JSON.parse(text === "" ? "{}" : text);
-  } catch {
-    throw refuse(`${at}.tool_calls[${index}].function.arguments`, "is not JSON");
+  const param = `${at}.tool_calls[${index}].function.arguments`;
+  const complete = text === "" ? "{}" : text;
+  if (isTooDeep(parseArguments(complete, param))) {
+    throw refuse(param, `is nested deeper than ${deepestNesting} levels`);
   }
-  return { id, name, arguments: text === "" ? "{}" : text };
+  return { id, name, arguments: complete };
+}
+
+function parseArguments(text: string, param: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw refuse(param, "is not JSON");
+  }
 }
 
 /** Every call has its result right after it, and every result its call, as the convention demands. */

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { Command, Option } from "commander";
 import { type ApiKey, type Scope, scopes, stateOf } from "../core/api-key.ts";
 import { NodeError } from "../core/errors.ts";
+import type { CallerLimits } from "../core/rate-limit.ts";
 import { keysFile, SqliteKeys } from "../keys/sqlite-keys.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { parseExpiry } from "./expiry.ts";
@@ -14,7 +15,7 @@ export function keysCommand(shell: Shell): Command {
   for (const make of [create, list, revoke]) command.addCommand(addConfigOptions(make(shell)));
   command.addHelpText(
     "after",
-    "\nExamples:\n  paddock keys create ada --scope chat --expires 30d\n  paddock keys list\n  paddock keys revoke ada",
+    "\nExamples:\n  paddock keys create ada --scope chat --expires 30d\n  paddock keys create batch --requests-per-minute 60 --concurrency 2\n  paddock keys list\n  paddock keys revoke ada",
   );
   return command;
 }
@@ -37,16 +38,20 @@ function create(shell: Shell): Command {
       new Option("--scope <scopes...>", "what it opens; default: everything").choices([...scopes]),
     )
     .option("--expires <when>", "a date (2027-01-31), or a time from now (12h, 30d)")
+    .option("--requests-per-minute <n>", "most requests a minute; 0: no bound; default: the node's")
+    .option("--tokens-per-minute <n>", "most tokens a minute, of prompts and answers")
+    .option("--concurrency <n>", "most requests in progress at once")
     .option("--json", "as JSON");
   return command.action((name: string) =>
     withKeys(shell, command, (keys) => {
-      const options = command.opts<{ scope?: Scope[]; expires?: string; json?: boolean }>();
+      const options = command.opts<CreateOptions>();
       const expiresAt =
         options.expires === undefined ? undefined : parseExpiry(options.expires, new Date());
       const { key, text } = keys.create({
         name: checkedName(name),
         scopes: options.scope ?? scopes,
         ...(expiresAt === undefined ? {} : { expiresAt }),
+        limits: limitsOf(options),
       });
       if (options.json === true) {
         shell.print(`${JSON.stringify({ ...toJson(key), key: text }, null, 2)}\n`);
@@ -55,6 +60,36 @@ function create(shell: Shell): Command {
       shell.print(`${text}\n`);
       shell.say("Keep it: it is shown this once, and cannot be shown again.\n");
     }),
+  );
+}
+
+interface CreateOptions {
+  scope?: Scope[];
+  expires?: string;
+  requestsPerMinute?: string;
+  tokensPerMinute?: string;
+  concurrency?: string;
+  json?: boolean;
+}
+
+function limitsOf(options: CreateOptions): Partial<CallerLimits> {
+  const { requestsPerMinute, tokensPerMinute, concurrency } = options;
+  return {
+    ...(requestsPerMinute === undefined
+      ? {}
+      : { requestsPerMinute: parseCount("--requests-per-minute", requestsPerMinute) }),
+    ...(tokensPerMinute === undefined
+      ? {}
+      : { tokensPerMinute: parseCount("--tokens-per-minute", tokensPerMinute) }),
+    ...(concurrency === undefined ? {} : { concurrency: parseCount("--concurrency", concurrency) }),
+  };
+}
+
+function parseCount(option: string, text: string): number {
+  if (/^\d{1,12}$/.test(text)) return Number(text);
+  throw new NodeError(
+    "invalid_request",
+    `${option} must be a whole number, 0 for no bound; found '${text}'.`,
   );
 }
 
@@ -104,12 +139,24 @@ function checkedName(name: string): string {
 const day = (date: Date | undefined): string =>
   date === undefined ? "never" : date.toISOString().slice(0, 16).replace("T", " ");
 
+/** Those of its own, in the words of the options: `60 requests, 2 at once`. */
+function limitsText({ limits }: ApiKey): string {
+  const { requestsPerMinute, tokensPerMinute, concurrency } = limits;
+  const parts = [
+    requestsPerMinute === undefined ? [] : [`${requestsPerMinute || "any"} requests/min`],
+    tokensPerMinute === undefined ? [] : [`${tokensPerMinute || "any"} tokens/min`],
+    concurrency === undefined ? [] : [`${concurrency || "any"} at once`],
+  ].flat();
+  return parts.length === 0 ? "the node's" : parts.join(", ");
+}
+
 const toRow = (key: ApiKey) => ({
   id: key.id,
   name: key.name,
   scopes: key.scopes.join(","),
   created: day(key.createdAt),
   expires: day(key.expiresAt),
+  limits: limitsText(key),
   state: stateOf(key),
 });
 
@@ -119,6 +166,9 @@ const toJson = (key: ApiKey) => ({
   scopes: key.scopes,
   created_at: key.createdAt.toISOString(),
   expires_at: key.expiresAt?.toISOString() ?? null,
+  requests_per_minute: key.limits.requestsPerMinute ?? null,
+  tokens_per_minute: key.limits.tokensPerMinute ?? null,
+  concurrency: key.limits.concurrency ?? null,
   revoked_at: key.revokedAt?.toISOString() ?? null,
   state: stateOf(key),
 });

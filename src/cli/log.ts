@@ -2,6 +2,7 @@
 import pino from "pino";
 import pretty from "pino-pretty";
 import type { Log, LogFields } from "../core/log.ts";
+import { errorFields } from "./error-fields.ts";
 
 const standardError = 2;
 
@@ -10,7 +11,7 @@ export function createLog(level: string, isTerminal: boolean): Log {
     ? pretty({ destination: standardError, sync: true, ignore: "pid,hostname" })
     : pino.destination({ fd: standardError, sync: true });
   const logger = pino(
-    { level, base: null, serializers: { error: pino.stdSerializers.err } },
+    { level, base: null, serializers: { error: (error: unknown) => errorFields(error) } },
     destination,
   );
   const at =

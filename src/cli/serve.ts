@@ -3,7 +3,9 @@ import { Command } from "commander";
 import { createApp } from "../app.ts";
 import type { Config } from "../config/schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import type { Connections } from "../http/connections.ts";
 import { docsPath } from "../http/docs.ts";
+import { isEventStream } from "../http/sse.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { createLog } from "./log.ts";
 import { nodeFor } from "./node-for.ts";
@@ -20,7 +22,7 @@ export function serveCommand(shell: Shell): Command {
 async function serve(shell: Shell, config: Config): Promise<void> {
   await using node = nodeFor(shell, config, createLog(config.log_level, shell.isTerminal));
   node.checkExposure();
-  const server = listen(config, createApp(node.services).fetch);
+  const server = listen(config, createApp(node.services).fetch, node.connections);
   try {
     node.listensOn(server.port ?? config.port);
     shell.say(`Paddock ${shell.version} is preparing its models ...\n`);
@@ -53,18 +55,34 @@ async function isBusy(server: { pendingRequests: number }, mostMs: number): Prom
   return server.pendingRequests > 0;
 }
 
+/** Seconds that a client has to send its first request's headers. */
+const headersTimeout = 10;
+
 /** Binds before anything is prepared: a port in use is said at once, and health can be asked. */
-function listen(config: Config, fetch: (request: Request) => Response | Promise<Response>) {
+function listen(
+  config: Config,
+  fetch: (request: Request) => Response | Promise<Response>,
+  connections: Connections,
+) {
   try {
     return Bun.serve({
       hostname: config.host,
       port: config.port,
       // Sizes are refused with a body that says so; see http/json-body.ts.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      fetch(request, server) {
+      idleTimeout: headersTimeout,
+      async fetch(request, server) {
         // A long prompt, or a reader that pauses, is not an idle connection.
         server.timeout(request, 0);
-        return fetch(request);
+        const address = server.requestIP(request)?.address;
+        connections.opened(request, {
+          ...(address === undefined ? {} : { address }),
+          onIdle: () => server.timeout(request, config.http.keep_alive),
+        });
+        const response = await fetch(request);
+        // A stream says itself when it has ended.
+        if (!isEventStream(response)) connections.ended(request);
+        return response;
       },
     });
   } catch (cause) {

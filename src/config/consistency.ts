@@ -66,11 +66,13 @@ function checkUnloading({ models, engine }: Config): Problem | undefined {
   };
 }
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/;
+/** Whether only this machine can reach an address. */
+export const isLoopback = (host: string): boolean =>
+  /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/.test(host);
 
 /** Refuses to serve strangers without a key; `hasKeys`: whether keys were given out. */
 export function checkExposure({ host, auth }: Config, hasKeys: boolean): void {
-  if (loopback.test(host) || auth.open || auth.api_keys.length > 0 || hasKeys) return;
+  if (isLoopback(host) || auth.open || auth.api_keys.length > 0 || hasKeys) return;
   throw new ConfigError(
     `'host' is '${host}', which others can reach, and there is no API key. Give one out with 'paddock keys create NAME', set PADDOCK_API_KEYS (or [auth] api_keys), listen on 127.0.0.1, or write [auth] open = true to serve everyone.`,
   );

@@ -220,6 +220,71 @@ const Limits = T.Object(
       default: 10,
       description: "Seconds that answers in progress have to end when the node is asked to stop.",
     }),
+    body_timeout: T.Integer({
+      minimum: 1,
+      maximum: 3600,
+      default: 30,
+      description: "Seconds that a request's body may take to arrive.",
+    }),
+    max_messages: T.Integer({
+      minimum: 1,
+      default: 2048,
+      description: "Most messages of a conversation.",
+    }),
+    max_inputs: T.Integer({
+      minimum: 1,
+      default: 2048,
+      description: "Most texts of a request for embeddings.",
+    }),
+    connections_per_client: T.Integer({
+      minimum: 0,
+      default: 256,
+      description: "Most requests in progress from one address other than loopback; 0: no bound.",
+    }),
+    requests_per_minute: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "For callers without limits of their own; 0: no bound.",
+    }),
+    tokens_per_minute: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "The same for tokens of prompts and answers.",
+    }),
+    concurrency: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "The same for requests in progress at once.",
+    }),
+  },
+  { ...strict, default: {} },
+);
+
+const Http = T.Object(
+  {
+    keep_alive: T.Integer({
+      minimum: 1,
+      maximum: 240,
+      default: 60,
+      description: "Seconds that a connection may be idle between an answer and the next request.",
+    }),
+    cors_origins: T.Array(
+      T.String({
+        pattern: "^(\\*|https?://[^\\s/?#@]+)$",
+        "x-expected": "'*', or an origin such as 'https://app.example.org'",
+      }),
+      { default: [], description: "Origins whose pages may ask; empty: none." },
+    ),
+    allowed_hosts: T.Array(
+      T.String({
+        pattern: "^[A-Za-z0-9_.-]+$|^\\[[0-9A-Fa-f:.]+\\]$",
+        "x-expected": "a host name without a port, such as 'node.example.org'",
+      }),
+      {
+        default: [],
+        description: "Names besides this machine's own by which a node on loopback is reached.",
+      },
+    ),
   },
   { ...strict, default: {} },
 );
@@ -260,7 +325,12 @@ export const Config = T.Object(
       [T.Literal("debug"), T.Literal("info"), T.Literal("warn"), T.Literal("error")],
       { default: "info" },
     ),
+    log_prompts: T.Boolean({
+      default: false,
+      description: "Write what is asked and answered into the log.",
+    }),
     auth: Auth,
+    http: Http,
     vectorstore: Vectorstore,
     retrieval: Retrieval,
     rag: Rag,

@@ -42,6 +42,12 @@ export const settings: readonly Setting[] = [
   setting(["port"], "port", asNumber, "port to listen on; 0: any free one"),
   setting(["data_dir"], "data-dir", asText, "where models and the collection are kept"),
   setting(["log_level"], "log-level", asText, "debug, info, warn or error"),
+  setting(
+    ["log_prompts"],
+    "log-prompts",
+    asBoolean,
+    "write what is asked and answered into the log",
+  ),
   {
     path: ["auth", "api_keys"],
     env: "PADDOCK_API_KEYS",
@@ -107,4 +113,45 @@ export const settings: readonly Setting[] = [
   ),
   setting(["metrics", "open"], "metrics-open", asBoolean, "show /metrics to those without a key"),
   setting(["telemetry", "otlp_endpoint"], "otlp-endpoint", asText, "where traces go, over OTLP"),
+  setting(
+    ["limits", "body_timeout"],
+    "body-timeout",
+    asNumber,
+    "seconds that a request's body may take to arrive",
+  ),
+  setting(["limits", "max_messages"], "max-messages", asNumber, "most messages of a conversation"),
+  setting(["limits", "max_inputs"], "max-inputs", asNumber, "most texts of an embeddings request"),
+  setting(
+    ["limits", "connections_per_client"],
+    "connections-per-client",
+    asNumber,
+    "most requests in progress from one address; 0: no bound",
+  ),
+  // "default": `paddock keys create` has the shorter names for a key's own.
+  setting(
+    ["limits", "requests_per_minute"],
+    "default-requests-per-minute",
+    asNumber,
+    "most requests a minute of a caller; 0: no bound",
+  ),
+  setting(
+    ["limits", "tokens_per_minute"],
+    "default-tokens-per-minute",
+    asNumber,
+    "most tokens a minute of a caller; 0: no bound",
+  ),
+  setting(
+    ["limits", "concurrency"],
+    "default-concurrency",
+    asNumber,
+    "most requests of a caller at once; 0: no bound",
+  ),
+  setting(
+    ["http", "keep_alive"],
+    "keep-alive",
+    asNumber,
+    "seconds that a connection may be idle between requests",
+  ),
+  setting(["http", "cors_origins"], "cors-origins", asList, "origins whose pages may ask"),
+  setting(["http", "allowed_hosts"], "allowed-hosts", asList, "further names of a loopback node"),
 ];

@@ -1,4 +1,5 @@
-/** Keys that a node gives out: who holds one, what it opens, and until when. */
+/** Keys that a node gives out: who holds one, what it opens, how much, and until when. */
+import type { CallerLimits } from "./rate-limit.ts";
 
 export const scopes = ["chat", "embeddings", "retrieve"] as const;
 
@@ -10,6 +11,8 @@ export interface ApiKey {
   /** Who holds it. */
   name: string;
   scopes: readonly Scope[];
+  /** Its own limits; the node's hold where it has none. */
+  limits: Readonly<Partial<CallerLimits>>;
   createdAt: Date;
   expiresAt?: Date;
   revokedAt?: Date;

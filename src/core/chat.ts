@@ -26,6 +26,8 @@ export interface ChatAnswer {
   choices: number;
   /** What the prompt was given; absent where the chat is not grounded. */
   grounding?: Grounding;
+  /** How many tokens the prompt has, counted when it is asked for; each `finish` says it too. */
+  promptTokens: () => Promise<number>;
   /** The events of every answer, as they come; each answer ends in its own `finish`. */
   events: AsyncIterable<Numbered<GenerationEvent>>;
 }
@@ -80,6 +82,7 @@ export class ChatService {
       fingerprint,
       choices,
       ...(grounding === undefined ? {} : { grounding }),
+      promptTokens: async () => engine.countTokens(messages, complete.toolUse?.tools),
       events: merge(answers),
     };
   }

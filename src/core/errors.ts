@@ -4,11 +4,15 @@ export const errorKinds = [
   "invalid_request",
   "unauthenticated",
   "forbidden",
+  "unknown_host",
   "not_found",
   "method_not_allowed",
   "payload_too_large",
+  "body_timeout",
   "unsupported_media_type",
   "context_length_exceeded",
+  "too_many_requests",
+  "too_many_tokens",
   "model_not_found",
   "model_not_ready",
   "overloaded",
@@ -23,6 +27,8 @@ export type ErrorKind = (typeof errorKinds)[number];
 export interface NodeErrorDetails {
   /** The request field at fault, as the caller wrote it: `messages[0].role`. */
   param?: string;
+  /** When it may be asked again, where that is known. */
+  retryAfterMs?: number;
   cause?: unknown;
 }
 
@@ -30,11 +36,17 @@ export class NodeError extends Error {
   override readonly name = "NodeError";
   readonly kind: ErrorKind;
   readonly param: string | undefined;
+  readonly retryAfterMs: number | undefined;
 
-  constructor(kind: ErrorKind, message: string, { param, cause }: NodeErrorDetails = {}) {
+  constructor(
+    kind: ErrorKind,
+    message: string,
+    { param, retryAfterMs, cause }: NodeErrorDetails = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.kind = kind;
     this.param = param;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Retrieval: a question, embedded and matched against the node's collection. */
 import { checkInputs } from "./embedding.ts";
-import { NodeError, reasonOf } from "./errors.ts";
+import { NodeError } from "./errors.ts";
 import type { EmbeddingModel, ModelRegistry } from "./model.ts";
 import type { ChatMessage } from "./ports/chat-engine.ts";
 import type { EmbedOptions } from "./ports/embedding-engine.ts";
@@ -50,6 +50,8 @@ export interface RetrievalResult {
   points: ScoredPassage[];
   bounds: SearchBounds;
   method: RetrievalMethod;
+  /** How many the embedded question has. */
+  tokens: number;
 }
 
 export class RetrievalService {
@@ -79,7 +81,11 @@ export class RetrievalService {
   async problem(): Promise<string | undefined> {
     if (this.collection.embeddingModel === undefined) return undefined;
     if (this.#knowledge === undefined) return this.#missing.message;
-    return await this.#knowledge.repository.count().then(() => undefined, reasonOf);
+    return await this.#knowledge.repository.count().then(
+      () => undefined,
+      (error: unknown) =>
+        error instanceof NodeError ? error.message : "The node's collection cannot be read.",
+    );
   }
 
   async retrieve(request: RetrievalRequest, options: EmbedOptions): Promise<RetrievalResult> {
@@ -133,7 +139,7 @@ export class RetrievalService {
   ): Promise<RetrievalResult> {
     const [embedding] = await this.model().engine.embed([queryPrefix + question], options);
     if (embedding === undefined) throw new NodeError("internal", "The query was not embedded.");
-    const { vector } = embedding;
+    const { vector, tokens } = embedding;
     const { candidates } = this.#settings;
     const hybrid = this.#settings.mode === "hybrid" && repository.matchesWords;
     const method: RetrievalMethod = {
@@ -141,7 +147,7 @@ export class RetrievalService {
       reranked: reranker !== undefined,
     };
     if (!hybrid && reranker === undefined) {
-      return { points: await repository.search(vector, bounds), bounds, method };
+      return { points: await repository.search(vector, bounds), bounds, method, tokens };
     }
     const wide = { limit: Math.max(bounds.limit, candidates), scoreThreshold: -1 };
     const [near, matched] = await Promise.all([
@@ -154,7 +160,7 @@ export class RetrievalService {
     const points = judged
       .filter(({ score }) => score >= bounds.scoreThreshold)
       .slice(0, bounds.limit);
-    return { points, bounds, method };
+    return { points, bounds, method, tokens };
   }
 
   #ready(): Knowledge {

@@ -2,13 +2,25 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { type ApiKey, type KeyRing, type Scope, stateOf } from "../core/api-key.ts";
 import { NodeError } from "../core/errors.ts";
+import type { CallerLimits } from "../core/rate-limit.ts";
+
+interface Caller {
+  /** Tells callers apart, and is no secret; absent for who needs no key. */
+  id?: string;
+  /** Who it is, in logs. */
+  name: string;
+  /** As a message calls it. */
+  called: string;
+  /** The caller's own limits. */
+  limits: Readonly<Partial<CallerLimits>>;
+}
 
 export interface Access {
   /**
    * Refuses a request that carries no key for what it asks; without keys everyone may come in.
-   * Says who the caller is, as a name that is no secret.
+   * Says who the caller is.
    */
-  check(request: Request, ...wanted: readonly Scope[]): string;
+  check(request: Request, ...wanted: readonly Scope[]): Caller;
 }
 
 /** `fixed`: keys of the configuration, which open everything; `ring`: keys that were given out. */
@@ -16,7 +28,7 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
   const known = fixed.map(digest);
   return {
     check(request, ...wanted) {
-      if (known.length === 0 && ring?.hasKeys() !== true) return "anyone";
+      if (known.length === 0 && ring?.hasKeys() !== true) return anyone;
       const offered = bearerKey(request);
       if (offered === undefined) {
         throw new NodeError(
@@ -25,7 +37,7 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
         );
       }
       const match = indexOf(known, digest(offered));
-      if (match !== -1) return `key ${match + 1}`;
+      if (match !== -1) return fixedCaller(match + 1);
       const key = ring?.find(offered);
       if (key === undefined) {
         throw new NodeError(
@@ -38,7 +50,16 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
   };
 }
 
-function admit(key: ApiKey, wanted: readonly Scope[]): string {
+const anyone: Caller = { name: "anyone", called: "A caller without a key", limits: {} };
+
+const fixedCaller = (number: number): Caller => ({
+  id: `configured ${number}`,
+  name: `key ${number}`,
+  called: `Key ${number} of the configuration`,
+  limits: {},
+});
+
+function admit(key: ApiKey, wanted: readonly Scope[]): Caller {
   const state = stateOf(key);
   if (state !== "valid") {
     throw new NodeError(
@@ -53,7 +74,7 @@ function admit(key: ApiKey, wanted: readonly Scope[]): string {
       `The API key '${key.name}' does not open '${missing.join("', '")}'; it opens '${key.scopes.join("', '")}'.`,
     );
   }
-  return key.name;
+  return { id: key.id, name: key.name, called: `The key '${key.name}'`, limits: key.limits };
 }
 
 /** Every key is compared, so that the time taken tells nothing of which one came close. */

@@ -41,11 +41,27 @@ const page = `<!doctype html>
 
 const start = `SwaggerUIBundle({ url: "${documentPath}", dom_id: "#swagger-ui", deepLinking: true });\n`;
 
+/** The page needs what the node serves and nothing else; swagger-ui's pictures are data in its style. */
+const pageHeaders = {
+  "content-security-policy": [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; "),
+  "referrer-policy": "no-referrer",
+  "x-frame-options": "DENY",
+};
+
 const hidden = { detail: { hide: true } };
 
 export function docs({ version, schemas }: DocsOptions) {
   const text = (body: string, type: string) => () =>
-    new Response(body, { headers: { "content-type": type } });
+    new Response(body, { headers: { "content-type": type, ...pageHeaders } });
   return (
     new Elysia({ name: "docs" })
       .use(

@@ -1,9 +1,10 @@
 /** The one table from kinds of error to what a client of the convention sees. */
 import { type ErrorKind, NodeError } from "../core/errors.ts";
+import { withoutPlaces } from "./shown.ts";
 
 interface WireError {
   status: number;
-  type: "invalid_request_error" | "server_error";
+  type: "invalid_request_error" | "requests" | "tokens" | "server_error";
   code: string | null;
   headers?: Readonly<Record<string, string>>;
 }
@@ -22,14 +23,24 @@ const table: Record<ErrorKind, WireError> = {
     headers: { "www-authenticate": "Bearer" },
   },
   forbidden: { status: 403, type: "invalid_request_error", code: "insufficient_permissions" },
+  unknown_host: { status: 403, type: "invalid_request_error", code: "unknown_host" },
   not_found: { status: 404, type: "invalid_request_error", code: "unknown_url" },
   method_not_allowed: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
   payload_too_large: { status: 413, type: "invalid_request_error", code: "payload_too_large" },
+  // What is still on its way would be taken for the next request.
+  body_timeout: {
+    status: 408,
+    type: "invalid_request_error",
+    code: "body_timeout",
+    headers: { connection: "close" },
+  },
   unsupported_media_type: {
     status: 415,
     type: "invalid_request_error",
     code: "unsupported_media_type",
   },
+  too_many_requests: { status: 429, type: "requests", code: "rate_limit_exceeded" },
+  too_many_tokens: { status: 429, type: "tokens", code: "rate_limit_exceeded" },
   // 500 as the API's description demands; asking again cannot help, and clients can be told so.
   model_not_found: {
     status: 500,
@@ -80,14 +91,18 @@ export function toNodeError(error: unknown): NodeError {
 }
 
 export function errorBody({ kind, message, param }: NodeError): ErrorBody {
-  const { type, code } = table[kind];
-  return { error: { message, type, param: param ?? null, code } };
+  const { status, type, code } = table[kind];
+  const shown = status < 500 ? message : withoutPlaces(message);
+  return { error: { message: shown, type, param: param ?? null, code } };
 }
 
 export function errorResponse(error: NodeError, headers: Record<string, string> = {}): Response {
   const wire = table[error.kind];
   return Response.json(errorBody(error), {
     status: wire.status,
-    headers: { ...wire.headers, ...headers },
+    headers: { ...wire.headers, ...retryAfter(error), ...headers },
   });
 }
+
+const retryAfter = ({ retryAfterMs }: NodeError): Record<string, string> =>
+  retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };

@@ -177,7 +177,7 @@ export function notingCaller(access: Access): Access {
   return {
     check(request, ...wanted) {
       const caller = access.check(request, ...wanted);
-      exchangeOf(request).caller = caller;
+      exchangeOf(request).caller = caller.name;
       return caller;
     },
   };

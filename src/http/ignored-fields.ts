@@ -18,9 +18,10 @@ export function announceIgnored(
   log: Log,
 ): void {
   if (names.length === 0) return;
-  headers[ignoredHeader] = toHeaderValue(names);
+  const ignored = toHeaderValue(names);
+  headers[ignoredHeader] = ignored;
   const id = headers[requestIdHeader];
-  log.info("a request has fields that are not acted on", { id, ignored: names });
+  log.info("a request has fields that are not acted on", { id, ignored });
 }
 
 const mostNamed = 32;

@@ -87,9 +87,11 @@ export function operation({
 export const modelErrors: Readonly<Record<number, string>> = {
   400: "Malformed JSON or an invalid field; `param` names it.",
   401: "The key is missing or wrong, where the node wants one.",
-  403: "The key does not open this operation.",
+  403: "The key does not open this operation, or the request is for another host than the node's.",
+  408: "The body did not arrive in time.",
   413: "The body is too large.",
   415: "The body is not JSON.",
+  429: "The caller's limit is reached: code `rate_limit_exceeded`, type `requests` or `tokens`; `Retry-After` says when to ask again.",
   500: "The named model is not on this node, or of another type: code `model_not_found`.",
   503: "The model or the collection is not ready yet.",
 };

@@ -1,8 +1,10 @@
 /** Server-sent events: the one stream of the node, pulled by its reader, so that a slow one slows generation. */
 import { errorBody, toNodeError } from "./errors.ts";
 
+const type = "text/event-stream";
+
 const headers = {
-  "content-type": "text/event-stream; charset=utf-8",
+  "content-type": `${type}; charset=utf-8`,
   "cache-control": "no-cache",
   // Proxies that buffer would hold every token back until the end.
   "x-accel-buffering": "no",
@@ -11,6 +13,10 @@ const headers = {
 const done = "[DONE]";
 /** A line that clients skip: the connection is alive, the first token is not there yet. */
 const comment = ": waiting\n\n";
+
+/** Whether an answer goes on after its headers. */
+export const isEventStream = (response: Response): boolean =>
+  response.headers.get("content-type")?.startsWith(type) === true;
 
 export interface EventStreamOptions {
   /** Called when the reader is gone; what makes the frames must stop. */

@@ -8,6 +8,7 @@ import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { type ApiKey, type KeyRing, type Scope, scopes } from "../core/api-key.ts";
 import { NodeError } from "../core/errors.ts";
+import type { CallerLimits } from "../core/rate-limit.ts";
 
 interface Row {
   id: string;
@@ -18,12 +19,17 @@ interface Row {
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;
+  requests_per_minute: number | null;
+  tokens_per_minute: number | null;
+  concurrency: number | null;
 }
 
 export interface NewKey {
   name: string;
   scopes: readonly Scope[];
   expiresAt?: Date;
+  /** Absent: the node's. */
+  limits?: Partial<CallerLimits>;
 }
 
 /** Its name in the data dir. */
@@ -43,6 +49,18 @@ const table = `
     expires_at integer,
     revoked_at integer
   ) strict`;
+
+/** Columns that files of earlier versions do not have. */
+const laterColumns = ["requests_per_minute", "tokens_per_minute", "concurrency"] as const;
+
+/** A row as named parameters. */
+type Bound<Fields> = { [Field in keyof Fields]: Fields[Field] };
+
+const insert = `
+  insert into keys (id, name, scopes, salt, digest, created_at, expires_at,
+    requests_per_minute, tokens_per_minute, concurrency)
+  values ($id, $name, $scopes, $salt, $digest, $created_at, $expires_at,
+    $requests_per_minute, $tokens_per_minute, $concurrency)`;
 
 export class SqliteKeys implements KeyRing, Disposable {
   readonly #path: string;
@@ -71,7 +89,7 @@ export class SqliteKeys implements KeyRing, Disposable {
   }
 
   /** The key's text is here and nowhere else. */
-  create({ name, scopes: wanted, expiresAt }: NewKey): { key: ApiKey; text: string } {
+  create({ name, scopes: wanted, expiresAt, limits = {} }: NewKey): { key: ApiKey; text: string } {
     const id = randomBytes(6).toString("hex");
     const secret = randomBytes(32).toString("base64url");
     const salt = randomBytes(16);
@@ -91,13 +109,11 @@ export class SqliteKeys implements KeyRing, Disposable {
       created_at: Date.now(),
       expires_at: expiresAt?.getTime() ?? null,
       revoked_at: null,
+      requests_per_minute: limits.requestsPerMinute ?? null,
+      tokens_per_minute: limits.tokensPerMinute ?? null,
+      concurrency: limits.concurrency ?? null,
     };
-    database
-      ?.query<void, [string, string, string, Uint8Array, Uint8Array, number, number | null]>(
-        `insert into keys (id, name, scopes, salt, digest, created_at, expires_at)
-         values (?, ?, ?, ?, ?, ?, ?)`,
-      )
-      .run(id, name, row.scopes, salt, row.digest, row.created_at, row.expires_at);
+    database?.query<void, [Bound<Row>]>(insert).run({ ...row });
     return { key: toKey(row), text: `pk_${id}_${secret}` };
   }
 
@@ -129,12 +145,29 @@ export class SqliteKeys implements KeyRing, Disposable {
     database.run("pragma journal_mode = wal");
     database.run("pragma synchronous = full");
     database.run(table);
+    addLaterColumns(database);
     for (const suffix of ["", "-wal", "-shm"]) {
       if (existsSync(`${this.#path}${suffix}`)) chmodSync(`${this.#path}${suffix}`, ownerOnly);
     }
     this.#database = database;
     return database;
   }
+}
+
+function addLaterColumns(database: Database): void {
+  const missing = () => {
+    const held = database
+      .query<{ name: string }, []>("select name from pragma_table_info('keys')")
+      .all()
+      .map(({ name }) => name);
+    return laterColumns.filter((column) => !held.includes(column));
+  };
+  if (missing().length === 0) return;
+  // Two processes may open an old file at the same time: what is missing is asked again inside.
+  const add = database.transaction(() => {
+    for (const column of missing()) database.run(`alter table keys add column ${column} integer`);
+  });
+  add.immediate();
 }
 
 const digestOf = (salt: Uint8Array, secret: string): Buffer =>
@@ -149,6 +182,11 @@ function toKey(row: Row): ApiKey {
     id: row.id,
     name: row.name,
     scopes: scopes.filter((scope) => held.includes(scope)),
+    limits: {
+      ...(row.requests_per_minute === null ? {} : { requestsPerMinute: row.requests_per_minute }),
+      ...(row.tokens_per_minute === null ? {} : { tokensPerMinute: row.tokens_per_minute }),
+      ...(row.concurrency === null ? {} : { concurrency: row.concurrency }),
+    },
     createdAt: new Date(row.created_at),
     ...(row.expires_at === null ? {} : { expiresAt: new Date(row.expires_at) }),
     ...(row.revoked_at === null ? {} : { revokedAt: new Date(row.revoked_at) }),

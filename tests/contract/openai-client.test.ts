@@ -4,6 +4,7 @@ import OpenAI, {
   AuthenticationError,
   BadRequestError,
   InternalServerError,
+  RateLimitError,
 } from "openai";
 import { rejectionOf } from "../support/rejection.ts";
 import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
@@ -127,4 +128,20 @@ describe("the openai package against a listening node", () => {
     await counting.chat.completions.create({ ...question, model: "nobody" }).catch(() => {});
     expect(requests).toBe(1);
   });
+});
+
+test("the openai package knows a limit by its error, and asks again when it is told to", async () => {
+  await using limited = await tinyNode({ env: { PADDOCK_DEFAULT_REQUESTS_PER_MINUTE: "60" } });
+  const impatient = new OpenAI({ baseURL: limited.baseUrl, apiKey: "none", maxRetries: 0 });
+  const embed = (asking: OpenAI) =>
+    asking.embeddings.create({ model: "tiny-embedding", input: "a" });
+  const refused = await rejectionOf(
+    (async () => {
+      for (;;) await embed(impatient);
+    })(),
+  );
+  expect(refused).toBeInstanceOf(RateLimitError);
+  expect(refused).toMatchObject({ status: 429, type: "requests", code: "rate_limit_exceeded" });
+  const patient = new OpenAI({ baseURL: limited.baseUrl, apiKey: "none", maxRetries: 2 });
+  expect((await embed(patient)).data).toHaveLength(1);
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { oldKeysFile } from "../support/old-keys-file.ts";
 import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
@@ -42,13 +43,64 @@ describe("paddock keys", () => {
 
     const listed = await keys("list");
     expect(listed.stdout).toMatch(
-      /^ID +NAME +SCOPES +CREATED +EXPIRES +STATE\n[0-9a-f]{12} +ada +chat .* valid\n$/,
+      /^ID +NAME +SCOPES +CREATED +EXPIRES +LIMITS +STATE\n[0-9a-f]{12} +ada +chat .* valid\n$/,
     );
     expect(listed.stdout).not.toContain(key.slice(16));
     expect((await keys("revoke", "ada")).stdout).toContain("Revoked the key 'ada'");
     expect(await ask("/chat/completions", chat, key)).toEqual([401, "invalid_api_key"]);
     const json = JSON.parse((await keys("list", "--json")).stdout);
     expect(json).toMatchObject([{ name: "ada", scopes: ["chat"], state: "revoked" }]);
+  });
+
+  test("gives limits to a key, which a running node holds it to", async () => {
+    await using folder = await tempDir();
+    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+    const keys = (...args: string[]) => runPaddock(["keys", ...args], { cwd: folder.path });
+    await using node = await servePaddock({ cwd: folder.path });
+    const limits = ["--requests-per-minute", "2", "--tokens-per-minute", "0", "--concurrency", "9"];
+    const created = await keys("create", "ada", ...limits, "--json");
+    const { key, ...said } = JSON.parse(created.stdout);
+    expect(said).toMatchObject({ requests_per_minute: 2, tokens_per_minute: 0, concurrency: 9 });
+    expect((await keys("list")).stdout).toContain("2 requests/min, any tokens/min, 9 at once");
+    expect(JSON.parse((await keys("list", "--json")).stdout)).toEqual([said]);
+    const ask = () =>
+      fetch(`${node.origin}/v1/embeddings`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model: "tiny-embedding", input: "a" }),
+      });
+    const answers = [await ask(), await ask(), await ask()];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    const [first, , third] = answers;
+    expect(first?.headers.get("x-ratelimit-remaining-requests")).toBe("1");
+    expect(Number(third?.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(await third?.json()).toMatchObject({
+      error: {
+        type: "requests",
+        code: "rate_limit_exceeded",
+        message: expect.stringContaining("The key 'ada' may make 2 requests a minute."),
+      },
+    });
+  });
+
+  test("goes on with a file of keys that was made before they had limits", async () => {
+    await using folder = await tempDir();
+    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+    await mkdir(join(folder.path, ".paddock"));
+    const secret = "s".repeat(43);
+    oldKeysFile(join(folder.path, ".paddock", "keys.sqlite"), secret);
+    await using node = await servePaddock({ cwd: folder.path });
+    const response = await fetch(`${node.origin}/v1/embeddings`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer pk_0123456789ab_${secret}`,
+      },
+      body: JSON.stringify({ model: "tiny-embedding", input: "a" }),
+    });
+    expect(response.status).toBe(200);
+    const listed = await runPaddock(["keys", "list"], { cwd: folder.path });
+    expect(listed.stdout).toContain("the node's");
   });
 
   test("lets a node serve others once a key was given out", async () => {
@@ -65,6 +117,7 @@ describe("paddock keys", () => {
   test.each([
     [["create", "a", "--scope", "everything"], 2, "Allowed choices are chat, embeddings, retrieve"],
     [["create", "a", "--expires", "soon"], 1, "'soon' is no time"],
+    [["create", "a", "--concurrency", "many"], 1, "--concurrency must be a whole number"],
     [["create", "../up"], 1, "cannot be a key's name"],
     [["revoke", "nobody"], 1, "There is no key 'nobody'"],
   ])("refuses %j in a sentence", async (args, code, message) => {

@@ -372,7 +372,7 @@ describe("fields that the node does not act on", () => {
       {
         level: "info",
         message: "a request has fields that are not acted on",
-        fields: { id: "my-id", ignored },
+        fields: { id: "my-id", ignored: ignored.join(", ") },
       },
     ]);
   });

@@ -106,14 +106,19 @@ describe("embeddings", () => {
 describe("an embedding request that cannot be answered", () => {
   test.each([
     [{ input: ["a"] }, "model", null, "'model' is required: a string that is not empty."],
-    [{ model: "vectors" }, "input", null, /^'input' is required: a string or a list of 1 to 2048/],
+    [{ model: "vectors" }, "input", null, /^'input' is required: a string or a list of strings/],
     [
       { ...body, input: [] },
       "input",
       null,
-      /^'input' must be a list from 1 to 2048; found a list of 0/,
+      /^'input' must be a list of at least 1; found a list of 0/,
     ],
-    [{ ...body, input: Array(2049).fill("a") }, "input", null, /found a list of 2049\.$/],
+    [
+      { ...body, input: Array(2049).fill("a") },
+      "input",
+      null,
+      /is a list of 2049; this node takes/,
+    ],
     [{ ...body, input: 7 }, "input", null, /^'input' must be a string or a list/],
     [{ ...body, input: ["a", 7] }, "input[1]", null, "'input[1]' must be a string; found 7."],
     [{ ...body, input: ["a", ""] }, "input[1]", null, /^input\[1\] is an empty string/],

@@ -51,6 +51,25 @@ describe("the log line of a request", () => {
     expect(JSON.stringify(app.log)).not.toMatch(/secret|a-good-key/);
   });
 
+  test("is written for a request that is turned away at the door, or asks for leave", async () => {
+    const refused = testApp({ allowedHosts: [] });
+    await refused.handle(new Request("http://evil.example/v1/models", { headers: mine }));
+    expect(await line(refused)).toMatchObject({ id: "mine", status: 403, outcome: "error" });
+    const asking = testApp({ corsOrigins: ["https://app.example"] });
+    const headers = {
+      ...mine,
+      origin: "https://app.example",
+      "access-control-request-method": "POST",
+    };
+    await asking.handle(new Request(`http://localhost${path}`, { method: "OPTIONS", headers }));
+    expect(await line(asking)).toMatchObject({ id: "mine", status: 204, outcome: "ok" });
+    const limited = testApp({ callerLimits: { requestsPerMinute: 1 } });
+    limited.chat.script(text("a"), finish);
+    for (let asked = 0; asked < 2; asked++) await limited.post(path, body);
+    await waitFor("both lines", () => written(limited).length === 2);
+    expect(written(limited).map(({ status }) => status)).toEqual([200, 429]);
+  });
+
   test("is written when a stream has ended, not when it begins", async () => {
     const app = testApp();
     const held = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 const read = (path: string): Promise<string | undefined> =>
   readFile(path, "utf8").catch(() => undefined);
 
-export async function childrenOf(pid: number): Promise<number[]> {
+async function childrenOf(pid: number): Promise<number[]> {
   const text = (await read(`/proc/${pid}/task/${pid}/children`)) ?? "";
   return text.split(" ").filter(Boolean).map(Number);
 }

@@ -3,7 +3,7 @@
 export async function readFrames(response: Response): Promise<string[]> {
   return (await response.text())
     .split("\n\n")
-    .filter((frame) => frame !== "")
+    .filter((frame) => frame !== "" && !isComment(frame))
     .map((frame) => frame.replace(/^data: /, ""));
 }
 
@@ -15,6 +15,9 @@ export async function* frames(response: Response): AsyncGenerator<string> {
     rest += decoder.decode(chunk, { stream: true });
     const parts = rest.split("\n\n");
     rest = parts.pop() ?? "";
-    for (const part of parts) yield part.replace(/^data: /, "");
+    for (const part of parts) if (!isComment(part)) yield part.replace(/^data: /, "");
   }
 }
+
+/** What keeps a connection alive while nothing is said. */
+const isComment = (frame: string): boolean => frame.startsWith(":");

@@ -5,9 +5,14 @@ import { EmbeddingService } from "../../src/core/embedding.ts";
 import { GroundingService, type RagSettings } from "../../src/core/grounding.ts";
 import { ModelRegistry } from "../../src/core/model.ts";
 import { ModelLoads } from "../../src/core/model-loads.ts";
+import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/rate-limit.ts";
 import { reasonsAgainst } from "../../src/core/readiness.ts";
 import { RetrievalService, type RetrievalSettings } from "../../src/core/retrieval.ts";
 import { keyAccess } from "../../src/http/auth.ts";
+import { Connections } from "../../src/http/connections.ts";
+import { Entrance } from "../../src/http/entrance.ts";
+import { notingCaller } from "../../src/http/exchange.ts";
+import { PromptLog } from "../../src/http/prompt-log.ts";
 import type { SqliteRepository } from "../../src/repository/sqlite/sqlite-repository.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
@@ -22,6 +27,8 @@ export interface TestApp {
   models: ModelRegistry;
   telemetry: NodeTelemetry;
   log: LogLine[];
+  /** What a server would say of a request's connection. */
+  connections: Connections;
   handle(request: Request): Promise<Response>;
   /** Sends a JSON body. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -30,9 +37,20 @@ export interface TestApp {
 
 export interface TestAppOptions {
   keys?: readonly string[];
+  callerLimits?: Partial<CallerLimits>;
+  connectionsPerClient?: number;
+  /** The clock of the limits; default: the real one. */
+  now?: () => number;
   maxBodyBytes?: number;
+  bodyTimeoutMs?: number;
+  maxMessages?: number;
+  maxInputs?: number;
   requestTimeoutMs?: number;
   stopping?: AbortSignal;
+  logPrompts?: boolean;
+  corsOrigins?: readonly string[];
+  /** Absent: hosts are not checked. */
+  allowedHosts?: readonly string[];
   /** Whether it was asked to stop. */
   draining?: boolean;
   /** Leaves the models and the collection unprepared. */
@@ -92,6 +110,8 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   });
   const telemetry = new NodeTelemetry(metrics);
   for (const watcher of options.watchers ?? []) telemetry.add(watcher);
+  const connections = new Connections();
+  const access = notingCaller(keyAccess(options.keys ?? []));
   const app = createApp({
     chat: new ChatService(
       models,
@@ -111,18 +131,31 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     retrieval,
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
-    access: keyAccess(options.keys ?? []),
+    access,
+    entrance: new Entrance({
+      access,
+      limiter: new RateLimiter(options.now ?? (() => performance.now())),
+      connections,
+      limits: { ...noLimits, ...options.callerLimits },
+      connectionsPerClient: options.connectionsPerClient ?? 0,
+    }),
     stopping: options.stopping ?? new AbortController().signal,
     isDraining,
     reasonsAgainst: () => reasonsAgainst(parts),
     metrics,
     metricsOpen: options.metricsOpen ?? false,
     telemetry,
+    corsOrigins: options.corsOrigins ?? [],
+    ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
     limits: {
       maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
+      bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
+      maxMessages: options.maxMessages ?? 2048,
+      maxInputs: options.maxInputs ?? 2048,
       requestTimeoutMs: options.requestTimeoutMs ?? 0,
     },
     log,
+    promptLog: options.logPrompts === true ? new PromptLog(log) : new PromptLog(),
   });
   const handle = async (request: Request): Promise<Response> => await app.handle(request);
   return {
@@ -132,6 +165,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     models,
     telemetry,
     log: lines,
+    connections,
     handle,
     post: (path, body, headers = {}) =>
       handle(

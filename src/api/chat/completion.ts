@@ -9,6 +9,7 @@ import type {
   TokenLogprobs,
   TokenUsage,
 } from "../../core/ports/chat-engine.ts";
+import { withoutPlaces } from "../../http/shown.ts";
 import { toPointMetadata } from "../point-schema.ts";
 import type { ChatCompletion, ChatCompletionChunk, Usage } from "./schema.ts";
 
@@ -235,7 +236,7 @@ function toRetrieval(grounding: Grounding): NonNullable<ChatCompletion["retrieva
     })),
     dropped,
     ...(carried === 0 ? {} : { carried }),
-    ...(error === undefined ? {} : { error }),
+    ...(error === undefined ? {} : { error: withoutPlaces(error) }),
     ...(notice === undefined ? {} : { notice }),
   };
 }

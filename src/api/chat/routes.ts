@@ -2,62 +2,71 @@
 import { Elysia } from "elysia";
 import type { ChatService } from "../../core/chat.ts";
 import type { Log } from "../../core/log.ts";
-import type { Access } from "../../http/auth.ts";
 import { deadline } from "../../http/deadline.ts";
+import type { Entrance } from "../../http/entrance.ts";
 import { errorResponse, toNodeError } from "../../http/errors.ts";
 import { clientGone, exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored } from "../../http/ignored-fields.ts";
-import { bodyReader } from "../../http/json-body.ts";
+import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
+import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
+import type { PromptLog } from "../../http/prompt-log.ts";
 import { requestIdHeader } from "../../http/request-id.ts";
 import { eventStream } from "../../http/sse.ts";
 import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
 import { chatExamples } from "./examples.ts";
 import { ignoredFields } from "./fields.ts";
+import { metered } from "./metering.ts";
+import { recorded } from "./recording.ts";
 import { ChatCompletionRequest } from "./schema.ts";
 import { toChatRequest } from "./wire.ts";
 
 export interface ChatRoutesServices {
   chat: ChatService;
-  access: Access;
+  entrance: Entrance;
   log: Log;
-  limits: { maxBodyBytes: number; requestTimeoutMs: number };
+  promptLog: PromptLog;
+  limits: BodyLimits & { maxMessages: number; requestTimeoutMs: number };
   /** Aborts when the node stops, with an error for whoever is being answered. */
   stopping: AbortSignal;
 }
 
-export function chatRoutes({ chat, access, log, limits, stopping }: ChatRoutesServices) {
-  const readBody = bodyReader(ChatCompletionRequest, limits.maxBodyBytes);
+export function chatRoutes(services: ChatRoutesServices) {
+  const { chat, entrance, log, promptLog, limits, stopping } = services;
+  const readBody = bodyReader(ChatCompletionRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/chat/completions",
     async ({ request, set }) => {
-      access.check(request, "chat");
+      using ending = new DisposableStack();
+      const visit = ending.use(entrance.admit(request, set.headers, "chat"));
       const body = await readBody(request);
       const exchange = exchangeOf(request);
       exchange.model = body.model;
+      checkLength("messages", body.messages.length, limits.maxMessages, "limits.max_messages");
       // Who asks for passages must be one who may.
       const wantsPassages = body.rag !== undefined && body.rag !== null && body.rag !== false;
-      const caller = access.check(
-        request,
-        "chat",
-        ...(wantsPassages ? (["retrieve"] as const) : []),
-      );
+      if (wantsPassages) visit.require("retrieve");
+      promptLog.asked(set.headers, { model: body.model, messages: body.messages });
       announceIgnored(ignoredFields(body), set.headers, log);
       const gone = new AbortController();
       const asked = toChatRequest(body);
       chat.check(asked);
       const time = deadline(limits.requestTimeoutMs);
+      ending.defer(time.clear);
       const signal = AbortSignal.any([request.signal, gone.signal, time.signal, stopping]);
       const head = newCompletionHead();
       const { report } = exchange;
-      const answer = await chat
-        .answer(asked, { signal, caller, report })
-        .catch((error: unknown) => {
-          time.clear();
-          throw error;
-        });
-      if (body.stream !== true) return await toChatCompletion(head, answer).finally(time.clear);
+      const begun = await chat.answer(asked, { signal, caller: visit.caller, report });
+      const counted = visit.countsTokens ? metered(begun, visit.charge) : begun;
+      const answer = promptLog.isOn
+        ? recorded(counted, (texts) => promptLog.answered(set.headers, { texts }))
+        : counted;
+      if (body.stream !== true) return await toChatCompletion(head, answer);
       const includeUsage = body.stream_options?.include_usage ?? false;
+      // From here on the stream says when the answer ends.
+      const end = ending.move();
+      // Or its time: a reader that has stopped reading would hold its place for good.
+      signal.addEventListener("abort", () => end.dispose(), { once: true });
       const stream = await eventStream(toChunks(head, answer, includeUsage), {
         onCancel: (reason) => {
           exchange.broke(clientGone);
@@ -68,7 +77,7 @@ export function chatRoutes({ chat, access, log, limits, stopping }: ChatRoutesSe
           log.error("a stream broke off", { id: set.headers[requestIdHeader], error });
         },
         onEnd: () => {
-          time.clear();
+          end.dispose();
           exchange.streamEnded();
         },
       });

@@ -2,30 +2,35 @@
 import { Elysia } from "elysia";
 import type { EmbeddingService } from "../../core/embedding.ts";
 import type { Log } from "../../core/log.ts";
-import type { Access } from "../../http/auth.ts";
+import type { Entrance } from "../../http/entrance.ts";
 import { exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
-import { bodyReader } from "../../http/json-body.ts";
+import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
+import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
+import type { PromptLog } from "../../http/prompt-log.ts";
 import { EmbeddingRequest } from "./schema.ts";
 import { toEmbeddingList, toEmbeddingRequest } from "./wire.ts";
 
 export interface EmbeddingRoutesServices {
   embeddings: EmbeddingService;
-  access: Access;
+  entrance: Entrance;
   log: Log;
-  limits: { maxBodyBytes: number };
+  promptLog: PromptLog;
+  limits: BodyLimits & { maxInputs: number };
 }
 
-export function embeddingRoutes({ embeddings, access, log, limits }: EmbeddingRoutesServices) {
-  const readBody = bodyReader(EmbeddingRequest, limits.maxBodyBytes);
+export function embeddingRoutes(services: EmbeddingRoutesServices) {
+  const { embeddings, entrance, log, promptLog, limits } = services;
+  const readBody = bodyReader(EmbeddingRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/embeddings",
     async ({ request, set }) => {
-      access.check(request, "embeddings");
+      using visit = entrance.admit(request, set.headers, "embeddings");
       const body = await readBody(request);
       const exchange = exchangeOf(request);
       exchange.model = body.model;
+      promptLog.asked(set.headers, { model: body.model, input: body.input });
       announceIgnored(
         unknownKeys(body, Object.keys(EmbeddingRequest.properties)),
         set.headers,
@@ -33,8 +38,12 @@ export function embeddingRoutes({ embeddings, access, log, limits }: EmbeddingRo
       );
       const { signal } = request;
       const { report } = exchange;
-      const result = await embeddings.embed(toEmbeddingRequest(body), { signal, report });
-      return toEmbeddingList(body, result);
+      const asked = toEmbeddingRequest(body);
+      checkLength("input", asked.inputs.length, limits.maxInputs, "limits.max_inputs");
+      const result = await embeddings.embed(asked, { signal, report });
+      const list = toEmbeddingList(body, result);
+      visit.charge(list.usage.total_tokens);
+      return list;
     },
     {
       parse: "none",

@@ -1,22 +1,17 @@
 /** Embeddings on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 
-const maxInputs = 2048;
 const Tokens = T.Array(T.Integer({ minimum: 0 }), { minItems: 1 });
 
 export const EmbeddingRequest = T.Object(
   {
     model: T.String({ minLength: 1, description: "Name of an embedding model of this node." }),
     input: T.Union(
-      [
-        T.String(),
-        T.Array(T.String(), { minItems: 1, maxItems: maxInputs }),
-        Tokens,
-        T.Array(Tokens, { minItems: 1, maxItems: maxInputs }),
-      ],
+      [T.String(), T.Array(T.String(), { minItems: 1 }), Tokens, T.Array(Tokens, { minItems: 1 })],
       {
-        "x-expected": `a string or a list of 1 to ${maxInputs} strings, or token ids in their place`,
-        description: `One text, or up to ${maxInputs}; or the token ids of one or of several. None empty, none over the model's context.`,
+        "x-expected": "a string or a list of strings, or token ids in their place",
+        description:
+          "One text, or several; or the token ids of one or of several. None empty, none over the model's context, no more than the node takes: 2048 unless configured.",
       },
     ),
     encoding_format: T.Optional(

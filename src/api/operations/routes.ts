@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import type { MetricsPage } from "../../core/ports/telemetry.ts";
 import type { Access } from "../../http/auth.ts";
 import { operation, tags } from "../../http/operation.ts";
+import { withoutPlaces } from "../../http/shown.ts";
 import type { Readiness } from "./schema.ts";
 
 export interface OperationRoutesServices {
@@ -38,7 +39,7 @@ export function operationRoutes({
         const reasons = await reasonsAgainst();
         if (reasons.length === 0) return { status: "ready", reasons };
         set.status = 503;
-        return { status: "not ready", reasons };
+        return { status: "not ready", reasons: reasons.map(withoutPlaces) };
       },
       {
         detail: {

@@ -2,11 +2,13 @@
 import { Elysia } from "elysia";
 import type { Log } from "../../core/log.ts";
 import type { RetrievalService } from "../../core/retrieval.ts";
-import type { Access } from "../../http/auth.ts";
+import type { Entrance } from "../../http/entrance.ts";
 import { exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
-import { bodyReader } from "../../http/json-body.ts";
+import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
+import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
+import type { PromptLog } from "../../http/prompt-log.ts";
 import { RetrieveRequest } from "./schema.ts";
 import { toMethodText, toRetrievalRequest, toRetrieveResult } from "./wire.ts";
 
@@ -15,24 +17,30 @@ const methodHeader = "x-paddock-retrieval";
 
 export interface RetrieveRoutesServices {
   retrieval: RetrievalService;
-  access: Access;
+  entrance: Entrance;
   log: Log;
-  limits: { maxBodyBytes: number };
+  promptLog: PromptLog;
+  limits: BodyLimits & { maxMessages: number };
 }
 
-export function retrieveRoutes({ retrieval, access, log, limits }: RetrieveRoutesServices) {
-  const readBody = bodyReader(RetrieveRequest, limits.maxBodyBytes);
+export function retrieveRoutes(services: RetrieveRoutesServices) {
+  const { retrieval, entrance, log, promptLog, limits } = services;
+  const readBody = bodyReader(RetrieveRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/retrieve",
     async ({ request, set }) => {
-      access.check(request, "retrieve");
+      using visit = entrance.admit(request, set.headers, "retrieve");
       const body = await readBody(request);
       const exchange = exchangeOf(request);
       exchange.model = body.model;
+      checkLength("messages", body.messages.length, limits.maxMessages, "limits.max_messages");
+      promptLog.asked(set.headers, { model: body.model, messages: body.messages });
       announceIgnored(unknownKeys(body, Object.keys(RetrieveRequest.properties)), set.headers, log);
       const { signal } = request;
       const { report } = exchange;
       const result = await retrieval.retrieve(toRetrievalRequest(body), { signal, report });
+      visit.charge(result.tokens);
+      promptLog.answered(set.headers, { texts: result.points.map(({ source }) => source) });
       set.headers[methodHeader] = toMethodText(result.method);
       return toRetrieveResult(result, body);
     },

@@ -49,6 +49,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_PORT: ["9090", 9090],
   PADDOCK_DATA_DIR: ["/var/paddock", "/var/paddock"],
   PADDOCK_LOG_LEVEL: ["debug", "debug"],
+  PADDOCK_LOG_PROMPTS: ["1", true],
   PADDOCK_API_KEYS: ["first-key, second-key,", ["first-key", "second-key"]],
   PADDOCK_AUTH_OPEN: ["true", true],
   PADDOCK_THREADS: ["3", 3],
@@ -69,6 +70,19 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_SHUTDOWN_GRACE: ["0", 0],
   PADDOCK_METRICS_OPEN: ["true", true],
   PADDOCK_OTLP_ENDPOINT: ["http://127.0.0.1:4318", "http://127.0.0.1:4318"],
+  PADDOCK_BODY_TIMEOUT: ["5", 5],
+  PADDOCK_MAX_MESSAGES: ["10", 10],
+  PADDOCK_MAX_INPUTS: ["20", 20],
+  PADDOCK_CONNECTIONS_PER_CLIENT: ["0", 0],
+  PADDOCK_DEFAULT_REQUESTS_PER_MINUTE: ["60", 60],
+  PADDOCK_DEFAULT_TOKENS_PER_MINUTE: ["9000", 9000],
+  PADDOCK_DEFAULT_CONCURRENCY: ["2", 2],
+  PADDOCK_KEEP_ALIVE: ["20", 20],
+  PADDOCK_CORS_ORIGINS: [
+    "https://app.example.org, http://localhost:3000",
+    ["https://app.example.org", "http://localhost:3000"],
+  ],
+  PADDOCK_ALLOWED_HOSTS: ["node.example.org", ["node.example.org"]],
 };
 
 const placed = ([head, leaf]: readonly string[], value: unknown): Record<string, unknown> =>
@@ -81,7 +95,9 @@ describe("the configuration", () => {
       port: 8080,
       data_dir: ".paddock",
       log_level: "info",
+      log_prompts: false,
       auth: { api_keys: [], open: false },
+      http: { keep_alive: 60, cors_origins: [], allowed_hosts: [] },
       vectorstore: {
         url: "embedded",
         timeout: 5,
@@ -99,9 +115,20 @@ describe("the configuration", () => {
         context_window: 1,
       },
       engine: { threads: 0, isolation: "process", memory_limit: 0 },
-      limits: { max_body_bytes: 16 * 1024 * 1024, request_timeout: 600, shutdown_grace: 10 },
       metrics: { open: false },
       telemetry: {},
+      limits: {
+        max_body_bytes: 16 * 1024 * 1024,
+        request_timeout: 600,
+        shutdown_grace: 10,
+        body_timeout: 30,
+        max_messages: 2048,
+        max_inputs: 2048,
+        connections_per_client: 256,
+        requests_per_minute: 0,
+        tokens_per_minute: 0,
+        concurrency: 0,
+      },
       models: [
         {
           ...modelDefaults,

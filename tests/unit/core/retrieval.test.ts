@@ -91,6 +91,7 @@ describe("retrieval", () => {
       points: found,
       bounds,
       method: { mode: "dense", reranked: false },
+      tokens: 1,
     });
   });
 

@@ -8,9 +8,13 @@ const expected: Record<ErrorKind, { status: number; type: string; code: string |
   context_length_exceeded: { status: 400, type: invalid, code: "context_length_exceeded" },
   unauthenticated: { status: 401, type: invalid, code: "invalid_api_key" },
   forbidden: { status: 403, type: "invalid_request_error", code: "insufficient_permissions" },
+  unknown_host: { status: 403, type: invalid, code: "unknown_host" },
   not_found: { status: 404, type: invalid, code: "unknown_url" },
   method_not_allowed: { status: 405, type: invalid, code: "method_not_allowed" },
   payload_too_large: { status: 413, type: invalid, code: "payload_too_large" },
+  body_timeout: { status: 408, type: invalid, code: "body_timeout" },
+  too_many_requests: { status: 429, type: "requests", code: "rate_limit_exceeded" },
+  too_many_tokens: { status: 429, type: "tokens", code: "rate_limit_exceeded" },
   unsupported_media_type: { status: 415, type: invalid, code: "unsupported_media_type" },
   model_not_found: { status: 500, type: invalid, code: "model_not_found" },
   model_not_ready: { status: 503, type: "server_error", code: "model_not_ready" },
@@ -43,10 +47,17 @@ describe("an error on the wire", () => {
     ["model_not_found", "x-should-retry", "false"],
     ["model_not_ready", "retry-after", "2"],
     ["unavailable", "retry-after", "2"],
+    ["body_timeout", "connection", "close"],
+    ["too_many_requests", "retry-after", null],
     ["internal", "x-should-retry", null],
     ["invalid_request", "retry-after", null],
   ])("tells a client what to do next: %s, %s: %s", (kind, name, value) => {
     expect(errorResponse(new NodeError(kind, "Why.")).headers.get(name)).toBe(value);
+  });
+
+  test("says in whole seconds when to ask again, never too early", () => {
+    const error = new NodeError("too_many_tokens", "Why.", { retryAfterMs: 2001 });
+    expect(errorResponse(error).headers.get("retry-after")).toBe("3");
   });
 
   test("keeps its own headers beside those it is given", () => {

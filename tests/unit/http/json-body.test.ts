@@ -7,7 +7,7 @@ type Body = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null
 
 const maxBytes = 32;
 const Shape = T.Object({ size: T.Integer({ minimum: 0 }) }, { additionalProperties: false });
-const read = bodyReader(Shape, maxBytes);
+const read = bodyReader(Shape, { maxBodyBytes: maxBytes, bodyTimeoutMs: 30_000 });
 
 function request(
   body: Body,
@@ -66,6 +66,44 @@ describe("a JSON body", () => {
     expect((await refusal(request(large)))[0]).toBe("payload_too_large");
     expect(cancelled).toBe(true);
     expect(pulled).toBeLessThan(10);
+  });
+});
+
+describe("a body that comes slowly", () => {
+  const hurried = bodyReader(Shape, { maxBodyBytes: maxBytes, bodyTimeoutMs: 20 });
+  const late = {
+    kind: "body_timeout",
+    message:
+      "The body did not arrive within the 0.02 s that this node waits for it (limits.body_timeout).",
+  };
+
+  test("is refused when its time is up, and what is to come is not wanted", async () => {
+    const cancelled = Promise.withResolvers<void>();
+    const silent = new ReadableStream<Uint8Array>({ cancel: () => cancelled.resolve() });
+    await expect(hurried(request(silent))).rejects.toMatchObject(late);
+    await cancelled.promise;
+  });
+
+  test("is refused also where something always comes", async () => {
+    const trickle = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        await Bun.sleep(1);
+        controller.enqueue(new Uint8Array());
+      },
+    });
+    await expect(hurried(request(trickle))).rejects.toMatchObject(late);
+  });
+});
+
+test.each([
+  ["lists", "[".repeat(100_000) + "]".repeat(100_000)],
+  ["objects", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`],
+])("a body of %s 100,000 deep is refused", async (_, nested) => {
+  const reader = bodyReader(Shape, { maxBodyBytes: 1 << 20, bodyTimeoutMs: 30_000 });
+  await expect(reader(request(`{"size":${nested}}`))).rejects.toMatchObject({
+    kind: "invalid_request",
+    param: "size",
+    message: "'size' is nested too deep: a body may have 256 levels.",
   });
 });
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readFile, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { stateOf } from "../../../src/core/api-key.ts";
 import { SqliteKeys } from "../../../src/keys/sqlite-keys.ts";
+import { oldKeysFile } from "../../support/old-keys-file.ts";
 import { type TempDir, tempDir } from "../../support/temp-dir.ts";
 
 const pathIn = (folder: TempDir): string => join(folder.path, "data", "keys.sqlite");
@@ -64,6 +65,33 @@ describe("keys in a file", () => {
     keys.create({ name: "ada", scopes: ["chat"] });
     keys.revoke("ada");
     expect(() => keys.create({ name: "ada", scopes: ["chat"] })).toThrow("named 'ada' already");
+  });
+
+  test("keep limits of their own, and zero is one of them", async () => {
+    await using folder = await tempDir();
+    using keys = new SqliteKeys(pathIn(folder));
+    const limits = { requestsPerMinute: 60, tokensPerMinute: 0 };
+    const { text } = keys.create({ name: "ada", scopes: ["chat"], limits });
+    expect(keys.find(text)?.limits).toEqual(limits);
+    keys.create({ name: "grace", scopes: ["chat"] });
+    expect(keys.list().map((key) => key.limits)).toEqual([limits, {}]);
+  });
+
+  test("of a file that was made before they had limits still let in, and go on without", async () => {
+    await using folder = await tempDir();
+    const secret = "s".repeat(43);
+    await mkdir(dirname(pathIn(folder)));
+    oldKeysFile(pathIn(folder), secret);
+    using keys = new SqliteKeys(pathIn(folder));
+    using other = new SqliteKeys(pathIn(folder));
+    for (const ring of [keys, other]) {
+      expect(ring.find(`pk_0123456789ab_${secret}`)).toMatchObject({ name: "old", limits: {} });
+    }
+    keys.create({ name: "new", scopes: ["chat"], limits: { concurrency: 1 } });
+    expect(other.list().map(({ name, limits }) => [name, limits])).toEqual([
+      ["old", {}],
+      ["new", { concurrency: 1 }],
+    ]);
   });
 
   test("end at their time", async () => {

@@ -50,7 +50,7 @@ describe("a collection's file", () => {
     expect(refusal).toMatchObject({
       kind: "unavailable",
       message: expect.stringMatching(
-        /^The collection 'bad' cannot be opened: .*not a database.*bad\.sqlite; restore it/,
+        /^The collection 'bad' cannot be opened: .*not a database; restore it.*bad\.sqlite/,
       ),
     });
   });

@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { tinyConfig } from "../support/tiny-node.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const secret = "hunter2hunter2";
+
+async function ask(
+  node: ServingPaddock,
+  path: string,
+  body: string,
+  key = "right-key",
+): Promise<void> {
+  const response = await fetch(`${node.origin}/v1${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+    body,
+  });
+  const text = await response.text();
+  expect(text).not.toContain(join(import.meta.dir, "..", ".."));
+}
+
+const chat = (more = "") =>
+  `{"model":"tiny-chat","max_tokens":2,"messages":[{"role":"user","content":"${secret}"}]${more}}`;
+
+describe("the log of a running node", () => {
+  test.each([[false], [true]])("has prompts only where that is wanted: %p", async (wanted) => {
+    await using folder = await tempDir();
+    await writeFile(
+      join(folder.path, "paddock.toml"),
+      `log_prompts = ${wanted}\nlog_level = "debug"\n${await tinyConfig()}`,
+    );
+    const env = { PADDOCK_API_KEYS: "right-key" };
+    await using node = await servePaddock({ cwd: folder.path, env });
+    await ask(node, "/chat/completions", chat());
+    await ask(node, "/chat/completions", chat(',"stream":true'));
+    await ask(node, "/chat/completions", chat(`,"response_format":{"type":"${secret}"}`));
+    await ask(node, "/chat/completions", chat(), `${secret}-key`);
+    await ask(node, "/chat/completions", `{"model": ${secret}`);
+    await ask(node, "/embeddings", `{"model":"tiny-embedding","input":"${secret}"}`);
+    await ask(node, "/retrieve", chat().replace("tiny-chat", "tiny-embedding"));
+    await waitFor("the last request's line", () => node.stderr().includes("/v1/retrieve"));
+    expect(node.stderr().includes(secret)).toBe(wanted);
+    expect(node.stderr()).not.toContain(`${secret}-key`);
+    expect(node.stderr()).not.toContain("right-key");
+    const info = await (await fetch(`${node.origin}/v1/info`)).text();
+    expect(info).not.toContain(folder.path);
+    expect(info).not.toContain(".gguf");
+  });
+});

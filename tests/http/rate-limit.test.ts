@@ -1,0 +1,311 @@
+import { describe, expect, test } from "bun:test";
+import { finish } from "../support/scripted-engines.ts";
+import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const messages = [{ role: "user", content: "one two three" }];
+const chat = { model: "chatty", messages };
+const embed = { model: "vectors", input: ["a b", "c"] };
+
+/** An app whose minute does not pass by itself. */
+function stillApp(options: TestAppOptions): TestApp & { clock: { now: number } } {
+  const clock = { now: 0 };
+  return { ...testApp({ ...options, now: () => clock.now }), clock };
+}
+
+const standing = ({ headers }: Response, what: string): (string | null)[] =>
+  ["limit", "remaining", "reset"].map((part) => headers.get(`x-ratelimit-${part}-${what}`));
+
+async function failure(response: Response): Promise<unknown> {
+  expect(response.status).toBe(429);
+  return ((await response.json()) as { error: unknown }).error;
+}
+
+function request(body: object, signal?: AbortSignal): Request {
+  return new Request("http://localhost/v1/chat/completions", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+describe("requests a minute", () => {
+  test("beyond the limit are a 429 that says which, how much and when", async () => {
+    const app = stillApp({ callerLimits: { requestsPerMinute: 2 } });
+    const first = await app.post("/v1/embeddings", embed);
+    expect([first.status, ...standing(first, "requests")]).toEqual([200, "2", "1", "30s"]);
+    expect(standing(first, "tokens")).toEqual([null, null, null]);
+    const wrong = await app.post("/v1/chat/completions", "{");
+    expect([wrong.status, ...standing(wrong, "requests")]).toEqual([400, "2", "0", "1m0s"]);
+    const refused = await app.post("/v1/retrieve", { model: "vectors", messages });
+    expect([refused.headers.get("retry-after"), ...standing(refused, "requests")]).toEqual([
+      "30",
+      "2",
+      "0",
+      "1m0s",
+    ]);
+    expect(await failure(refused)).toEqual({
+      message:
+        "Rate limit reached. A caller without a key may make 2 requests a minute. Ask again in 30 s.",
+      type: "requests",
+      param: null,
+      code: "rate_limit_exceeded",
+    });
+    app.clock.now += 30_000;
+    expect((await app.post("/v1/embeddings", embed)).status).toBe(200);
+  });
+
+  test("are each key's own, and open addresses have none", async () => {
+    const keys = ["first-good-key", "second-good-key"];
+    const app = stillApp({ keys, callerLimits: { requestsPerMinute: 1 } });
+    const ask = async (key: string) =>
+      (await app.post("/v1/embeddings", embed, { authorization: `Bearer ${key}` })).status;
+    const [first = "", second = ""] = keys;
+    expect([await ask(first), await ask(first), await ask(second)]).toEqual([200, 429, 200]);
+    expect([await ask("wrong-good-key"), await ask("wrong-good-key")]).toEqual([401, 401]);
+    for (const path of ["/v1/models", "/v1/info", "/health"]) {
+      expect((await app.get(path)).status).toBe(200);
+    }
+  });
+
+  test("without keys are each address's own, where the server tells it", async () => {
+    const app = stillApp({ callerLimits: { requestsPerMinute: 1 } });
+    const ask = async (address: string) => {
+      const asked = request(chat);
+      app.connections.opened(asked, { address, onIdle: () => {} });
+      app.chat.script(finish);
+      return (await app.handle(asked)).status;
+    };
+    expect([await ask("192.0.2.1"), await ask("192.0.2.1"), await ask("192.0.2.2")]).toEqual([
+      200, 429, 200,
+    ]);
+  });
+});
+
+describe("tokens a minute", () => {
+  const limits = { callerLimits: { tokensPerMinute: 60 } };
+
+  test("are what each answer really used", async () => {
+    const app = stillApp(limits);
+    const left = (response: Response) => standing(response, "tokens")[1];
+    expect(left(await app.post("/v1/embeddings", embed))).toBe("57");
+    expect(left(await app.post("/v1/retrieve", { model: "vectors", messages }))).toBe("54");
+    app.chat.script({ type: "text", text: "Hi" }, finish);
+    expect(left(await app.post("/v1/chat/completions", chat))).toBe("49");
+    app.chat.script(finish).script(finish);
+    expect(left(await app.post("/v1/chat/completions", { ...chat, n: 2 }))).toBe("42");
+  });
+
+  test("of a stream are counted when it ends, whatever the limit, and refuse the next", async () => {
+    const app = stillApp({ callerLimits: { tokensPerMinute: 4 } });
+    app.chat.script({ type: "text", text: "Hi" }, finish);
+    const stream = await app.post("/v1/chat/completions", { ...chat, stream: true });
+    expect(standing(stream, "tokens")).toEqual(["4", "4", "0ms"]);
+    expect(await stream.text()).toContain("[DONE]");
+    const refused = await app.post("/v1/chat/completions", chat);
+    expect(standing(refused, "tokens")).toEqual(["4", "0", "1m15s"]);
+    expect(await failure(refused)).toMatchObject({ type: "tokens", code: "rate_limit_exceeded" });
+    expect(app.chat.requests).toHaveLength(1);
+  });
+
+  test("of a stream that its client left are the prompt's and those that came", async () => {
+    const app = stillApp(limits);
+    app.chat.script(
+      { type: "text", text: "a" },
+      { type: "text", text: "b" },
+      { type: "text", text: "c" },
+      finish,
+    );
+    const stream = await app.post("/v1/chat/completions", { ...chat, stream: true });
+    const reader = stream.body?.getReader();
+    // The role, then two texts.
+    for (let chunk = 0; chunk < 3; chunk++) await reader?.read();
+    await reader?.cancel();
+    const next = await app.post("/v1/embeddings", { model: "vectors", input: "a" });
+    expect(standing(next, "tokens")[1]).toBe(String(60 - 3 - 2 - 1));
+  });
+
+  test("are not charged for an answer that never began", async () => {
+    const app = stillApp(limits);
+    app.chat.script(new Error("the engine broke"));
+    const failed = await app.post("/v1/chat/completions", chat);
+    expect([failed.status, standing(failed, "tokens")[1]]).toEqual([500, "60"]);
+  });
+});
+
+describe("a place among requests at once", () => {
+  const one = { callerLimits: { concurrency: 1 } };
+  const ask = (app: TestApp) => app.post("/v1/embeddings", { model: "vectors", input: "a" });
+
+  test("is taken while an answer comes, and refused to others", async () => {
+    const app = testApp(one);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    app.chat.script({ type: "text", text: "a" }, () => promise, finish);
+    const stream = await app.post("/v1/chat/completions", { ...chat, stream: true });
+    const refused = await ask(app);
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(await failure(refused)).toMatchObject({
+      type: "requests",
+      message: expect.stringContaining("may have 1 requests in progress at once"),
+    });
+    resolve();
+    await stream.text();
+    expect((await ask(app)).status).toBe(200);
+  });
+
+  test("is given back when the time of a stream is up that nobody reads any more", async () => {
+    const app = testApp({ ...one, requestTimeoutMs: 20 });
+    app.chat.script({ type: "text", text: "a" }, { type: "text", text: "b" }, finish);
+    const asked = request({ ...chat, stream: true });
+    let idle = 0;
+    app.connections.opened(asked, { onIdle: () => void idle++ });
+    await app.handle(asked);
+    await waitFor("an idle connection", () => idle === 1);
+    expect((await ask(app)).status).toBe(200);
+  });
+
+  test.each<[string, (app: TestApp) => Promise<unknown>]>([
+    [
+      "a plain answer",
+      (app) => {
+        app.chat.script(finish);
+        return app.post("/v1/chat/completions", chat);
+      },
+    ],
+    ["a wrong body", (app) => app.post("/v1/chat/completions", "{")],
+    [
+      "a model that is not there",
+      (app) => app.post("/v1/chat/completions", { ...chat, model: "x" }),
+    ],
+    ["a wrong body of embeddings", (app) => app.post("/v1/embeddings", "{")],
+    ["a wrong body of retrieval", (app) => app.post("/v1/retrieve", "{")],
+    [
+      "an engine that fails",
+      (app) => {
+        app.chat.script(new Error("broken"));
+        return app.post("/v1/chat/completions", chat);
+      },
+    ],
+    [
+      "a stream that fails before it began",
+      (app) => {
+        app.chat.script(new Error("broken"));
+        return app.post("/v1/chat/completions", { ...chat, stream: true });
+      },
+    ],
+    [
+      "a stream that breaks off",
+      async (app) => {
+        app.chat.script({ type: "text", text: "a" }, new Error("broken"));
+        await (await app.post("/v1/chat/completions", { ...chat, stream: true })).text();
+      },
+    ],
+    [
+      "a stream that its client left",
+      async (app) => {
+        app.chat.script({ type: "text", text: "a" }, { type: "text", text: "b" }, finish);
+        const stream = await app.post("/v1/chat/completions", { ...chat, stream: true });
+        await stream.body?.cancel();
+      },
+    ],
+    [
+      "a client that left after the answer began, and whose stream nobody reads",
+      async (app) => {
+        const client = new AbortController();
+        app.chat.script({ type: "text", text: "a" }, { type: "text", text: "b" }, finish);
+        await app.handle(request({ ...chat, stream: true }, client.signal));
+        client.abort();
+      },
+    ],
+    [
+      "a client that left before the answer began",
+      async (app) => {
+        const client = new AbortController();
+        const { promise, resolve } = Promise.withResolvers<void>();
+        app.chat.script(() => promise, finish);
+        const asked = app.handle(request({ ...chat, stream: true }, client.signal));
+        await waitFor("the generation", () => app.chat.requests.length === 1);
+        client.abort();
+        resolve();
+        await asked;
+      },
+    ],
+  ])("is given back, once, after %s", async (_, end) => {
+    const app = testApp(one);
+    await end(app);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const held = holdPlace(app, promise);
+    await held.begun;
+    expect((await ask(app)).status).toBe(429);
+    resolve();
+    await held.done;
+    expect((await ask(app)).status).toBe(200);
+  });
+});
+
+/** A request that holds a place until the promise is kept. */
+function holdPlace(
+  app: TestApp,
+  until: Promise<void>,
+): { begun: Promise<void>; done: Promise<unknown> } {
+  const begun = Promise.withResolvers<void>();
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      begun.resolve();
+      await until;
+      controller.enqueue(new TextEncoder().encode("{}"));
+      controller.close();
+    },
+  });
+  const done = app.handle(
+    new Request("http://localhost/v1/embeddings", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+    }),
+  );
+  return { begun: begun.promise, done };
+}
+
+describe("requests in progress from one address", () => {
+  const from = (app: TestApp, address: string, body: object) => {
+    const asked = request(body);
+    app.connections.opened(asked, { address, onIdle: () => {} });
+    return app.handle(asked);
+  };
+
+  test.each([
+    ["192.0.2.1", 429],
+    ["127.0.0.1", 200],
+    ["::1", 200],
+  ])("are bounded, but for a proxy on this machine: %s is answered %i", async (address, status) => {
+    const app = testApp({ connectionsPerClient: 1 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    app.chat
+      .script({ type: "text", text: "a" }, () => promise, finish)
+      .script(finish)
+      .script(finish);
+    const stream = await from(app, address, { ...chat, stream: true });
+    expect((await from(app, address, chat)).status).toBe(status);
+    expect((await from(app, "192.0.2.2", chat)).status).toBe(200);
+    resolve();
+    await stream.text();
+    app.chat.script(finish);
+    expect((await from(app, address, chat)).status).toBe(200);
+  });
+
+  test("end with the answer, which is when the connection is idle", async () => {
+    const app = testApp();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    app.chat.script({ type: "text", text: "a" }, () => promise, finish);
+    let idle = 0;
+    const asked = request({ ...chat, stream: true });
+    app.connections.opened(asked, { onIdle: () => void idle++ });
+    const stream = await app.handle(asked);
+    expect(idle).toBe(0);
+    resolve();
+    await stream.text();
+    expect(idle).toBe(1);
+  });
+});

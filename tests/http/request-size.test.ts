@@ -1,0 +1,101 @@
+import { describe, expect, test } from "bun:test";
+import { finish } from "../support/scripted-engines.ts";
+import { testApp } from "../support/test-app.ts";
+
+const user = { role: "user", content: "q" };
+const many = (length: number) => Array.from({ length }, () => user);
+const deep = "[".repeat(100_000) + "]".repeat(100_000);
+
+async function failure(response: Response): Promise<[number, string | null, string]> {
+  const { error } = (await response.json()) as { error: { param: string | null; message: string } };
+  return [response.status, error.param, error.message];
+}
+
+describe("a list of a request", () => {
+  const app = () => testApp({ maxMessages: 2, maxInputs: 2 });
+
+  test.each<[string, object, string, string]>([
+    ["/v1/chat/completions", { model: "chatty", messages: many(3) }, "messages", "max_messages"],
+    ["/v1/retrieve", { model: "vectors", messages: many(3) }, "messages", "max_messages"],
+    ["/v1/embeddings", { model: "vectors", input: ["a", "b", "c"] }, "input", "max_inputs"],
+    ["/v1/embeddings", { model: "vectors", input: [[1], [2], [3]] }, "input", "max_inputs"],
+  ])("that is too long is a 400 with its name: %s %j", async (path, body, param, setting) => {
+    expect(await failure(await app().post(path, body))).toEqual([
+      400,
+      param,
+      `'${param}' is a list of 3; this node takes at most 2 (limits.${setting}).`,
+    ]);
+  });
+
+  test.each<[string, object]>([
+    ["/v1/chat/completions", { model: "chatty", messages: many(2) }],
+    ["/v1/retrieve", { model: "vectors", messages: many(2) }],
+    ["/v1/embeddings", { model: "vectors", input: ["a", "b"] }],
+    // One input of three tokens.
+    ["/v1/embeddings", { model: "vectors", input: [1, 2, 3] }],
+  ])("may be as long as is allowed: %s %j", async (path, body) => {
+    const asked = app();
+    asked.chat.script(finish);
+    expect((await asked.post(path, body)).status).toBe(200);
+  });
+});
+
+describe("a value that is nested 100,000 deep", () => {
+  const chat = (more: string) =>
+    `{"model":"chatty","messages":[{"role":"user","content":"q"}]${more}}`;
+
+  test.each([
+    ["in a field that is not known", "x", chat(`,"x":${deep}`)],
+    [
+      "in a tool's schema",
+      "tools",
+      chat(`,"tools":[{"type":"function","function":{"name":"f","parameters":{"items":${deep}}}}]`),
+    ],
+    [
+      "in a format's schema",
+      "response_format",
+      chat(`,"response_format":{"type":"json_schema","json_schema":{"name":"f","schema":${deep}}}`),
+    ],
+    ["in place of messages", "messages", `{"model":"chatty","messages":${deep}}`],
+  ])("is a 400 %s", async (_, param, body) => {
+    expect(await failure(await testApp().post("/v1/chat/completions", body))).toEqual([
+      400,
+      param,
+      `'${param}' is nested too deep: a body may have 256 levels.`,
+    ]);
+  });
+
+  test("is a 400 in the arguments of a call, which are JSON in a string", async () => {
+    const call = { id: "c", type: "function", function: { name: "f", arguments: deep } };
+    const messages = [
+      user,
+      { role: "assistant", tool_calls: [call] },
+      { role: "tool", tool_call_id: "c", content: "r" },
+    ];
+    const response = await testApp().post("/v1/chat/completions", { model: "chatty", messages });
+    expect(await failure(response)).toEqual([
+      400,
+      "messages[1].tool_calls[0].function.arguments",
+      "'messages[1].tool_calls[0].function.arguments' is nested deeper than 256 levels.",
+    ]);
+  });
+});
+
+test("a body that does not arrive in time is a 408 that closes the connection", async () => {
+  const app = testApp({ bodyTimeoutMs: 10, callerLimits: { concurrency: 1 } });
+  const silent = () =>
+    new Request("http://localhost/v1/embeddings", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: new ReadableStream(),
+    });
+  for (let again = 0; again < 2; again++) {
+    const response = await app.handle(silent());
+    expect(response.headers.get("connection")).toBe("close");
+    expect(await failure(response)).toEqual([
+      408,
+      null,
+      expect.stringContaining("did not arrive within the 0.01 s"),
+    ]);
+  }
+});
