@@ -36,4 +36,22 @@ describe("a clock that jumps", () => {
     expect((await readFrames(await post(5))).at(-1)).toBe("[DONE]");
     expect((await node.app.handle(new Request("http://localhost/ready"))).status).toBe(200);
   });
+
+  test.each([
+    ["ahead", 24 * hour],
+    ["back", -24 * hour],
+  ])("a day %s gives nobody more requests, and nobody less", async (_, jump) => {
+    await using node = await tinyNode({ env: { PADDOCK_DEFAULT_REQUESTS_PER_MINUTE: "3" } });
+    const ask = async (): Promise<number> => {
+      const response = await fetch(`${node.baseUrl}/embeddings`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ model: "tiny-embedding", input: "now" }),
+      });
+      return response.status;
+    };
+    expect([await ask(), await ask()]).toEqual([200, 200]);
+    setSystemTime(Date.now() + jump);
+    expect([await ask(), await ask()]).toEqual([200, 429]);
+  });
 });
