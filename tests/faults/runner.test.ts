@@ -78,6 +78,20 @@ describe("a runner that is killed", () => {
   });
 });
 
+describe("a Ctrl-C, which reaches the node and its runners alike,", () => {
+  test("lets answers in progress end, and leaves no process behind", async () => {
+    await using under = await nodeUnderFault();
+    const { pid } = under.node.process;
+    const runners = [await runnerOf(pid, "tiny-chat"), await runnerOf(pid, "tiny-embedding")];
+    const reader = frames(await under.post("/chat/completions", long("go on", 500)));
+    await reader.next();
+    for (const each of [...runners, pid]) process.kill(each, "SIGINT");
+    expect((await Array.fromAsync(reader)).at(-1)).toBe("[DONE]");
+    expect(await under.node.exit()).toBe(0);
+    expect(runners.filter(isAlive)).toEqual([]);
+  });
+});
+
 describe("a node that is killed", () => {
   test("takes its runners with it, also while they are at work", async () => {
     await using under = await nodeUnderFault();
