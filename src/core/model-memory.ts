@@ -1,0 +1,63 @@
+/** What is known of a model from its file, and the memory it takes once it is loaded. */
+
+export interface ModelFacts {
+  /** All files of the model, the one that names it first. */
+  files: readonly string[];
+  kind: "chat" | "embedding" | "reranker";
+  /** `llama`, `qwen3`, `bert` and so on. */
+  architecture: string;
+  /** What the model calls itself, where it does. */
+  name?: string;
+  /** How many weights it has. */
+  parameters: number;
+  /** `Q4_K_M`, `F16` and so on. */
+  quantization: string;
+  /** Tokens it was trained on. */
+  trainContext: number;
+  /** Size of its files. */
+  bytes: number;
+  layers: number;
+  hasChatTemplate: boolean;
+  /** Whether its chat template shows tools to the model. */
+  supportsTools: boolean;
+  /** Bytes that a token takes in the cache; 0 where there is none. Upper bound: a sliding window needs less. */
+  cacheBytesPerToken: number;
+  embeddingLength: number;
+  vocabularySize: number;
+}
+
+export interface MemoryDemand {
+  /** Tokens that each answer may see. */
+  contextSize: number;
+  /** Answers at the same time; contexts, for an embedding model. */
+  parallel: number;
+  /** Tokens evaluated at once; default: 512, as the configuration's. */
+  batchSize?: number;
+}
+
+/** Bytes. */
+export interface MemoryEstimate {
+  weights: number;
+  /** What was read stays in it: keys and values. */
+  cache: number;
+  /** Room to calculate in. */
+  working: number;
+  total: number;
+}
+
+/** Rows of the width of the model that a calculation keeps for each token of a batch. */
+const rowsAtWork = 16;
+const floatBytes = 4;
+
+export function estimateMemory(
+  facts: ModelFacts,
+  { contextSize, parallel, batchSize = 512 }: MemoryDemand,
+): MemoryEstimate {
+  const { bytes, kind, cacheBytesPerToken, vocabularySize, embeddingLength } = facts;
+  const cache = cacheBytesPerToken * contextSize * parallel;
+  const row = kind === "chat" ? vocabularySize : 0;
+  const batch = Math.min(batchSize, contextSize);
+  const contexts = kind === "chat" ? 1 : parallel;
+  const working = contexts * batch * (row + embeddingLength * rowsAtWork) * floatBytes;
+  return { weights: bytes, cache, working, total: bytes + cache + working };
+}

@@ -1,0 +1,20 @@
+/** Models that come in several files: `name-00001-of-00003.gguf` and so on; the first one names the model. */
+
+const part = /-(\d{5})-of-(\d{5})\.gguf$/i;
+/** More is a mistake, or a trick. */
+const mostParts = 1000;
+
+/** All files of the model that a name or a path belongs to, the first one first; it alone where it is no part. */
+export function partsOf(file: string): string[] {
+  const [end, at, count] = part.exec(file) ?? [];
+  const [index, total] = [Number(at), Number(count)];
+  if (end === undefined || index < 1 || index > total || total > mostParts) return [file];
+  const start = file.slice(0, -end.length);
+  return Array.from(
+    { length: total },
+    (_, number) => `${start}-${String(number + 1).padStart(5, "0")}-of-${count}.gguf`,
+  );
+}
+
+/** Whether the file is a part that another one stands for. */
+export const isLaterPart = (file: string): boolean => partsOf(file).indexOf(file) > 0;

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { GgufInsights, readGgufFileInfo } from "node-llama-cpp";
+import { estimateMemory } from "../../src/core/model-memory.ts";
+import { readModelFacts } from "../../src/engine/model-facts.ts";
+import { randomLlama } from "../support/random-llama.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { save, tinyModels } from "../support/tiny-models.ts";
+
+describe("a model's file", () => {
+  test("says what the model is", async () => {
+    const { chat } = await tinyModels();
+    expect(await readModelFacts(chat)).toEqual({
+      files: [chat],
+      kind: "chat",
+      architecture: "llama",
+      name: "tiny-chat",
+      parameters: 43_680,
+      quantization: "F32",
+      trainContext: 4096,
+      bytes: Bun.file(chat).size,
+      layers: 2,
+      hasChatTemplate: true,
+      supportsTools: false,
+      cacheBytesPerToken: 2 * (32 + 32) * 2,
+      embeddingLength: 32,
+      vocabularySize: 360,
+    });
+  });
+
+  test("says what the model is for", async () => {
+    const { embedding, reranker } = await tinyModels();
+    expect((await readModelFacts(embedding)).kind).toBe("embedding");
+    expect((await readModelFacts(embedding)).cacheBytesPerToken).toBe(0);
+    expect((await readModelFacts(reranker)).kind).toBe("reranker");
+  });
+
+  test("is refused by its name where it is no GGUF", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "page.gguf");
+    await writeFile(path, "<!doctype html>".repeat(100));
+    await expect(readModelFacts(path)).rejects.toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining(path),
+    });
+  });
+});
+
+test("the estimate is near what llama.cpp would take, and not below", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "wide.gguf");
+  const words = Array.from({ length: 4000 }, (_, at) => `w${at}`);
+  const shape = { name: "wide", size: 256, hidden: 512, layers: 8, heads: 8, context: 8192 };
+  await save(path, randomLlama({ ...shape, type: "q8_0", words }));
+  const facts = await readModelFacts(path);
+  const insights = await GgufInsights.from(await readGgufFileInfo(path));
+  for (const contextSize of [512, 4096, 8192]) {
+    const demand = { contextSize, parallel: 4, batchSize: 512 };
+    const { cache, working } = estimateMemory(facts, demand);
+    const { cpuRam } = await insights.estimateContextResourceRequirementsV2({
+      contextSize,
+      modelGpuLayers: 0,
+      batchSize: 512,
+      sequences: 4,
+    });
+    expect(cache + working).toBeGreaterThan(cpuRam * 0.95);
+    expect(cache + working).toBeLessThan(cpuRam * 1.5);
+  }
+});
