@@ -23,7 +23,8 @@ import { keyAccess } from "./http/auth.ts";
 import { handbookDocuments, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
-import { type ResolveOptions, resolveSource } from "./models/sources/resolve.ts";
+import { type Hub, hubFrom } from "./models/sources/hub.ts";
+import { resolveSource } from "./models/sources/resolve.ts";
 import { toCollection, toModelSpec, toQuantization, toRagSettings } from "./node-settings.ts";
 import { QdrantHome } from "./repository/qdrant/qdrant-home.ts";
 import { SqliteHome } from "./repository/sqlite/sqlite-home.ts";
@@ -39,6 +40,8 @@ export interface NodeOptions {
   version: string;
   /** The pages that an empty collection is filled with. */
   handbook: () => Promise<readonly Page[]>;
+  /** Where models are fetched from; default: the public hub, without a token. */
+  hub?: Hub;
   log: Log;
   progress: Progress;
 }
@@ -167,6 +170,24 @@ export class PaddockNode implements AsyncDisposable {
     return new QdrantHome({ url, timeoutMs: timeout * 1000, ...(isMeant ? { apiKey } : {}) });
   }
 
+  /** The file of a source, fetched or made where it is not there yet. */
+  async resolve(source: string, signal: AbortSignal, sha256?: string): Promise<string> {
+    const { baseDir, progress, hub = hubFrom({}) } = this.#options;
+    return await resolveSource(source, {
+      folder: this.modelsFolder,
+      baseDir,
+      hub,
+      progress,
+      signal,
+      ...(sha256 === undefined ? {} : { sha256 }),
+    });
+  }
+
+  /** Where made and fetched models are kept. */
+  get modelsFolder(): string {
+    return join(this.#dataDir, "models");
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.stop();
     await this.#resources.disposeAsync();
@@ -199,9 +220,9 @@ export class PaddockNode implements AsyncDisposable {
   }
 
   async #load(host: ModelHost, model: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
-    const { baseDir, program, progress, log } = this.#options;
-    const folder = join(this.#dataDir, "models");
-    const source = await resolveSource(model.source, { folder, baseDir, progress, download });
+    const { program, progress, log } = this.#options;
+    const folder = this.modelsFolder;
+    const source = await this.resolve(model.source, signal);
     const type = toQuantization(model);
     const path =
       type === undefined
@@ -229,11 +250,10 @@ export class PaddockNode implements AsyncDisposable {
   }
 
   async #loadReranker(host: ModelHost, signal: AbortSignal): Promise<Reranker | undefined> {
-    const { config, baseDir, progress } = this.#options;
+    const { config, progress } = this.#options;
     const { reranker: source } = config.retrieval;
     if (source === undefined) return undefined;
-    const folder = join(this.#dataDir, "models");
-    const path = await resolveSource(source, { folder, baseDir, progress, download });
+    const path = await this.resolve(source, signal);
     return this.#resources.use(await host.loadReranker(path, { progress, signal }));
   }
 
@@ -311,9 +331,6 @@ export class PaddockNode implements AsyncDisposable {
 }
 
 /** The engine's libraries are loaded by what needs them: a node whose models run elsewhere has them not. */
-const download: ResolveOptions["download"] = async (...request) =>
-  await (await import("./engine/download.ts")).downloadModel(...request);
-
 const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
   await (await import("./engine/transcode.ts")).transcode(path, options);
 

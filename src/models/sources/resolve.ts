@@ -2,26 +2,19 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { NodeError } from "../../core/errors.ts";
-import type { Progress } from "../../core/progress.ts";
+import { type DownloadOptions, download, isRemote } from "./download.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
 
-/** Fetches a model from a hub reference or an address into a folder; returns its path. */
-type Download = (source: string, folder: string, progress: Progress) => Promise<string>;
-
-export interface ResolveOptions {
-  /** Where made and fetched models are kept. */
-  folder: string;
+export interface ResolveOptions extends DownloadOptions {
   /** What relative paths start from. */
   baseDir: string;
-  progress: Progress;
-  download: Download;
 }
 
 export async function resolveSource(source: string, options: ResolveOptions): Promise<string> {
-  const { folder, baseDir, progress, download } = options;
+  const { folder, baseDir, progress } = options;
   if (source === "starter:chat") return await prepareStarterChat(folder, progress);
   if (source === "starter:embedding") return await prepareStarterEmbedding(folder, progress);
-  if (/^(https:\/\/|hf:)/.test(source)) return await download(source, folder, progress);
+  if (isRemote(source)) return await download(source, options);
   return await existingFile(resolve(baseDir, source), source);
 }
 
