@@ -23,6 +23,7 @@ import { keyAccess } from "./http/auth.ts";
 import { handbookDocuments, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
+import { modelsFolder } from "./models/models-folder.ts";
 import { type Hub, hubFrom } from "./models/sources/hub.ts";
 import { resolveSource } from "./models/sources/resolve.ts";
 import { toCollection, toModelSpec, toQuantization, toRagSettings } from "./node-settings.ts";
@@ -170,24 +171,6 @@ export class PaddockNode implements AsyncDisposable {
     return new QdrantHome({ url, timeoutMs: timeout * 1000, ...(isMeant ? { apiKey } : {}) });
   }
 
-  /** The file of a source, fetched or made where it is not there yet. */
-  async resolve(source: string, signal: AbortSignal, sha256?: string): Promise<string> {
-    const { baseDir, progress, hub = hubFrom({}) } = this.#options;
-    return await resolveSource(source, {
-      folder: this.modelsFolder,
-      baseDir,
-      hub,
-      progress,
-      signal,
-      ...(sha256 === undefined ? {} : { sha256 }),
-    });
-  }
-
-  /** Where made and fetched models are kept. */
-  get modelsFolder(): string {
-    return join(this.#dataDir, "models");
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     this.stop();
     await this.#resources.disposeAsync();
@@ -221,8 +204,8 @@ export class PaddockNode implements AsyncDisposable {
 
   async #load(host: ModelHost, model: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
     const { program, progress, log } = this.#options;
-    const folder = this.modelsFolder;
-    const source = await this.resolve(model.source, signal);
+    const folder = modelsFolder(this.#dataDir);
+    const source = await this.#resolve(model.source, signal);
     const type = toQuantization(model);
     const path =
       type === undefined
@@ -253,8 +236,15 @@ export class PaddockNode implements AsyncDisposable {
     const { config, progress } = this.#options;
     const { reranker: source } = config.retrieval;
     if (source === undefined) return undefined;
-    const path = await this.resolve(source, signal);
+    const path = await this.#resolve(source, signal);
     return this.#resources.use(await host.loadReranker(path, { progress, signal }));
+  }
+
+  /** The file of a source, fetched or made where it is not there yet. */
+  async #resolve(source: string, signal: AbortSignal): Promise<string> {
+    const { baseDir, progress, hub = hubFrom({}) } = this.#options;
+    const folder = modelsFolder(this.#dataDir);
+    return await resolveSource(source, { folder, baseDir, hub, progress, signal });
   }
 
   async #openCollection(

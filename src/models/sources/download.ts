@@ -7,6 +7,7 @@ import { NodeError } from "../../core/errors.ts";
 import { partsOf } from "../../core/split-model.ts";
 import { sizeOf } from "../file-size.ts";
 import { ask, Interruption } from "./ask.ts";
+import { checkDigest } from "./digest.ts";
 import { type FetchOptions, fetchFile } from "./fetch-file.ts";
 import { checkRoom } from "./file-checks.ts";
 import { fileAddress, type Hub, manifestAddress, parseReference } from "./hub.ts";
@@ -34,7 +35,10 @@ export const isRemote = (source: string): boolean => /^(https?:\/\/|hf:)/.test(s
 export async function download(source: string, options: DownloadOptions): Promise<string> {
   const { folder, hub, sha256, signal } = options;
   const known = await findFetched(source, folder);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    if (sha256 !== undefined) await checkDigest(known, sha256);
+    return known;
+  }
   const { place, subject } = await locate(source, hub, signal);
   const files = partsOf(place.file);
   const [first = place.file] = files;
@@ -51,8 +55,10 @@ export async function download(source: string, options: DownloadOptions): Promis
     await checkRoomForAll(wanted, folder, subject, signal);
   }
   for (const [at, file] of files.entries()) {
-    if (!missing.includes(file)) continue;
-    await fetchFile(urls[at] ?? place.url, join(folder, file), { ...options, subject });
+    const path = join(folder, file);
+    if (missing.includes(file)) {
+      await fetchFile(urls[at] ?? place.url, path, { ...options, subject });
+    } else if (sha256 !== undefined) await checkDigest(path, sha256);
   }
   await writeFile(join(folder, `${first}${originSuffix}`), JSON.stringify({ source }));
   return join(folder, first);
@@ -76,7 +82,7 @@ export const filesBeside = (file: string): string[] => [
 ];
 
 /** The model that a source brought, where it did: the hub need not be asked again. */
-async function findFetched(source: string, folder: string): Promise<string | undefined> {
+export async function findFetched(source: string, folder: string): Promise<string | undefined> {
   for (const name of await readdir(folder).catch(() => [])) {
     if (!name.endsWith(originSuffix) || (await originOf(join(folder, name))) !== source) continue;
     const file = basename(name, originSuffix);

@@ -7,6 +7,7 @@ import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Progress, ProgressStep } from "../../core/progress.ts";
 import { sizeOf } from "../file-size.ts";
 import { type Answer, ask, Interruption } from "./ask.ts";
+import { hashOf } from "./digest.ts";
 import { lockDownload } from "./download-lock.ts";
 import { checkLength, checkRoom, headLength, headProblem } from "./file-checks.ts";
 import { PartialFile, type PartNote } from "./partial-file.ts";
@@ -80,7 +81,7 @@ async function attempt(
   const canGoOn = bytes > 0 && (note.etag !== undefined || note.digest !== undefined);
   const from = canGoOn ? bytes : 0;
   // Before the server is asked: it would not wait that long.
-  const hash = await hashOf(partial.path, from);
+  const hash = from === 0 ? new Bun.CryptoHasher("sha256") : await hashOf(partial.path);
   using watch = new StallWatch(stallMs);
   try {
     const inTime = AbortSignal.any([signal, watch.signal]);
@@ -217,12 +218,6 @@ async function write(file: FileHandle, chunk: Uint8Array): Promise<void> {
       { cause },
     );
   }
-}
-
-async function hashOf(path: string, bytes: number): Promise<Bun.CryptoHasher> {
-  const hash = new Bun.CryptoHasher("sha256");
-  if (bytes > 0) for await (const chunk of Bun.file(path).stream()) hash.update(chunk);
-  return hash;
 }
 
 function stepOf(
