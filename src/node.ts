@@ -12,11 +12,13 @@ import { NodeError, reasonOf } from "./core/errors.ts";
 import { GroundingService } from "./core/grounding.ts";
 import type { Log } from "./core/log.ts";
 import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
+import type { ModelFacts } from "./core/model-memory.ts";
 import type { ModelHost } from "./core/ports/model-host.ts";
 import type { CollectionHome } from "./core/ports/passage-repository.ts";
 import type { Reranker } from "./core/ports/reranker.ts";
 import type { Progress } from "./core/progress.ts";
 import { RetrievalService } from "./core/retrieval.ts";
+import { readMachineMemory } from "./engine/machine-memory.ts";
 import { threadBudget } from "./engine/threads.ts";
 import type { TranscodeOptions } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
@@ -24,6 +26,7 @@ import { handbookDocuments, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
 import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
 import { modelsFolder } from "./models/models-folder.ts";
+import { autoSource } from "./models/sources/auto.ts";
 import { type Hub, hubFrom } from "./models/sources/hub.ts";
 import { resolveSource } from "./models/sources/resolve.ts";
 import { toCollection, toModelSpec, toQuantization, toRagSettings } from "./node-settings.ts";
@@ -188,7 +191,7 @@ export class PaddockNode implements AsyncDisposable {
     const { config, baseDir, program, log } = this.#options;
     const engine = {
       threads: config.engine.threads,
-      accelerator: models.some(({ n_gpu_layers }) => n_gpu_layers > 0),
+      accelerator: models.some(({ n_gpu_layers: layers }) => layers !== 0),
       ...(config.engine.gpu_libraries === undefined
         ? {}
         : { gpuLibraries: resolve(baseDir, config.engine.gpu_libraries) }),
@@ -202,9 +205,10 @@ export class PaddockNode implements AsyncDisposable {
     return this.#resources.use(await openLocalHost({ ...engine, log }));
   }
 
-  async #load(host: ModelHost, model: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
+  async #load(host: ModelHost, configured: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
     const { program, progress, log } = this.#options;
     const folder = modelsFolder(this.#dataDir);
+    const model = await this.#chosen(configured, folder);
     const source = await this.#resolve(model.source, signal);
     const type = toQuantization(model);
     const path =
@@ -230,6 +234,20 @@ export class PaddockNode implements AsyncDisposable {
       ...loaded.card.settings,
     });
     return loaded;
+  }
+
+  /** The model with a source to load it from, where that is left to the node. */
+  async #chosen(model: ModelConfig, folder: string): Promise<ModelConfig> {
+    if (model.source !== "auto") return model;
+    const { parallel } = model;
+    const { source, why } = await autoSource(model.type, {
+      folder,
+      parallel,
+      machine: readMachineMemory,
+      readFacts,
+    });
+    this.#options.log.info("a model was chosen", { model: model.name, source, why });
+    return { ...model, source };
   }
 
   async #loadReranker(host: ModelHost, signal: AbortSignal): Promise<Reranker | undefined> {
@@ -321,6 +339,9 @@ export class PaddockNode implements AsyncDisposable {
 }
 
 /** The engine's libraries are loaded by what needs them: a node whose models run elsewhere has them not. */
+const readFacts = async (path: string): Promise<ModelFacts> =>
+  await (await import("./engine/model-facts.ts")).readModelFacts(path);
+
 const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
   await (await import("./engine/transcode.ts")).transcode(path, options);
 

@@ -1,11 +1,13 @@
 /** The models of a node: those that the configuration names, and those that only lie in its folder. */
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config, ModelConfig } from "../config/schema.ts";
+import { chooseSettings } from "../core/auto-settings.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { Machine } from "../core/machine.ts";
 import { estimateMemory, type ModelFacts } from "../core/model-memory.ts";
 import { transcodedName } from "../core/quantization.ts";
 import { listModels, modelsFolder } from "../models/models-folder.ts";
+import { autoSource } from "../models/sources/auto.ts";
 import { findSource } from "../models/sources/resolve.ts";
 import { toQuantization } from "../node-settings.ts";
 import { fits, nameOf } from "./model-summary.ts";
@@ -41,7 +43,7 @@ export interface Surroundings {
 }
 
 export async function findModels(surroundings: Surroundings): Promise<Models> {
-  const { config, baseDir } = surroundings;
+  const { config, baseDir, machine } = surroundings;
   const folder = modelsFolder(resolve(baseDir, config.data_dir));
   const { models, unfinished } = await listModels(folder);
   const problems: string[] = [];
@@ -53,7 +55,8 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
     });
   };
   const rows: ModelRow[] = [];
-  for (const model of config.models) {
+  for (const configured of config.models) {
+    const model = await chosen(configured, folder, machine);
     const path = await fileOf(model, folder, baseDir);
     rows.push(toRow(surroundings, path, path === undefined ? path : await facts(path), model));
   }
@@ -63,6 +66,15 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
     if (!used.has(path)) rows.push(toRow(surroundings, path, await facts(path)));
   }
   return { folder, rows, unfinished, problems };
+}
+
+/** The model with the source that a start would choose, where that is left to the node. */
+async function chosen(model: ModelConfig, folder: string, machine: Machine): Promise<ModelConfig> {
+  if (model.source !== "auto") return model;
+  const { readModelFacts: readFacts } = await import("../engine/model-facts.ts");
+  const { parallel } = model;
+  const options = { folder, parallel, machine: async () => machine, readFacts };
+  return { ...model, source: (await autoSource(model.type, options)).source };
 }
 
 /** The file that is loaded: the source's own, or what was made of it. */
@@ -79,7 +91,13 @@ async function fileOf(
 }
 
 /** What a model that nobody configured would get. */
-const defaults = { ctx_size: 0, parallel: 4, prompt_template: "auto" };
+const defaults = {
+  ctx_size: 0,
+  batch_size: 512,
+  n_gpu_layers: 0,
+  parallel: 4,
+  prompt_template: "auto",
+} as const;
 
 function toRow(
   { machine, threads }: Surroundings,
@@ -87,7 +105,7 @@ function toRow(
   facts: ModelFacts | undefined,
   model?: ModelConfig,
 ): ModelRow {
-  const { ctx_size: size, parallel: answers, prompt_template: template } = model ?? defaults;
+  const { parallel: answers, prompt_template: template, ...sizes } = model ?? defaults;
   const row: ModelRow = {
     name: model?.name ?? nameOf(path ?? ""),
     configured: model !== undefined,
@@ -95,9 +113,18 @@ function toRow(
     ...(path === undefined ? {} : { path }),
   };
   if (facts === undefined) return row;
-  const contextSize = size === 0 ? Math.min(facts.trainContext, 4096) : size;
   const parallel = facts.kind === "chat" ? answers : threads;
-  const bytes = estimateMemory(facts, { contextSize, parallel }).total;
+  const { ctxSize: contextSize, batchSize } = chooseSettings({
+    facts,
+    machine,
+    parallel,
+    wanted: {
+      ctxSize: sizes.ctx_size,
+      batchSize: sizes.batch_size,
+      nGpuLayers: sizes.n_gpu_layers,
+    },
+  });
+  const bytes = estimateMemory(facts, { contextSize, parallel, batchSize }).total;
   return {
     ...row,
     facts,
