@@ -3,7 +3,7 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isLaterPart, partsOf } from "../core/split-model.ts";
 import { sizeOf } from "./file-size.ts";
-import { filesBeside } from "./sources/download.ts";
+import { filesBeside } from "./sources/origin.ts";
 
 export const modelsFolder = (dataDir: string): string => join(dataDir, "models");
 

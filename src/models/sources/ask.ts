@@ -8,6 +8,8 @@ export interface Question {
   headers?: Readonly<Record<string, string>>;
   hub: Hub;
   signal: AbortSignal;
+  /** How long the answer may take to begin; default: as long as the signal lets it. */
+  timeoutMs?: number;
 }
 
 export interface Answer {
@@ -33,12 +35,19 @@ export async function ask({
   headers = {},
   hub,
   signal,
+  timeoutMs,
 }: Question): Promise<Answer> {
   let from = url;
   const said: Pick<Answer, "digest" | "size"> = {};
   for (let step = 0; step <= mostRedirects; step++) {
     checkAddress(hub, from);
-    const response = await send(from, method, { ...headers, ...authorization(hub, from) }, signal);
+    const response = await send(
+      from,
+      method,
+      { ...headers, ...authorization(hub, from) },
+      signal,
+      timeoutMs,
+    );
     if (isOfHub(hub, from)) Object.assign(said, readLinked(response.headers));
     const location = response.headers.get("location");
     if (!isRedirect.has(response.status) || location === null) {
@@ -55,7 +64,9 @@ async function send(
   method: string,
   headers: Record<string, string>,
   signal: AbortSignal,
+  timeoutMs?: number,
 ): Promise<Response> {
+  const end = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
   try {
     return await fetch(url, {
       method,
@@ -63,7 +74,7 @@ async function send(
       headers: { "accept-encoding": "identity", ...headers },
       decompress: false,
       redirect: "manual",
-      signal,
+      signal: AbortSignal.any([signal, ...end]),
     });
   } catch (cause) {
     signal.throwIfAborted();

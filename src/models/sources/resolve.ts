@@ -5,7 +5,8 @@ import { NodeError } from "../../core/errors.ts";
 import { starterChat, starterEmbedding } from "../catalog.ts";
 import { sizeOf } from "../file-size.ts";
 import { checkDigest } from "./digest.ts";
-import { type DownloadOptions, download, findFetched, isRemote } from "./download.ts";
+import { type DownloadOptions, download, isRemote } from "./download.ts";
+import { findFetched } from "./origin.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
 
 export interface ResolveOptions extends DownloadOptions {

@@ -232,5 +232,21 @@ test("two files of one name from two places do not meet", async () => {
   const one = await downloadInto(folder.path, `${server.url}/a/m.gguf`, {});
   const other = await downloadInto(folder.path, `${server.url}/other/m.gguf?key=1`, {});
   expect(one).not.toBe(other);
-  expect(await downloadInto(folder.path, `${server.url}/other/m.gguf?key=2`, {})).toBe(other);
+});
+
+test("a key in an address is sent, and neither kept nor said", async () => {
+  await using server = await modelServer(({ path, headers }) =>
+    path === "/m.gguf?key=secret"
+      ? honest(bytes)({ method: "GET", path, headers })
+      : { status: 403 },
+  );
+  await using folder = await tempDir();
+  const path = await downloadInto(folder.path, `${server.url}/m.gguf?key=secret`, {});
+  expect(await Bun.file(`${path}.origin.json`).text()).not.toContain("secret");
+  expect(await downloadInto(folder.path, `${server.url}/m.gguf?key=other`, {})).toBe(path);
+  expect(server.asked).toHaveLength(1);
+  const refused = downloadInto(folder.path, `${server.url}/n.gguf?key=secret`, {});
+  await expect(refused).rejects.toThrow(
+    `The model '${server.url}/n.gguf' cannot be fetched: ${new URL(server.url).host} answers 403.`,
+  );
 });
