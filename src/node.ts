@@ -1,49 +1,36 @@
 /** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
-import { basename, join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { join, resolve } from "node:path";
 import type { NodeIdentity } from "./api/info/wire.ts";
 import type { Services } from "./app.ts";
 import { checkExposure, isLoopback } from "./config/consistency.ts";
 import type { Config, ModelConfig } from "./config/schema.ts";
 import { ChatService } from "./core/chat.ts";
-import { type OpenCollection, openCollection } from "./core/collection.ts";
+import type { OpenCollection } from "./core/collection.ts";
 import { EmbeddingService } from "./core/embedding.ts";
-import { NodeError, reasonOf } from "./core/errors.ts";
+import { NodeError } from "./core/errors.ts";
 import { GroundingService } from "./core/grounding.ts";
 import type { Log } from "./core/log.ts";
-import { type EmbeddingModel, type LoadedModel, ModelRegistry } from "./core/model.ts";
+import { type EmbeddingModel, ModelRegistry } from "./core/model.ts";
 import { ModelLoads } from "./core/model-loads.ts";
-import { defaultContext, estimateMemory } from "./core/model-memory.ts";
-import type { ModelHost, ModelSpec } from "./core/ports/model-host.ts";
-import type { CollectionHome, PassageRepository } from "./core/ports/passage-repository.ts";
-import type { Reranker } from "./core/ports/reranker.ts";
+import type { CollectionHome } from "./core/ports/passage-repository.ts";
 import type { Progress } from "./core/progress.ts";
 import { RateLimiter } from "./core/rate-limit.ts";
 import { reasonsAgainst } from "./core/readiness.ts";
 import { RetrievalService } from "./core/retrieval.ts";
-import { threadBudget } from "./engine/threads.ts";
-import type { TranscodeOptions } from "./engine/transcode.ts";
 import { keyAccess } from "./http/auth.ts";
 import { Connections } from "./http/connections.ts";
 import { Entrance } from "./http/entrance.ts";
 import { notingCaller } from "./http/exchange.ts";
 import { PromptLog } from "./http/prompt-log.ts";
-import { handbookDocuments, handbookLabel, type Page } from "./ingest/pages.ts";
-import { ingest } from "./ingest/pipeline.ts";
+import type { Page } from "./ingest/pages.ts";
 import { keysFile, SqliteKeys } from "./keys/sqlite-keys.ts";
-import { type ResolveOptions, resolveSource } from "./models/sources/resolve.ts";
-import {
-  toCallerLimits,
-  toCollection,
-  toModelBounds,
-  toModelSpec,
-  toQuantization,
-  toRagSettings,
-} from "./node-settings.ts";
+import { type Hub, hubFrom } from "./models/sources/hub.ts";
+import { NodeCollection } from "./node-collection.ts";
+import { NodeModels } from "./node-models.ts";
+import { toCallerLimits, toCollection, toModelBounds, toRagSettings } from "./node-settings.ts";
 import { QdrantHome } from "./repository/qdrant/qdrant-home.ts";
 import { SqliteHome } from "./repository/sqlite/sqlite-home.ts";
 import { UnchangedHome } from "./repository/sqlite/unchanged-home.ts";
-import { RunnerHost } from "./runner/runner-host.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 import { NodeTelemetry } from "./telemetry/node-telemetry.ts";
 
@@ -56,6 +43,8 @@ export interface NodeOptions {
   version: string;
   /** The pages that an empty collection is filled with. */
   handbook: () => Promise<readonly Page[]>;
+  /** Where models are fetched from; default: the public hub, without a token. */
+  hub?: Hub;
   log: Log;
   progress: Progress;
   /** How much memory this process holds, in bytes. */
@@ -161,34 +150,24 @@ export class PaddockNode implements AsyncDisposable {
 
   /** Makes every model and the collection ready; requests are answered as each becomes so. */
   async prepare(signal: AbortSignal): Promise<void> {
-    const { models } = this.#options.config;
+    const { progress, config } = this.#options;
+    const { models } = config;
     await this.#openTraces();
-    const host = await this.#openHost(models);
+    const loading = { progress, signal };
+    const nodeModels = await this.#openModels(models);
     for (const model of models) {
       signal.throwIfAborted();
-      this.#models.add(this.#loads.measured(await this.#load(host, model, signal)));
+      this.#models.add(this.#loads.measured(await nodeModels.load(model, loading)));
+      this.#identity.engineVersion = nodeModels.engineVersion;
     }
-    const reranker = await this.#loadReranker(host, signal);
+    const { reranker: source } = config.retrieval;
+    const rest =
+      source === undefined ? {} : { reranker: await nodeModels.loadReranker(source, loading) };
     const name = this.#retrieval.collection.embeddingModel;
     if (name === undefined) return;
+    const untilStopped = AbortSignal.any([signal, this.#stopping.signal]);
     const embedding = this.#models.embedding(name);
-    const attach = async (): Promise<void> => {
-      const { repository, prefixes } = await this.#openCollection(embedding);
-      await this.#fillWithHandbook(embedding, { repository, prefixes }, signal);
-      const { queryPrefix } = prefixes;
-      this.#retrieval.attach({
-        repository,
-        queryPrefix,
-        ...(reranker === undefined ? {} : { reranker }),
-      });
-    };
-    try {
-      await attach();
-    } catch (error) {
-      if (!this.#mayComeBack(error)) throw error;
-      this.#serveWithout(error);
-      void this.#keepTrying(attach, error.message);
-    }
+    await this.#collection().attachTo(this.#retrieval, embedding, rest, untilStopped);
   }
 
   /** Opens only the collection and the model that fills it, for work that serves nobody. */
@@ -198,7 +177,7 @@ export class PaddockNode implements AsyncDisposable {
   ): Promise<OpenCollection & { embedding: EmbeddingModel }> {
     const embedding = await this.loadEmbedding(signal);
     const home = create ? this.collectionHome() : new UnchangedHome(this.collectionHome());
-    return { embedding, ...(await this.#openCollection(embedding, home)) };
+    return { embedding, ...(await this.#collection(home).open(embedding)) };
   }
 
   /** Loads only the model that fills the collection. */
@@ -211,8 +190,9 @@ export class PaddockNode implements AsyncDisposable {
         'No embedding model is configured; a collection needs one: [[models]] type = "embedding".',
       );
     }
-    const host = await this.#openHost([model], "none");
-    this.#models.add(await this.#load(host, model, signal));
+    const { progress } = this.#options;
+    const nodeModels = await this.#openModels([model], "none");
+    this.#models.add(await nodeModels.load(model, { progress, signal }));
     return this.#models.embedding(model.name);
   }
 
@@ -244,178 +224,19 @@ export class PaddockNode implements AsyncDisposable {
     this.#telemetry.add(this.#resources.use(new OtlpTraces({ endpoint, version, log })));
   }
 
-  /** Where the models run; what serves nobody else needs no process of their own for them. */
-  async #openHost(
+  async #openModels(
     models: readonly ModelConfig[],
-    isolation = this.#options.config.engine.isolation,
-  ): Promise<ModelHost> {
-    const { config, baseDir, program, log } = this.#options;
-    const engine = {
-      threads: config.engine.threads,
-      accelerator: models.some(({ n_gpu_layers }) => n_gpu_layers > 0),
-      ...(config.engine.gpu_libraries === undefined
-        ? {}
-        : { gpuLibraries: resolve(baseDir, config.engine.gpu_libraries) }),
-    };
-    if (isolation === "process") {
-      const { threads, reason } = await threadBudget(engine.threads);
-      log.info("models run in processes of their own", { threads, why: reason });
-      const host = new RunnerHost({
-        program,
-        engine: { ...engine, threads },
-        log,
-        ...(config.engine.memory_limit === 0
-          ? {}
-          : { memory: { limit: config.engine.memory_limit * 1e6, bytesOf: memoryOf } }),
-        onRestart: (model) => this.#telemetry.runnerRestarted(model),
-      });
-      for (const { name } of models) {
-        this.#resources.use(this.#telemetry.watchMemory(name, () => host.residentBytes(name)));
-      }
-      return this.#resources.use(host);
-    }
-    const { openLocalHost } = await import("./engine/local-host.ts");
-    return this.#resources.use(await openLocalHost({ ...engine, log }));
+    isolation?: Config["engine"]["isolation"],
+  ): Promise<NodeModels> {
+    const { config, baseDir, program, hub = hubFrom({}), log } = this.#options;
+    const telemetry = this.#telemetry;
+    const dataDir = this.#dataDir;
+    const options = { config, baseDir, dataDir, program, hub, telemetry, log };
+    return this.#resources.use(await NodeModels.open(options, models, isolation));
   }
 
-  async #load(host: ModelHost, model: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
-    const { baseDir, program, progress, log } = this.#options;
-    const folder = join(this.#dataDir, "models");
-    const source = await resolveSource(model.source, { folder, baseDir, progress, download });
-    const type = toQuantization(model);
-    const path =
-      type === undefined
-        ? source
-        : await transcoded(source, {
-            type,
-            folder,
-            threads: host.threads,
-            program,
-            signal,
-            progress,
-            log,
-          });
-    const loaded = this.#resources.use(
-      await host.loadModel(toModelSpec(model, path), { progress, signal }),
-    );
-    this.#identity.engineVersion = host.version;
-    log.info("a model is ready", {
-      model: model.name,
-      type: model.type,
-      file: basename(path),
-      ...loaded.card.settings,
-    });
-    return loaded;
-  }
-
-  async #loadReranker(host: ModelHost, signal: AbortSignal): Promise<Reranker | undefined> {
-    const { config, baseDir, progress } = this.#options;
-    const { reranker: source } = config.retrieval;
-    if (source === undefined) return undefined;
-    const folder = join(this.#dataDir, "models");
-    const path = await resolveSource(source, { folder, baseDir, progress, download });
-    return this.#resources.use(await host.loadReranker(path, { progress, signal }));
-  }
-
-  async #openCollection(
-    { engine, identity }: EmbeddingModel,
-    home = this.collectionHome(),
-  ): Promise<OpenCollection> {
-    const { config, log } = this.#options;
-    const open = await openCollection(
-      home,
-      config.vectorstore.collection_name,
-      { dimension: engine.dimension, embedding: identity },
-      log,
-    );
-    this.#resources.use(open.repository);
-    return open;
-  }
-
-  /** A server may be away for a while; a file on this machine that cannot be opened is a failure. */
-  #mayComeBack(error: unknown): error is NodeError {
-    const { url } = this.#options.config.vectorstore;
-    return url !== "embedded" && error instanceof NodeError && error.kind === "unavailable";
-  }
-
-  #serveWithout(error: NodeError): void {
-    this.#retrieval.unavailable(error);
-    this.#options.log.warn("there is no collection now; the node serves without it", {
-      reason: error.message,
-    });
-  }
-
-  /** Until the collection is there; what is in the way is said whenever it changes. */
-  async #keepTrying(attach: () => Promise<void>, said: string): Promise<void> {
-    const { log } = this.#options;
-    let last = said;
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      // Ended early when the node stops.
-      await sleep(retryMs, undefined, { signal }).catch(() => {});
-      if (signal.aborted) return;
-      try {
-        await attach();
-        log.info("the collection can be reached now");
-        return;
-      } catch (error) {
-        const known =
-          error instanceof NodeError
-            ? error
-            : new NodeError("unavailable", `The collection cannot be opened: ${reasonOf(error)}`);
-        if (known.message !== last) this.#serveWithout(known);
-        last = known.message;
-      }
-    }
-  }
-
-  async #fillWithHandbook(
-    { engine }: EmbeddingModel,
-    { repository, prefixes }: OpenCollection,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { config, handbook, progress, log } = this.#options;
-    if (!config.vectorstore.handbook) return;
-    // A collection that others made is theirs to fill, and so is one with other documents.
-    if ((await repository.describe()).embedding === undefined) return;
-    if (!(await holdsHandbookOnly(repository))) return;
-    const { embedded } = await ingest(await handbookDocuments(await handbook()), {
-      engine,
-      repository,
-      documentPrefix: prefixes.documentPrefix,
-      progress,
-      signal,
-      onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
-    });
-    if (embedded > 0) log.info("the collection has the handbook", { new_passages: embedded });
+  #collection(home = this.collectionHome()): NodeCollection {
+    const { config, handbook, log, progress } = this.#options;
+    return this.#resources.use(new NodeCollection({ config, home, handbook, log, progress }));
   }
 }
-
-/** The engine's libraries are loaded by what needs them: a node whose models run elsewhere has them not. */
-const download: ResolveOptions["download"] = async (...request) =>
-  await (await import("./engine/download.ts")).downloadModel(...request);
-
-const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
-  await (await import("./engine/transcode.ts")).transcode(path, options);
-
-async function memoryOf({ type, path, settings, parallel }: ModelSpec): Promise<number> {
-  const { readModelFacts } = await import("./engine/model-facts.ts");
-  const facts = await readModelFacts(path);
-  const contextSize =
-    settings.ctxSize === 0 ? defaultContext(facts.trainContext) : settings.ctxSize;
-  const { batchSize } = settings;
-  const contexts = type === "chat" ? parallel : 1;
-  return estimateMemory(facts, { contextSize, parallel: contexts, batchSize }).total;
-}
-
-/** More passages than a handbook has; they need not be looked through. */
-const mostPages = 2000;
-
-/** Whether there is nothing else: a handbook that a crash cut short is gone on with, an older one renewed. */
-async function holdsHandbookOnly(repository: PassageRepository): Promise<boolean> {
-  if ((await repository.count()) > mostPages) return false;
-  return (await repository.documents()).every(({ name }) => name.startsWith(`${handbookLabel}/`));
-}
-
-/** How often a store that is away is tried again. */
-const retryMs = 2000;

@@ -1,10 +1,11 @@
 /** `paddock collections`: what the store holds, and moving it about. */
 import { Command } from "commander";
-import { NodeError, reasonOf } from "../core/errors.ts";
+import { reasonOf } from "../core/errors.ts";
 import type { CollectionHome } from "../core/ports/passage-repository.ts";
 import { existing, withHome } from "./collection-home.ts";
 import { copy, exportTo, importFrom } from "./collection-transfer.ts";
 import { addConfigOptions } from "./configure.ts";
+import { confirm } from "./confirm.ts";
 import type { Shell } from "./shell.ts";
 import { toTable } from "./table.ts";
 
@@ -91,7 +92,10 @@ function drop(shell: Shell): Command {
         await using repository = await existing(home, name);
         passages = await repository.count();
       }
-      if (command.opts().yes !== true && !(await confirmed(shell, name, passages))) {
+      if (
+        command.opts().yes !== true &&
+        !(await confirm(shell, `remove the collection '${name}' with its ${passages} passages`))
+      ) {
         shell.print("Nothing was removed.\n");
         return;
       }
@@ -99,15 +103,4 @@ function drop(shell: Shell): Command {
       shell.print(`Removed the collection '${name}' with its ${passages} passages.\n`);
     }),
   );
-}
-
-async function confirmed(shell: Shell, name: string, passages: number): Promise<boolean> {
-  if (!shell.input.isTerminal) {
-    throw new NodeError(
-      "invalid_request",
-      `This would remove the collection '${name}' with its ${passages} passages. Nobody is here to ask; say --yes.`,
-    );
-  }
-  shell.say(`Remove the collection '${name}' with its ${passages} passages? [y/N] `);
-  return /^y(es)?$/i.test((await shell.input.line()).trim());
 }

@@ -1,6 +1,7 @@
 /** A node as a command runs it: what the process knows, with the command's own configuration and log. */
 import type { Config } from "../config/schema.ts";
 import type { Log } from "../core/log.ts";
+import { hubFrom } from "../models/sources/hub.ts";
 import { PaddockNode } from "../node.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
@@ -12,6 +13,7 @@ export function nodeFor(shell: Shell, config: Config, log: Log): PaddockNode {
     program: shell.program,
     version: shell.version,
     handbook: shell.handbook,
+    hub: hubFrom(shell.env),
     log,
     progress: createProgress(shell),
     residentMemory: shell.residentMemory,

@@ -5,6 +5,8 @@ import { NodeError, reasonOf } from "../core/errors.ts";
 import { collectionsCommand } from "./collections.ts";
 import { ingestCommand } from "./ingest.ts";
 import { keysCommand } from "./keys.ts";
+import { modelsCommand } from "./models.ts";
+import { pullCommand } from "./pull.ts";
 import { quantizeCommand } from "./quantize.ts";
 import { serveCommand } from "./serve.ts";
 import type { Shell } from "./shell.ts";
@@ -15,7 +17,14 @@ export async function runProgram(shell: Shell, argv: readonly string[]): Promise
     .description("A lightweight node that serves a language model over HTTP.")
     .version(`${shell.version} (${shell.build})`)
     .showHelpAfterError("(--help shows what there is)");
-  for (const make of [serveCommand, ingestCommand, collectionsCommand, keysCommand]) {
+  for (const make of [
+    serveCommand,
+    pullCommand,
+    modelsCommand,
+    ingestCommand,
+    collectionsCommand,
+    keysCommand,
+  ]) {
     program.addCommand(make(shell));
   }
   program.addCommand(quantizeCommand(), { hidden: true });

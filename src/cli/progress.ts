@@ -1,27 +1,42 @@
 /** Progress of long work: one moving line on a terminal, a few plain lines elsewhere. */
+import { byteSize } from "../core/byte-size.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
 import type { Shell } from "./shell.ts";
 
 type Unit = Parameters<Progress["step"]>[2];
 
+interface Work {
+  label: string;
+  total: number;
+  unit: Unit;
+  /** What was done before. */
+  from: number;
+}
+
 const barWidth = 24;
 const redrawMs = 100;
-/** Elsewhere than on a terminal, a line at each quarter is enough. */
+/** Elsewhere than on a terminal, a line at each quarter is enough, and one a minute. */
 const plainSteps = 4;
+const plainEveryMs = 60_000;
+/** A rate is that of the last seconds: a connection that was fast an hour ago helps nobody. */
+const recentMs = 10_000;
 
 export function createProgress({ isTerminal, say }: Shell): Progress {
   return {
-    step: (label, total, unit) =>
-      isTerminal ? bar(say, label, total, unit) : lines(say, label, total, unit),
+    step: (label, total, unit, from = 0) => {
+      const work = { label, total, unit, from };
+      return isTerminal ? bar(say, work) : lines(say, work);
+    },
   };
 }
 
-function bar(say: Shell["say"], label: string, total: number, unit: Unit): ProgressStep {
+function bar(say: Shell["say"], work: Work): ProgressStep {
+  const { label, total, unit } = work;
   const startedAt = performance.now();
+  const rateAt = pace(work.from);
   let drawnAt = 0;
   const draw = (done: number, note?: string): void => {
-    const seconds = (performance.now() - startedAt) / 1000;
-    const rate = done / Math.max(seconds, 0.001);
+    const rate = rateAt(done);
     const speed =
       unit === "percent" ? "" : note === undefined ? `  ${amount(rate, unit)}/s` : `  ${note}`;
     if (total === 0) {
@@ -30,12 +45,11 @@ function bar(say: Shell["say"], label: string, total: number, unit: Unit): Progr
     }
     const share = Math.min(1, done / total);
     const filled = Math.round(share * barWidth);
-    const left = rate > 0 ? Math.ceil((total - done) / rate) : 0;
     say(
-      `\r\u001b[K${label} [${"=".repeat(filled)}${" ".repeat(barWidth - filled)}] ${Math.floor(share * 100)} %${speed}  ${left} s left`,
+      `\r\u001b[K${label} [${"=".repeat(filled)}${" ".repeat(barWidth - filled)}] ${Math.floor(share * 100)} %${speed}${timeLeft(total - done, rate, "  ")}`,
     );
   };
-  draw(0);
+  draw(work.from);
   return {
     update(done, note) {
       if (performance.now() - drawnAt < redrawMs) return;
@@ -48,17 +62,28 @@ function bar(say: Shell["say"], label: string, total: number, unit: Unit): Progr
   };
 }
 
-function lines(say: Shell["say"], label: string, total: number, unit: Unit): ProgressStep {
+function lines(say: Shell["say"], work: Work): ProgressStep {
+  const { label, total, unit } = work;
   const startedAt = performance.now();
-  let said = 0;
+  const rateAt = pace(work.from);
+  const quarterOf = (done: number): number =>
+    total === 0 ? 0 : Math.floor((done / total) * plainSteps);
+  let said = quarterOf(work.from);
+  let saidAt = startedAt;
   say(`${label} ...\n`);
   return {
     update(done, note) {
-      const reached = total === 0 ? 0 : Math.floor((done / total) * plainSteps);
+      const now = performance.now();
+      const rate = unit === "bytes" ? rateAt(done) : 0;
+      const reached = quarterOf(done);
       // Short work needs no lines between its first and its last.
-      if (reached <= said || reached === plainSteps || performance.now() - startedAt < 1000) return;
+      if (total === 0 || reached === plainSteps || now - startedAt < 1000) return;
+      if (reached <= said && now - saidAt < plainEveryMs) return;
       said = reached;
-      const more = note === undefined ? "" : `, ${note}`;
+      saidAt = now;
+      const speed = unit === "bytes" ? `, ${amount(rate, unit)}/s` : "";
+      const left = unit === "bytes" ? timeLeft(total - done, rate, ", ") : "";
+      const more = note === undefined ? `${speed}${left}` : `, ${note}`;
       say(`${label}: ${Math.floor((done / total) * 100)} % of ${amount(total, unit)}${more}\n`);
     },
     finish(note) {
@@ -67,13 +92,33 @@ function lines(say: Shell["say"], label: string, total: number, unit: Unit): Pro
   };
 }
 
+/** How much a second is done lately. */
+function pace(from: number): (done: number) => number {
+  const marks = [{ at: performance.now(), done: from }];
+  return (done) => {
+    const now = performance.now();
+    const last = marks.at(-1);
+    if (last === undefined || now - last.at >= redrawMs) marks.push({ at: now, done });
+    while (marks.length > 2 && now - (marks[1]?.at ?? now) > recentMs) marks.shift();
+    const [first = { at: now, done }] = marks;
+    return (done - first.done) / Math.max((now - first.at) / 1000, 0.001);
+  };
+}
+
+function timeLeft(amountLeft: number, rate: number, before: string): string {
+  if (rate <= 0) return "";
+  const seconds = Math.max(0, Math.ceil(amountLeft / rate));
+  const minutes = Math.ceil(seconds / 60);
+  if (seconds < 90) return `${before}${seconds} s left`;
+  if (minutes < 90) return `${before}${minutes} min left`;
+  return `${before}${(minutes / 60).toFixed(1)} h left`;
+}
+
 const elapsed = (startedAt: number): string =>
   `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
 
 function amount(value: number, unit: Unit): string {
-  if (unit === "bytes") {
-    return value < 1e6 ? `${Math.round(value / 1e3)} kB` : `${(value / 1e6).toFixed(1)} MB`;
-  }
+  if (unit === "bytes") return byteSize(value);
   if (unit === "percent") return `${Math.round(value)} %`;
   return `${Math.round(value)} passages`;
 }

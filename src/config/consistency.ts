@@ -34,10 +34,10 @@ function checkSources({ models }: Config): Problem | undefined {
         message: `'models[${index}].source' must be '${starters[type]}' for a starter model of type '${type}'; found '${source}'.`,
       };
     }
-    if (source.startsWith("http://")) {
+    if (source.startsWith("http://") && !isLoopback(URL.parse(source)?.hostname ?? "")) {
       return {
         path: ["models", index, "source"],
-        message: `'models[${index}].source' must be an https:// address, not plain http.`,
+        message: `'models[${index}].source' must be an https:// address; plain http is for this machine only.`,
       };
     }
   }

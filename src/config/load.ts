@@ -3,6 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { closest, distance } from "fastest-levenshtein";
 import { parse as parseToml, TomlError } from "smol-toml";
 import { findViolation, formatPath } from "../validation/violation.ts";
+import { fitAutoModels } from "./auto-models.ts";
 import { ConfigError } from "./config-error.ts";
 import { checkConsistency } from "./consistency.ts";
 import { Config } from "./schema.ts";
@@ -27,6 +28,7 @@ export function loadConfig({ file, env, flags }: ConfigSources): Config {
     if (setting.flag === undefined) continue;
     setFrom(tree, origins, setting, flags[setting.flag], `option --${setting.flag}`);
   }
+  if (tree.models !== undefined) tree.models = fitAutoModels(tree.models);
   const value = Value.Default(Config, tree);
   const violation = findViolation(Config, value);
   const place = (path: readonly (string | number)[]): string =>

@@ -1,11 +1,15 @@
 /** Every setting of the node, with its default. The keys carry the names that node information reports. */
-import { type Static, Type as T } from "@sinclair/typebox";
+import { type SchemaOptions, type Static, Type as T, type TInteger } from "@sinclair/typebox";
 import { collectionNamePattern, collectionNameRule } from "../core/collection-name.ts";
 import { promptTemplateNames } from "../core/prompt-templates.ts";
 import { quantizations } from "../core/quantization.ts";
 import { defaultGroundingPrompt, ragPolicies } from "../core/rag-policy.ts";
 
 const strict = { additionalProperties: false } as const;
+
+/** A number, or the word that leaves it to the node. */
+const orAuto = (number: TInteger, options: SchemaOptions) =>
+  T.Union([number, T.Literal("auto")], options);
 
 export const ModelConfig = T.Object(
   {
@@ -14,7 +18,7 @@ export const ModelConfig = T.Object(
     source: T.String({
       minLength: 1,
       description:
-        "`starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`.",
+        "`auto`, `starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`.",
     }),
     quantization: T.Union(
       ["auto", "as-is", ...quantizations].map((name) => T.Literal(name)),
@@ -33,20 +37,18 @@ export const ModelConfig = T.Object(
       default: -1,
       description: "Most tokens an answer may have where the request is silent; -1: no bound.",
     }),
-    n_gpu_layers: T.Integer({
-      minimum: 0,
+    n_gpu_layers: orAuto(T.Integer({ minimum: 0 }), {
       default: 0,
-      description: "Layers placed on an accelerator.",
+      description: "Layers placed on an accelerator; `auto`: as many as fit.",
     }),
-    ctx_size: T.Integer({
-      minimum: 0,
+    ctx_size: orAuto(T.Integer({ minimum: 0 }), {
       default: 0,
-      description: "Tokens the model sees at once; 0: what it was trained on, at most 4096.",
+      description:
+        "Tokens the model sees at once; 0: what it was trained on, at most 4096; `auto`: what fits the memory.",
     }),
-    batch_size: T.Integer({
-      minimum: 1,
+    batch_size: orAuto(T.Integer({ minimum: 1 }), {
       default: 512,
-      description: "Tokens evaluated at once.",
+      description: "Tokens evaluated at once; `auto`: what fits the machine.",
     }),
     parallel: T.Integer({
       minimum: 1,

@@ -22,6 +22,14 @@ export interface ModelSettings {
   frequencyPenalty: number;
 }
 
+/** What can be chosen for the machine that a model runs on. */
+export type FittedSettings = Pick<ModelSettings, "ctxSize" | "batchSize" | "nGpuLayers">;
+
+/** The settings that a model is asked to run with; what is `auto` is chosen when it is loaded. */
+export type WantedSettings = Omit<ModelSettings, keyof FittedSettings> & {
+  [Key in keyof FittedSettings]: number | "auto";
+};
+
 export interface ModelCard {
   name: string;
   type: ModelType;

@@ -8,6 +8,11 @@ export interface ProgressStep {
 }
 
 export interface Progress {
-  /** Announces a step; `total` 0 means that its size is not known. */
-  step(label: string, total: number, unit: "bytes" | "passages" | "percent"): ProgressStep;
+  /** Announces a step; `total` 0 means that its size is not known; `from`: how much was done before. */
+  step(
+    label: string,
+    total: number,
+    unit: "bytes" | "passages" | "percent",
+    from?: number,
+  ): ProgressStep;
 }

@@ -3,3 +3,7 @@
 export const quantizations = ["f16", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_k_s", "q4_0"] as const;
 
 export type Quantization = (typeof quantizations)[number];
+
+/** What a file is called in another form. */
+export const transcodedName = (file: string, type: Quantization): string =>
+  `${file.replace(/(\.[\w-]+)?\.gguf$/, "")}.${type}.gguf`;

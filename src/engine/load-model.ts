@@ -14,6 +14,7 @@ import { calibrateThreads } from "./calibrate-threads.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
+import { fitSettings } from "./fit-settings.ts";
 import { PromptTemplate } from "./prompt.ts";
 import { chatWrapperFor } from "./templates.ts";
 
@@ -25,16 +26,21 @@ export async function loadModel(
   const step = progress.step(`Loading ${spec.name}`, 100, "percent");
   try {
     const { mtime } = await stat(spec.path);
+    const { settings, why } = await fitSettings(backend, spec);
+    const { nGpuLayers } = settings;
     const model = await backend.llama.loadModel({
       modelPath: spec.path,
-      gpuLayers: spec.settings.nGpuLayers,
+      // The library measures what was only estimated, and may place fewer.
+      gpuLayers: spec.settings.nGpuLayers === "auto" ? { max: nGpuLayers } : nGpuLayers,
       onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
     });
     try {
+      const fitted = { ...spec, settings };
       const loaded =
         spec.type === "chat"
-          ? await asChat(backend, model, spec, mtime)
-          : await asEmbedding(backend, model, spec, mtime);
+          ? await asChat(backend, model, fitted, mtime)
+          : await asEmbedding(backend, model, fitted, mtime);
+      if (why !== undefined) sayChoice(backend, loaded.card, why);
       step.finish();
       return loaded;
     } catch (error) {
@@ -50,10 +56,24 @@ export async function loadModel(
   }
 }
 
+function sayChoice({ log }: Backend, { name, settings }: ModelCard, why: string): void {
+  const { ctxSize, batchSize, nGpuLayers } = settings;
+  log.info("sizes were chosen for the machine", {
+    model: name,
+    ctx_size: ctxSize,
+    batch_size: batchSize,
+    n_gpu_layers: nGpuLayers,
+    why,
+  });
+}
+
+/** A model as it is really loaded. */
+type FittedSpec = ModelSpec & { settings: ModelSettings };
+
 async function asChat(
   backend: Backend,
   model: LlamaModel,
-  spec: ModelSpec,
+  spec: FittedSpec,
   createdAt: Date,
 ): Promise<LoadedModel> {
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
@@ -90,7 +110,7 @@ async function asChat(
 async function asEmbedding(
   backend: Backend,
   model: LlamaModel,
-  spec: ModelSpec,
+  spec: FittedSpec,
   createdAt: Date,
 ): Promise<LoadedModel> {
   const size = contextSize(model, spec);
@@ -123,7 +143,7 @@ async function asEmbedding(
   };
 }
 
-function contextSize(model: LlamaModel, { settings }: ModelSpec): number {
+function contextSize(model: LlamaModel, { settings }: FittedSpec): number {
   if (settings.ctxSize === 0) return defaultContext(model.trainContextSize);
   if (settings.ctxSize > model.trainContextSize) {
     throw new Error(

@@ -33,6 +33,8 @@ export async function readModelFacts(path: string): Promise<ModelFacts> {
 function toFacts(info: GgufFileInfo, files: readonly string[], bytes: number): ModelFacts {
   const { metadata, architectureMetadata, fullTensorInfo = [] } = info;
   const { general, tokenizer } = metadata;
+  // What the library promises, a file need not keep.
+  if (typeof general?.architecture !== "string") throw new Error("it names no architecture");
   const template: unknown = tokenizer?.chat_template;
   return {
     files,

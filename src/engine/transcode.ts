@@ -6,7 +6,7 @@ import { readGgufFileInfo } from "node-llama-cpp";
 import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Progress } from "../core/progress.ts";
-import type { Quantization } from "../core/quantization.ts";
+import { type Quantization, transcodedName } from "../core/quantization.ts";
 
 export interface TranscodeOptions {
   type: Quantization;
@@ -35,7 +35,7 @@ const pollMs = 200;
 /** The path of the transcoded file; the original's, with a line in the log, where it cannot be made. */
 export async function transcode(path: string, options: TranscodeOptions): Promise<string> {
   const { type, folder, log } = options;
-  const target = join(folder, `${basename(path).replace(/(\.[\w-]+)?\.gguf$/, "")}.${type}.gguf`);
+  const target = join(folder, transcodedName(basename(path), type));
   if (target === path || (await exists(target))) return target;
   try {
     const bytes = ((await countWeights(path)) * bits[type]) / 8;

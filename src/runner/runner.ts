@@ -1,5 +1,6 @@
 /** A model's engine in a process of its own, which is started again when it dies. */
 import { setTimeout as pauseFor } from "node:timers/promises";
+import { settle } from "../core/auto-settings.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { Progress } from "../core/progress.ts";
 import { type Call, type CallItem, type Facts, fromSentError } from "./protocol.ts";
@@ -270,12 +271,14 @@ export class Runner implements AsyncDisposable {
     }
   }
 
-  /** What was measured at the first start is not measured again beside models that are at work. */
+  /** What was measured or chosen at the first start is not so again beside models that are at work. */
   #again(): RunnerOptions {
     const { work } = this.#options;
-    if (work.type !== "model" || this.#facts.type !== "chat") return this.#options;
-    const spec = { ...work.spec, threads: this.#facts.threads };
-    return { ...this.#options, work: { ...work, spec } };
+    const facts = this.#facts;
+    if (work.type !== "model" || facts.type === "reranker") return this.#options;
+    const settings = settle(work.spec.settings, facts.card.settings);
+    const threads = facts.type === "chat" ? { threads: facts.threads } : {};
+    return { ...this.#options, work: { ...work, spec: { ...work.spec, settings, ...threads } } };
   }
 
   /** Fails the calls that are chosen; returns how many. */

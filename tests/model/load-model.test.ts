@@ -1,10 +1,25 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { loadModel } from "../../src/engine/load-model.ts";
+import { recordingLog } from "../support/recording-log.ts";
 import { rejectionOf } from "../support/rejection.ts";
+import { silentProgress } from "../support/silence.ts";
 import { tempDir } from "../support/temp-dir.ts";
-import { neutralSettings, tinyChatModel, tinyEmbeddingModel } from "../support/tiny-engines.ts";
-import { save, tinyChatContext, tinyLlama, tinyModels } from "../support/tiny-models.ts";
+import {
+  neutralSettings,
+  testBackend,
+  tinyChatModel,
+  tinyEmbeddingModel,
+  tinySpec,
+} from "../support/tiny-engines.ts";
+import {
+  save,
+  tinyChatContext,
+  tinyEmbeddingContext,
+  tinyLlama,
+  tinyModels,
+} from "../support/tiny-models.ts";
 
 const settings = (overrides: Partial<typeof neutralSettings>) => ({
   settings: { ...neutralSettings, ...overrides },
@@ -18,6 +33,32 @@ describe("loading a model", () => {
       type: "chat",
       settings: { ...neutralSettings, ctxSize: tinyChatContext, batchSize: 64, nGpuLayers: 0 },
     });
+  });
+
+  test("chooses what is left to it, and reports numbers and why", async () => {
+    const { chat, embedding } = await tinyModels();
+    const auto = { ctxSize: "auto", batchSize: "auto", nGpuLayers: "auto" } as const;
+    const wanted = { ...neutralSettings, ...auto };
+    const { log, lines } = recordingLog();
+    const backend = { ...(await testBackend()), log };
+    const spec = tinySpec({ name: "fitted", type: "chat", path: chat, settings: wanted });
+    await using model = await loadModel(backend, spec, silentProgress);
+    const chosen = { ctxSize: tinyChatContext, batchSize: 512, nGpuLayers: 0 };
+    expect(model.card.settings).toEqual({ ...neutralSettings, ...chosen });
+    expect(lines).toContainEqual({
+      level: "info",
+      message: "sizes were chosen for the machine",
+      fields: {
+        model: "fitted",
+        ctx_size: tinyChatContext,
+        batch_size: 512,
+        n_gpu_layers: 0,
+        why: expect.stringMatching(/^takes about [\d.]+ MB of [\d.]+ GB free memory/),
+      },
+    });
+    const mapper = tinySpec({ ...spec, name: "mapper", type: "embedding", path: embedding });
+    await using vectors = await loadModel(backend, mapper, silentProgress);
+    expect(vectors.card.settings).toMatchObject({ ctxSize: tinyEmbeddingContext, nGpuLayers: 0 });
   });
 
   test("dates the model by its file", async () => {

@@ -44,6 +44,8 @@ describe("a model's file", () => {
       kind: "unavailable",
       message: expect.stringContaining(path),
     });
+    await save(path, { metadata: {}, tensors: [] });
+    await expect(readModelFacts(path)).rejects.toThrow("cannot be read: it names no architecture.");
   });
 });
 

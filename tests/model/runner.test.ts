@@ -123,6 +123,23 @@ describe("a runner whose process dies", () => {
     ]);
   });
 
+  test("keeps the sizes that were chosen for it at its first start", async () => {
+    const { host, restarts, log } = runners();
+    const sizes = { ctxSize: "auto", batchSize: "auto", nGpuLayers: "auto" } as const;
+    const { chat: path } = await tinyModels();
+    const wanted = { ...neutralSettings, ...sizes };
+    const spec = tinySpec({ name: "talker", type: "chat", path, settings: wanted });
+    const model = await host.loadModel(spec, loading);
+    if (model.type !== "chat") throw new Error("not a chat model");
+    const choices = () => log.filter(({ message }) => message.includes("sizes were chosen"));
+    expect(choices()).toHaveLength(1);
+    kill(host, "talker");
+    await waitFor("a new process", () => restarts.length === 1 && model.problem?.() === undefined);
+    const events = await Array.fromAsync(model.engine.generate(request("Again", 3), { signal }));
+    expect(events.at(-1)?.type).toBe("finish");
+    expect(choices()).toHaveLength(1);
+  });
+
   test("of a crash in native code does the same, and leaves the other models alone", async () => {
     const { host, restarts } = runners();
     const [talker, mapper] = [await chatOn(host), await embeddingOn(host)];

@@ -1,4 +1,5 @@
 /** A real Qdrant server for tests: one that the environment names, or a process of the tests' own. */
+import { readFileSync } from "node:fs";
 import { chmod, constants, copyFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -89,7 +90,12 @@ export async function startQdrant(options: { apiKey?: string } = {}): Promise<Qd
       await kill();
       running = await run();
     },
-    pause: () => running.kill("SIGSTOP"),
+    pause() {
+      running.kill("SIGSTOP");
+      // On a busy machine a thread may run on for a moment.
+      while (!/^State:\tT/m.test(readFileSync(`/proc/${running.pid}/status`, "utf8")))
+        Bun.sleepSync(1);
+    },
     resume: () => running.kill("SIGCONT"),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

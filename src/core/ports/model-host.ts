@@ -1,6 +1,6 @@
 /** Where models run: in this process, or each in one of its own. */
 import type { EmbeddingPrefixes } from "../embedding-prefixes.ts";
-import type { LoadedModel, ModelSettings, ModelType } from "../model.ts";
+import type { LoadedModel, ModelType, WantedSettings } from "../model.ts";
 import type { Progress } from "../progress.ts";
 import type { Reranker } from "./reranker.ts";
 
@@ -9,7 +9,7 @@ export interface ModelSpec {
   type: ModelType;
   path: string;
   /** `ctxSize` 0: what the model was trained on, at most 4096. */
-  settings: ModelSettings;
+  settings: WantedSettings;
   /** Chat answers generated at the same time. */
   parallel: number;
   /** Requests that may wait for one of them. */

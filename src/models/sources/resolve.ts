@@ -1,28 +1,42 @@
 /** Turns a model's `source` into a file on disk, fetching or making it where it is not there yet. */
 import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { NodeError } from "../../core/errors.ts";
-import type { Progress } from "../../core/progress.ts";
+import { starterChat, starterEmbedding } from "../catalog.ts";
+import { sizeOf } from "../file-size.ts";
+import { checkDigest } from "./digest.ts";
+import { type DownloadOptions, download, isRemote } from "./download.ts";
+import { findFetched } from "./origin.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
 
-/** Fetches a model from a hub reference or an address into a folder; returns its path. */
-type Download = (source: string, folder: string, progress: Progress) => Promise<string>;
-
-export interface ResolveOptions {
-  /** Where made and fetched models are kept. */
-  folder: string;
+export interface ResolveOptions extends DownloadOptions {
   /** What relative paths start from. */
   baseDir: string;
-  progress: Progress;
-  download: Download;
 }
 
 export async function resolveSource(source: string, options: ResolveOptions): Promise<string> {
-  const { folder, baseDir, progress, download } = options;
+  const { folder, baseDir, progress } = options;
   if (source === "starter:chat") return await prepareStarterChat(folder, progress);
   if (source === "starter:embedding") return await prepareStarterEmbedding(folder, progress);
-  if (/^(https:\/\/|hf:)/.test(source)) return await download(source, folder, progress);
-  return await existingFile(resolve(baseDir, source), source);
+  if (isRemote(source)) return await download(source, options);
+  const path = await existingFile(resolve(baseDir, source), source);
+  if (options.sha256 !== undefined) await checkDigest(path, options.sha256);
+  return path;
+}
+
+/** The file that a source stands for, where it is there; nothing is fetched or made. */
+export async function findSource(
+  source: string,
+  { folder, baseDir }: Pick<ResolveOptions, "folder" | "baseDir">,
+): Promise<string | undefined> {
+  if (isRemote(source)) return await findFetched(source, folder);
+  const path =
+    source === "starter:chat"
+      ? join(folder, starterChat.file)
+      : source === "starter:embedding"
+        ? join(folder, starterEmbedding.file)
+        : resolve(baseDir, source);
+  return (await sizeOf(path)) === undefined ? undefined : path;
 }
 
 async function existingFile(path: string, source: string): Promise<string> {

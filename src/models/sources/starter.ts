@@ -1,5 +1,4 @@
 /** Puts the starter models' files together from the packages that `bun install` brought. */
-import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeError } from "../../core/errors.ts";
@@ -7,6 +6,7 @@ import type { Progress } from "../../core/progress.ts";
 import { type Carried, type CarriedFile, carried } from "../../embedded/carried.ts";
 import { writeAtomically } from "../atomic-file.ts";
 import { starterChat, starterEmbedding } from "../catalog.ts";
+import { sizeOf } from "../file-size.ts";
 import { importBert } from "../gguf/import-bert.ts";
 import { SafetensorsFile } from "../gguf/safetensors.ts";
 import { writeGguf } from "../gguf/write.ts";
@@ -95,11 +95,4 @@ function packageFolder(name: string): string {
       { cause },
     );
   }
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  return await stat(path).then(
-    ({ size }) => size,
-    () => undefined,
-  );
 }

@@ -70,6 +70,32 @@ describe("progress on a terminal", () => {
     expect(said.at(-1)).not.toContain("-");
   });
 
+  test("begins where an interrupted step ended, and counts only what is done now", () => {
+    const { said, at, progress } = shell(true);
+    const step = progress.step("Going on", 8_000_000, "bytes", 4_000_000);
+    at(2000);
+    step.update(6_000_000);
+    expect(said).toEqual([
+      expect.stringContaining(`[${"=".repeat(12)}${" ".repeat(12)}] 50 %`),
+      expect.stringContaining("] 75 %  1.0 MB/s  2 s left"),
+    ]);
+  });
+
+  test("tells the rate of late, and long times in minutes and hours", () => {
+    const { said, at, progress } = shell(true);
+    const step = progress.step("Downloading", 40_000_000_000, "bytes");
+    at(10_000);
+    step.update(1_000_000_000);
+    for (let second = 11; second <= 30; second++) {
+      at(second * 1000);
+      step.update(1_000_000_000 + (second - 10) * 1_000_000);
+    }
+    expect(said.at(-1)).toContain("1.0 MB/s  10.8 h left");
+    at(31_000);
+    step.update(39_000_000_000);
+    expect(said.at(-1)).toMatch(/GB\/s {2}\d s left$/);
+  });
+
   test("claims no share and no time left of a step whose size is not known", () => {
     const { said, at, progress } = shell(true);
     const step = progress.step("Downloading", 0, "bytes");
@@ -95,6 +121,21 @@ describe("progress elsewhere", () => {
       "Storing: 50 % of 200 passages\n",
       "Storing: 75 % of 200 passages\n",
       "Storing: 200 passages (3.0 s)\n",
+    ]);
+  });
+
+  test("tells the rate and the time left of bytes, at each quarter and each minute", () => {
+    const { said, at, progress } = shell(false);
+    const step = progress.step("Downloading", 400_000_000, "bytes");
+    for (let seconds = 1; seconds < 200; seconds++) {
+      at(seconds * 1000);
+      step.update(seconds * 1_000_000);
+    }
+    expect(said).toEqual([
+      "Downloading ...\n",
+      "Downloading: 15 % of 400.0 MB, 1.0 MB/s, 6 min left\n",
+      "Downloading: 25 % of 400.0 MB, 1.0 MB/s, 5 min left\n",
+      "Downloading: 40 % of 400.0 MB, 1.0 MB/s, 4 min left\n",
     ]);
   });
 

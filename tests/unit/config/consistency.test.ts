@@ -39,8 +39,9 @@ describe("settings that do not fit each other", () => {
 
   test("are a model and an address without encryption", () => {
     expect(refusal(model("a", "chat", "http://models.example/a.gguf"))).toBe(
-      "paddock.toml: 'models[0].source' must be an https:// address, not plain http.",
+      "paddock.toml: 'models[0].source' must be an https:// address; plain http is for this machine only.",
     );
+    expect(() => toml(model("a", "chat", "http://127.0.0.1:8000/a.gguf"))).not.toThrow();
   });
 
   test.each([

@@ -190,6 +190,17 @@ describe("the configuration", () => {
     );
   });
 
+  test("leaves the sizes of a model to the node where the model itself is, unless they are given", () => {
+    const model = (source: string, more = "") =>
+      load({ toml: `[[models]]\nname = "m"\ntype = "chat"\nsource = "${source}"\n${more}` })
+        .models[0];
+    const sizes = { ctx_size: "auto", batch_size: "auto", n_gpu_layers: "auto" };
+    expect(model("auto")).toMatchObject(sizes);
+    expect(model("auto", "ctx_size = 0")).toMatchObject({ ...sizes, ctx_size: 0 });
+    expect(model("./m.gguf")).toMatchObject({ ctx_size: 0, batch_size: 512, n_gpu_layers: 0 });
+    expect(model("./m.gguf", 'n_gpu_layers = "auto"')).toMatchObject({ n_gpu_layers: "auto" });
+  });
+
   test("does not carry one node's models into the next", () => {
     load({}).models.pop();
     expect(load({}).models).toHaveLength(2);
@@ -238,6 +249,11 @@ describe("a configuration that cannot be used", () => {
       "the file",
       { toml: "[vectorstore]\nlimit = 0", env: { PADDOCK_PORT: "1" } },
       "paddock.toml: 'vectorstore.limit' must be an integer from 1 to 100; found 0.",
+    ],
+    [
+      "the file",
+      { toml: '[[models]]\nname = "m"\ntype = "chat"\nsource = "auto"\nctx_size = "big"' },
+      "paddock.toml: 'models[0].ctx_size' must be an integer of at least 0 or 'auto'; found 'big'.",
     ],
     [
       "the variable",

@@ -2,22 +2,20 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, open, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { starterChat, starterEmbedding } from "../../../../src/models/catalog.ts";
-import { type ResolveOptions, resolveSource } from "../../../../src/models/sources/resolve.ts";
+import { hubFrom } from "../../../../src/models/sources/hub.ts";
+import { resolveSource } from "../../../../src/models/sources/resolve.ts";
+import { honest, modelServer } from "../../../support/model-server.ts";
 import { silentProgress } from "../../../support/silence.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
+import { tinyModels } from "../../../support/tiny-models.ts";
 
-type Download = ResolveOptions["download"];
-
-const refuse: Download = async (source) => {
-  throw new Error(`${source} was downloaded`);
-};
-
-const resolveIn = (baseDir: string, source: string, download = refuse): Promise<string> =>
+const resolveIn = (baseDir: string, source: string): Promise<string> =>
   resolveSource(source, {
     baseDir,
     folder: join(baseDir, "models"),
+    hub: hubFrom({}),
     progress: silentProgress,
-    download,
+    signal: new AbortController().signal,
   });
 
 describe("a model's source", () => {
@@ -50,18 +48,14 @@ describe("a model's source", () => {
     });
   });
 
-  test.each(["hf:owner/repo:Q4_K_M", "https://models.example/a.gguf"])(
-    "is downloaded into the models folder: %s",
-    async (source) => {
-      const asked: string[] = [];
-      const download: Download = async (from, folder) => {
-        asked.push(from, folder);
-        return "/fetched/a.gguf";
-      };
-      expect(await resolveIn("/base", source, download)).toBe("/fetched/a.gguf");
-      expect(asked).toEqual([source, join("/base", "models")]);
-    },
-  );
+  test("is fetched into the models folder where it is an address", async () => {
+    const bytes = await Bun.file((await tinyModels()).chat).bytes();
+    await using server = await modelServer(honest(bytes));
+    await using folder = await tempDir();
+    const path = await resolveIn(folder.path, `${server.url}/a.gguf`);
+    expect(path).toStartWith(join(folder.path, "models", "web_127.0.0.1_"));
+    expect(await Bun.file(path).bytes()).toEqual(bytes);
+  });
 
   test.each([
     ["starter:chat", starterChat],

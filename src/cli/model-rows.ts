@@ -1,0 +1,136 @@
+/** The models of a node: those that the configuration names, and those that only lie in its folder. */
+import { basename, dirname, join, resolve } from "node:path";
+import type { Config, ModelConfig } from "../config/schema.ts";
+import { chooseSettings } from "../core/auto-settings.ts";
+import { reasonOf } from "../core/errors.ts";
+import type { Machine } from "../core/machine.ts";
+import { estimateMemory, type ModelFacts } from "../core/model-memory.ts";
+import { transcodedName } from "../core/quantization.ts";
+import { listModels, modelsFolder } from "../models/models-folder.ts";
+import { autoSource } from "../models/sources/auto.ts";
+import { findSource } from "../models/sources/resolve.ts";
+import { toQuantization } from "../node-settings.ts";
+import { fits, nameOf } from "./model-summary.ts";
+
+export interface ModelRow {
+  name: string;
+  /** Whether the configuration names it. */
+  configured: boolean;
+  source?: string;
+  /** Absent where the file is not there yet. */
+  path?: string;
+  facts?: ModelFacts;
+  /** `own`, `none`, or what the configuration names. */
+  template?: string;
+  memory?: { bytes: number; contextSize: number; parallel: number; fits: string };
+}
+
+interface Models {
+  folder: string;
+  rows: ModelRow[];
+  /** Files whose download did not end. */
+  unfinished: string[];
+  /** What could not be read, in sentences. */
+  problems: string[];
+}
+
+export interface Surroundings {
+  config: Config;
+  /** What relative paths start from. */
+  baseDir: string;
+  machine: Machine;
+  threads: number;
+}
+
+export async function findModels(surroundings: Surroundings): Promise<Models> {
+  const { config, baseDir, machine } = surroundings;
+  const folder = modelsFolder(resolve(baseDir, config.data_dir));
+  const { models, unfinished } = await listModels(folder);
+  const problems: string[] = [];
+  const facts = async (path: string): Promise<ModelFacts | undefined> => {
+    const { readModelFacts } = await import("../engine/model-facts.ts");
+    return await readModelFacts(path).catch((error) => {
+      problems.push(reasonOf(error));
+      return undefined;
+    });
+  };
+  const rows: ModelRow[] = [];
+  for (const configured of config.models) {
+    const model = await chosen(configured, folder, machine);
+    const path = await fileOf(model, folder, baseDir);
+    rows.push(toRow(surroundings, path, path === undefined ? path : await facts(path), model));
+  }
+  const used = new Set(rows.map(({ path }) => path));
+  for (const file of models) {
+    const path = join(folder, file);
+    if (!used.has(path)) rows.push(toRow(surroundings, path, await facts(path)));
+  }
+  return { folder, rows, unfinished, problems };
+}
+
+/** The model with the source that a start would choose, where that is left to the node. */
+async function chosen(model: ModelConfig, folder: string, machine: Machine): Promise<ModelConfig> {
+  if (model.source !== "auto") return model;
+  const { readModelFacts: readFacts } = await import("../engine/model-facts.ts");
+  const { parallel } = model;
+  const options = { folder, parallel, machine: async () => machine, readFacts };
+  return { ...model, source: (await autoSource(model.type, options)).source };
+}
+
+/** The file that is loaded: the source's own, or what was made of it. */
+async function fileOf(
+  model: ModelConfig,
+  folder: string,
+  baseDir: string,
+): Promise<string | undefined> {
+  const path = await findSource(model.source, { folder, baseDir });
+  const form = toQuantization(model);
+  if (path === undefined || form === undefined) return path;
+  const transcoded = join(folder, transcodedName(basename(path), form));
+  return (await Bun.file(transcoded).exists()) ? transcoded : path;
+}
+
+/** What a model that nobody configured would get. */
+const defaults = {
+  ctx_size: 0,
+  batch_size: 512,
+  n_gpu_layers: 0,
+  parallel: 4,
+  prompt_template: "auto",
+} as const;
+
+function toRow(
+  { machine, threads }: Surroundings,
+  path: string | undefined,
+  facts: ModelFacts | undefined,
+  model?: ModelConfig,
+): ModelRow {
+  const { parallel: answers, prompt_template: template, ...sizes } = model ?? defaults;
+  const row: ModelRow = {
+    name: model?.name ?? nameOf(path ?? ""),
+    configured: model !== undefined,
+    ...(model === undefined ? {} : { source: model.source }),
+    ...(path === undefined ? {} : { path }),
+  };
+  if (facts === undefined) return row;
+  const parallel = facts.kind === "chat" ? answers : threads;
+  const { ctxSize: contextSize, batchSize } = chooseSettings({
+    facts,
+    machine,
+    parallel,
+    wanted: {
+      ctxSize: sizes.ctx_size,
+      batchSize: sizes.batch_size,
+      nGpuLayers: sizes.n_gpu_layers,
+    },
+  });
+  const bytes = estimateMemory(facts, { contextSize, parallel, batchSize }).total;
+  return {
+    ...row,
+    facts,
+    template: template === "auto" ? (facts.hasChatTemplate ? "own" : "none") : template,
+    memory: { bytes, contextSize, parallel, fits: fits(bytes, machine) },
+  };
+}
+
+export const isInFolder = (folder: string, path: string): boolean => dirname(path) === folder;

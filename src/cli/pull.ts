@@ -1,0 +1,102 @@
+/** `paddock pull`: fetches a model, so that a node that needs it finds it. */
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { byteSize } from "../core/byte-size.ts";
+import { NodeError } from "../core/errors.ts";
+import { estimateMemory, type ModelFacts } from "../core/model-memory.ts";
+import { modelsFolder } from "../models/models-folder.ts";
+import { hubFrom } from "../models/sources/hub.ts";
+import { resolveSource } from "../models/sources/resolve.ts";
+import { addConfigOptions, readConfig } from "./configure.ts";
+import { configurationFor, describeModel, fits } from "./model-summary.ts";
+import { createProgress } from "./progress.ts";
+import type { Shell } from "./shell.ts";
+
+interface Pulled {
+  source: string;
+  path: string;
+  facts: ModelFacts;
+}
+
+export function pullCommand(shell: Shell): Command {
+  const command = new Command("pull")
+    .description("fetch a model into the data dir; what was interrupted goes on")
+    .argument(
+      "<source>",
+      "hf:owner/repo:quant, hf:owner/repo/file.gguf, an https:// address, a path, or 'starter'",
+    )
+    .option("--sha256 <hex>", "the digest that the file must have")
+    .option("--json", "as JSON");
+  addConfigOptions(command).addHelpText(
+    "after",
+    "\nEnvironment:\n  HF_TOKEN      opens gated repositories\n  HF_ENDPOINT   another hub, such as a mirror\n\nExamples:\n  paddock pull hf:owner/repo:Q4_K_M\n  paddock pull https://example.org/model.gguf --sha256 9ee11adf…",
+  );
+  return command.action(async (wanted: string) => {
+    const pulled: Pulled[] = [];
+    for (const source of sourcesOf(wanted)) pulled.push(await pull(shell, command, source));
+    if (command.opts().json === true) {
+      shell.print(`${JSON.stringify(pulled.map(toJson), null, 2)}\n`);
+    } else for (const each of pulled) await show(shell, each);
+  });
+}
+
+const sourcesOf = (wanted: string): string[] =>
+  wanted === "starter" ? ["starter:chat", "starter:embedding"] : [wanted];
+
+async function pull(shell: Shell, command: Command, source: string): Promise<Pulled> {
+  const { data_dir: dataDir } = await readConfig(shell, command);
+  const sha256 = checkedDigest(command.opts().sha256);
+  try {
+    const path = await resolveSource(source, {
+      folder: modelsFolder(resolve(shell.cwd, dataDir)),
+      baseDir: shell.cwd,
+      hub: hubFrom(shell.env),
+      progress: createProgress(shell),
+      signal: shell.stopped,
+      ...(sha256 === undefined ? {} : { sha256 }),
+    });
+    const { readModelFacts } = await import("../engine/model-facts.ts");
+    return { source, path, facts: await readModelFacts(path) };
+  } catch (error) {
+    if (!shell.stopped.aborted) throw error;
+    throw new NodeError("unavailable", "Stopped. The same command goes on from here.");
+  }
+}
+
+function checkedDigest(given: unknown): string | undefined {
+  if (given === undefined) return undefined;
+  const digest = String(given).toLowerCase();
+  if (/^[0-9a-f]{64}$/.test(digest)) return digest;
+  throw new NodeError(
+    "invalid_request",
+    `'--sha256' must be a digest of 64 hexadecimal digits; found '${given}'.`,
+  );
+}
+
+async function show(shell: Shell, { source, path, facts }: Pulled): Promise<void> {
+  shell.print(`${path}\n\n${configurationFor(facts, source)}\n`);
+  shell.say(`The lines above, in paddock.toml, use it: ${describeModel(facts)}.\n`);
+  if (facts.kind !== "chat") return;
+  const { readMachineMemory } = await import("../engine/machine-memory.ts");
+  const machine = await readMachineMemory();
+  const { total } = estimateMemory(facts, {
+    contextSize: Math.min(4096, facts.trainContext),
+    parallel: 1,
+  });
+  const verdict = fits(total, machine);
+  if (verdict === "yes") return;
+  shell.say(
+    `It needs at least ${byteSize(total)} of memory; ${
+      verdict === "no"
+        ? `this machine has ${byteSize(machine.memory)}`
+        : `${byteSize(machine.availableMemory)} are free now`
+    }.\n`,
+  );
+}
+
+const toJson = ({ source, path, facts }: Pulled): object => ({
+  source,
+  path,
+  ...facts,
+  configuration: configurationFor(facts, source),
+});

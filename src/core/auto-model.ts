@@ -1,0 +1,23 @@
+/** Which of the models at hand a node serves when nobody named one. */
+import type { Machine } from "./machine.ts";
+import { estimateMemory, type ModelFacts } from "./model-memory.ts";
+
+/** Of all the memory, so that the choice is the same at every start, whatever else runs. */
+const comfortable = 0.6;
+const usualContext = 4096;
+
+/** The largest chat model that leaves room to live in; nothing where there is none. */
+export function pickChatModel(
+  candidates: readonly ModelFacts[],
+  { memory }: Machine,
+  parallel: number,
+): ModelFacts | undefined {
+  const fits = (facts: ModelFacts): boolean => {
+    const contextSize = Math.min(facts.trainContext, usualContext);
+    return estimateMemory(facts, { contextSize, parallel }).total <= memory * comfortable;
+  };
+  return candidates
+    .filter((facts) => facts.kind === "chat" && facts.hasChatTemplate && fits(facts))
+    .sort((a, b) => b.parameters - a.parameters || b.bytes - a.bytes)
+    .at(0);
+}

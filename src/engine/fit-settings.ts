@@ -1,0 +1,36 @@
+/** Chooses what a model's settings leave to the node, from its file and from the machine. */
+import { chooseSettings } from "../core/auto-settings.ts";
+import type { Machine } from "../core/machine.ts";
+import type { ModelSettings } from "../core/model.ts";
+import type { ModelSpec } from "../core/ports/model-host.ts";
+import type { Backend } from "./backend.ts";
+import { readMachineMemory } from "./machine-memory.ts";
+import { readModelFacts } from "./model-facts.ts";
+
+interface FittedModel {
+  settings: ModelSettings;
+  /** What decided; absent where nothing was to be chosen. */
+  why?: string;
+}
+
+export async function fitSettings(backend: Backend, spec: ModelSpec): Promise<FittedModel> {
+  const { settings: wanted, path, type, parallel } = spec;
+  const { ctxSize, batchSize, nGpuLayers } = wanted;
+  if (ctxSize !== "auto" && batchSize !== "auto" && nGpuLayers !== "auto") {
+    return { settings: { ...wanted, ctxSize, batchSize, nGpuLayers } };
+  }
+  const { why, ...chosen } = chooseSettings({
+    facts: await readModelFacts(path),
+    machine: await machineOf(backend),
+    wanted,
+    parallel: type === "chat" ? parallel : backend.threads,
+  });
+  return { settings: { ...wanted, ...chosen }, why };
+}
+
+async function machineOf({ llama }: Backend): Promise<Machine> {
+  const machine = await readMachineMemory();
+  if (llama.gpu === false) return machine;
+  const { total, free } = await llama.getVramState();
+  return { ...machine, accelerator: { memory: total, availableMemory: free } };
+}

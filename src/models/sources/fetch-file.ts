@@ -1,0 +1,243 @@
+/** Fetches one model file: goes on where it was interrupted, and names it only when it is whole and right. */
+import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { byteSize } from "../../core/byte-size.ts";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import type { Progress, ProgressStep } from "../../core/progress.ts";
+import { sizeOf } from "../file-size.ts";
+import { type Answer, ask, Interruption } from "./ask.ts";
+import { hashOf } from "./digest.ts";
+import { lockDownload } from "./download-lock.ts";
+import { checkLength, checkRoom, headLength, headProblem } from "./file-checks.ts";
+import { PartialFile, type PartNote } from "./partial-file.ts";
+import { judge } from "./range-answer.ts";
+import { refuse, type Subject } from "./refusal.ts";
+import { StallWatch } from "./stall-watch.ts";
+
+export interface FetchOptions {
+  subject: Subject;
+  /** The sha256 that the file must have, where somebody knows. */
+  sha256?: string;
+  progress: Progress;
+  signal: AbortSignal;
+  /** How long a server may send nothing; default: a minute. */
+  stallMs?: number;
+  /** How long to wait before the first new try; default: half a second. */
+  pauseMs?: number;
+}
+
+export interface FetchedFile {
+  bytes: number;
+  sha256: string;
+}
+
+/** Tries in a row that bring nothing new. */
+const mostTries = 4;
+/** So many new bytes make a try worth another. */
+const worthwhile = 1_000_000;
+
+/** Nothing where the file is there already. */
+export async function fetchFile(
+  url: string,
+  path: string,
+  options: FetchOptions,
+): Promise<FetchedFile | undefined> {
+  const { subject, signal, progress, pauseMs = 500 } = options;
+  await mkdir(dirname(path), { recursive: true });
+  using lock = await lockDownload(path, signal, progress);
+  if ((await sizeOf(path)) !== undefined) {
+    lock.done();
+    return undefined;
+  }
+  const partial = new PartialFile(path);
+  let furthest = 0;
+  for (let tries = 1; ; tries++) {
+    try {
+      const fetched = await attempt(url, partial, options);
+      lock.done();
+      return fetched;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof Interruption)) throw error;
+      const { bytes } = await partial.read();
+      if (bytes >= furthest + worthwhile) {
+        furthest = bytes;
+        tries = 0;
+      }
+      if (tries >= mostTries) throw givenUp(subject, error, bytes);
+      await sleep(pauseMs * 2 ** tries, undefined, { signal });
+    }
+  }
+}
+
+async function attempt(
+  url: string,
+  partial: PartialFile,
+  options: FetchOptions,
+): Promise<FetchedFile> {
+  const { subject, signal, stallMs = 60_000 } = options;
+  const { bytes, note } = await partial.read();
+  const canGoOn = bytes > 0 && (note.etag !== undefined || note.digest !== undefined);
+  const from = canGoOn ? bytes : 0;
+  // Before the server is asked: it would not wait that long.
+  const hash = from === 0 ? new Bun.CryptoHasher("sha256") : await hashOf(partial.path);
+  using watch = new StallWatch(stallMs);
+  try {
+    const inTime = AbortSignal.any([signal, watch.signal]);
+    const answer = await ask({
+      url,
+      hub: subject.hub,
+      signal: inTime,
+      headers: rangeOf(from, note),
+    });
+    await refuse(answer, subject);
+    const digest = options.sha256 ?? answer.digest;
+    const isOther = note.digest !== undefined && note.digest !== digest;
+    const verdict =
+      from > 0 && isOther
+        ? ({ type: "anew" } as const)
+        : judge(answer.response, { ...note, bytes: from });
+    if (verdict.type === "whole") return await complete(partial, hash, bytes, digest, subject);
+    if (verdict.type === "anew") {
+      await answer.response.body?.cancel();
+      await partial.remove();
+      return await attempt(url, partial, options);
+    }
+    const { start, total } = verdict;
+    checkLength(answer, total, digest);
+    await checkRoom(dirname(partial.path), (total ?? 0) - start, subject.source);
+    if (start === 0) await partial.begin(noteOf(answer, total, digest));
+    const step = stepOf(partial.path, start, total, options);
+    const running = start === 0 ? new Bun.CryptoHasher("sha256") : hash;
+    try {
+      const end = await receive(answer, partial, { start, total, hash: running, watch, step });
+      const fetched = await complete(partial, running, end, digest, subject);
+      step.finish(byteSize(end));
+      return fetched;
+    } catch (error) {
+      step.finish("not whole");
+      throw error;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!watch.signal.aborted) throw error;
+    throw new Interruption(`${new URL(url).host} sent nothing for ${stallMs / 1000} s`);
+  }
+}
+
+interface Receiving {
+  start: number;
+  total: number | undefined;
+  hash: Bun.CryptoHasher;
+  watch: StallWatch;
+  step: ProgressStep;
+}
+
+/** Writes what comes to the end of what is there; returns how much there is then. */
+async function receive(
+  { response, url }: Answer,
+  partial: PartialFile,
+  { start, total = Number.POSITIVE_INFINITY, hash, watch, step }: Receiving,
+): Promise<number> {
+  const { host } = new URL(url);
+  await using file = await open(partial.path, "a");
+  let end = start;
+  let head = new Uint8Array();
+  for await (const chunk of chunksOf(response, host)) {
+    watch.reset();
+    if (end < headLength) {
+      head = Buffer.concat([head, chunk]);
+      if (head.length >= headLength) await partial.dropFor(headProblem(head, host));
+    }
+    end += chunk.length;
+    if (end > total) await partial.dropFor(tooLong(host, total));
+    await write(file, chunk);
+    hash.update(chunk);
+    step.update(end);
+  }
+  if (Number.isFinite(total) && end < total) {
+    throw new Interruption(`${host} ended the file after ${end} of ${total} bytes`);
+  }
+  if (end < headLength) await partial.dropFor(headProblem(head, host));
+  return end;
+}
+
+async function* chunksOf(response: Response, host: string): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of response.body ?? []) yield chunk;
+  } catch (cause) {
+    throw new Interruption(`the connection to ${host} was lost (${reasonOf(cause)})`, { cause });
+  }
+}
+
+async function complete(
+  partial: PartialFile,
+  hash: Bun.CryptoHasher,
+  bytes: number,
+  digest: string | undefined,
+  { source }: Subject,
+): Promise<FetchedFile> {
+  const sha256 = hash.digest("hex");
+  if (digest !== undefined && sha256 !== digest) {
+    await partial.dropFor(
+      new NodeError(
+        "unavailable",
+        `The file of '${source}' is not the one it should be, and was removed: its sha256 is ${sha256}, expected ${digest}. Fetch it again, or check the digest.`,
+      ),
+    );
+  }
+  await partial.finish();
+  return { bytes, sha256 };
+}
+
+function rangeOf(bytes: number, { etag, digest }: PartNote): Record<string, string> {
+  if (bytes === 0) return {};
+  const range = { range: `bytes=${bytes}-` };
+  // Where there is a digest, it settles what the file is.
+  return digest !== undefined || etag === undefined ? range : { ...range, "if-range": etag };
+}
+
+function noteOf({ response }: Answer, total: number | undefined, digest?: string): PartNote {
+  const etag = response.headers.get("etag");
+  return {
+    ...(total === undefined ? {} : { total }),
+    // A weak tag does not promise the same bytes.
+    ...(etag === null || etag.startsWith("W/") ? {} : { etag }),
+    ...(digest === undefined ? {} : { digest }),
+  };
+}
+
+async function write(file: FileHandle, chunk: Uint8Array): Promise<void> {
+  try {
+    await file.writeFile(chunk);
+  } catch (cause) {
+    throw new NodeError(
+      "unavailable",
+      `The model cannot be stored: ${reasonOf(cause)}. What came is kept; make room and try again.`,
+      { cause },
+    );
+  }
+}
+
+function stepOf(
+  path: string,
+  start: number,
+  total: number | undefined,
+  { progress }: FetchOptions,
+): ProgressStep {
+  const name = basename(path, ".part");
+  const label = start === 0 ? `Downloading ${name}` : `Going on with ${name}`;
+  return progress.step(label, total ?? 0, "bytes", start);
+}
+
+const tooLong = (host: string, total: number): NodeError =>
+  new NodeError("unavailable", `${host} sends more than the ${total} bytes it promised.`);
+
+function givenUp({ source }: Subject, { message }: Interruption, bytes: number): NodeError {
+  const kept = bytes > 0 ? ` ${byteSize(bytes)} are kept; the next try goes on from there.` : "";
+  return new NodeError(
+    "unavailable",
+    `The model '${source}' cannot be fetched: ${message}. Check the network (HTTPS_PROXY names a proxy), or name a file that is on this machine.${kept}`,
+  );
+}

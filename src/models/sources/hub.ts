@@ -1,0 +1,62 @@
+/** The model hub: where it is, who asks, and what a reference to it means. */
+import { NodeError } from "../../core/errors.ts";
+
+export interface Hub {
+  /** Without a slash at its end. */
+  endpoint: string;
+  /** Lets gated repositories be read; shown to the hub and to nobody else. */
+  token?: string;
+}
+
+/** The hub as the environment names it: HF_ENDPOINT for a mirror, HF_TOKEN for gated repositories. */
+export function hubFrom({
+  HF_ENDPOINT: endpoint,
+  HF_TOKEN: token,
+}: Readonly<Record<string, string | undefined>>): Hub {
+  return {
+    endpoint: (endpoint || "https://huggingface.co").replace(/\/+$/, ""),
+    ...(token ? { token } : {}),
+  };
+}
+
+export interface HubReference {
+  /** `owner/repo`. */
+  repository: string;
+  revision: string;
+  /** A file by its path, or the form of the weights that the hub chooses a file for. */
+  wanted: { file: string } | { quantization: string };
+}
+
+const name = "[A-Za-z0-9][\\w.-]*";
+const byQuantization = new RegExp(`^hf:(${name}/${name})(?::([\\w.-]+))?$`);
+const byFile = new RegExp(`^hf:(${name}/${name})/([^#?]+\\.gguf)(?:#(.+))?$`, "i");
+
+export function parseReference(source: string): HubReference {
+  const [, repository, quantization = "latest"] = byQuantization.exec(source) ?? [];
+  if (repository !== undefined) return { repository, revision: "main", wanted: { quantization } };
+  const [, holder, file, revision = "main"] = byFile.exec(source) ?? [];
+  if (holder === undefined || file === undefined || file.split("/").includes("..")) {
+    throw new NodeError(
+      "invalid_request",
+      `'${source}' is no reference to the hub. Write hf:owner/repo:quant or hf:owner/repo/file.gguf.`,
+    );
+  }
+  return { repository: holder, revision, wanted: { file } };
+}
+
+export function fileAddress(
+  hub: Hub,
+  { repository, revision }: HubReference,
+  file: string,
+): string {
+  const path = file.split("/").map(encodeURIComponent).join("/");
+  return `${hub.endpoint}/${repository}/resolve/${encodeURIComponent(revision)}/${path}`;
+}
+
+/** Where the hub says which file a form of the weights is in. */
+export function manifestAddress(hub: Hub, repository: string, quantization: string): string {
+  return `${hub.endpoint}/v2/${repository}/manifests/${encodeURIComponent(quantization)}`;
+}
+
+export const isOfHub = (hub: Hub, url: string): boolean =>
+  new URL(url).origin === new URL(hub.endpoint).origin;

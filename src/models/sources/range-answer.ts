@@ -1,0 +1,56 @@
+/** What an answer with a file, or with a part of one, is worth: where its bytes go, and how many there must be. */
+import { NodeError } from "../../core/errors.ts";
+
+/** What is there already, and what is known of the file it belongs to. */
+export interface Known {
+  /** Bytes that are there; the answer was asked for what follows them. */
+  bytes: number;
+  total?: number;
+  etag?: string;
+}
+
+export type Verdict =
+  /** Its bytes go to `start`; 0: the file begins anew. */
+  | { type: "write"; start: number; total?: number }
+  /** All bytes are there. */
+  | { type: "whole" }
+  /** It does not fit what is there: ask for the whole file. */
+  | { type: "anew" };
+
+export function judge({ status, headers }: Response, known: Known): Verdict {
+  const range = readRange(headers.get("content-range"));
+  if (status === 416) {
+    return known.bytes > 0 && range?.total === known.bytes ? { type: "whole" } : { type: "anew" };
+  }
+  const encoding = headers.get("content-encoding") ?? "identity";
+  if (encoding !== "identity") {
+    throw lie(`it sends the file compressed (${encoding}), which was not asked for`);
+  }
+  if (status === 206) {
+    if (known.bytes === 0) throw lie("it sends a part of the file where the whole was asked for");
+    const etag = headers.get("etag") ?? undefined;
+    const isOther =
+      range?.start !== known.bytes || differ(range.total, known.total) || differ(etag, known.etag);
+    if (isOther) return { type: "anew" };
+    const total = range.total ?? known.total;
+    return { type: "write", start: known.bytes, ...(total === undefined ? {} : { total }) };
+  }
+  if (status !== 200) throw lie(`it answers ${status}`);
+  const length = Number(headers.get("content-length") ?? Number.NaN);
+  return { type: "write", start: 0, ...(Number.isSafeInteger(length) ? { total: length } : {}) };
+}
+
+const differ = <T>(one: T | undefined, other: T | undefined): boolean =>
+  one !== undefined && other !== undefined && one !== other;
+
+function readRange(text: string | null): { start?: number; total?: number } | undefined {
+  const [all, start, , total] = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+|\*)$/.exec(text ?? "") ?? [];
+  if (all === undefined) return undefined;
+  return {
+    ...(start === undefined ? {} : { start: Number(start) }),
+    ...(total === undefined || total === "*" ? {} : { total: Number(total) }),
+  };
+}
+
+const lie = (what: string): NodeError =>
+  new NodeError("unavailable", `The server's answer makes no sense: ${what}.`);

@@ -1,0 +1,182 @@
+/** The models of a node, from a line of its configuration to an engine that answers. */
+import { basename, resolve } from "node:path";
+import type { Config, ModelConfig } from "./config/schema.ts";
+import { chooseSettings } from "./core/auto-settings.ts";
+import type { Log } from "./core/log.ts";
+import type { LoadedModel } from "./core/model.ts";
+import { estimateMemory, type ModelFacts } from "./core/model-memory.ts";
+import type { LoadOptions, ModelHost, ModelSpec } from "./core/ports/model-host.ts";
+import type { Reranker } from "./core/ports/reranker.ts";
+import type { Telemetry } from "./core/ports/telemetry.ts";
+import { readMachineMemory } from "./engine/machine-memory.ts";
+import { threadBudget } from "./engine/threads.ts";
+import type { TranscodeOptions } from "./engine/transcode.ts";
+import { modelsFolder } from "./models/models-folder.ts";
+import { autoSource } from "./models/sources/auto.ts";
+import type { Hub } from "./models/sources/hub.ts";
+import { resolveSource } from "./models/sources/resolve.ts";
+import { toModelSpec, toQuantization } from "./node-settings.ts";
+import { RunnerHost } from "./runner/runner-host.ts";
+
+export interface NodeModelsOptions {
+  config: Config;
+  /** What relative paths of the configuration start from. */
+  baseDir: string;
+  dataDir: string;
+  /** The command line that runs this program, for work in a process of its own. */
+  program: readonly string[];
+  hub: Hub;
+  telemetry: Pick<Telemetry, "runnerRestarted" | "watchMemory">;
+  log: Log;
+}
+
+/** Disposing it unloads every model. */
+export class NodeModels implements AsyncDisposable {
+  readonly #options: NodeModelsOptions;
+  readonly #host: ModelHost;
+  readonly #resources: AsyncDisposableStack;
+
+  /**
+   * Opens what the models run in. `isolation`: as configured; what serves nobody else needs no
+   * process of their own for them.
+   */
+  static async open(
+    options: NodeModelsOptions,
+    models: readonly ModelConfig[],
+    isolation = options.config.engine.isolation,
+  ): Promise<NodeModels> {
+    await using resources = new AsyncDisposableStack();
+    const host =
+      isolation === "process"
+        ? await openRunners(options, models, resources)
+        : await openHere(options, models);
+    resources.use(host);
+    return new NodeModels(options, host, resources.move());
+  }
+
+  private constructor(
+    options: NodeModelsOptions,
+    host: ModelHost,
+    resources: AsyncDisposableStack,
+  ) {
+    this.#options = options;
+    this.#host = host;
+    this.#resources = resources;
+  }
+
+  /** The engine and its build; known from the first loaded model on. */
+  get engineVersion(): string {
+    return this.#host.version;
+  }
+
+  async load(configured: ModelConfig, loading: LoadOptions): Promise<LoadedModel> {
+    const { dataDir, program, log } = this.#options;
+    const folder = modelsFolder(dataDir);
+    const model = await this.#chosen(configured, folder);
+    const source = await this.#resolve(model.source, loading);
+    const type = toQuantization(model);
+    const { threads } = this.#host;
+    const path =
+      type === undefined
+        ? source
+        : await transcoded(source, { type, folder, threads, program, log, ...loading });
+    const loaded = this.#resources.use(
+      await this.#host.loadModel(toModelSpec(model, path), loading),
+    );
+    log.info("a model is ready", {
+      model: model.name,
+      type: model.type,
+      file: basename(path),
+      ...loaded.card.settings,
+    });
+    return loaded;
+  }
+
+  async loadReranker(source: string, loading: LoadOptions): Promise<Reranker> {
+    const path = await this.#resolve(source, loading);
+    return this.#resources.use(await this.#host.loadReranker(path, loading));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resources.disposeAsync();
+  }
+
+  /** The model with a source to load it from, where that is left to the node. */
+  async #chosen(model: ModelConfig, folder: string): Promise<ModelConfig> {
+    if (model.source !== "auto") return model;
+    const { parallel } = model;
+    const { source, why } = await autoSource(model.type, {
+      folder,
+      parallel,
+      machine: readMachineMemory,
+      readFacts,
+    });
+    this.#options.log.info("a model was chosen", { model: model.name, source, why });
+    return { ...model, source };
+  }
+
+  /** The file of a source, fetched or made where it is not there yet. */
+  async #resolve(source: string, loading: LoadOptions): Promise<string> {
+    const { baseDir, dataDir, hub } = this.#options;
+    const folder = modelsFolder(dataDir);
+    return await resolveSource(source, { folder, baseDir, hub, ...loading });
+  }
+}
+
+async function openRunners(
+  { config, baseDir, program, telemetry, log }: NodeModelsOptions,
+  models: readonly ModelConfig[],
+  resources: AsyncDisposableStack,
+): Promise<ModelHost> {
+  const { threads, reason } = await threadBudget(config.engine.threads);
+  log.info("models run in processes of their own", { threads, why: reason });
+  const limit = config.engine.memory_limit * 1e6;
+  const host = new RunnerHost({
+    program,
+    engine: { ...engineSettings(config, baseDir, models), threads },
+    log,
+    ...(limit === 0 ? {} : { memory: { limit, bytesOf: memoryOf } }),
+    onRestart: (model) => telemetry.runnerRestarted(model),
+  });
+  for (const { name } of models) {
+    resources.use(telemetry.watchMemory(name, () => host.residentBytes(name)));
+  }
+  return host;
+}
+
+/** The engine's libraries are loaded by what needs them: a node whose models run elsewhere has them not. */
+async function openHere(
+  { config, baseDir, log }: NodeModelsOptions,
+  models: readonly ModelConfig[],
+): Promise<ModelHost> {
+  const { openLocalHost } = await import("./engine/local-host.ts");
+  return await openLocalHost({ ...engineSettings(config, baseDir, models), log });
+}
+
+const engineSettings = (
+  { engine }: Config,
+  baseDir: string,
+  models: readonly ModelConfig[],
+): { threads: number; accelerator: boolean; gpuLibraries?: string } => ({
+  threads: engine.threads,
+  accelerator: models.some(({ n_gpu_layers: layers }) => layers !== 0),
+  ...(engine.gpu_libraries === undefined
+    ? {}
+    : { gpuLibraries: resolve(baseDir, engine.gpu_libraries) }),
+});
+
+const readFacts = async (path: string): Promise<ModelFacts> =>
+  await (await import("./engine/model-facts.ts")).readModelFacts(path);
+
+const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
+  await (await import("./engine/transcode.ts")).transcode(path, options);
+
+/** What a model will take, with the sizes that it would be given now. */
+async function memoryOf({ type, path, settings, parallel }: ModelSpec): Promise<number> {
+  const facts = await readFacts(path);
+  const contexts = type === "chat" ? parallel : 1;
+  const machine = await readMachineMemory();
+  const sizes = chooseSettings({ facts, machine, wanted: settings, parallel: contexts });
+  const { ctxSize: contextSize, batchSize } = sizes;
+  return estimateMemory(facts, { contextSize, parallel: contexts, batchSize }).total;
+}
