@@ -16,6 +16,7 @@ import { retrieveSchemas } from "./api/retrieve/schema.ts";
 import { docs } from "./http/docs.ts";
 import { refuseLate } from "./http/draining.ts";
 import { errorResponse, toNodeError } from "./http/errors.ts";
+import { page } from "./http/page.ts";
 import { requestId, requestIdHeader } from "./http/request-id.ts";
 import { allowedMethods, missingRoute } from "./http/routes.ts";
 
@@ -72,6 +73,7 @@ export function createApp(services: Services) {
     .use(modelRoutes(services))
     .use(infoRoutes(services))
     .use(operationRoutes(services))
+    .use(page())
     .use(
       docs({
         version: services.identity().version,
