@@ -8,6 +8,9 @@ export interface Question {
   signal?: AbortSignal;
 }
 
+/** For people, who send no headers; later reasons are the node's own. */
+const firstReason = "Enter a key that it knows. Whoever runs the node can give you one.";
+
 /** The node's answer of status 2xx; anything else is thrown as a Failure. */
 export async function ask(path: string, question: Question = {}): Promise<Response> {
   for (;;) {
@@ -15,7 +18,7 @@ export async function ask(path: string, question: Question = {}): Promise<Respon
     if (response.ok) return response;
     const failure = await toFailure(response);
     if (failure.status !== 401) throw failure;
-    const given = await askForKey(failure.message);
+    const given = await askForKey(key.value === null ? firstReason : failure.message);
     question.signal?.throwIfAborted();
     if (!given) {
       throw new Failure("The node wants an API key. Retry, and give one.", true, failure.status);

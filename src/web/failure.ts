@@ -45,9 +45,10 @@ export function failureOf(error: unknown): Failure {
 
 async function errorOf(response: Response): Promise<{ message?: string; code?: string }> {
   try {
-    const body = await response.json();
-    return body.error ?? {};
+    const { error = {} } = JSON.parse(await response.text());
+    return error;
   } catch {
+    // Not the node, but something between: its words are not for people.
     return {};
   }
 }

@@ -4,6 +4,8 @@ import { listeningApp } from "../support/listening-app.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { waitFor } from "../support/wait-for.ts";
 
+/** What a new conversation has. */
+const system = "You are a helpful assistant.";
 const text = (words: string) => ({ type: "text", text: words }) as const;
 
 describe.skipIf(browserPath === undefined)("the chat", () => {
@@ -47,7 +49,7 @@ describe.skipIf(browserPath === undefined)("the chat", () => {
     const { page } = visited;
     await ask(page, "Go on");
     await answers(page).getByText("As I was").waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("You stopped this answer.").waitFor();
     expect(await answers(page).locator(".markdown").textContent()).toBe("As I was");
     expect(await page.evaluate("document.activeElement.id")).toBe("question");
@@ -72,7 +74,11 @@ describe.skipIf(browserPath === undefined)("the chat", () => {
     await ask(page, "second");
     await answers(page).getByText("Three.").waitFor();
     expect(app.chat.requests.map(({ messages }) => messages.map(({ content }) => content))).toEqual(
-      [["first"], ["first"], ["first", "Two.", "second"]],
+      [
+        [system, "first"],
+        [system, "first"],
+        [system, "first", "Two.", "second"],
+      ],
     );
   });
 
@@ -125,8 +131,9 @@ describe.skipIf(browserPath === undefined)("the chat", () => {
     const examples = visited.page.locator(".beginning").getByRole("button");
     await examples.first().click();
     await answers(visited.page).getByText("Paris.").waitFor();
-    expect(app.chat.requests[0]?.messages).toEqual([
-      { role: "user", content: "What is the capital of France?" },
+    expect(app.chat.requests[0]?.messages.map(({ content }) => content)).toEqual([
+      system,
+      "What is the capital of France?",
     ]);
   });
 

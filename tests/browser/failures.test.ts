@@ -85,12 +85,12 @@ describe.skipIf(browserPath === undefined)("the key", () => {
     const { page } = visited;
     await ask(page, "q");
     const dialog = page.getByRole("dialog", { name: "This node wants an API key" });
-    await dialog.getByText("An API key is needed").waitFor();
+    await dialog.getByText("Enter a key that it knows.").waitFor();
     expect(await page.evaluate("document.activeElement.type")).toBe("password");
-    await dialog.getByLabel("API key").fill("a-wrong-secret");
+    await dialog.getByLabel("API key", { exact: true }).fill("a-wrong-secret");
     await page.keyboard.press("Enter");
     await dialog.getByText("The API key is not one of this node's.").waitFor();
-    await dialog.getByLabel("API key").fill("a-long-secret");
+    await dialog.getByLabel("API key", { exact: true }).fill("a-long-secret");
     await page.keyboard.press("Enter");
     await answers(page).getByText("Hum.").waitFor();
     expect(await dialog.count()).toBe(0);

@@ -28,11 +28,15 @@ describe.skipIf(browserPath === undefined)("a real node's page", () => {
     );
     expect(await page.locator(".sources strong").textContent()).toBe("animals.md");
 
-    await page.getByLabel("Most tokens").fill("1900");
+    // The end token is banned, so that there is something to stop.
+    await page.route("**/v1/chat/completions", (route, request) =>
+      route.continue({ postData: { ...request.postDataJSON(), logit_bias: { "2": -100 } } }),
+    );
+    await page.getByLabel("Most tokens").fill("1500");
     await page.getByRole("switch").uncheck();
     await ask(page, "go on");
-    await page.getByRole("button", { name: "Stop" }).click();
-    await page.locator("[aria-busy=true]").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
+    await page.getByText("You stopped this answer.").waitFor();
 
     await page.getByRole("tab", { name: "Knowledge" }).click();
     await page.getByLabel("Question").fill("llamas hum when content");

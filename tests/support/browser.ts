@@ -34,6 +34,11 @@ async function theBrowser(): Promise<Browser> {
   return await started;
 }
 
+/** For scripts, which do not end by themselves while it runs. */
+export async function closeBrowser(): Promise<void> {
+  await (await launched)?.close();
+}
+
 /** Less than a test has, so that it ends with the reason. */
 const giveUpMs = 20_000;
 

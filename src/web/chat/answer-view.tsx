@@ -49,12 +49,14 @@ export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
         {state !== "writing" && (
           <footer class="row">
             {measures !== undefined && <MeasuresLine {...measures} />}
-            {content !== "" && <CopyButton text={content} label="Copy answer" />}
-            {isLast && failure === undefined && (
-              <button type="button" class="quiet" aria-label="Retry this answer" onClick={again}>
-                Retry
-              </button>
-            )}
+            <div class="row">
+              {content !== "" && <CopyButton text={content} label="Copy answer" />}
+              {isLast && failure === undefined && (
+                <button type="button" class="quiet" aria-label="Retry this answer" onClick={again}>
+                  Retry
+                </button>
+              )}
+            </div>
           </footer>
         )}
       </div>

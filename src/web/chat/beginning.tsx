@@ -1,26 +1,38 @@
 /** What an empty conversation shows: three questions to begin with. */
 import { chatModels } from "../node/state.ts";
+import type { Settings } from "./conversation.ts";
 import { send } from "./exchange.ts";
 import { focusComposer } from "./panels.ts";
 import { changeSettings } from "./store.ts";
 
-const examples = [
-  { question: "What is the capital of France?", about: "A plain question", grounded: false },
+interface Example {
+  question: string;
+  about: string;
+  settings: Partial<Settings>;
+}
+
+const examples: readonly Example[] = [
   {
-    question: "How do I add an API key?",
-    about: "Answered from the node's documents",
-    grounded: true,
+    question: "What is the capital of France?",
+    about: "A plain question",
+    settings: { grounded: false },
+  },
+  {
+    question: "How do I stop this node?",
+    about: "Answered from the documents",
+    // One passage holds the answer, and a small model is easily distracted.
+    settings: { grounded: true, passages: 1 },
   },
   {
     question: "Write a Python function that reverses a string.",
     about: "Some code",
-    grounded: false,
+    settings: { grounded: false },
   },
-] as const;
+];
 
 export function Beginning() {
-  const begin = (question: string, grounded: boolean): void => {
-    changeSettings({ grounded });
+  const begin = ({ question, settings }: Example): void => {
+    changeSettings(settings);
     void send(question);
     focusComposer();
   };
@@ -31,15 +43,15 @@ export function Beginning() {
         It answers on this machine. What you write stays between your browser and the node.
       </p>
       <ul>
-        {examples.map(({ question, about, grounded }) => (
-          <li key={question}>
+        {examples.map((example) => (
+          <li key={example.question}>
             <button
               type="button"
               disabled={chatModels.value.length === 0}
-              onClick={() => begin(question, grounded)}
+              onClick={() => begin(example)}
             >
-              <span>{question}</span>
-              <span class="note">{about}</span>
+              <span>{example.question}</span>
+              <span class="note">{example.about}</span>
             </button>
           </li>
         ))}

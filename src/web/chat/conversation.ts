@@ -13,9 +13,18 @@ export interface Settings {
   seed?: number | undefined;
   /** Whether answers come from the node's documents. */
   grounded: boolean;
+  /** The most passages that such an answer is given; absent: as many as the node gives. */
+  passages?: number | undefined;
 }
 
-export type NumberSetting = "temperature" | "top_p" | "max_tokens" | "seed";
+/** Small models ramble without a system prompt. */
+export const firstSettings: Settings = {
+  model: "",
+  system: "You are a helpful assistant.",
+  grounded: false,
+};
+
+export type NumberSetting = "temperature" | "top_p" | "max_tokens" | "seed" | "passages";
 
 export interface Measures {
   promptTokens: number;

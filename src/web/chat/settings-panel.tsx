@@ -38,6 +38,13 @@ const numbers: readonly NumberField[] = [
     min: 0,
     step: 1,
   },
+  {
+    name: "passages",
+    label: "Most passages",
+    note: "For answers from your documents. Fewer suit a small model.",
+    min: 1,
+    step: 1,
+  },
 ];
 
 export function SettingsPanel() {
@@ -49,6 +56,7 @@ export function SettingsPanel() {
     top_p: model && `${model.top_p}`,
     max_tokens: model && model.n_predict > 0 ? `${model.n_predict}` : "no limit",
     seed: "random",
+    passages: "as the node",
   };
   return (
     <section id="settings" class="settings" aria-label="Settings of this conversation">
@@ -71,7 +79,7 @@ export function SettingsPanel() {
         <textarea
           id={`${id}-system`}
           rows={3}
-          placeholder="You are a helpful assistant."
+          placeholder="None"
           value={settings.system}
           onInput={({ currentTarget }) => changeSettings({ system: currentTarget.value })}
         />

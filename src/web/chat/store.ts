@@ -1,7 +1,13 @@
 /** The conversations of this browser, kept in its local storage. */
 import { computed, signal } from "@preact/signals";
 import { keepItem, readItem } from "../storage.ts";
-import { type Conversation, newConversation, type Settings, type Turn } from "./conversation.ts";
+import {
+  type Conversation,
+  firstSettings,
+  newConversation,
+  type Settings,
+  type Turn,
+} from "./conversation.ts";
 
 const listItem = "paddock.conversations";
 const currentItem = "paddock.conversation";
@@ -18,8 +24,7 @@ export const current = computed(
 export const isKept = signal(true);
 
 /** The settings of a new conversation: those of the last one used. */
-export const lastSettings = (): Settings =>
-  current.value?.settings ?? { model: "", system: "", grounded: false };
+export const lastSettings = (): Settings => current.value?.settings ?? firstSettings;
 
 export function startConversation(): Conversation {
   const empty = conversations.value.find(({ turns }) => turns.length === 0);
