@@ -18,6 +18,9 @@ const headers = pageHeaders({
   "trusted-types": "'none'",
 });
 
+/** Named, and not by a weight of 0, which is a refusal. */
+const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
+
 const hidden = { detail: { hide: true } };
 
 export function page() {
@@ -38,7 +41,7 @@ async function serve(request: Request, name: string): Promise<Response> {
   if (request.headers.get("if-none-match")?.includes(file.tag) === true) {
     return new Response(null, { status: 304, headers: { ...headers, ...caching } });
   }
-  const compress = request.headers.get("accept-encoding")?.includes("gzip") === true;
+  const compress = takesGzip.test(request.headers.get("accept-encoding") ?? "");
   return new Response(compress ? file.compressed : file.text, {
     headers: {
       ...headers,

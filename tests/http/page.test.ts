@@ -68,6 +68,21 @@ describe("the page at /", () => {
     }
   });
 
+  test.each([
+    ["gzip", "gzip"],
+    ["br;q=1.0, GZIP;q=0.5", "gzip"],
+    ["gzip;q=0", null],
+    ["gzip; q=0.0, br", null],
+    ["br", null],
+    ["", null],
+  ])("heeds what may be sent: '%s'", async (accepted, encoding) => {
+    const { headers } = await get("/", { "accept-encoding": accepted });
+    expect([headers.get("content-encoding"), headers.get("vary")]).toEqual([
+      encoding,
+      "accept-encoding",
+    ]);
+  });
+
   test("is under 100 kB compressed, with all its files", async () => {
     let bytes = 0;
     for (const link of ["/", ...links]) {
