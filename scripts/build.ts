@@ -2,6 +2,7 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
+import { pageFiles } from "../src/http/page-files.ts";
 import { pagesIn } from "../src/ingest/pages.ts";
 import { carriedModule, filesOf, starterModels } from "./build/carried-module.ts";
 import { packageFolder } from "./build/packages.ts";
@@ -59,7 +60,16 @@ await Bun.build({
     autoloadBunfig: false,
   },
   minify: { whitespace: true, syntax: true },
-  plugins: [oneFile({ root, carried, llama: target.llama, llamaVersion, llamaRelease })],
+  plugins: [
+    oneFile({
+      root,
+      carried,
+      page: await pageFiles(),
+      llama: target.llama,
+      llamaVersion,
+      llamaRelease,
+    }),
+  ],
 });
 
 const { size } = await stat(outfile);

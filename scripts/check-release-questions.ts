@@ -58,9 +58,13 @@ const models = await post("/models");
 check("lists its models", (await models.text()).includes(chat));
 const info = await post("/info");
 check("describes itself", (await info.text()).includes("llama.cpp v"));
-const page = await fetch(`${cold.origin}/docs`);
+const page = await (await fetch(`${cold.origin}/`)).text();
+const codePath = /src="(\/page\/[^"]+\.js)"/.exec(page)?.[1] ?? "";
+const pageCode = await fetch(`${cold.origin}${codePath}`);
+check("serves its page for people", pageCode.ok && (await pageCode.text()).length > 50_000);
+const docs = await fetch(`${cold.origin}/docs`);
 const script = await fetch(`${cold.origin}/docs/swagger-ui-bundle.js`);
-check("serves its documentation", page.ok && (await script.text()).length > 100_000);
+check("serves its documentation", docs.ok && (await script.text()).length > 100_000);
 const memory = await Bun.file(`/proc/${cold.node.pid}/status`)
   .text()
   .then((text) => /VmHWM:\s+(\d+)/.exec(text)?.[1])

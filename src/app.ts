@@ -19,6 +19,7 @@ import { refuseLate } from "./http/draining.ts";
 import { errorResponse, toNodeError } from "./http/errors.ts";
 import { clientGone, type ExchangeWitnesses, exchangeOf, openExchange } from "./http/exchange.ts";
 import { checkHost } from "./http/host.ts";
+import { page } from "./http/page.ts";
 import { requestId, requestIdHeader } from "./http/request-id.ts";
 import { allowedMethods, missingRoute } from "./http/routes.ts";
 
@@ -85,6 +86,7 @@ export function createApp(services: Services) {
     .use(modelRoutes(services))
     .use(infoRoutes(services))
     .use(operationRoutes(services))
+    .use(page())
     .use(
       docs({
         version: services.identity().version,

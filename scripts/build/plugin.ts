@@ -2,11 +2,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { BunPlugin } from "bun";
+import { type PageFile, pageFolder } from "../../src/http/page-files.ts";
 
 export interface PluginOptions {
   root: string;
   /** The module that takes the place of src/embedded/carried.ts. */
   carried: string;
+  /** The files of the page for people, made already. */
+  page: readonly PageFile[];
   /** The package of the target's own libraries, under @node-llama-cpp/. */
   llama: string;
   /** Version of node-llama-cpp and of its packages of libraries. */
@@ -15,7 +18,7 @@ export interface PluginOptions {
 }
 
 export function oneFile(options: PluginOptions): BunPlugin {
-  const { root, carried, llama, llamaVersion, llamaRelease } = options;
+  const { root, carried, page, llama, llamaVersion, llamaRelease } = options;
   const libraries = JSON.stringify(join(root, "src", "embedded", "native-libraries.ts"));
   const version = JSON.stringify(llamaVersion);
   const release = JSON.stringify(llamaRelease);
@@ -24,6 +27,12 @@ export function oneFile(options: PluginOptions): BunPlugin {
     setup(build) {
       build.onLoad({ filter: /src[\\/]embedded[\\/]carried\.ts$/ }, () => ({
         contents: carried,
+        loader: "js",
+      }));
+
+      build.onLoad({ filter: /src[\\/]http[\\/]page-files\.ts$/ }, () => ({
+        contents: `export const pageFolder = ${JSON.stringify(pageFolder)};
+          export const pageFiles = async () => (${JSON.stringify(page)});`,
         loader: "js",
       }));
 

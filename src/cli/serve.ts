@@ -5,6 +5,7 @@ import type { Config } from "../config/schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { Connections } from "../http/connections.ts";
 import { docsPath } from "../http/docs.ts";
+import { pagePath } from "../http/page.ts";
 import { isEventStream } from "../http/sse.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { createLog } from "./log.ts";
@@ -106,7 +107,7 @@ function greeting(shell: Shell, config: Config, origin: string): string {
     chat === undefined
       ? `curl ${origin}/v1/models`
       : `curl ${origin}/v1/chat/completions${key} -H "Content-Type: application/json" -d '${body}'`;
-  return `Paddock ${shell.version} listening on ${origin}\nDocs: ${origin}${docsPath}\nTry:  ${first}\n`;
+  return `Paddock ${shell.version} listening on ${origin}\nPage: ${origin}${pagePath}\nDocs: ${origin}${docsPath}\nTry:  ${first}\n`;
 }
 
 async function stopOf(signal: AbortSignal): Promise<void> {

@@ -5,6 +5,7 @@ import { Elysia } from "elysia";
 import favicon from "swagger-ui-dist/favicon-32x32.png" with { type: "file" };
 import stylesheet from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import { pageHeaders } from "./page-headers.ts";
 import { missingRoute } from "./routes.ts";
 
 export interface DocsOptions {
@@ -41,27 +42,14 @@ const page = `<!doctype html>
 
 const start = `SwaggerUIBundle({ url: "${documentPath}", dom_id: "#swagger-ui", deepLinking: true });\n`;
 
-/** The page needs what the node serves and nothing else; swagger-ui's pictures are data in its style. */
-const pageHeaders = {
-  "content-security-policy": [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; "),
-  "referrer-policy": "no-referrer",
-  "x-frame-options": "DENY",
-};
+/** swagger-ui's pictures are data in its style, which the strict policy allows. */
+const headers = pageHeaders();
 
 const hidden = { detail: { hide: true } };
 
 export function docs({ version, schemas }: DocsOptions) {
   const text = (body: string, type: string) => () =>
-    new Response(body, { headers: { "content-type": type, ...pageHeaders } });
+    new Response(body, { headers: { "content-type": type, ...headers } });
   return (
     new Elysia({ name: "docs" })
       .use(

@@ -9,13 +9,15 @@ const operations: Readonly<Record<string, string>> = {
   "/health": "health",
   "/ready": "ready",
   "/metrics": "metrics",
+  "/": "page",
+  "/page": "page",
   "/docs": "docs",
   "/openapi.json": "docs",
 };
 
 export function operationOf(pathname: string): string {
   const [known] = Object.entries(operations).filter(
-    ([path]) => pathname === path || pathname.startsWith(`${path}/`),
+    ([path]) => pathname === path || (path !== "/" && pathname.startsWith(`${path}/`)),
   );
   return known?.[1] ?? "other";
 }

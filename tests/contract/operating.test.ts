@@ -40,7 +40,7 @@ describe("the handbook's page on operating", () => {
     const [, list = ""] = /`operation` is (.*?)\. /.exec(page) ?? [];
     const names = [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name);
     const paths = ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve", "/v1/models/x"];
-    const others = ["/v1/info", "/health", "/ready", "/metrics", "/docs/start.js", "/"];
+    const others = ["/v1/info", "/health", "/ready", "/metrics", "/", "/docs/start.js", "/nowhere"];
     expect(names).toEqual([...paths, ...others].map(operationOf));
   });
 });

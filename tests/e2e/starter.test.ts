@@ -65,7 +65,7 @@ const question = {
 describe("a first start with the starter models", () => {
   test("says what it does, then where it listens and what to try", () => {
     expect(node.stdout()).toMatch(
-      /^Paddock \d+\.\d+\.\d+ listening on http:\/\/127\.0\.0\.1:\d+\nDocs: .*\/docs\nTry: {2}curl /,
+      /^Paddock \d+\.\d+\.\d+ listening on http:\/\/127\.0\.0\.1:\d+\nPage: .*\/\nDocs: .*\/docs\nTry: {2}curl /,
     );
     expect(node.stderr()).toContain("Assembling the starter chat model");
     expect(node.stderr()).toContain("Transcoding tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf to q8_0");

@@ -10,7 +10,7 @@ describe("a page", () => {
     async (path) => {
       const { headers } = await testApp().get(path);
       expect(headers.get("content-security-policy")).toBe(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
       );
       expect(headers.get("x-frame-options")).toBe("DENY");
       expect(headers.get("referrer-policy")).toBe("no-referrer");

@@ -89,7 +89,6 @@ test("a long value is not repeated as a whole", async () => {
 
 describe("an address", () => {
   test.each([
-    "/",
     "/v1",
     "/v1/completions",
     "/chat/completions",

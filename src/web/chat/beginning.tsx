@@ -1,0 +1,61 @@
+/** What an empty conversation shows: three questions to begin with. */
+import { chatModels } from "../node/state.ts";
+import type { Settings } from "./conversation.ts";
+import { send } from "./exchange.ts";
+import { focusComposer } from "./panels.ts";
+import { changeSettings } from "./store.ts";
+
+interface Example {
+  question: string;
+  about: string;
+  settings: Partial<Settings>;
+}
+
+const examples: readonly Example[] = [
+  {
+    question: "What is the capital of France?",
+    about: "A plain question",
+    settings: { grounded: false },
+  },
+  {
+    question: "How do I stop this node?",
+    about: "Answered from the documents",
+    // One passage holds the answer, and a small model is easily distracted.
+    settings: { grounded: true, passages: 1 },
+  },
+  {
+    question: "Write a Python function that reverses a string.",
+    about: "Some code",
+    settings: { grounded: false },
+  },
+];
+
+export function Beginning() {
+  const begin = ({ question, settings }: Example): void => {
+    changeSettings(settings);
+    void send(question);
+    focusComposer();
+  };
+  return (
+    <div class="beginning">
+      <h3>Ask this node something</h3>
+      <p class="lead">
+        It answers on this machine. What you write stays between your browser and the node.
+      </p>
+      <ul>
+        {examples.map((example) => (
+          <li key={example.question}>
+            <button
+              type="button"
+              disabled={chatModels.value.length === 0}
+              onClick={() => begin(example)}
+            >
+              <span>{example.question}</span>
+              <span class="note">{example.about}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

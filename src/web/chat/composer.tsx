@@ -1,0 +1,76 @@
+/** Where questions are written: Enter sends, Shift and Enter begin a new line, Escape stops. */
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { chatModels } from "../node/state.ts";
+import { send, stop } from "./exchange.ts";
+import { draft, focusComposer } from "./panels.ts";
+import { changeSettings, current, lastSettings } from "./store.ts";
+
+export function Composer() {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const writing = current.value?.turns.some((turn) => "state" in turn && turn.state === "writing");
+  const ready = chatModels.value.length > 0;
+  const { model, grounded } = lastSettings();
+  useLayoutEffect(() => {
+    if (field.current === null) return;
+    field.current.style.height = "auto";
+    field.current.style.height = `${field.current.scrollHeight + 2}px`;
+  }, [draft.value]);
+
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const question = draft.value.trim();
+    if (writing || !ready || question === "") return;
+    draft.value = "";
+    void send(question);
+  };
+  const halt = (): void => {
+    if (current.value !== undefined) stop(current.value.id);
+    focusComposer();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === "Escape" && writing) halt();
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
+  };
+
+  return (
+    <form class="composer" onSubmit={submit}>
+      <label for="question" class="unseen">
+        Your question
+      </label>
+      <textarea
+        id="question"
+        ref={field}
+        rows={1}
+        placeholder="Ask something"
+        autocomplete="off"
+        value={draft.value}
+        onInput={({ currentTarget }) => {
+          draft.value = currentTarget.value;
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div class="row">
+        <label class="switch">
+          <input
+            type="checkbox"
+            role="switch"
+            checked={grounded}
+            aria-checked={grounded}
+            onChange={({ currentTarget }) => changeSettings({ grounded: currentTarget.checked })}
+          />
+          <span>Answer from my documents</span>
+        </label>
+        <span class="note model">{model}</span>
+        {writing ? (
+          <button type="button" class="primary" onClick={halt}>
+            Stop
+          </button>
+        ) : (
+          <button type="submit" class="primary" disabled={!ready || draft.value.trim() === ""}>
+            Send
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,112 @@
+/** The conversations of this browser: begin, choose, rename and delete them. */
+import { useState } from "preact/hooks";
+import { Dialog } from "../parts/dialog.tsx";
+import type { Conversation } from "./conversation.ts";
+import { stop } from "./exchange.ts";
+import { focusComposer, listOpen } from "./panels.ts";
+import { conversations, current, remove, rename, select, startConversation } from "./store.ts";
+
+export function ConversationList({ open }: { open: boolean }) {
+  const leave = (): void => {
+    listOpen.value = false;
+    focusComposer();
+  };
+  return (
+    <nav
+      id="conversations"
+      class={`conversations${open ? " open" : ""}`}
+      aria-label="Conversations"
+    >
+      <button
+        type="button"
+        class="new"
+        onClick={() => {
+          startConversation();
+          leave();
+        }}
+      >
+        New conversation
+      </button>
+      <ul>
+        {conversations.value.map((conversation) => (
+          <Item
+            key={conversation.id}
+            conversation={conversation}
+            onChoose={() => {
+              select(conversation.id);
+              leave();
+            }}
+          />
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function Item({ conversation, onChoose }: { conversation: Conversation; onChoose: () => void }) {
+  const [mode, setMode] = useState<"shown" | "renaming" | "deleting">("shown");
+  const { id, title } = conversation;
+  const isCurrent = current.value?.id === id;
+  if (mode === "renaming") return <Renaming {...conversation} onEnd={() => setMode("shown")} />;
+  return (
+    <li class={isCurrent ? "current" : ""}>
+      <button type="button" class="title" aria-current={isCurrent} onClick={onChoose}>
+        {title}
+      </button>
+      <span class="actions">
+        <button type="button" class="quiet" onClick={() => setMode("renaming")}>
+          Rename<span class="unseen"> {title}</span>
+        </button>
+        <button type="button" class="quiet" onClick={() => setMode("deleting")}>
+          Delete<span class="unseen"> {title}</span>
+        </button>
+      </span>
+      {mode === "deleting" && (
+        <Dialog title="Delete this conversation?" onClose={() => setMode("shown")}>
+          <p>“{title}” is kept in this browser only, and cannot be brought back.</p>
+          <div class="row end">
+            <button type="button" onClick={() => setMode("shown")}>
+              Keep it
+            </button>
+            <button
+              type="button"
+              class="primary"
+              onClick={() => {
+                stop(id);
+                remove(id);
+                focusComposer();
+              }}
+            >
+              Delete it
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </li>
+  );
+}
+
+function Renaming({ id, title, onEnd }: { id: string; title: string; onEnd: () => void }) {
+  const [text, setText] = useState(title);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    rename(id, text);
+    onEnd();
+  };
+  return (
+    <li>
+      <form class="renaming" onSubmit={submit}>
+        <input
+          aria-label="Title of the conversation"
+          ref={(field) => field?.focus()}
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+          onKeyDown={({ key }) => key === "Escape" && onEnd()}
+        />
+        <button type="submit" class="quiet">
+          Save
+        </button>
+      </form>
+    </li>
+  );
+}

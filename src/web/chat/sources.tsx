@@ -1,0 +1,37 @@
+/** What an answer is grounded in, beside it. */
+import { PassageItem } from "../parts/passage-item.tsx";
+import type { Retrieval } from "../wire.ts";
+
+export function Sources({ retrieval }: { retrieval: Retrieval }) {
+  const { points, dropped, carried = 0, error, notice } = retrieval;
+  return (
+    <aside class="sources" aria-label="Sources of this answer">
+      <h3>Sources</h3>
+      {error !== undefined && (
+        <p class="note">The documents could not be searched, so this is not from them: {error}</p>
+      )}
+      {error === undefined && points.length === 0 && (
+        <p class="note">No passage matched the question, so this is not from your documents.</p>
+      )}
+      {notice !== undefined && <p class="note">{notice}</p>}
+      {points.length > 0 && (
+        <ol>
+          {points.map((point, at) => (
+            <PassageItem key={point.metadata?.id ?? at} point={point} marker={at + 1} folded />
+          ))}
+        </ol>
+      )}
+      {carried > 0 && (
+        <p class="note">
+          {carried === 1 ? "The first is" : `The first ${carried} are`} from earlier questions.
+        </p>
+      )}
+      {dropped > 0 && (
+        <p class="note">
+          {dropped} more {dropped === 1 ? "passage does" : "passages do"} not fit the model's
+          context.
+        </p>
+      )}
+    </aside>
+  );
+}

@@ -1,0 +1,111 @@
+/** The conversations of this browser, kept in its local storage. */
+import { computed, signal } from "@preact/signals";
+import { keepItem, readItem } from "../storage.ts";
+import {
+  type Conversation,
+  firstSettings,
+  newConversation,
+  type Settings,
+  type Turn,
+} from "./conversation.ts";
+
+const listItem = "paddock.conversations";
+const currentItem = "paddock.conversation";
+
+export const conversations = signal(readConversations());
+const currentId = signal(readItem("local", currentItem));
+
+/** The one on the page; undefined before the first. */
+export const current = computed(
+  () => conversations.value.find(({ id }) => id === currentId.value) ?? conversations.value[0],
+);
+
+/** Whether the browser keeps them: it may be full, or forbid it. */
+export const isKept = signal(true);
+
+/** The settings of a new conversation: those of the last one used. */
+export const lastSettings = (): Settings => current.value?.settings ?? firstSettings;
+
+export function startConversation(): Conversation {
+  const empty = conversations.value.find(({ turns }) => turns.length === 0);
+  const started = empty ?? newConversation(lastSettings());
+  if (empty === undefined) conversations.value = [started, ...conversations.value];
+  select(started.id);
+  return started;
+}
+
+export function select(id: string): void {
+  currentId.value = id;
+  keepItem("local", currentItem, id);
+  keep();
+}
+
+export function change(id: string, update: (conversation: Conversation) => Conversation): void {
+  conversations.value = conversations.value.map((one) => (one.id === id ? update(one) : one));
+}
+
+export function changeTurn(id: string, turnId: string, update: (turn: Turn) => Turn): void {
+  change(id, (one) => ({
+    ...one,
+    turns: one.turns.map((turn) => (turn.id === turnId ? update(turn) : turn)),
+  }));
+}
+
+export function rename(id: string, title: string): void {
+  if (title.trim() !== "") change(id, (one) => ({ ...one, title: title.trim() }));
+  keep();
+}
+
+export function remove(id: string): void {
+  conversations.value = conversations.value.filter((one) => one.id !== id);
+  keep();
+}
+
+export function changeSettings(settings: Partial<Settings>): void {
+  const { id } = current.value ?? startConversation();
+  change(id, (one) => ({ ...one, settings: { ...one.settings, ...settings } }));
+  keep();
+}
+
+export function keep(): void {
+  isKept.value = keepItem("local", listItem, JSON.stringify(conversations.value));
+}
+
+/** Another tab of the same browser has changed them. */
+addEventListener("storage", ({ key }) => {
+  if (key === listItem) conversations.value = merge(readConversations());
+});
+addEventListener("pagehide", keep);
+
+/** What is being written here is known better here. */
+function merge(read: readonly Conversation[]): Conversation[] {
+  const writing = conversations.value.filter(({ turns }) => turns.some(isWriting));
+  const ids = new Set(writing.map(({ id }) => id));
+  return [...writing, ...read.filter(({ id }) => !ids.has(id))];
+}
+
+function readConversations(): Conversation[] {
+  try {
+    const read: unknown = JSON.parse(readItem("local", listItem) ?? "[]");
+    return Array.isArray(read) ? read.filter(isConversation).map(settle) : [];
+  } catch {
+    return [];
+  }
+}
+
+function isConversation(value: unknown): value is Conversation {
+  if (typeof value !== "object" || value === null) return false;
+  return "id" in value && "title" in value && "settings" in value && "turns" in value;
+}
+
+const isWriting = (turn: Turn): boolean => turn.role === "assistant" && turn.state === "writing";
+
+/** An answer that was being written when the page was closed will not go on. */
+function settle(conversation: Conversation): Conversation {
+  const turns = conversation.turns.map((turn) =>
+    turn.role === "assistant" && turn.state === "writing"
+      ? { ...turn, state: "stopped" as const }
+      : turn,
+  );
+  return { ...conversation, turns };
+}

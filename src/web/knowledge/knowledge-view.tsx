@@ -1,0 +1,163 @@
+/** Asks the node's collection and shows the passages it finds. */
+
+import { signal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import { send } from "../chat/exchange.ts";
+import { changeSettings, startConversation } from "../chat/store.ts";
+import { embeddingModels, info } from "../node/state.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { PassageItem } from "../parts/passage-item.tsx";
+import { openTab } from "../tabs.ts";
+import { type Outcome, outcome, search } from "./search.ts";
+
+const question = signal("");
+const limit = signal("");
+const threshold = signal("");
+const model = signal("");
+
+const numberOf = (text: string): number | undefined => (text === "" ? undefined : Number(text));
+
+function run(): void {
+  const [first] = embeddingModels.value;
+  if (question.value.trim() === "" || first === undefined) return;
+  void search({
+    question: question.value.trim(),
+    model: model.value || first.name,
+    limit: numberOf(limit.value),
+    score_threshold: numberOf(threshold.value),
+  });
+}
+
+export function KnowledgeView() {
+  const id = useId();
+  const store = info.value?.vectorstore_config;
+  return (
+    <div class="page-column">
+      <h2>Knowledge</h2>
+      <p class="lead">
+        Ask your documents. The node shows the passages that match best, as it would give them to
+        the model.
+      </p>
+      <form
+        class="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          run();
+        }}
+      >
+        <div class="field question">
+          <label for={`${id}-question`}>Question</label>
+          <div class="row">
+            <input
+              id={`${id}-question`}
+              type="search"
+              required
+              placeholder="How do I add an API key?"
+              value={question.value}
+              onInput={({ currentTarget }) => {
+                question.value = currentTarget.value;
+              }}
+            />
+            <button type="submit" class="primary" disabled={embeddingModels.value.length === 0}>
+              Search
+            </button>
+          </div>
+        </div>
+        <div class="numbers">
+          <div class="field">
+            <label for={`${id}-limit`}>Most passages</label>
+            <input
+              id={`${id}-limit`}
+              type="number"
+              min={1}
+              max={store?.limit}
+              placeholder={store && `${store.limit}`}
+              value={limit.value}
+              onInput={({ currentTarget }) => {
+                limit.value = currentTarget.value;
+              }}
+            />
+          </div>
+          <div class="field">
+            <label for={`${id}-threshold`}>Least score</label>
+            <input
+              id={`${id}-threshold`}
+              type="number"
+              min={-1}
+              max={1}
+              step="any"
+              placeholder={store && `${store.score_threshold}`}
+              value={threshold.value}
+              onInput={({ currentTarget }) => {
+                threshold.value = currentTarget.value;
+              }}
+            />
+          </div>
+          {embeddingModels.value.length > 1 && (
+            <div class="field">
+              <label for={`${id}-model`}>Embedding model</label>
+              <select
+                id={`${id}-model`}
+                value={model.value || embeddingModels.value[0]?.name}
+                onChange={({ currentTarget }) => {
+                  model.value = currentTarget.value;
+                }}
+              >
+                {embeddingModels.value.map(({ name }) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
+            </div>
+          )}
+        </div>
+      </form>
+      <Found outcome={outcome.value} />
+    </div>
+  );
+}
+
+function Found({ outcome }: { outcome: Outcome | undefined }) {
+  if (outcome === undefined) return null;
+  if (outcome.state === "searching") return <p class="note">Searching …</p>;
+  if (outcome.state === "failed") {
+    const { message, canRetry } = outcome.failure;
+    return <FailureNote message={message} onRetry={canRetry ? run : undefined} />;
+  }
+  const { result, ms } = outcome;
+  const count = result.points.length;
+  return (
+    <section aria-label="Passages found">
+      <div class="row between">
+        <p class="note">
+          {count === 1 ? "1 passage" : `${count} passages`} in {ms.toFixed(0)} ms: at most{" "}
+          {result.limit}, with a score of {result.score_threshold} or more.
+        </p>
+        {count > 0 && (
+          <button
+            type="button"
+            onClick={() => {
+              startConversation();
+              changeSettings({ grounded: true });
+              openTab("chat");
+              void send(outcome.question);
+            }}
+          >
+            Have the model answer this
+          </button>
+        )}
+      </div>
+      {count === 0 ? (
+        <p>
+          No passage is that close to the question. Ask in other words, or add documents with{" "}
+          <code>paddock ingest</code>.
+        </p>
+      ) : (
+        <ol class="passages">
+          {result.points.map((point, at) => (
+            <PassageItem key={point.metadata?.id ?? at} point={point} marker={at + 1} />
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,36 @@
+/** The search of the node's documents: what was asked, and what came of it. */
+import { signal } from "@preact/signals";
+import { announce } from "../announce.ts";
+import { ask } from "../client.ts";
+import { type Failure, failureOf } from "../failure.ts";
+import type { RetrieveResult } from "../wire.ts";
+
+export interface Search {
+  question: string;
+  model: string;
+  /** Empty fields of the form are left to the node. */
+  limit?: number | undefined;
+  score_threshold?: number | undefined;
+}
+
+export type Outcome =
+  | { state: "searching" }
+  | { state: "found"; question: string; result: RetrieveResult; ms: number }
+  | { state: "failed"; failure: Failure };
+
+export const outcome = signal<Outcome | undefined>(undefined);
+
+export async function search({ question, ...rest }: Search): Promise<void> {
+  outcome.value = { state: "searching" };
+  const startedAt = performance.now();
+  try {
+    const messages = [{ role: "user", content: question }];
+    const body = { ...rest, messages, include_metadata: true };
+    const response = await ask("/v1/retrieve", { body });
+    const result: RetrieveResult = await response.json();
+    outcome.value = { state: "found", question, result, ms: performance.now() - startedAt };
+    announce(`${result.points.length} passages found.`);
+  } catch (error) {
+    outcome.value = { state: "failed", failure: failureOf(error) };
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * Markdown as elements, made one by one from marked's tokens. No markup is ever made from text, so
+ * there is none to sanitise: HTML in an answer is shown as it was written.
+ */
+import { lexer, type Token, type Tokens } from "marked";
+import type { ComponentChildren, JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { CodeBlock } from "./code-block.tsx";
+import { decodeEntities } from "./entities.ts";
+import { safeLink } from "./safe-link.ts";
+
+/** What is nested deeper is shown as it was written. */
+const deepest = 24;
+
+export function Markdown({ text }: { text: string }) {
+  // The same elements for the same text: what did not change is not compared again.
+  const content = useMemo(() => <div class="markdown">{render(text)}</div>, [text]);
+  return content;
+}
+
+function render(text: string): ComponentChildren {
+  try {
+    return all(lexer(text), 0);
+  } catch {
+    // Nested so deep that the lexer gave up.
+    return <p class="as-written">{text}</p>;
+  }
+}
+
+const all = (tokens: readonly Token[] | undefined, depth: number): ComponentChildren =>
+  tokens?.map((token) => (depth > deepest ? token.raw : one(token, depth + 1)));
+
+function one(token: Token, depth: number): ComponentChildren {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return null;
+    case "hr":
+      return <hr />;
+    case "br":
+      return <br />;
+    case "code":
+      return <CodeBlock text={token.text} language={token.lang ?? ""} />;
+    case "codespan":
+      return <code>{token.text}</code>;
+    case "heading":
+      return heading(token.depth, all(token.tokens, depth));
+    case "paragraph":
+      return <p>{all(token.tokens, depth)}</p>;
+    case "blockquote":
+      return <blockquote>{all(token.tokens, depth)}</blockquote>;
+    case "strong":
+      return <strong>{all(token.tokens, depth)}</strong>;
+    case "em":
+      return <em>{all(token.tokens, depth)}</em>;
+    case "del":
+      return <del>{all(token.tokens, depth)}</del>;
+    case "list":
+      return list(token.ordered, token.start, all(token.items, depth));
+    case "list_item":
+      return <li>{all(token.tokens, depth)}</li>;
+    case "checkbox":
+      return token.checked ? "☑ " : "☐ ";
+    case "table":
+      return table(token.header, token.rows, depth);
+    case "link":
+      return link(token.href, all(token.tokens, depth));
+    case "image":
+      // An image from elsewhere would tell elsewhere who reads.
+      return link(token.href, `Image: ${token.text || token.href}`);
+    case "text":
+      return token.tokens === undefined ? decodeEntities(token.text) : all(token.tokens, depth);
+    case "escape":
+      return decodeEntities(token.text);
+    default:
+      return token.raw;
+  }
+}
+
+/** An answer stands under the page's own headings, so its headings begin at the third. */
+function heading(level: number, content: ComponentChildren): JSX.Element {
+  if (level === 1) return <h3>{content}</h3>;
+  if (level === 2) return <h4>{content}</h4>;
+  return <h5>{content}</h5>;
+}
+
+function list(ordered: boolean, start: unknown, content: ComponentChildren): JSX.Element {
+  return ordered ? <ol start={Number(start) || 1}>{content}</ol> : <ul>{content}</ul>;
+}
+
+type Cells = readonly Tokens.TableCell[];
+
+function table(header: Cells, rows: readonly Cells[], depth: number): JSX.Element {
+  const cell = (Tag: "th" | "td") => (content: Tokens.TableCell) => (
+    <Tag class={content.align ?? undefined}>{all(content.tokens, depth)}</Tag>
+  );
+  return (
+    // A wide table scrolls by itself, with the keyboard too.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the focus
+    <section class="table" aria-label="Table" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>{header.map(cell("th"))}</tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr>{row.map(cell("td"))}</tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function link(href: string, content: ComponentChildren): ComponentChildren {
+  const address = safeLink(href);
+  if (address === undefined) return content;
+  return (
+    <a href={address} title={address} target="_blank" rel="noopener noreferrer nofollow">
+      {content}
+    </a>
+  );
+}

@@ -1,0 +1,168 @@
+/** How the node is: readiness, load, models and their settings, the collection. */
+import { useEffect } from "preact/hooks";
+import { forgetKey, key } from "../key.ts";
+import { FailureNote } from "../parts/failure-note.tsx";
+import type { ModelInfo } from "../wire.ts";
+import { noLoad, samples, watchLoad } from "./load.ts";
+import { Sparkline } from "./sparkline.tsx";
+import { info, modelList, nodeFailure, readiness, refreshNode } from "./state.ts";
+
+export function NodeView() {
+  useEffect(watchLoad, []);
+  const about = info.value;
+  const failure = nodeFailure.value;
+  return (
+    <div class="page-column">
+      <h2>Node</h2>
+      {failure !== undefined && (
+        <FailureNote message={failure.message} onRetry={() => void refreshNode()} />
+      )}
+      <Health />
+      <Load />
+      <section aria-labelledby="models-title">
+        <h3 id="models-title">Models</h3>
+        {about?.models.length === 0 && <p>None is ready yet.</p>}
+        <div class="cards">
+          {about?.models.map((model) => (
+            <ModelCard key={model.name} model={model} />
+          ))}
+        </div>
+      </section>
+      {about !== undefined && (
+        <section aria-labelledby="collection-title">
+          <h3 id="collection-title">Collection</h3>
+          <Facts
+            facts={[
+              ["Name", about.vectorstore_config.collection_name],
+              ["Store", about.vectorstore_config.url],
+              ["Most passages", about.vectorstore_config.limit],
+              ["Least score", about.vectorstore_config.score_threshold],
+            ]}
+          />
+        </section>
+      )}
+      {key.value !== null && (
+        <section aria-labelledby="key-title">
+          <h3 id="key-title">API key</h3>
+          <p>This tab has a key, and sends it with every request to this node.</p>
+          <button type="button" onClick={forgetKey}>
+            Forget the key
+          </button>
+        </section>
+      )}
+    </div>
+  );
+}
+
+function Health() {
+  const ready = readiness.value;
+  const about = info.value;
+  const isReady = ready?.status === "ready";
+  return (
+    <section aria-labelledby="health-title" class="health">
+      <h3 id="health-title">Health</h3>
+      {ready === undefined ? (
+        <p>The node has not answered yet.</p>
+      ) : (
+        <>
+          <p class={`badge ${isReady ? "good" : "bad"}`}>
+            {isReady ? "The node is ready: every model and the collection are." : "Not ready yet"}
+          </p>
+          {ready.reasons.length > 0 && (
+            <ul>
+              {ready.reasons.map((reason) => (
+                <li key={reason}>{reason}</li>
+              ))}
+            </ul>
+          )}
+        </>
+      )}
+      {about !== undefined && (
+        <p class="note">
+          Paddock {about.version}, {about.plugin_version}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Load() {
+  const taken = samples.value;
+  const last = taken.at(-1);
+  return (
+    <section aria-labelledby="load-title">
+      <h3 id="load-title">Load</h3>
+      {noLoad.value !== undefined ? (
+        <p>{noLoad.value}</p>
+      ) : (
+        <div class="cards">
+          <Sparkline
+            name="Tokens a second"
+            unit="tokens/s"
+            digits={1}
+            values={taken.map(({ tokensPerSecond }) => tokensPerSecond)}
+          />
+          <Sparkline
+            name="Queue"
+            unit="waiting"
+            digits={0}
+            values={taken.map(({ queue }) => queue)}
+          />
+        </div>
+      )}
+      {noLoad.value === undefined && last !== undefined && (
+        <p class="note">
+          {last.slotsInUse} of {last.slots} slots answer right now.
+        </p>
+      )}
+    </section>
+  );
+}
+
+const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+
+function ModelCard({ model }: { model: ModelInfo }) {
+  const made = modelList.value.find(({ id }) => id === model.name)?.created;
+  const sampling: Fact[] =
+    model.type === "embedding"
+      ? []
+      : [
+          ["Prompt template", model.prompt_template],
+          ["Most tokens", model.n_predict < 0 ? "no limit" : model.n_predict],
+          ["Temperature", model.temperature],
+          ["Top p", model.top_p],
+          ["Repeat penalty", model.repeat_penalty],
+          ["Presence penalty", model.presence_penalty],
+          ["Frequency penalty", model.frequency_penalty],
+        ];
+  return (
+    <article class="card" aria-label={model.name}>
+      <h4>{model.name}</h4>
+      <p class="note">{model.type === "chat" ? "Chat model" : "Embedding model"}</p>
+      <Facts
+        facts={[
+          ["Context", `${model.ctx_size} tokens`],
+          ["Batch", `${model.batch_size} tokens`],
+          ["GPU layers", model.n_gpu_layers],
+          ...sampling,
+          ["Made", made === undefined ? "" : dates.format(made * 1000)],
+        ]}
+      />
+    </article>
+  );
+}
+
+type Fact = readonly [string, string | number];
+
+function Facts({ facts }: { facts: readonly Fact[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,49 @@
+/** What the page knows of the node: its models, its collection, and whether it is ready. */
+import { computed, signal } from "@preact/signals";
+import { ask, send } from "../client.ts";
+import { type Failure, failureOf } from "../failure.ts";
+import type { ModelInfo, ModelList, NodeInfo, Readiness } from "../wire.ts";
+
+export const info = signal<NodeInfo | undefined>(undefined);
+export const modelList = signal<ModelList["data"]>([]);
+export const readiness = signal<Readiness | undefined>(undefined);
+/** Why the node could not be asked. */
+export const nodeFailure = signal<Failure | undefined>(undefined);
+
+const modelsOf = (type: ModelInfo["type"]) =>
+  computed(() => (info.value?.models ?? []).filter((model) => model.type === type));
+
+export const chatModels = modelsOf("chat");
+export const embeddingModels = modelsOf("embedding");
+
+/** Asks for everything anew. */
+export async function refreshNode(): Promise<void> {
+  try {
+    const [about, models, ready] = await Promise.all([
+      ask("/v1/info"),
+      ask("/v1/models"),
+      isReady(),
+    ]);
+    info.value = await about.json();
+    const list: ModelList = await models.json();
+    modelList.value = list.data;
+    readiness.value = ready;
+    nodeFailure.value = undefined;
+  } catch (error) {
+    readiness.value = undefined;
+    nodeFailure.value = failureOf(error);
+  }
+}
+
+/** A node that is not ready says why with a status that is no success. */
+async function isReady(): Promise<Readiness> {
+  return await (await send("/ready")).json();
+}
+
+const whilePreparingMs = 2000;
+
+/** Asks until the node is ready, so that a page opened early comes to life by itself. */
+export async function awaitNode(): Promise<void> {
+  await refreshNode();
+  if (readiness.value?.status !== "ready") setTimeout(awaitNode, whilePreparingMs);
+}

@@ -1,0 +1,48 @@
+/** A passage with where it comes from and how well it matches. */
+import type { Point } from "../wire.ts";
+import { ScoreBar } from "./score-bar.tsx";
+
+/** What a document's heading adds, its passage often begins with; it is not shown twice. */
+function withoutHeading({ source, metadata }: Point): string {
+  const heading = metadata?.heading ?? "";
+  return heading !== "" && source.startsWith(heading)
+    ? source.slice(heading.length).trim()
+    : source;
+}
+
+export interface PassageItemProps {
+  point: Point;
+  /** The marker that answers use for it. */
+  marker: number;
+  /** Whether its text is folded away at first. */
+  folded?: boolean;
+}
+
+export function PassageItem({ point, marker, folded = false }: PassageItemProps) {
+  const { document, heading } = point.metadata ?? {};
+  return (
+    <li class="passage">
+      <div class="passage-head">
+        <span class="marker">
+          <span class="unseen">Passage </span>
+          {marker}
+        </span>
+        <span class="place">
+          <strong>{document ?? "A document without a name"}</strong>
+          {heading && <span>{heading}</span>}
+        </span>
+      </div>
+      <ScoreBar score={point.score} />
+      {folded ? (
+        <details>
+          <summary>
+            Show the passage<span class="unseen"> {marker}</span>
+          </summary>
+          <p class="as-written">{withoutHeading(point)}</p>
+        </details>
+      ) : (
+        <p class="as-written">{withoutHeading(point)}</p>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,25 @@
+/** The browser's storage, which may be full, or forbidden altogether. */
+
+type Kind = "local" | "session";
+
+/** Read when used: where storage is forbidden, naming it throws. */
+const storageOf = (kind: Kind): Storage => (kind === "local" ? localStorage : sessionStorage);
+
+export function readItem(kind: Kind, name: string): string | null {
+  try {
+    return storageOf(kind).getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/** Says whether it could be kept; `null` forgets it. */
+export function keepItem(kind: Kind, name: string, value: string | null): boolean {
+  try {
+    if (value === null) storageOf(kind).removeItem(name);
+    else storageOf(kind).setItem(name, value);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,125 @@
+import { describe, expect, test } from "bun:test";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { ask, browserPath, visit } from "../support/browser.ts";
+import { type ListeningApp, listeningApp } from "../support/listening-app.ts";
+import { passage } from "../support/passages.ts";
+import { finish } from "../support/scripted-engines.ts";
+
+const long = "Ein".concat("wahrhaftlangeswort".repeat(12));
+const answer = `# Title
+
+A paragraph with \`code\`, **strength**, [a link](https://example.org) and ${long}.
+
+- [x] done
+- [ ] not yet
+
+> A quote
+
+| Column one | Column two | Column three | Column four | Column five | Column six |
+|---|---|---|---|---|---|
+| a value | another value | a third value | a fourth value | a fifth value | a sixth |
+
+\`\`\`ts
+const something = "a line of code that is much longer than any narrow screen is wide, for certain";
+\`\`\`
+`;
+
+/** A node with something to show everywhere. */
+async function fullApp(): Promise<ListeningApp> {
+  const app = listeningApp();
+  await app.repository.upsert([
+    passage(1, [1, 1], { source: `Llamas hum. ${long}`, document: `${long}.md`, heading: long }),
+  ]);
+  app.chat.script({ type: "reasoning", text: "Hm." }, { type: "text", text: answer }, finish);
+  app.instead = ({ url }) => (url.endsWith("/metrics") ? new Response(metrics) : undefined);
+  return app;
+}
+
+const metrics = `# TYPE paddock_queue_length gauge
+paddock_queue_length{model="chatty"} 3
+paddock_slots{model="chatty"} 4
+paddock_slots_in_use{model="chatty"} 2
+# TYPE paddock_generated_tokens_total counter
+paddock_generated_tokens_total{model="chatty"} 100
+`;
+
+/** Goes through the whole page, and stops at each thing that it can show. */
+async function* walk(page: Page): AsyncGenerator<string> {
+  await page.locator(".beginning button:enabled").first().waitFor();
+  yield "an empty conversation";
+  await page.getByRole("switch").check();
+  await ask(page, long);
+  await page.locator("[aria-busy=false]").waitFor();
+  await page.getByText("Show the passage").click();
+  yield "an answer with sources";
+  await page.getByRole("button", { name: "Settings" }).click();
+  await page.getByText("Export this conversation").click();
+  yield "the settings";
+  await page.getByRole("tab", { name: "Knowledge" }).click();
+  await page.getByLabel("Question").fill("q");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.locator(".passage").waitFor();
+  yield "passages";
+  await page.getByRole("tab", { name: "Node" }).click();
+  await page.getByText("2 of 4 slots answer right now.").waitFor();
+  yield "the node";
+}
+
+describe.skipIf(browserPath === undefined)("the page", () => {
+  test.each(["light", "dark"] as const)(
+    "is accessible everywhere, by the rules of axe, in %s colours",
+    async (colorScheme) => {
+      await using app = await fullApp();
+      await using visited = await visit(app.origin, { colorScheme });
+      await visited.page.evaluate(axe.source);
+      const violations: unknown[] = [];
+      for await (const place of walk(visited.page)) {
+        const found: axe.Result[] = await visited.page.evaluate(
+          "axe.run().then(({ violations }) => violations)",
+        );
+        violations.push(
+          ...found.map(({ id, nodes }) => [place, id, nodes.map(({ html }) => html)]),
+        );
+      }
+      expect(violations).toEqual([]);
+    },
+  );
+
+  test("never scrolls sideways on a narrow screen", async () => {
+    await using app = await fullApp();
+    await using visited = await visit(app.origin, { viewport: { width: 360, height: 640 } });
+    const { page } = visited;
+    const widths: [string, unknown][] = [];
+    for await (const place of walk(page)) {
+      widths.push([place, await page.evaluate("document.documentElement.scrollWidth")]);
+    }
+    expect(widths).toEqual([
+      ["an empty conversation", 360],
+      ["an answer with sources", 360],
+      ["the settings", 360],
+      ["passages", 360],
+      ["the node", 360],
+    ]);
+    await page.getByRole("tab", { name: "Chat" }).click();
+    await page.getByRole("button", { name: "Conversations" }).click();
+    expect(await page.getByRole("button", { name: "New conversation" }).isVisible()).toBe(true);
+  });
+
+  test("takes the system's colours until others are chosen, and remembers those", async () => {
+    await using app = listeningApp();
+    await using visited = await visit(app.origin, { colorScheme: "dark" });
+    const { page } = visited;
+    const ground = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
+    const dark = await ground();
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.getByRole("button", { name: "Dark colours" }).waitFor();
+    const light = await ground();
+    expect(light).not.toBe(dark);
+    await page.getByRole("button", { name: "Dark colours" }).click();
+    expect(await ground()).toBe(dark);
+    await page.reload();
+    await page.getByRole("button", { name: "Light colours" }).waitFor();
+    expect(await ground()).toBe(dark);
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { answers, browserPath, visit } from "../support/browser.ts";
+import { listeningApp } from "../support/listening-app.ts";
+import { finish } from "../support/scripted-engines.ts";
+
+const mostStops = 30;
+
+/** Presses Tab until the focus is on what is looked for; nothing else is touched. */
+async function tabTo(page: Page, name: string, key = "Tab"): Promise<void> {
+  for (let at = 0; at < mostStops; at++) {
+    await page.keyboard.press(key);
+    const focused: string = await page.evaluate(
+      "(({ id, textContent, ariaLabel }) => ['#' + id, ariaLabel, textContent].join(' '))(document.activeElement)",
+    );
+    if (focused.includes(name)) return;
+  }
+  throw new Error(`The Tab key does not come to '${name}'.`);
+}
+
+describe.skipIf(browserPath === undefined)("with the keyboard alone", () => {
+  test("one can ask, stop, ask again, open the settings, and go through the tabs", async () => {
+    await using app = listeningApp();
+    const never = Promise.withResolvers<void>();
+    app.chat.script({ type: "text", text: "Once upon" }, () => never.promise, finish);
+    app.chat.script({ type: "text", text: "The end." }, finish);
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    await page.locator(".beginning button:enabled").first().waitFor();
+
+    await tabTo(page, "#question");
+    await page.keyboard.type("Tell me");
+    await page.keyboard.press("Shift+Enter");
+    await page.keyboard.type("a story");
+    await page.keyboard.press("Enter");
+    await answers(page).getByText("Once upon").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByText("You stopped this answer.").waitFor();
+    never.resolve();
+    await tabTo(page, "Retry", "Shift+Tab");
+    await page.keyboard.press("Enter");
+    await answers(page).getByText("The end.").waitFor();
+    expect(app.chat.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual([
+      "Tell me\na story",
+      "Tell me\na story",
+    ]);
+
+    await tabTo(page, "Settings", "Shift+Tab");
+    await page.keyboard.press("Space");
+    await page.getByLabel("Temperature").waitFor();
+    await tabTo(page, "-temperature");
+    await page.keyboard.type("0.5");
+    expect(await page.getByLabel("Temperature").inputValue()).toBe("0.5");
+
+    await tabTo(page, "tab-chat", "Shift+Tab");
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("heading", { name: "Knowledge" }).waitFor();
+    await tabTo(page, "-question");
+    await page.keyboard.type("quite");
+    await page.keyboard.press("Enter");
+    await page.getByText("No passage is that close").waitFor();
+    await tabTo(page, "tab-knowledge", "Shift+Tab");
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("heading", { name: "Models" }).waitFor();
+    await page.keyboard.press("ArrowRight");
+    await answers(page).getByText("The end.").waitFor();
+  });
+
+  test("one always sees where the focus is", async () => {
+    await using app = listeningApp();
+    app.chat.script({ type: "text", text: "Run:\n\n```sh\nls\n```" }, finish);
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    await page.locator(".beginning button:enabled").first().click();
+    await page.locator("[aria-busy=false]").waitFor();
+    const unseen: string[] = [];
+    for (let at = 0; at < mostStops; at++) {
+      await page.keyboard.press("Tab");
+      const hidden: string = await page.evaluate(`(() => {
+        const { activeElement: one } = document;
+        if (one === document.body) return "";
+        const frame = one.closest(".composer") ?? one;
+        const seen = getComputedStyle(one).outlineStyle !== "none" || getComputedStyle(frame).boxShadow !== "none";
+        return seen ? "" : one.outerHTML.slice(0, 80);
+      })()`);
+      if (hidden !== "") unseen.push(hidden);
+    }
+    expect(unseen).toEqual([]);
+  });
+});

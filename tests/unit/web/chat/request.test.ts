@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import type { Conversation, Turn } from "../../../../src/web/chat/conversation.ts";
+import { toRequest } from "../../../../src/web/chat/request.ts";
+
+const turns: Turn[] = [
+  { id: "1", role: "user", content: "one" },
+  { id: "2", role: "assistant", content: "", model: "m", state: "failed" },
+  { id: "3", role: "user", content: "two" },
+  { id: "4", role: "assistant", content: "half", model: "m", state: "stopped" },
+  { id: "5", role: "user", content: "three" },
+];
+const conversation: Conversation = {
+  id: "c",
+  title: "t",
+  createdAt: "2026-11-15T10:00:00.000Z",
+  settings: { model: "m", system: "  ", grounded: true, temperature: 0, seed: undefined },
+  turns,
+};
+
+test("a request has what was said, without answers that hold nothing, and the settings that are set", () => {
+  expect(JSON.parse(JSON.stringify(toRequest(conversation, turns)))).toEqual({
+    model: "m",
+    stream: true,
+    stream_options: { include_usage: true },
+    temperature: 0,
+    rag: true,
+    messages: [
+      { role: "user", content: "one" },
+      { role: "user", content: "two" },
+      { role: "assistant", content: "half" },
+      { role: "user", content: "three" },
+    ],
+  });
+});
+
+test.each([
+  [{ grounded: false }, false],
+  [{ grounded: true }, true],
+  [{ grounded: true, passages: 2 }, { limit: 2 }],
+  [{ grounded: false, passages: 2 }, false],
+])("with %j it asks for rag %j", (settings, rag) => {
+  const changed = { ...conversation, settings: { ...conversation.settings, ...settings } };
+  expect(toRequest(changed, turns).rag).toEqual(rag);
+});

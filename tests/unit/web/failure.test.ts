@@ -1,0 +1,48 @@
+import { describe, expect, test } from "bun:test";
+import { Failure, failureOf, toFailure } from "../../../src/web/failure.ts";
+
+const said = { error: { message: "The node's words.", code: null } };
+
+describe("a status becomes a sentence", () => {
+  test.each([
+    [401, {}, said, "The node's words.", true],
+    [403, {}, said, "Your key does not allow this. The node's words.", false],
+    [
+      429,
+      { "retry-after": "1" },
+      said,
+      "That was too much at once. Wait 1 second, then retry.",
+      true,
+    ],
+    [429, {}, said, "That was too much at once. Wait a moment, then retry.", true],
+    [503, {}, said, "The node is not ready for this. The node's words.", true],
+    [
+      503,
+      { "retry-after": "5" },
+      { error: { message: "Full.", code: "queue_full" } },
+      "The node is busy: too many requests wait already. Retry in 5 seconds.",
+      true,
+    ],
+    [400, {}, said, "The node's words.", false],
+    [500, {}, said, "The node's words.", true],
+    [500, { "x-should-retry": "false" }, said, "The node's words.", false],
+    [502, {}, "<html>Bad gateway</html>", "The node answered with status 502.", true],
+    [500, {}, {}, "The node answered with status 500.", true],
+  ])("%d %j", async (status, headers, body, message, canRetry) => {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const failure = await toFailure(new Response(text, { status, headers }));
+    expect([failure.message, failure.canRetry, failure.status]).toEqual([
+      message,
+      canRetry,
+      status,
+    ]);
+  });
+});
+
+test("what was not foreseen is a failure of the page, which says so", () => {
+  const known = new Failure("Known.", false);
+  expect(failureOf(known)).toBe(known);
+  expect(failureOf(new TypeError("x is undefined")).message).toBe(
+    "The page failed: x is undefined",
+  );
+});
