@@ -4,10 +4,12 @@ import { ConfigError } from "../config/config-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { collectionsCommand } from "./collections.ts";
 import { completionsCommand } from "./completions.ts";
+import { doctorCommand } from "./doctor.ts";
 import { addExamples } from "./examples.ts";
 import { ingestCommand } from "./ingest.ts";
 import { initCommand } from "./init.ts";
 import { keysCommand } from "./keys.ts";
+import { probeCommand } from "./probe.ts";
 import { quantizeCommand } from "./quantize.ts";
 import { serveCommand } from "./serve.ts";
 import type { Shell } from "./shell.ts";
@@ -19,6 +21,7 @@ const commands = [
   collectionsCommand,
   keysCommand,
   initCommand,
+  doctorCommand,
   completionsCommand,
 ] as const;
 
@@ -47,6 +50,7 @@ export function createProgram(shell: Shell): Command {
   addExamples(program, "paddock serve", "paddock ingest --help");
   for (const make of commands) program.addCommand(make(shell));
   program.addCommand(quantizeCommand(), { hidden: true });
+  program.addCommand(probeCommand(shell), { hidden: true });
   speakThrough(shell, program);
   return program;
 }
@@ -55,7 +59,7 @@ export function createProgram(shell: Shell): Command {
 function report(shell: Shell, error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exitCodes.done;
-    return error.code === "commander.error" ? exitCodes.failed : exitCodes.wrongUse;
+    return exitCodes.wrongUse;
   }
   if (error instanceof ConfigError) {
     shell.say(`${error.message}\n`);

@@ -34,8 +34,8 @@ const pollMs = 200;
 
 /** The path of the transcoded file; the original's, with a line in the log, where it cannot be made. */
 export async function transcode(path: string, options: TranscodeOptions): Promise<string> {
-  const { type, folder, log } = options;
-  const target = join(folder, `${basename(path).replace(/(\.[\w-]+)?\.gguf$/, "")}.${type}.gguf`);
+  const { log, type } = options;
+  const target = transcodedPath(path, options);
   if (target === path || (await exists(target))) return target;
   try {
     const bytes = ((await countWeights(path)) * bits[type]) / 8;
@@ -47,6 +47,14 @@ export async function transcode(path: string, options: TranscodeOptions): Promis
     log.warn("the model is used in the form it came in", { wanted: type, why: reasonOf(error) });
     return path;
   }
+}
+
+/** Where the transcoded file is, once it is made. */
+export function transcodedPath(
+  path: string,
+  { type, folder }: Pick<TranscodeOptions, "type" | "folder">,
+): string {
+  return join(folder, `${basename(path).replace(/(\.[\w-]+)?\.gguf$/, "")}.${type}.gguf`);
 }
 
 async function run(
