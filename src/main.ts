@@ -4,11 +4,16 @@ import { once } from "node:events";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
+import { wantsColour } from "./cli/style.ts";
 import { cacheFolder } from "./embedded/cache-folder.ts";
 import { carried } from "./embedded/carried.ts";
 import { useNativePlace } from "./embedded/native-libraries.ts";
 import { pagesIn } from "./ingest/pages.ts";
 import { runnerCommand } from "./runner/runner-process.ts";
+
+/** Exit codes; those of commands are in cli/program.ts. */
+const interrupted = 130;
+const unread = 141;
 
 useNativePlace({
   cacheFolder: resolve(
@@ -40,9 +45,15 @@ async function beRunner(): Promise<void> {
 }
 
 async function beProgram(): Promise<number> {
+  // Who reads the output may have enough of it, as `head` does.
+  process.stdout.on("error", () => process.exit(unread));
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.once(signal, () => stop.abort(new Error(`The process received ${signal}`)));
+    // Heard for good: a library that finds nobody listening any more would end the process itself.
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(interrupted);
+      stop.abort(new Error(`The process received ${signal}`));
+    });
   }
   const { runProgram } = await import("./cli/program.ts");
   return await runProgram(
@@ -58,6 +69,7 @@ async function beProgram(): Promise<number> {
       handbook: async () =>
         carried?.handbook ?? (await pagesIn(join(import.meta.dir, "..", "docs"))),
       isTerminal: process.stderr.isTTY === true,
+      hasColour: wantsColour(process.env, process.stdout.isTTY === true),
       print: (text) => void process.stdout.write(text),
       printAll: async (texts) => {
         for await (const text of texts) {
@@ -72,6 +84,7 @@ async function beProgram(): Promise<number> {
           for await (const line of console) return line;
           return "";
         },
+        terminal: () => ({ input: process.stdin, output: process.stdout }),
       },
       residentMemory: () => process.memoryUsage.rss(),
       stopped: stop.signal,

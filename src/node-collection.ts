@@ -116,17 +116,21 @@ export class NodeCollection implements AsyncDisposable {
     // A collection that others made is theirs to fill, and so is one with other documents.
     if ((await repository.describe()).embedding === undefined) return;
     if (!(await holdsHandbookOnly(repository))) return;
+    // What is there is looked through in a moment, and need not be shown.
+    const isEmpty = (await repository.count()) === 0;
     const { embedded } = await ingest(await handbookDocuments(await handbook()), {
       engine,
       repository,
       documentPrefix: prefixes.documentPrefix,
-      progress,
+      progress: isEmpty ? progress : silent,
       signal,
       onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
     });
     if (embedded > 0) log.info("the collection has the handbook", { new_passages: embedded });
   }
 }
+
+const silent: Progress = { step: () => ({ update: () => {}, finish: () => {} }) };
 
 /** More passages than a handbook has; they need not be looked through. */
 const mostPages = 2000;

@@ -56,7 +56,7 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
   };
   const rows: ModelRow[] = [];
   for (const configured of config.models) {
-    const model = await chosen(configured, folder, machine);
+    const model = await chosenModel(configured, folder, machine);
     const path = await fileOf(model, folder, baseDir);
     rows.push(toRow(surroundings, path, path === undefined ? path : await facts(path), model));
   }
@@ -69,7 +69,11 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
 }
 
 /** The model with the source that a start would choose, where that is left to the node. */
-async function chosen(model: ModelConfig, folder: string, machine: Machine): Promise<ModelConfig> {
+export async function chosenModel(
+  model: ModelConfig,
+  folder: string,
+  machine: Machine,
+): Promise<ModelConfig> {
   if (model.source !== "auto") return model;
   const { readModelFacts: readFacts } = await import("../engine/model-facts.ts");
   const { parallel } = model;

@@ -13,6 +13,17 @@ const cache = join(tmpdir(), `paddock-test-cache-${process.pid}`);
 if (executable !== undefined)
   process.on("exit", () => rmSync(cache, { recursive: true, force: true }));
 
+/** The command line of the program under test. */
+export const programUnderTest: readonly string[] =
+  executable === undefined ? [process.execPath, mainFile] : [executable];
+
+/** The environment that the program runs in, in a folder. */
+export const environmentIn = (cwd: string): Record<string, string> => ({
+  PATH: process.env.PATH ?? "",
+  HOME: cwd,
+  PADDOCK_CACHE_DIR: cache,
+});
+
 /** Whether the tests run the executable. */
 export const testsExecutable = executable !== undefined;
 
@@ -39,13 +50,10 @@ export function startPaddock(
   args: readonly string[],
   { cwd, env = {}, entry, input = "" }: PaddockOptions,
 ): Paddock {
-  const program =
-    executable === undefined || entry !== undefined
-      ? [process.execPath, entry ?? mainFile]
-      : [executable];
+  const program = entry === undefined ? programUnderTest : [process.execPath, entry];
   const subprocess = Bun.spawn([...program, ...args], {
     cwd,
-    env: { PATH: process.env.PATH ?? "", HOME: cwd, PADDOCK_CACHE_DIR: cache, ...env },
+    env: { ...environmentIn(cwd), ...env },
     stdin: new Blob([input]),
     stdout: "pipe",
     stderr: "pipe",
