@@ -59,6 +59,7 @@ describe.skipIf(browserPath === undefined)("conversations", () => {
     expect(await titles(page)).toEqual(["Second letter", "alpha"]);
     await page.getByRole("button", { name: "Delete Second letter" }).click();
     await page.getByRole("button", { name: "Delete it" }).click();
+    await page.locator("#question:focus").waitFor();
     await answers(page).getByText("Answer to alpha").waitFor();
     await page.reload();
     await answers(page).getByText("Answer to alpha").waitFor();

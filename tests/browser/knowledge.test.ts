@@ -97,6 +97,7 @@ describe.skipIf(browserPath === undefined)("knowledge", () => {
     await page.getByRole("button", { name: "Have the model answer this" }).click();
     await answers(page).getByText("They hum [1].").waitFor();
     await page.getByRole("complementary", { name: "Sources of this answer" }).waitFor();
+    await page.locator("#question:focus").waitFor();
     expect(await page.getByRole("tab", { name: "Chat" }).getAttribute("aria-selected")).toBe(
       "true",
     );

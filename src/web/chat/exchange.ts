@@ -25,6 +25,7 @@ export async function send(question: string): Promise<void> {
 
 /** Drops what was answered to the last question, and asks it again. */
 export async function retry(id: string): Promise<void> {
+  if (writers.has(id)) return;
   change(id, (one) => {
     const last = one.turns.findLastIndex(({ role }) => role === "user");
     return { ...one, turns: one.turns.slice(0, last + 1) };

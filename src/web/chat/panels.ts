@@ -7,4 +7,7 @@ export const listOpen = signal(false);
 
 export const draft = signal("");
 
-export const focusComposer = (): void => document.getElementById("question")?.focus();
+/** Once the page shows what was just changed: before, a dialog may hold the focus. */
+export function focusComposer(): void {
+  setTimeout(() => document.getElementById("question")?.focus());
+}

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { send } from "../chat/exchange.ts";
+import { focusComposer } from "../chat/panels.ts";
 import { changeSettings, startConversation } from "../chat/store.ts";
 import { embeddingModels, info } from "../node/state.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
@@ -140,6 +141,7 @@ function Found({ outcome }: { outcome: Outcome | undefined }) {
               changeSettings({ grounded: true });
               openTab("chat");
               void send(outcome.question);
+              focusComposer();
             }}
           >
             Have the model answer this
