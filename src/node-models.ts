@@ -3,6 +3,7 @@ import { basename, resolve } from "node:path";
 import type { Config, ModelConfig } from "./config/schema.ts";
 import { chooseSettings } from "./core/auto-settings.ts";
 import type { Log } from "./core/log.ts";
+import { withinLimit } from "./core/machine.ts";
 import type { LoadedModel } from "./core/model.ts";
 import { estimateMemory, type ModelFacts } from "./core/model-memory.ts";
 import type { LoadOptions, ModelHost, ModelSpec } from "./core/ports/model-host.ts";
@@ -15,7 +16,7 @@ import { modelsFolder } from "./models/models-folder.ts";
 import { autoSource } from "./models/sources/auto.ts";
 import type { Hub } from "./models/sources/hub.ts";
 import { resolveSource } from "./models/sources/resolve.ts";
-import { toModelSpec, toQuantization } from "./node-settings.ts";
+import { toMemoryLimit, toModelSpec, toQuantization } from "./node-settings.ts";
 import { RunnerHost } from "./runner/runner-host.ts";
 
 export interface NodeModelsOptions {
@@ -70,7 +71,7 @@ export class NodeModels implements AsyncDisposable {
   }
 
   async load(configured: ModelConfig, loading: LoadOptions): Promise<LoadedModel> {
-    const { dataDir, program, log } = this.#options;
+    const { config, dataDir, program, log } = this.#options;
     const folder = modelsFolder(dataDir);
     const model = await this.#chosen(configured, folder);
     const source = await this.#resolve(model.source, loading);
@@ -81,7 +82,7 @@ export class NodeModels implements AsyncDisposable {
         ? source
         : await transcoded(source, { type, folder, threads, program, log, ...loading });
     const loaded = this.#resources.use(
-      await this.#host.loadModel(toModelSpec(model, path), loading),
+      await this.#host.loadModel(toModelSpec(model, path, toMemoryLimit(config)), loading),
     );
     log.info("a model is ready", {
       model: model.name,
@@ -105,10 +106,11 @@ export class NodeModels implements AsyncDisposable {
   async #chosen(model: ModelConfig, folder: string): Promise<ModelConfig> {
     if (model.source !== "auto") return model;
     const { parallel } = model;
+    const limit = toMemoryLimit(this.#options.config);
     const { source, why } = await autoSource(model.type, {
       folder,
       parallel,
-      machine: readMachineMemory,
+      machine: async () => withinLimit(await readMachineMemory(), limit),
       readFacts,
     });
     this.#options.log.info("a model was chosen", { model: model.name, source, why });
@@ -130,12 +132,12 @@ async function openRunners(
 ): Promise<ModelHost> {
   const { threads, reason } = await threadBudget(config.engine.threads);
   log.info("models run in processes of their own", { threads, why: reason });
-  const limit = config.engine.memory_limit * 1e6;
+  const limit = toMemoryLimit(config);
   const host = new RunnerHost({
     program,
     engine: { ...engineSettings(config, baseDir, models), threads },
     log,
-    ...(limit === 0 ? {} : { memory: { limit, bytesOf: memoryOf } }),
+    ...(limit === undefined ? {} : { memory: { limit, bytesOf: memoryOf } }),
     onRestart: (model) => telemetry.runnerRestarted(model),
   });
   for (const { name } of models) {
@@ -172,10 +174,16 @@ const transcoded = async (path: string, options: TranscodeOptions): Promise<stri
   await (await import("./engine/transcode.ts")).transcode(path, options);
 
 /** What a model will take, with the sizes that it would be given now. */
-async function memoryOf({ type, path, settings, parallel }: ModelSpec): Promise<number> {
+async function memoryOf({
+  type,
+  path,
+  settings,
+  parallel,
+  memoryLimit,
+}: ModelSpec): Promise<number> {
   const facts = await readFacts(path);
   const contexts = type === "chat" ? parallel : 1;
-  const machine = await readMachineMemory();
+  const machine = withinLimit(await readMachineMemory(), memoryLimit);
   const sizes = chooseSettings({ facts, machine, wanted: settings, parallel: contexts });
   const { ctxSize: contextSize, batchSize } = sizes;
   return estimateMemory(facts, { contextSize, parallel: contexts, batchSize }).total;

@@ -47,7 +47,11 @@ export function toModelBounds({ name, type, parallel, max_queue }: ModelConfig):
   return type === "chat" ? { name, slots: parallel, maxQueue: max_queue } : { name };
 }
 
-export function toModelSpec(model: ModelConfig, path: string): ModelSpec {
+/** Bytes that all models together may take; undefined: no bound. */
+export const toMemoryLimit = ({ engine }: Config): number | undefined =>
+  engine.memory_limit === 0 ? undefined : engine.memory_limit * 1e6;
+
+export function toModelSpec(model: ModelConfig, path: string, memoryLimit?: number): ModelSpec {
   const { name, type, parallel, max_queue: maxQueue } = model;
   return {
     name,
@@ -55,6 +59,7 @@ export function toModelSpec(model: ModelConfig, path: string): ModelSpec {
     path,
     parallel,
     maxQueue,
+    ...(memoryLimit === undefined ? {} : { memoryLimit }),
     ...(model.keep_alive < 0 ? {} : { keepAliveMs: model.keep_alive * 1000 }),
     prefixes: {
       ...(model.query_prefix === undefined ? {} : { query: model.query_prefix }),

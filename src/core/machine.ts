@@ -10,3 +10,13 @@ export interface Machine {
   /** The memory of the accelerator, where there is one that the engine can use. */
   accelerator?: { memory: number; availableMemory: number };
 }
+
+/** The machine as one sees it who may have no more memory than so much; absent: no bound. */
+export function withinLimit(machine: Machine, limit: number | undefined): Machine {
+  const most = limit ?? Number.POSITIVE_INFINITY;
+  return {
+    ...machine,
+    memory: Math.min(machine.memory, most),
+    availableMemory: Math.min(machine.availableMemory, most),
+  };
+}

@@ -1,6 +1,6 @@
 /** Chooses what a model's settings leave to the node, from its file and from the machine. */
 import { chooseSettings } from "../core/auto-settings.ts";
-import type { Machine } from "../core/machine.ts";
+import { type Machine, withinLimit } from "../core/machine.ts";
 import type { ModelSettings } from "../core/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Backend } from "./backend.ts";
@@ -21,7 +21,7 @@ export async function fitSettings(backend: Backend, spec: ModelSpec): Promise<Fi
   }
   const { why, ...chosen } = chooseSettings({
     facts: await readModelFacts(path),
-    machine: await machineOf(backend),
+    machine: withinLimit(await machineOf(backend), spec.memoryLimit),
     wanted,
     parallel: type === "chat" ? parallel : backend.threads,
   });

@@ -56,6 +56,9 @@ describe("loading a model", () => {
         why: expect.stringMatching(/^takes about [\d.]+ MB of [\d.]+ GB free memory/),
       },
     });
+    const bounded = { ...spec, memoryLimit: 2_000_000 };
+    await using small = await loadModel(backend, bounded, silentProgress);
+    expect(small.card.settings).toMatchObject({ ctxSize: 1024, batchSize: 128 });
     const mapper = tinySpec({ ...spec, name: "mapper", type: "embedding", path: embedding });
     await using vectors = await loadModel(backend, mapper, silentProgress);
     expect(vectors.card.settings).toMatchObject({ ctxSize: tinyEmbeddingContext, nGpuLayers: 0 });

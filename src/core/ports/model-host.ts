@@ -18,6 +18,8 @@ export interface ModelSpec {
   prefixes?: Partial<EmbeddingPrefixes>;
   /** How long it may be idle before it is unloaded until the next request; absent: for ever. */
   keepAliveMs?: number;
+  /** Bytes of memory that sizes chosen for it may take at most; absent: what is free. */
+  memoryLimit?: number;
   /** Threads of a chat model, where that was measured before; absent: measured at load. */
   threads?: number;
 }
