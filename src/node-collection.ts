@@ -6,7 +6,7 @@ import { NodeError, reasonOf } from "./core/errors.ts";
 import type { Log } from "./core/log.ts";
 import type { EmbeddingModel } from "./core/model.ts";
 import type { CollectionHome, PassageRepository } from "./core/ports/passage-repository.ts";
-import type { Progress } from "./core/progress.ts";
+import { noProgress, type Progress } from "./core/progress.ts";
 import type { Knowledge, RetrievalService } from "./core/retrieval.ts";
 import { handbookDocuments, handbookLabel, type Page } from "./ingest/pages.ts";
 import { ingest } from "./ingest/pipeline.ts";
@@ -122,15 +122,13 @@ export class NodeCollection implements AsyncDisposable {
       engine,
       repository,
       documentPrefix: prefixes.documentPrefix,
-      progress: isEmpty ? progress : silent,
+      progress: isEmpty ? progress : noProgress,
       signal,
       onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
     });
     if (embedded > 0) log.info("the collection has the handbook", { new_passages: embedded });
   }
 }
-
-const silent: Progress = { step: () => ({ update: () => {}, finish: () => {} }) };
 
 /** More passages than a handbook has; they need not be looked through. */
 const mostPages = 2000;

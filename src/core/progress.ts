@@ -16,3 +16,6 @@ export interface Progress {
     from?: number,
   ): ProgressStep;
 }
+
+/** For work that nobody watches. */
+export const noProgress: Progress = { step: () => ({ update: () => {}, finish: () => {} }) };

@@ -2,7 +2,7 @@
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { settle } from "../core/auto-settings.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import type { Progress } from "../core/progress.ts";
+import { noProgress, type Progress } from "../core/progress.ts";
 import { type Call, type CallItem, type Facts, fromSentError } from "./protocol.ts";
 import {
   type RunnerOptions,
@@ -246,7 +246,7 @@ export class Runner implements AsyncDisposable {
       try {
         using _ = await makeRoom(signal);
         const process = await startRunner(this.#again(), {
-          progress: silent,
+          progress: noProgress,
           signal,
           onItems: (items) => this.#receive(items),
         });
@@ -307,5 +307,3 @@ const died = (name: string): NodeError =>
 
 const notReady = ({ kind, message, param }: NodeError): NodeError =>
   new NodeError(kind, message, param === undefined ? {} : { param });
-
-const silent: Progress = { step: () => ({ update: () => {}, finish: () => {} }) };
