@@ -1,40 +1,64 @@
 /** From the command line, the environment and the file to the configuration, for every command. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { ConfigError } from "../config/config-error.ts";
+import { choicesAt } from "../config/described-keys.ts";
 import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { settings } from "../config/settings.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { Shell } from "./shell.ts";
 
-const defaultFile = "paddock.toml";
+/** The configuration file where nobody names another. */
+export const defaultFile = "paddock.toml";
+
+/** What help puts the options of the configuration under. */
+export const settingsGroup = "Settings (over the environment and the file):";
 
 /** Adds --config and an option for every setting that the command line may give. */
 export function addConfigOptions(command: Command): Command {
-  command.option("--config <file>", `configuration file (default: ${defaultFile}, if it is there)`);
-  for (const { flag, help } of settings) {
-    if (flag !== undefined) command.option(`--${flag} <value>`, help);
+  const config = `configuration file (default: ${defaultFile}, if it is there)`;
+  command.addOption(new Option("--config <file>", config).helpGroup(settingsGroup));
+  return addSettingOptions(command);
+}
+
+/** Adds an option for every setting that the command line may give. */
+export function addSettingOptions(command: Command): Command {
+  for (const { flag, help, path } of settings) {
+    if (flag === undefined) continue;
+    const option = new Option(`--${flag} <value>`, help).helpGroup(settingsGroup);
+    const choices = choicesAt(path);
+    // For help and completions; what is wrong is said by the configuration, whatever the origin.
+    if (choices.length > 0) option.argChoices = [...choices];
+    command.addOption(option);
   }
   return command;
 }
 
 export async function readConfig(shell: Shell, command: Command): Promise<Config> {
+  const file = await readConfigFile(shell, command);
+  const flags = settingFlags(command);
+  return loadConfig({ ...(file === undefined ? {} : { file }), env: shell.env, flags });
+}
+
+/** The settings that the command line gave, by their options' names. */
+export function settingFlags(command: Command): Record<string, string | undefined> {
   const options: Record<string, string | undefined> = command.opts();
-  const named = options.config ?? shell.env.PADDOCK_CONFIG;
-  const file = await readConfigFile(shell.cwd, named);
   const flags: Record<string, string | undefined> = {};
   for (const { flag } of settings) {
     if (flag !== undefined) flags[flag] = options[camelCase(flag)];
   }
-  return loadConfig({ ...(file === undefined ? {} : { file }), env: shell.env, flags });
+  return flags;
 }
 
-async function readConfigFile(
-  cwd: string,
-  named: string | undefined,
+/** The configuration file; undefined where there is none and nobody named one. */
+export async function readConfigFile(
+  { cwd, env }: Pick<Shell, "cwd" | "env">,
+  command: Command,
 ): Promise<{ path: string; text: string } | undefined> {
+  const { config }: { config?: string } = command.opts();
+  const named = config ?? env.PADDOCK_CONFIG;
   const path = named ?? defaultFile;
   try {
     return { path, text: await readFile(resolve(cwd, path), "utf8") };

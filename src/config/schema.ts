@@ -14,11 +14,11 @@ const orAuto = (number: TInteger, options: SchemaOptions) =>
 export const ModelConfig = T.Object(
   {
     name: T.String({ minLength: 1, description: "The name that requests use. Unique." }),
-    type: T.Union([T.Literal("chat"), T.Literal("embedding")]),
+    type: T.Union([T.Literal("chat"), T.Literal("embedding")], { description: "What it does." }),
     source: T.String({
       minLength: 1,
       description:
-        "`auto`, `starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`.",
+        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`; see the page about models. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
     }),
     quantization: T.Union(
       ["auto", "as-is", ...quantizations].map((name) => T.Literal(name)),
@@ -30,12 +30,17 @@ export const ModelConfig = T.Object(
     ),
     prompt_template: T.Union(
       promptTemplateNames.map((name) => T.Literal(name)),
-      { default: "auto", description: "`auto`: the model's own." },
+      {
+        default: "auto",
+        description:
+          "The prompt template; `auto`: the one inside the model's file. The page about models has the others.",
+      },
     ),
     n_predict: T.Integer({
       minimum: -1,
       default: -1,
-      description: "Most tokens an answer may have where the request is silent; -1: no bound.",
+      description:
+        "Most tokens an answer may have where the request is silent; -1: until the context is full.",
     }),
     n_gpu_layers: orAuto(T.Integer({ minimum: 0 }), {
       default: 0,
@@ -59,7 +64,8 @@ export const ModelConfig = T.Object(
     max_queue: T.Integer({
       minimum: 0,
       default: 64,
-      description: "Chat requests that may wait for a free place; beyond it they are refused.",
+      description:
+        "Chat requests that may wait for a free place; beyond it they are refused with 503.",
     }),
     keep_alive: T.Integer({
       minimum: -1,
@@ -69,16 +75,44 @@ export const ModelConfig = T.Object(
     }),
     query_prefix: T.Optional(
       T.String({
+        "x-default": "by its family",
         description:
-          "What an embedding model wants before a question; default: what is known of its family.",
+          "What an embedding model wants before a question, such as `query: `; see the page about knowledge.",
       }),
     ),
-    document_prefix: T.Optional(T.String({ description: "The same before a passage." })),
-    temperature: T.Number({ minimum: 0, maximum: 2, default: 1 }),
-    top_p: T.Number({ minimum: 0, maximum: 1, default: 1 }),
-    repeat_penalty: T.Number({ minimum: 0.1, maximum: 10, default: 1, description: "1: off." }),
-    presence_penalty: T.Number({ minimum: -2, maximum: 2, default: 0 }),
-    frequency_penalty: T.Number({ minimum: -2, maximum: 2, default: 0 }),
+    document_prefix: T.Optional(
+      T.String({ "x-default": "by its family", description: "The same before a passage." }),
+    ),
+    temperature: T.Number({
+      minimum: 0,
+      maximum: 2,
+      default: 1,
+      description: "How freely tokens are chosen where the request is silent.",
+    }),
+    top_p: T.Number({
+      minimum: 0,
+      maximum: 1,
+      default: 1,
+      description: "Share of the likeliest tokens to choose from where the request is silent.",
+    }),
+    repeat_penalty: T.Number({
+      minimum: 0.1,
+      maximum: 10,
+      default: 1,
+      description: "How unlikely a token becomes that was there before; 1: off.",
+    }),
+    presence_penalty: T.Number({
+      minimum: -2,
+      maximum: 2,
+      default: 0,
+      description: "What a token loses that was there before, where the request is silent.",
+    }),
+    frequency_penalty: T.Number({
+      minimum: -2,
+      maximum: 2,
+      default: 0,
+      description: "The same for each time that it was there.",
+    }),
   },
   strict,
 );
@@ -104,7 +138,7 @@ const Vectorstore = T.Object(
       "x-expected": "'embedded', or the http(s):// address of a Qdrant server without credentials",
       default: "embedded",
       description:
-        "`embedded`: a SQLite file in the data dir; else the address of a Qdrant server.",
+        "`embedded`: SQLite files in the data dir; else the `http(s)://` address of a Qdrant server. Without a port, http means 6333 and https 443.",
     }),
     api_key: T.Optional(
       T.String({ minLength: 1, "x-expected": "a key", description: "Key of the Qdrant server." }),
@@ -113,15 +147,27 @@ const Vectorstore = T.Object(
       minimum: 0.1,
       maximum: 300,
       default: 5,
-      description: "Seconds that the Qdrant server may take to answer.",
+      description:
+        "Seconds that the Qdrant server may take to answer a question; a change may take six times as long.",
     }),
     collection_name: T.String({
       pattern: collectionNamePattern,
       "x-expected": collectionNameRule,
       default: "default",
+      description: "Name of the collection.",
     }),
-    limit: T.Integer({ minimum: 1, maximum: 100, default: 5 }),
-    score_threshold: T.Number({ minimum: -1, maximum: 1, default: 0.4 }),
+    limit: T.Integer({
+      minimum: 1,
+      maximum: 100,
+      default: 5,
+      description: "Most passages that retrieval returns.",
+    }),
+    score_threshold: T.Number({
+      minimum: -1,
+      maximum: 1,
+      default: 0.4,
+      description: "Least score of a returned passage.",
+    }),
     handbook: T.Boolean({
       default: true,
       description: "Fill a collection that is empty at start with the node's own handbook.",
@@ -129,7 +175,8 @@ const Vectorstore = T.Object(
     embedding_model: T.Optional(
       T.String({
         minLength: 1,
-        description: "Name of the model that fills it; default: the first embedding model.",
+        "x-default": "the first",
+        description: "Name of the embedding model that fills the collection.",
       }),
     ),
   },
@@ -151,7 +198,7 @@ const Retrieval = T.Object(
     reranker: T.Optional(
       T.String({
         minLength: 1,
-        description: "Source of a reranking model, as a model's `source`; absent: none.",
+        description: "A reranking model, named as a model's `source` is.",
       }),
     ),
   },
@@ -167,10 +214,21 @@ const Rag = T.Object(
     prompt: T.String({
       minLength: 1,
       default: defaultGroundingPrompt,
+      "x-default": "see the page about knowledge",
       description: "What the model is told about the passages.",
     }),
-    limit: T.Integer({ minimum: 1, maximum: 100, default: 5 }),
-    score_threshold: T.Number({ minimum: -1, maximum: 1, default: 0.4 }),
+    limit: T.Integer({
+      minimum: 1,
+      maximum: 100,
+      default: 5,
+      description: "Most passages of a chat.",
+    }),
+    score_threshold: T.Number({
+      minimum: -1,
+      maximum: 1,
+      default: 0.4,
+      description: "Least score of a chat's passage.",
+    }),
     context_window: T.Integer({
       minimum: 1,
       maximum: 100,
@@ -202,7 +260,9 @@ const Engine = T.Object(
     gpu_libraries: T.Optional(
       T.String({
         minLength: 1,
-        description: "Folder with llama.cpp's GPU libraries, for the executable.",
+        "x-default": "beside it",
+        description:
+          "Folder with llama.cpp's GPU libraries, for the executable; see the page about deploying.",
       }),
     ),
   },
@@ -211,7 +271,11 @@ const Engine = T.Object(
 
 const Limits = T.Object(
   {
-    max_body_bytes: T.Integer({ minimum: 1024, default: 16 * 1024 * 1024 }),
+    max_body_bytes: T.Integer({
+      minimum: 1024,
+      default: 16 * 1024 * 1024,
+      description: "Largest request body.",
+    }),
     request_timeout: T.Integer({
       minimum: 0,
       default: 600,
@@ -226,7 +290,7 @@ const Limits = T.Object(
       minimum: 1,
       maximum: 3600,
       default: 30,
-      description: "Seconds that a request's body may take to arrive.",
+      description: "Seconds that a request's body may take to arrive; then the answer is 408.",
     }),
     max_messages: T.Integer({
       minimum: 1,
@@ -241,12 +305,13 @@ const Limits = T.Object(
     connections_per_client: T.Integer({
       minimum: 0,
       default: 256,
-      description: "Most requests in progress from one address other than loopback; 0: no bound.",
+      description:
+        "Most requests in progress from one address (IPv6: one /64 network); 0: no bound. Loopback is not counted: a proxy there asks for many.",
     }),
     requests_per_minute: T.Integer({
       minimum: 0,
       default: 0,
-      description: "For callers without limits of their own; 0: no bound.",
+      description: "Most requests a minute of a caller without a limit of its own; 0: no bound.",
     }),
     tokens_per_minute: T.Integer({
       minimum: 0,
@@ -275,7 +340,11 @@ const Http = T.Object(
         pattern: "^(\\*|https?://[^\\s/?#@]+)$",
         "x-expected": "'*', or an origin such as 'https://app.example.org'",
       }),
-      { default: [], description: "Origins whose pages may ask; empty: none." },
+      {
+        default: [],
+        description:
+          "Origins whose pages may ask the node from a browser, such as `https://app.example.org`; `*`: all.",
+      },
     ),
     allowed_hosts: T.Array(
       T.String({
@@ -284,7 +353,8 @@ const Http = T.Object(
       }),
       {
         default: [],
-        description: "Names besides this machine's own by which a node on loopback is reached.",
+        description:
+          "Host names, besides this machine's own, by which a node on loopback is reached.",
       },
     ),
   },
@@ -295,7 +365,7 @@ const Metrics = T.Object(
   {
     open: T.Boolean({
       default: false,
-      description: "Show /metrics to those without a key, where keys are wanted.",
+      description: "Show `/metrics` to those without a key, where keys are wanted.",
     }),
   },
   { ...strict, default: {} },
@@ -307,7 +377,8 @@ const Telemetry = T.Object(
       T.String({
         pattern: "^https?://[^\\s/@?#]+(/[^\\s?#]*)?$",
         "x-expected": "the http(s):// address of an OpenTelemetry collector without credentials",
-        description: "Where traces go, over OTLP; absent: none are made.",
+        description:
+          "Address of an OpenTelemetry collector that traces are sent to; see the page about operating.",
       }),
     ),
   },
@@ -316,8 +387,13 @@ const Telemetry = T.Object(
 
 export const Config = T.Object(
   {
-    host: T.String({ minLength: 1, default: "127.0.0.1" }),
-    port: T.Integer({ minimum: 0, maximum: 65535, default: 8080, description: "0: any free one." }),
+    host: T.String({ minLength: 1, default: "127.0.0.1", description: "Address to listen on." }),
+    port: T.Integer({
+      minimum: 0,
+      maximum: 65535,
+      default: 8080,
+      description: "Port to listen on; 0: any free one.",
+    }),
     data_dir: T.String({
       minLength: 1,
       default: ".paddock",
@@ -325,11 +401,11 @@ export const Config = T.Object(
     }),
     log_level: T.Union(
       [T.Literal("debug"), T.Literal("info"), T.Literal("warn"), T.Literal("error")],
-      { default: "info" },
+      { default: "info", description: "How much is written to the log." },
     ),
     log_prompts: T.Boolean({
       default: false,
-      description: "Write what is asked and answered into the log.",
+      description: "Write what is asked and answered into the log, at level `info`.",
     }),
     auth: Auth,
     http: Http,

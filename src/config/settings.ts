@@ -41,7 +41,7 @@ export const settings: readonly Setting[] = [
   setting(["host"], "host", asText, "address to listen on"),
   setting(["port"], "port", asNumber, "port to listen on; 0: any free one"),
   setting(["data_dir"], "data-dir", asText, "where models and the collection are kept"),
-  setting(["log_level"], "log-level", asText, "debug, info, warn or error"),
+  setting(["log_level"], "log-level", asText, "how much is written to the log"),
   setting(
     ["log_prompts"],
     "log-prompts",
@@ -56,7 +56,7 @@ export const settings: readonly Setting[] = [
   },
   setting(["auth", "open"], "auth-open", asBoolean, "serve without keys beyond loopback"),
   setting(["engine", "threads"], "threads", asNumber, "threads of all models together; 0: auto"),
-  setting(["engine", "isolation"], "isolation", asText, "process or none: where models run"),
+  setting(["engine", "isolation"], "isolation", asText, "where models run"),
   setting(
     ["engine", "memory_limit"],
     "memory-limit",
@@ -82,9 +82,9 @@ export const settings: readonly Setting[] = [
     asNumber,
     "seconds that the Qdrant server may take to answer",
   ),
-  setting(["retrieval", "mode"], "retrieval-mode", asText, "dense or hybrid"),
+  setting(["retrieval", "mode"], "retrieval-mode", asText, "how passages are found"),
   setting(["retrieval", "reranker"], "reranker", asText, "source of a reranking model"),
-  setting(["rag", "policy"], "rag-policy", asText, "off, system-message or last-user-message"),
+  setting(["rag", "policy"], "rag-policy", asText, "where a chat's passages go"),
   setting(["vectorstore", "collection_name"], "collection", asText, "name of the collection"),
   setting(["vectorstore", "limit"], "limit", asNumber, "most passages that retrieval returns"),
   setting(
