@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
+import { wantsColour } from "./cli/style.ts";
 import { cacheFolder } from "./embedded/cache-folder.ts";
 import { carried } from "./embedded/carried.ts";
 import { useNativePlace } from "./embedded/native-libraries.ts";
@@ -40,6 +41,9 @@ async function beRunner(): Promise<void> {
 }
 
 async function beProgram(): Promise<number> {
+  // Who reads the output may have enough of it, as `head` does.
+  const hasEnough = 141;
+  process.stdout.on("error", () => process.exit(hasEnough));
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => stop.abort(new Error(`The process received ${signal}`)));
@@ -58,6 +62,7 @@ async function beProgram(): Promise<number> {
       handbook: async () =>
         carried?.handbook ?? (await pagesIn(join(import.meta.dir, "..", "docs"))),
       isTerminal: process.stderr.isTTY === true,
+      hasColour: wantsColour(process.env, process.stdout.isTTY === true),
       print: (text) => void process.stdout.write(text),
       printAll: async (texts) => {
         for await (const text of texts) {
@@ -72,6 +77,7 @@ async function beProgram(): Promise<number> {
           for await (const line of console) return line;
           return "";
         },
+        terminal: () => ({ input: process.stdin, output: process.stdout }),
       },
       residentMemory: () => process.memoryUsage.rss(),
       stopped: stop.signal,

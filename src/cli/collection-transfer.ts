@@ -11,6 +11,7 @@ import type { PassageRepository } from "../core/ports/passage-repository.ts";
 import { readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
 import { embedWith, transfer } from "../ingest/transfer.ts";
 import { existing, withHome } from "./collection-home.ts";
+import { addExamples } from "./examples.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -19,6 +20,7 @@ export function exportTo(shell: Shell): Command {
     .description("write a collection as JSON lines, vectors included")
     .argument("[name]", "default: the configured one")
     .option("--output <file>", "where to; default: standard output");
+  addExamples(command, "paddock collections export notes --output notes.jsonl");
   return command.action((name: string | undefined) =>
     withHome(shell, command, async ({ config, home }) => {
       await using repository = await existing(home, name ?? config.vectorstore.collection_name);
@@ -80,6 +82,7 @@ export function importFrom(shell: Shell): Command {
       "<file>",
       "what 'export' wrote, or any JSON lines with 'source'; - for standard input",
     );
+  addExamples(command, "paddock collections import notes.jsonl --collection notes");
   return command.action((path: string) =>
     withHome(shell, command, async ({ config, node }) => {
       const { embedding, repository, prefixes } = await node.openCollection(shell.stopped);
@@ -133,6 +136,7 @@ export function copy(shell: Shell): Command {
     .argument("[name]", "default: the configured one")
     .requiredOption("--to <url>", "'embedded', or the address of a Qdrant server")
     .option("--as <name>", "what it is called there; default: the same");
+  addExamples(command, "paddock collections copy notes --to http://127.0.0.1:6333 --as notes-2");
   return command.action((name: string | undefined) =>
     withHome(shell, command, async ({ config, node, home }) => {
       const options: { to: string; as?: string } = command.opts<{ to: string; as?: string }>();

@@ -6,6 +6,7 @@ import { existing, withHome } from "./collection-home.ts";
 import { copy, exportTo, importFrom } from "./collection-transfer.ts";
 import { addConfigOptions } from "./configure.ts";
 import { confirm } from "./confirm.ts";
+import { addExamples } from "./examples.ts";
 import type { Shell } from "./shell.ts";
 import { toTable } from "./table.ts";
 
@@ -16,17 +17,19 @@ export function collectionsCommand(shell: Shell): Command {
   for (const make of [list, count, exportTo, importFrom, copy, drop]) {
     command.addCommand(addConfigOptions(make(shell)));
   }
-  command.addHelpText(
-    "after",
-    "\nExamples:\n  paddock collections list\n  paddock collections export notes --output notes.jsonl\n  paddock collections copy notes --to http://127.0.0.1:6333",
+  return addExamples(
+    command,
+    "paddock collections list",
+    "paddock collections export notes --output notes.jsonl",
+    "paddock collections copy notes --to http://127.0.0.1:6333",
   );
-  return command;
 }
 
 function list(shell: Shell): Command {
   const command = new Command("list")
     .description("the collections, with what they hold")
     .option("--json", "as JSON");
+  addExamples(command, "paddock collections list --json");
   return command.action(() =>
     withHome(shell, command, async ({ home }) => {
       const rows: CollectionRow[] = [];
@@ -70,12 +73,16 @@ async function toRow(home: CollectionHome, name: string) {
 function count(shell: Shell): Command {
   const command = new Command("count")
     .description("how many passages a collection has")
-    .argument("[name]", "default: the configured one");
+    .argument("[name]", "default: the configured one")
+    .option("--json", "as JSON");
+  addExamples(command, "paddock collections count notes");
   return command.action((name: string | undefined) =>
     withHome(shell, command, async ({ config, home }) => {
       const wanted = name ?? config.vectorstore.collection_name;
       await using repository = await existing(home, wanted);
-      shell.print(`${await repository.count()}\n`);
+      const passages = await repository.count();
+      const isJson = command.opts().json === true;
+      shell.print(`${isJson ? JSON.stringify({ name: wanted, passages }) : passages}\n`);
     }),
   );
 }
@@ -83,8 +90,9 @@ function count(shell: Shell): Command {
 function drop(shell: Shell): Command {
   const command = new Command("drop")
     .description("remove a collection with all that it holds")
-    .argument("<name>")
+    .argument("<name>", "which one")
     .option("--yes", "do not ask");
+  addExamples(command, "paddock collections drop notes --yes");
   return command.action((name: string) =>
     withHome(shell, command, async ({ home }) => {
       let passages = 0;

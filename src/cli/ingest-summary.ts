@@ -1,4 +1,4 @@
-/** What an ingest did, as lines for a person. */
+/** What an ingest did, as lines for a person or as JSON for a program. */
 import type { IngestSummary } from "../ingest/pipeline.ts";
 
 export interface IngestOutcome {
@@ -43,4 +43,19 @@ export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): st
   }
   lines.push(`The collection '${collection}' ${dryRun ? "has" : "now has"} ${total} passages.`);
   return `${lines.join("\n")}\n`;
+}
+
+/** Documents by what became of them, and how many passages that made. */
+export function summaryJson(summary: IngestSummary, outcome: IngestOutcome): string {
+  const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
+  const { removed, skipped, seconds, collection, total, dryRun } = outcome;
+  const fields = {
+    dry_run: dryRun,
+    collection,
+    passages: { stored: embedded, kept: reused, left_out: unreadable, total },
+    documents: { new: added, changed, unchanged, empty, failed, removed },
+    left_alone: Object.fromEntries(skipped),
+    seconds,
+  };
+  return `${JSON.stringify(fields)}\n`;
 }

@@ -13,7 +13,8 @@ import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
 import { originIn, type SourceDocument } from "../ingest/plan-document.ts";
 import { readableExtensions } from "../ingest/readers/read.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
-import { summaryLines } from "./ingest-summary.ts";
+import { addExamples } from "./examples.ts";
+import { summaryJson, summaryLines } from "./ingest-summary.ts";
 import { createLog } from "./log.ts";
 import { nodeFor } from "./node-for.ts";
 import { createProgress } from "./progress.ts";
@@ -25,6 +26,7 @@ interface IngestFlags {
   watch?: boolean;
   textField?: string;
   name?: string;
+  json?: boolean;
 }
 
 type Target = OpenCollection & { embedding: EmbeddingModel };
@@ -42,11 +44,19 @@ export function ingestCommand(shell: Shell): Command {
         "--name <name>",
         "what standard input is called; its ending says what it is",
         "stdin.md",
-      ),
+      )
+      .option("--json", "what was done as JSON, in one line"),
+  );
+  command.addHelpText("after", `\nReads ${readableExtensions.join(" ")}`);
+  addExamples(
+    command,
+    "paddock ingest docs",
+    "paddock ingest 'notes/**/*.md' manual.pdf --prune",
+    "curl https://example.org/page | paddock ingest - --name page.html",
   );
   command.addHelpText(
     "after",
-    `\nReads ${readableExtensions.join(" ")}\n\nExamples:\n  paddock ingest docs\n  paddock ingest 'notes/**/*.md' manual.pdf --prune\n  curl https://example.org/page | paddock ingest - --name page.html\n\nExit codes: 0 all was stored, 1 something could not be read, 2 a wrong command line or configuration.`,
+    "\nExit codes: 0 all was stored, 1 something could not be read, 2 a wrong command line or configuration.",
   );
   return command.action(async (paths: string[]) => {
     const flags: IngestFlags = command.opts();
@@ -89,16 +99,15 @@ async function ingestOnce(
     onProblem: (document, reason) => shell.say(`${document}: ${reason}\n`),
   });
   const removed = await removeGone(target, found, summary, flags);
-  shell.print(
-    summaryLines(summary, {
-      removed,
-      skipped: found.skipped,
-      seconds: (performance.now() - startedAt) / 1000,
-      collection: config.vectorstore.collection_name,
-      total: await repository.count(),
-      dryRun: flags.dryRun === true,
-    }),
-  );
+  const outcome = {
+    removed,
+    skipped: found.skipped,
+    seconds: (performance.now() - startedAt) / 1000,
+    collection: config.vectorstore.collection_name,
+    total: await repository.count(),
+    dryRun: flags.dryRun === true,
+  };
+  shell.print(flags.json === true ? summaryJson(summary, outcome) : summaryLines(summary, outcome));
   // With --prune, what is not there may be what was removed.
   const missing = flags.prune === true && removed.length > 0 ? 0 : found.missing.length;
   return summary.failed.length + found.unlisted.length + missing === 0;

@@ -6,6 +6,7 @@ import { NodeError } from "../core/errors.ts";
 import type { CallerLimits } from "../core/rate-limit.ts";
 import { keysFile, SqliteKeys } from "../keys/sqlite-keys.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
+import { addExamples } from "./examples.ts";
 import { parseExpiry } from "./expiry.ts";
 import type { Shell } from "./shell.ts";
 import { toTable } from "./table.ts";
@@ -13,11 +14,7 @@ import { toTable } from "./table.ts";
 export function keysCommand(shell: Shell): Command {
   const command = new Command("keys").description("give out API keys, list and revoke them");
   for (const make of [create, list, revoke]) command.addCommand(addConfigOptions(make(shell)));
-  command.addHelpText(
-    "after",
-    "\nExamples:\n  paddock keys create ada --scope chat --expires 30d\n  paddock keys create batch --requests-per-minute 60 --concurrency 2\n  paddock keys list\n  paddock keys revoke ada",
-  );
-  return command;
+  return addExamples(command, "paddock keys create ada", "paddock keys list --json");
 }
 
 async function withKeys(
@@ -42,6 +39,11 @@ function create(shell: Shell): Command {
     .option("--tokens-per-minute <n>", "most tokens a minute, of prompts and answers")
     .option("--concurrency <n>", "most requests in progress at once")
     .option("--json", "as JSON");
+  addExamples(
+    command,
+    "paddock keys create ada --scope chat --expires 30d",
+    "paddock keys create batch --requests-per-minute 60 --concurrency 2",
+  );
   return command.action((name: string) =>
     withKeys(shell, command, (keys) => {
       const options = command.opts<CreateOptions>();
@@ -97,6 +99,7 @@ function list(shell: Shell): Command {
   const command = new Command("list")
     .description("the keys, without their secrets")
     .option("--json", "as JSON");
+  addExamples(command, "paddock keys list");
   return command.action(() =>
     withKeys(shell, command, (keys) => {
       const all = keys.list();
@@ -114,6 +117,7 @@ function revoke(shell: Shell): Command {
   const command = new Command("revoke")
     .description("make a key worthless, for good and at once")
     .argument("<key>", "its name or id");
+  addExamples(command, "paddock keys revoke ada");
   return command.action((idOrName: string) =>
     withKeys(shell, command, (keys) => {
       const key = keys.revoke(idOrName);

@@ -8,6 +8,7 @@ import { threadBudget } from "../engine/threads.ts";
 import { removeModel } from "../models/models-folder.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { confirm } from "./confirm.ts";
+import { addExamples } from "./examples.ts";
 import { findModels, isInFolder, type ModelRow } from "./model-rows.ts";
 import { parameterCount } from "./model-summary.ts";
 import type { Shell } from "./shell.ts";
@@ -19,8 +20,7 @@ export function modelsCommand(shell: Shell): Command {
   );
   command.addCommand(addConfigOptions(list(shell)), { isDefault: true });
   command.addCommand(addConfigOptions(remove(shell)));
-  command.addHelpText("after", "\nExamples:\n  paddock models\n  paddock models rm old-model.gguf");
-  return command;
+  return addExamples(command, "paddock models", "paddock models rm old-model.gguf");
 }
 
 async function read(shell: Shell, command: Command) {
@@ -37,6 +37,7 @@ function list(shell: Shell): Command {
   const command = new Command("list")
     .description("the models, with what they are and whether the memory suffices")
     .option("--json", "as JSON");
+  addExamples(command, "paddock models list --json");
   return command.action(async () => {
     const { rows, unfinished, machine } = await read(shell, command);
     if (command.opts().json === true) {
@@ -85,6 +86,7 @@ function remove(shell: Shell): Command {
     .description("remove a model's files from the data dir")
     .argument("<model>", "its name or its file")
     .option("--yes", "do not ask");
+  addExamples(command, "paddock models rm old-model.gguf --yes");
   return command.action(async (wanted: string) => {
     const { folder, rows, unfinished } = await read(shell, command);
     const row = rows.find(({ name }) => name === wanted);

@@ -3,7 +3,10 @@ import { Command, CommanderError } from "commander";
 import { ConfigError } from "../config/config-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { collectionsCommand } from "./collections.ts";
+import { completionsCommand } from "./completions.ts";
+import { addExamples } from "./examples.ts";
 import { ingestCommand } from "./ingest.ts";
+import { initCommand } from "./init.ts";
 import { keysCommand } from "./keys.ts";
 import { modelsCommand } from "./models.ts";
 import { pullCommand } from "./pull.ts";
@@ -11,45 +14,73 @@ import { quantizeCommand } from "./quantize.ts";
 import { serveCommand } from "./serve.ts";
 import type { Shell } from "./shell.ts";
 
-/** 0: done. 1: failed. 2: the command line or the configuration is wrong. */
+/** In the order that help lists them. */
+const commands = [
+  serveCommand,
+  pullCommand,
+  modelsCommand,
+  ingestCommand,
+  collectionsCommand,
+  keysCommand,
+  initCommand,
+  completionsCommand,
+] as const;
+
+/** What the process ends with; see docs/command-line.md. */
+const exitCodes = { done: 0, failed: 1, wrongUse: 2, interrupted: 130 } as const;
+
 export async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
-  const program = new Command("paddock")
-    .description("A lightweight node that serves a language model over HTTP.")
-    .version(`${shell.version} (${shell.build})`)
-    .showHelpAfterError("(--help shows what there is)");
-  for (const make of [
-    serveCommand,
-    pullCommand,
-    modelsCommand,
-    ingestCommand,
-    collectionsCommand,
-    keysCommand,
-  ]) {
-    program.addCommand(make(shell));
+  const program = createProgram(shell);
+  if (argv.length === 0) {
+    program.outputHelp();
+    return exitCodes.done;
   }
-  program.addCommand(quantizeCommand(), { hidden: true });
-  speakThrough(shell, program);
   try {
     await program.parseAsync([...argv], { from: "user" });
-    return 0;
+    return exitCodes.done;
   } catch (error) {
-    if (error instanceof CommanderError) {
-      if (error.exitCode === 0) return 0;
-      return error.code === "commander.error" ? 1 : 2;
-    }
-    if (error instanceof ConfigError) {
-      shell.say(`${error.message}\n`);
-      return 2;
-    }
-    shell.say(
-      `${error instanceof NodeError ? error.message : `Paddock failed: ${reasonOf(error)}`}\n`,
-    );
-    return 1;
+    return report(shell, error);
   }
+}
+
+/** Every command with its options, none of them run. */
+export function createProgram(shell: Shell): Command {
+  const program = new Command("paddock")
+    .description("A lightweight node that serves a language model over HTTP.")
+    .version(`${shell.version} (${shell.build})`, "-V, --version", "print the version");
+  addExamples(program, "paddock serve", "paddock ingest --help");
+  for (const make of commands) program.addCommand(make(shell));
+  program.addCommand(quantizeCommand(), { hidden: true });
+  speakThrough(shell, program);
+  return program;
+}
+
+/** Says what went wrong; returns the exit code. */
+function report(shell: Shell, error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return exitCodes.done;
+    return error.code === "commander.error" ? exitCodes.failed : exitCodes.wrongUse;
+  }
+  if (error instanceof ConfigError) {
+    shell.say(`${error.message}\n`);
+    return exitCodes.wrongUse;
+  }
+  if (shell.stopped.aborted) {
+    shell.say("Stopped.\n");
+    return exitCodes.interrupted;
+  }
+  shell.say(
+    `${error instanceof NodeError ? error.message : `Paddock failed: ${reasonOf(error)}`}\n`,
+  );
+  return exitCodes.failed;
 }
 
 /** Has a command and those under it write through the shell, and end by throwing. */
 function speakThrough(shell: Shell, command: Command): void {
-  command.exitOverride().configureOutput({ writeOut: shell.print, writeErr: shell.say });
+  command
+    .exitOverride()
+    .showHelpAfterError("(--help shows what there is)")
+    .helpOption("-h, --help", "print help for a command")
+    .configureOutput({ writeOut: shell.print, writeErr: shell.say });
   for (const inner of command.commands) speakThrough(shell, inner);
 }

@@ -8,6 +8,7 @@ import { modelsFolder } from "../models/models-folder.ts";
 import { hubFrom } from "../models/sources/hub.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
+import { addExamples } from "./examples.ts";
 import { configurationFor, describeModel, fits } from "./model-summary.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
@@ -29,7 +30,12 @@ export function pullCommand(shell: Shell): Command {
     .option("--json", "as JSON");
   addConfigOptions(command).addHelpText(
     "after",
-    "\nEnvironment:\n  HF_TOKEN      opens gated repositories\n  HF_ENDPOINT   another hub, such as a mirror\n\nExamples:\n  paddock pull hf:owner/repo:Q4_K_M\n  paddock pull https://example.org/model.gguf --sha256 9ee11adf…",
+    "\nEnvironment:\n  HF_TOKEN      opens gated repositories\n  HF_ENDPOINT   another hub, such as a mirror",
+  );
+  addExamples(
+    command,
+    "paddock pull hf:owner/repo:Q4_K_M",
+    "paddock pull https://example.org/model.gguf --sha256 9ee11adf…",
   );
   return command.action(async (wanted: string) => {
     const pulled: Pulled[] = [];

@@ -8,13 +8,14 @@ import { docsPath } from "../http/docs.ts";
 import { pagePath } from "../http/page.ts";
 import { isEventStream } from "../http/sse.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
+import { addExamples } from "./examples.ts";
 import { createLog } from "./log.ts";
 import { nodeFor } from "./node-for.ts";
 import type { Shell } from "./shell.ts";
 
 export function serveCommand(shell: Shell): Command {
   const command = addConfigOptions(new Command("serve").description("run the node"));
-  command.addHelpText("after", "\nExample:\n  paddock serve --port 9000 --data-dir ./data");
+  addExamples(command, "paddock serve --port 9000 --data-dir ./data");
   return command.action(async () => {
     await serve(shell, await readConfig(shell, command));
   });

@@ -15,6 +15,8 @@ export interface Shell {
   handbook: () => Promise<readonly Page[]>;
   /** Whether stderr is a terminal. */
   isTerminal: boolean;
+  /** Whether what is printed may have colour. */
+  hasColour: boolean;
   /** Writes to standard output: what the command was asked for. */
   print(text: string): void;
   /** The same for much of it: no faster than it is read. */
@@ -36,4 +38,6 @@ interface ShellInput {
   stream(): AsyncIterable<Uint8Array>;
   /** The next line that a person types. */
   line(): Promise<string>;
+  /** Standard input and output themselves, for what edits lines on a terminal. */
+  terminal(): { input: NodeJS.ReadableStream; output: NodeJS.WritableStream };
 }

@@ -13,6 +13,10 @@ const cache = join(tmpdir(), `paddock-test-cache-${process.pid}`);
 if (executable !== undefined)
   process.on("exit", () => rmSync(cache, { recursive: true, force: true }));
 
+/** The command line of the program under test. */
+export const programUnderTest: readonly string[] =
+  executable === undefined ? [process.execPath, mainFile] : [executable];
+
 /** Whether the tests run the executable. */
 export const testsExecutable = executable !== undefined;
 
@@ -39,10 +43,7 @@ export function startPaddock(
   args: readonly string[],
   { cwd, env = {}, entry, input = "" }: PaddockOptions,
 ): Paddock {
-  const program =
-    executable === undefined || entry !== undefined
-      ? [process.execPath, entry ?? mainFile]
-      : [executable];
+  const program = entry === undefined ? programUnderTest : [process.execPath, entry];
   const subprocess = Bun.spawn([...program, ...args], {
     cwd,
     env: { PATH: process.env.PATH ?? "", HOME: cwd, PADDOCK_CACHE_DIR: cache, ...env },

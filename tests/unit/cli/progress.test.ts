@@ -16,12 +16,18 @@ function shell(isTerminal: boolean) {
     build: "",
     handbook: async () => [],
     isTerminal,
+    hasColour: false,
     print: () => {
       throw new Error("Progress is not what the command was asked for");
     },
     printAll: () => Promise.reject(new Error("Progress is not what the command was asked for")),
     say: (text) => said.push(text),
-    input: { isTerminal: false, stream: async function* () {}, line: async () => "" },
+    input: {
+      isTerminal: false,
+      stream: async function* () {},
+      line: async () => "",
+      terminal: () => ({ input: process.stdin, output: process.stdout }),
+    },
     residentMemory: () => 0,
     stopped: new AbortController().signal,
   };

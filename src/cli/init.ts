@@ -1,0 +1,137 @@
+/** `paddock init`: a configuration file that says all there is to set, fitted to this machine. */
+import { writeFile } from "node:fs/promises";
+import { availableParallelism, totalmem } from "node:os";
+import { basename, resolve } from "node:path";
+import { Command } from "commander";
+import { nodeKeys } from "../config/described-keys.ts";
+import { loadConfig } from "../config/load.ts";
+import type { Config } from "../config/schema.ts";
+import { configTemplate } from "../config/template.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import { carried } from "../embedded/carried.ts";
+import { threadBudget } from "../engine/threads.ts";
+import { addSettingOptions, defaultFile, settingFlags } from "./configure.ts";
+import { addExamples } from "./examples.ts";
+import type { Shell } from "./shell.ts";
+
+interface InitFlags {
+  config?: string;
+  model?: string;
+  force?: boolean;
+  stdout?: boolean;
+}
+
+/** What a person looks for first. */
+const alwaysSet = ["host", "port", "data_dir"];
+
+export function initCommand(shell: Shell): Command {
+  const command = addSettingOptions(
+    new Command("init")
+      .description("write a commented configuration file that fits this machine")
+      .option("--config <file>", "where to write it", defaultFile)
+      .option("--model <file>", "a GGUF file to serve in place of the starter model of its kind")
+      .option("--force", "write over a file that is there")
+      .option("--stdout", "print it, and write nothing"),
+  );
+  addExamples(
+    command,
+    "paddock init",
+    "paddock init --model ./my-model.gguf --port 9000",
+    "paddock init --stdout > /etc/paddock/paddock.toml",
+  );
+  return command.action(async () => {
+    const flags: InitFlags = command.opts();
+    const text = await fittedTemplate(shell, flags, settingFlags(command));
+    if (flags.stdout === true) {
+      shell.print(text);
+      return;
+    }
+    const name = flags.config ?? defaultFile;
+    await write(resolve(shell.cwd, name), name, text, flags.force === true);
+    shell.print(
+      `Wrote ${name}. 'paddock doctor' checks what it says, 'paddock serve' starts the node.\n`,
+    );
+  });
+}
+
+async function write(path: string, name: string, text: string, force: boolean): Promise<void> {
+  try {
+    await writeFile(path, text, { flag: force ? "w" : "wx" });
+  } catch (cause) {
+    const isThere = cause instanceof Error && "code" in cause && cause.code === "EEXIST";
+    throw new NodeError(
+      "invalid_request",
+      isThere
+        ? `${name} is there already. Say --force to write over it, or --stdout to only see the new one.`
+        : `${name} was not written: ${reasonOf(cause)}.`,
+      { cause },
+    );
+  }
+}
+
+async function fittedTemplate(
+  shell: Shell,
+  { model }: InitFlags,
+  flags: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  // The environment stays in the environment: it goes over the file, and may hold keys.
+  const config = loadConfig({ env: {}, flags });
+  const values = new Map(alwaysSet.map((key) => [key, valueAt(config, [key])]));
+  values.set("engine.threads", (await threadBudget(config.engine.threads)).threads);
+  for (const { path, flag } of nodeKeys()) {
+    if (flag !== undefined && flags[flag] !== undefined) {
+      values.set(path.join("."), valueAt(config, path));
+    }
+  }
+  const given = model === undefined ? undefined : await readModel(shell.cwd, model);
+  if (given?.type === "reranker") values.set("retrieval.reranker", given.source);
+  const memory = (totalmem() / 1e9).toFixed(1);
+  return configTemplate({
+    heading: [
+      `Paddock's configuration, written by 'paddock init' for a machine with ${availableParallelism()} cores and ${memory} GB of memory.`,
+      "Keys behind a # have the value that stands there anyway; take the # away to change one.",
+      "Variables of the environment go over this file, and options of the command line over both.",
+    ],
+    values,
+    models: modelsFor(config, given),
+  });
+}
+
+interface GivenModel {
+  name: string;
+  type: "chat" | "embedding" | "reranker";
+  source: string;
+}
+
+async function readModel(cwd: string, source: string): Promise<GivenModel> {
+  const { readModelFacts } = await import("../engine/model-facts.ts");
+  const { kind } = await readModelFacts(resolve(cwd, source));
+  return { name: basename(source).replace(/\.gguf$/i, ""), type: kind, source };
+}
+
+/** The starter models, with the given one in the place of the one of its kind. */
+function modelsFor(
+  { models }: Config,
+  given: GivenModel | undefined,
+): { name: string; type: string; source: string }[] {
+  const hasStarters = carried === undefined || carried.starter !== undefined;
+  const starters = hasStarters
+    ? models
+        .filter(({ type }) => type !== given?.type)
+        .map(({ name, type, source }) => ({ name, type, source }))
+    : [];
+  const own = given === undefined || given.type === "reranker" ? [] : [given];
+  if (own.length + starters.length > 0) return [...own, ...starters];
+  throw new NodeError(
+    "invalid_request",
+    "This executable carries no starter models. Name a GGUF file to serve: --model ./my-model.gguf.",
+  );
+}
+
+function valueAt(tree: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined,
+    tree,
+  );
+}
