@@ -11,6 +11,10 @@ import { useNativePlace } from "./embedded/native-libraries.ts";
 import { pagesIn } from "./ingest/pages.ts";
 import { runnerCommand } from "./runner/runner-process.ts";
 
+/** Exit codes; those of commands are in cli/program.ts. */
+const interrupted = 130;
+const unread = 141;
+
 useNativePlace({
   cacheFolder: resolve(
     cacheFolder({ env: process.env, platform: process.platform, home: homedir() }),
@@ -42,11 +46,14 @@ async function beRunner(): Promise<void> {
 
 async function beProgram(): Promise<number> {
   // Who reads the output may have enough of it, as `head` does.
-  const hasEnough = 141;
-  process.stdout.on("error", () => process.exit(hasEnough));
+  process.stdout.on("error", () => process.exit(unread));
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.once(signal, () => stop.abort(new Error(`The process received ${signal}`)));
+    // Heard for good: a library that finds nobody listening any more would end the process itself.
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(interrupted);
+      stop.abort(new Error(`The process received ${signal}`));
+    });
   }
   const { runProgram } = await import("./cli/program.ts");
   return await runProgram(

@@ -4,7 +4,7 @@ import { watch } from "chokidar";
 import { Command } from "commander";
 import type { Config } from "../config/schema.ts";
 import type { OpenCollection } from "../core/collection.ts";
-import { reasonOf } from "../core/errors.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
 import type { EmbeddingModel } from "../core/model.ts";
 import type { StoredDocument } from "../core/ports/passage-repository.ts";
 import { type FoundFiles, findFiles, isLeftAlone } from "../ingest/find-files.ts";
@@ -69,7 +69,8 @@ export function ingestCommand(shell: Shell): Command {
     const target = await node.openCollection(shell.stopped, { create: flags.dryRun !== true });
     const run = () => ingestOnce(shell, config, target, paths, flags);
     if (flags.watch === true) await follow(shell, paths, run);
-    else if (!(await run())) command.error("Some documents were not read.");
+    else if (!(await run()))
+      throw new NodeError("invalid_request", "Some documents were not read.");
   });
 }
 

@@ -69,7 +69,11 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
 }
 
 /** The model with the source that a start would choose, where that is left to the node. */
-async function chosen(model: ModelConfig, folder: string, machine: Machine): Promise<ModelConfig> {
+export async function chosen(
+  model: ModelConfig,
+  folder: string,
+  machine: Machine,
+): Promise<ModelConfig> {
   if (model.source !== "auto") return model;
   const { readModelFacts: readFacts } = await import("../engine/model-facts.ts");
   const { parallel } = model;
@@ -78,7 +82,7 @@ async function chosen(model: ModelConfig, folder: string, machine: Machine): Pro
 }
 
 /** The file that is loaded: the source's own, or what was made of it. */
-async function fileOf(
+export async function fileOf(
   model: ModelConfig,
   folder: string,
   baseDir: string,
@@ -99,7 +103,7 @@ const defaults = {
   prompt_template: "auto",
 } as const;
 
-function toRow(
+export function toRow(
   { machine, threads }: Surroundings,
   path: string | undefined,
   facts: ModelFacts | undefined,

@@ -4,11 +4,13 @@ import { ConfigError } from "../config/config-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { collectionsCommand } from "./collections.ts";
 import { completionsCommand } from "./completions.ts";
+import { doctorCommand } from "./doctor.ts";
 import { addExamples } from "./examples.ts";
 import { ingestCommand } from "./ingest.ts";
 import { initCommand } from "./init.ts";
 import { keysCommand } from "./keys.ts";
 import { modelsCommand } from "./models.ts";
+import { probeCommand } from "./probe.ts";
 import { pullCommand } from "./pull.ts";
 import { quantizeCommand } from "./quantize.ts";
 import { serveCommand } from "./serve.ts";
@@ -23,6 +25,7 @@ const commands = [
   collectionsCommand,
   keysCommand,
   initCommand,
+  doctorCommand,
   completionsCommand,
 ] as const;
 
@@ -51,6 +54,7 @@ export function createProgram(shell: Shell): Command {
   addExamples(program, "paddock serve", "paddock ingest --help");
   for (const make of commands) program.addCommand(make(shell));
   program.addCommand(quantizeCommand(), { hidden: true });
+  program.addCommand(probeCommand(shell), { hidden: true });
   speakThrough(shell, program);
   return program;
 }
@@ -59,7 +63,7 @@ export function createProgram(shell: Shell): Command {
 function report(shell: Shell, error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exitCodes.done;
-    return error.code === "commander.error" ? exitCodes.failed : exitCodes.wrongUse;
+    return exitCodes.wrongUse;
   }
   if (error instanceof ConfigError) {
     shell.say(`${error.message}\n`);

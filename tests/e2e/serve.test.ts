@@ -6,6 +6,7 @@ import { decode } from "../support/decode.ts";
 import { runPaddock, servePaddock, testsExecutable } from "../support/paddock-process.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 async function tinyFolder(): Promise<TempDir> {
   const folder = await tempDir();
@@ -67,6 +68,17 @@ describe("paddock serve", () => {
     expect(text).toContain('data: {"error":{"message":"The node is stopping.');
     expect(text).not.toContain("[DONE]");
     expect(await node.exit()).toBe(0);
+  });
+
+  test("ends at once when it is asked a second time, with exit code 130", async () => {
+    await using folder = await tinyFolder();
+    await using node = await servePaddock({ cwd: folder.path }, ["--shutdown-grace", "600"]);
+    const stream = await longStream(node.origin, 1900);
+    node.process.kill("SIGINT");
+    await waitFor("the stop", () => node.stderr().includes("Stopping"));
+    node.process.kill("SIGINT");
+    expect(await node.exit()).toBe(130);
+    await stream.body?.cancel();
   });
 
   test("says plainly that a port is in use, and what to do", async () => {

@@ -57,6 +57,13 @@ export async function prepareStarterEmbedding(folder: string, progress: Progress
   return path;
 }
 
+/** Refuses where what a starter model is made of is not on this machine. */
+export function checkStarterParts(type: "chat" | "embedding"): void {
+  if (type === "chat") chatParts();
+  else if (carried !== undefined) carriedStarter();
+  else packageFolder(starterEmbedding.package);
+}
+
 function chatParts(): string[] {
   if (carried !== undefined) return carriedStarter().chat.map(({ path }) => path);
   return starterChat.packages.map((name) => join(packageFolder(name), "model.part"));

@@ -1,6 +1,7 @@
 /** The collections of a Qdrant server: the node's own, and those that others made. */
 import { NodeError } from "../../core/errors.ts";
 import type {
+  CollectionDescription,
   CollectionHome,
   CollectionSpec,
   PassageRepository,
@@ -27,6 +28,20 @@ export class QdrantHome implements CollectionHome {
     if (shape === undefined) return undefined;
     await this.#finish(name, shape);
     return new QdrantRepository(this.#connection, name, shape);
+  }
+
+  /** The collection as it is, of which nothing is finished or changed; undefined where there is none. */
+  async inspect(
+    name: string,
+  ): Promise<{ description: CollectionDescription; passages: number } | undefined> {
+    const shape = await this.#shapeOf(name);
+    if (shape === undefined) return undefined;
+    const repository = new QdrantRepository(this.#connection, name, shape);
+    return { description: await repository.describe(), passages: await repository.count() };
+  }
+
+  async version(): Promise<string> {
+    return (await this.#connection.read((client) => client.versionInfo())).version;
   }
 
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {

@@ -263,7 +263,7 @@ function toPassage(row: Row): Passage {
   return { id, source, document, heading, position, hash, documentHash, parts };
 }
 
-function toIdentity(text: string): EmbeddingIdentity {
+export function toIdentity(text: string): EmbeddingIdentity {
   const { model, fingerprint, queryPrefix, documentPrefix } = JSON.parse(text);
   return { model, fingerprint, queryPrefix, documentPrefix };
 }

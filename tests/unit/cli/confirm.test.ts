@@ -5,7 +5,12 @@ import type { Shell } from "../../../src/cli/shell.ts";
 /** A person at a terminal who types one line. */
 function person(line: string): { shell: Pick<Shell, "input" | "say">; said: string[] } {
   const said: string[] = [];
-  const input = { isTerminal: true, stream: async function* () {}, line: async () => line };
+  const input = {
+    isTerminal: true,
+    stream: async function* () {},
+    line: async () => line,
+    terminal: () => ({ input: process.stdin, output: process.stdout }),
+  };
   return { said, shell: { input, say: (text) => said.push(text) } };
 }
 

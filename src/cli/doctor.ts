@@ -1,0 +1,118 @@
+/** `paddock doctor`: looks at everything that a node needs, and says what is wrong and what to do; changes nothing. */
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { ConfigError } from "../config/config-error.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import { addConfigOptions, readConfig, readConfigFile } from "./configure.ts";
+import { checkEngine } from "./doctor/engine.ts";
+import { checkClock, checkDataDir, checkDisk, checkKeysFile } from "./doctor/files.ts";
+import { type Finding, ok, type Patient, problem } from "./doctor/finding.ts";
+import { checkModels, type FoundModel } from "./doctor/models.ts";
+import { checkPort, checkReach } from "./doctor/network.ts";
+import { checkStore } from "./doctor/store.ts";
+import { addExamples } from "./examples.ts";
+import type { Shell } from "./shell.ts";
+import { createStyle } from "./style.ts";
+
+export function doctorCommand(shell: Shell): Command {
+  const command = addConfigOptions(
+    new Command("doctor")
+      .description("check configuration, models, engine, store, port and rights; changes nothing")
+      .option("--json", "as JSON"),
+  );
+  addExamples(
+    command,
+    "paddock doctor",
+    "paddock doctor --config /etc/paddock/paddock.toml --json",
+  );
+  return command.action(async () => {
+    const findings: Finding[] = [];
+    const isJson = command.opts().json === true;
+    for await (const finding of examine(shell, command)) {
+      findings.push(finding);
+      if (!isJson) shell.print(toLines(shell, finding));
+    }
+    const problems = findings.filter(({ status }) => status === "problem").length;
+    if (isJson) {
+      shell.print(`${JSON.stringify({ ok: problems === 0, findings }, null, 2)}\n`);
+    }
+    if (problems > 0) {
+      const count = problems === 1 ? "One thing" : `${problems} things`;
+      throw new NodeError("unavailable", `${count} must be fixed.`);
+    }
+    if (!isJson) shell.print("The node can be started.\n");
+  });
+}
+
+async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding> {
+  const patient = await readPatient(shell, command);
+  yield patient.finding;
+  if (patient.config === undefined) return;
+  const { config } = patient;
+  const known: Patient = {
+    config,
+    baseDir: shell.cwd,
+    dataDir: resolve(shell.cwd, config.data_dir),
+    program: shell.program,
+  };
+  yield* await guarded("engine", () => checkEngine(known));
+  let found: readonly FoundModel[] = [];
+  yield* await guarded("models", async () => {
+    const models = await checkModels(known);
+    found = models.found;
+    return models.findings;
+  });
+  const checks: [string, (patient: Patient) => Finding | Promise<Finding | Finding[]>][] = [
+    ["store", (patient) => checkStore(patient, found)],
+    ["data dir", checkDataDir],
+    ["keys file", checkKeysFile],
+    ["disk", checkDisk],
+    ["port", checkPort],
+    ["exposure", checkReach],
+    ["clock", checkClock],
+  ];
+  for (const [name, check] of checks) yield* await guarded(name, () => check(known));
+}
+
+/** A check that fails in a way nobody foresaw is a finding too, and the rest goes on. */
+async function guarded(
+  check: string,
+  look: () => Finding | Promise<Finding | Finding[]>,
+): Promise<Finding[]> {
+  try {
+    return [await look()].flat();
+  } catch (error) {
+    const message = `This could not be looked at: ${reasonOf(error)}.`;
+    return [problem(check, message, "Look at it yourself.")];
+  }
+}
+
+async function readPatient(
+  shell: Shell,
+  command: Command,
+): Promise<{ finding: Finding; config?: Patient["config"] }> {
+  const check = "configuration";
+  try {
+    const file = await readConfigFile(shell, command);
+    const config = await readConfig(shell, command);
+    const where =
+      file === undefined ? "There is no file; the defaults are used" : `${file.path} is valid`;
+    return { finding: ok(check, `${where}.`), config };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const remedy = "Correct it; the page about configuration has every key.";
+    return { finding: problem(check, error.message, remedy) };
+  }
+}
+
+const labelWidth = 8;
+const words = { ok: "ok", note: "note", problem: "fix" } as const;
+
+function toLines(shell: Shell, { check, status, message, remedy }: Finding): string {
+  const style = createStyle(shell.hasColour);
+  const paint = { ok: style.good, note: style.doubtful, problem: style.bad }[status];
+  const label = paint(words[status]) + " ".repeat(labelWidth - words[status].length);
+  const advice =
+    remedy === undefined ? "" : `${" ".repeat(labelWidth)}${style.faint("->")} ${remedy}\n`;
+  return `${label}${style.strong(check)}: ${message}\n${advice}`;
+}

@@ -1,0 +1,95 @@
+/** Whether the data dir can be written and has room, and who else can read what is in it. */
+import { constants, existsSync } from "node:fs";
+import { access, readdir, stat, statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { byteSize } from "../../core/byte-size.ts";
+import { keysFile } from "../../keys/sqlite-keys.ts";
+import { starterChat } from "../../models/catalog.ts";
+import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
+
+export async function checkDataDir({ dataDir, config }: Patient): Promise<Finding> {
+  const check = "data dir";
+  const place = nearestFolder(dataDir);
+  const isThere = place === dataDir;
+  const found = await stat(place);
+  if (!found.isDirectory()) {
+    return problem(
+      check,
+      `${place} is not a folder.`,
+      "Set data_dir to a folder, or move the file.",
+    );
+  }
+  try {
+    await access(place, constants.W_OK | constants.X_OK);
+  } catch {
+    return problem(
+      check,
+      `This user may not write into ${place}.`,
+      `Give the node's user the folder (chown), or set data_dir elsewhere.`,
+    );
+  }
+  if (!isThere) return ok(check, `${config.data_dir} is made at the first start, in ${place}.`);
+  const othersMayWrite = (found.mode & 0o002) !== 0;
+  return othersMayWrite
+    ? note(check, `Everyone on this machine may write into ${dataDir}.`, `chmod o-w ${dataDir}`)
+    : ok(check, `${dataDir} can be written.`);
+}
+
+export async function checkKeysFile({ dataDir }: Patient): Promise<Finding> {
+  const check = "keys file";
+  const path = join(dataDir, keysFile);
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) return ok(check, "No key was given out.");
+  const others = found.mode & 0o077;
+  return others === 0
+    ? ok(check, `${keysFile} can be read by its owner only.`)
+    : problem(check, `Others than its owner can read or write ${path}.`, `chmod 600 ${path}*`);
+}
+
+/** The starter chat model comes as one file and becomes another: 1.5 GB in all. */
+const starterRoom = 1.5e9;
+const leastRoom = 200e6;
+
+export async function checkDisk({ dataDir, config }: Patient): Promise<Finding> {
+  const check = "disk";
+  const place = nearestFolder(dataDir);
+  const { bavail, bsize } = await statfs(place);
+  const free = bavail * bsize;
+  const makesStarter =
+    config.models.some(({ source }) => source === "starter:chat") &&
+    !existsSync(join(dataDir, "models", starterChat.file));
+  const wanted = makesStarter ? starterRoom : leastRoom;
+  const words = `${byteSize(free)} are free in ${place}`;
+  return free >= wanted
+    ? ok(check, `${words}.`)
+    : problem(
+        check,
+        `${words}, and ${byteSize(wanted)} are needed.`,
+        "Make room, or set data_dir to a larger disk.",
+      );
+}
+
+/** Before this program was written it is not now. */
+const notBefore = Date.UTC(2026, 0, 1);
+const mostAheadMs = 5 * 60_000;
+
+export async function checkClock({ dataDir }: Patient): Promise<Finding> {
+  const check = "clock";
+  const now = Date.now();
+  const words = `It is ${new Date(now).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  const remedy = "Set the clock: keys end by it, and certificates are judged by it.";
+  if (now < notBefore) return problem(check, `${words}, which is past.`, remedy);
+  const names = await readdir(dataDir).catch(() => []);
+  const files = await Promise.all(
+    names.map((name) => stat(join(dataDir, name)).catch(() => undefined)),
+  );
+  const latest = Math.max(0, ...files.map((file) => file?.mtimeMs ?? 0));
+  return latest > now + mostAheadMs
+    ? note(check, `${words}, but files of the data dir are from later.`, remedy)
+    : ok(check, `${words}.`);
+}
+
+/** The folder itself, or the nearest above it that is there. */
+function nearestFolder(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : nearestFolder(dirname(path));
+}

@@ -1,0 +1,39 @@
+/** What a check of the doctor's found. */
+import type { Config } from "../../config/schema.ts";
+
+export interface Finding {
+  /** What was looked at: `model tiny-chat`. */
+  check: string;
+  /** `note`: works, but may surprise. `problem`: must be fixed. */
+  status: "ok" | "note" | "problem";
+  /** What was found, as sentences. */
+  message: string;
+  /** What to do about it. */
+  remedy?: string;
+}
+
+/** What is looked at. */
+export interface Patient {
+  config: Config;
+  /** What relative paths start from. */
+  baseDir: string;
+  dataDir: string;
+  /** The command line that runs this program. */
+  program: readonly string[];
+}
+
+export const ok = (check: string, message: string): Finding => ({ check, status: "ok", message });
+
+export const note = (check: string, message: string, remedy: string): Finding => ({
+  check,
+  status: "note",
+  message,
+  remedy,
+});
+
+export const problem = (check: string, message: string, remedy: string): Finding => ({
+  check,
+  status: "problem",
+  message,
+  remedy,
+});

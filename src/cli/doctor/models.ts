@@ -1,0 +1,187 @@
+/** Whether each model's file is here, whole, what it is configured as, and small enough for this machine. */
+import { access, constants } from "node:fs/promises";
+import { basename } from "node:path";
+import type { ModelConfig } from "../../config/schema.ts";
+import { byteSize } from "../../core/byte-size.ts";
+import { reasonOf } from "../../core/errors.ts";
+import type { Machine } from "../../core/machine.ts";
+import type { ModelFacts } from "../../core/model-memory.ts";
+import { readMachineMemory } from "../../engine/machine-memory.ts";
+import { threadBudget } from "../../engine/threads.ts";
+import { starterChat } from "../../models/catalog.ts";
+import { modelsFolder } from "../../models/models-folder.ts";
+import { isRemote } from "../../models/sources/download.ts";
+import { findSource } from "../../models/sources/resolve.ts";
+import { checkStarterParts } from "../../models/sources/starter.ts";
+import { chosen, fileOf, type Surroundings, toRow } from "../model-rows.ts";
+import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
+
+/** A model that can be loaded as it is. */
+export interface FoundModel {
+  model: ModelConfig;
+  /** The file that is loaded. */
+  path: string;
+  facts: ModelFacts;
+  /** Bytes, once it is loaded. */
+  memory: number;
+}
+
+export interface ModelFindings {
+  findings: Finding[];
+  found: FoundModel[];
+}
+
+export async function checkModels(patient: Patient): Promise<ModelFindings> {
+  const machine = await readMachineMemory();
+  const { threads } = await threadBudget(patient.config.engine.threads);
+  const surroundings = { config: patient.config, baseDir: patient.baseDir, machine, threads };
+  const results: ModelFindings = { findings: [], found: [] };
+  for (const model of patient.config.models) {
+    const result = await checkModel(patient, model, surroundings);
+    results.findings.push(...result.findings);
+    results.found.push(...result.found);
+  }
+  if (patient.config.retrieval.reranker !== undefined) {
+    results.findings.push(await checkReranker(patient, patient.config.retrieval.reranker));
+  }
+  if (results.found.length > 0) results.findings.push(checkMemory(results.found, machine));
+  return results;
+}
+
+async function checkModel(
+  patient: Patient,
+  configured: ModelConfig,
+  surroundings: Surroundings,
+): Promise<ModelFindings> {
+  const { baseDir } = patient;
+  const folder = modelsFolder(patient.dataDir);
+  const check = `model ${configured.name}`;
+  const only = (finding: Finding): ModelFindings => ({ findings: [finding], found: [] });
+  const model = await chosen(configured, folder, surroundings.machine);
+  const source = await findSource(model.source, { folder, baseDir });
+  if (source === undefined) return only(absent(check, model.source, model.type));
+  const damage = await damageOf(source, model.source);
+  if (damage !== undefined) return only(problem(check, damage.message, damage.remedy));
+  const path = (await fileOf(model, folder, baseDir)) ?? source;
+  const { readModelFacts } = await import("../../engine/model-facts.ts");
+  const facts = await readModelFacts(path);
+  const misfit = misfitOf(model, facts);
+  if (misfit !== undefined) return only(problem(check, misfit.message, misfit.remedy));
+  const memory = toRow(surroundings, path, facts, model).memory?.bytes ?? 0;
+  const message = `${basename(path)} is whole: ${facts.architecture}, ${facts.quantization}, ${byteSize(facts.bytes)}; takes about ${byteSize(memory)} of memory.`;
+  return { findings: [ok(check, message)], found: [{ model, path, facts, memory }] };
+}
+
+async function checkReranker(patient: Patient, source: string): Promise<Finding> {
+  const check = "reranker";
+  const folder = modelsFolder(patient.dataDir);
+  const path = await findSource(source, { folder, baseDir: patient.baseDir });
+  if (path === undefined) return absent(check, source, "reranker");
+  const damage = await damageOf(path, source);
+  if (damage !== undefined) return problem(check, damage.message, damage.remedy);
+  const { readModelFacts } = await import("../../engine/model-facts.ts");
+  const { kind } = await readModelFacts(path);
+  return kind === "reranker"
+    ? ok(check, `${basename(path)} is whole.`)
+    : problem(
+        check,
+        `${basename(path)} is a model for ${kind}, not one that ranks.`,
+        "Name a reranking model under [retrieval] reranker, or take the key away.",
+      );
+}
+
+function absent(check: string, source: string, type: ModelConfig["type"] | "reranker"): Finding {
+  if (isRemote(source)) {
+    return note(
+      check,
+      `'${source}' is not on this machine; the first start downloads it.`,
+      `'paddock pull ${source}' fetches it beforehand.`,
+    );
+  }
+  if (!source.startsWith("starter:") || type === "reranker") {
+    return problem(
+      check,
+      `The model file '${source}' does not exist.`,
+      "Correct the model's 'source': the path of a GGUF file, from the folder where the node is started.",
+    );
+  }
+  try {
+    checkStarterParts(type);
+    return ok(check, "The starter model is put together at the first start.");
+  } catch (error) {
+    return problem(check, "The starter model is not there.", reasonOf(error));
+  }
+}
+
+interface Fault {
+  message: string;
+  remedy: string;
+}
+
+const getAgain = "Get the file again, from where it came.";
+
+async function damageOf(path: string, source: string): Promise<Fault | undefined> {
+  const file = basename(path);
+  try {
+    await access(path, constants.R_OK);
+  } catch {
+    return {
+      message: `${file} cannot be read by this user.`,
+      remedy: `Give the node's user the right to: chmod a+r ${path}`,
+    };
+  }
+  try {
+    const { missingBytes } = await import("../../engine/missing-bytes.ts");
+    const missing = await missingBytes(path);
+    if (missing > 0) {
+      return { message: `${file} is cut off: ${byteSize(missing)} are missing.`, remedy: getAgain };
+    }
+  } catch (error) {
+    return { message: `${file} is not a GGUF file: ${reasonOf(error)}.`, remedy: getAgain };
+  }
+  if (source !== "starter:chat" || (await sha256Of(path)) === starterChat.sha256) return undefined;
+  return {
+    message: `${file} is not what it was when it was made (its sha256 differs).`,
+    remedy: `Remove ${path}; the next start makes it anew.`,
+  };
+}
+
+async function sha256Of(path: string): Promise<string> {
+  const hash = new Bun.CryptoHasher("sha256");
+  for await (const chunk of Bun.file(path).stream()) hash.update(chunk);
+  return hash.digest("hex");
+}
+
+function misfitOf(
+  { name, type, ctx_size: wanted }: ModelConfig,
+  facts: ModelFacts,
+): Fault | undefined {
+  if (type === "chat" && facts.kind !== "chat") {
+    return {
+      message: `It is configured to chat, but its file is a model for ${facts.kind === "reranker" ? "ranking" : "embeddings"}.`,
+      remedy:
+        facts.kind === "reranker"
+          ? "Name it under [retrieval] reranker, and another model here."
+          : `Set type = "embedding" for '${name}', or name another source.`,
+    };
+  }
+  if (wanted === "auto" || wanted <= facts.trainContext || facts.trainContext === 0)
+    return undefined;
+  return {
+    message: `ctx_size is ${wanted}, but it was trained on ${facts.trainContext} tokens.`,
+    remedy: `Set ctx_size = ${facts.trainContext} or less; 0 takes what fits.`,
+  };
+}
+
+function checkMemory(
+  found: readonly FoundModel[],
+  { memory: total, availableMemory: free }: Machine,
+): Finding {
+  const check = "memory";
+  const wanted = found.reduce((sum, { memory }) => sum + memory, 0);
+  const words = `The models take about ${byteSize(wanted)}; this machine has ${byteSize(total)}, of which ${byteSize(free)} are free.`;
+  const smaller = "Take smaller models, or lower 'parallel' and 'ctx_size'";
+  if (wanted > total) return problem(check, words, `${smaller}.`);
+  if (wanted > free) return note(check, words, `${smaller}, or end other programs.`);
+  return ok(check, words);
+}

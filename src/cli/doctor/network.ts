@@ -1,0 +1,86 @@
+/** Whether the node can listen where it is told to, and who could reach it there. */
+
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { checkExposure } from "../../config/consistency.ts";
+import { reasonOf } from "../../core/errors.ts";
+import { keysFile } from "../../keys/sqlite-keys.ts";
+import { openUnchanged } from "../../repository/sqlite/unchanged-database.ts";
+import { type Finding, ok, type Patient, problem } from "./finding.ts";
+
+export async function checkPort({ config: { host, port } }: Patient): Promise<Finding> {
+  const check = "port";
+  if (port === 0) return ok(check, "Any free port is taken.");
+  const failure = await listenOnce(host, port);
+  if (failure === undefined) return ok(check, `${host}:${port} is free.`);
+  const code = "code" in failure ? failure.code : undefined;
+  if (code === "EADDRINUSE") {
+    const version = await versionOfNode(host, port);
+    return version === undefined
+      ? problem(
+          check,
+          `Port ${port} on ${host} is in use by another program.`,
+          `Stop it, or choose another port: --port ${port + 1} (or PADDOCK_PORT).`,
+        )
+      : ok(check, `A Paddock node listens on ${host}:${port} already (${version}).`);
+  }
+  return problem(
+    check,
+    `The node cannot listen on ${host}:${port}: ${failure.message}.`,
+    code === "EACCES"
+      ? "Choose a port from 1024 on; a proxy can listen on the others."
+      : "Set host to an address of this machine: 127.0.0.1, or 0.0.0.0 for all.",
+  );
+}
+
+function listenOnce(host: string, port: number): Promise<Error | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+  const server = createServer().on("error", resolve);
+  server.listen(port, host, () => server.close(() => resolve(undefined)));
+  return promise;
+}
+
+const askMs = 2000;
+
+/** Undefined where what listens there is no node. */
+async function versionOfNode(host: string, port: number): Promise<string | undefined> {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  const name = reachable.includes(":") && !reachable.startsWith("[") ? `[${reachable}]` : reachable;
+  try {
+    const response = await fetch(`http://${name}:${port}/v1/info`, {
+      signal: AbortSignal.timeout(askMs),
+    });
+    const info: unknown = await response.json();
+    if (typeof info !== "object" || info === null) return undefined;
+    return "plugin_version" in info && "version" in info ? String(info.version) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function checkReach({ config, dataDir }: Patient): Finding {
+  const check = "exposure";
+  const { host, auth } = config;
+  try {
+    const givenOut = keysIn(join(dataDir, keysFile));
+    checkExposure(config, givenOut > 0);
+    const count = auth.api_keys.length + givenOut;
+    const keys = count === 0 ? "no key is wanted" : `${count} keys open it`;
+    return ok(check, `The node listens on ${host}; ${keys}.`);
+  } catch (error) {
+    return problem(
+      check,
+      reasonOf(error),
+      "Do one of these; 'paddock keys create NAME' is the usual.",
+    );
+  }
+}
+
+function keysIn(path: string): number {
+  if (!existsSync(path)) return 0;
+  using database = openUnchanged(path);
+  return (
+    database.query<{ count: number }, []>("select count(*) as count from keys").get()?.count ?? 0
+  );
+}

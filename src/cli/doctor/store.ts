@@ -1,0 +1,118 @@
+/** Whether the collection can be opened, is sound, and was filled by the model that is configured. */
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { findMismatch } from "../../core/collection.ts";
+import { reasonOf } from "../../core/errors.ts";
+import type { CollectionDescription } from "../../core/ports/passage-repository.ts";
+import { weightsDigest } from "../../engine/fingerprint.ts";
+import { toCollection } from "../../node-settings.ts";
+import { QdrantHome } from "../../repository/qdrant/qdrant-home.ts";
+import { inspectCollection } from "../../repository/sqlite/inspect-collection.ts";
+import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
+import type { FoundModel } from "./models.ts";
+
+const check = "store";
+
+export async function checkStore(
+  patient: Patient,
+  found: readonly FoundModel[],
+): Promise<Finding[]> {
+  const { embeddingModel } = toCollection(patient.config);
+  if (embeddingModel === undefined) {
+    return [ok(check, "No embedding model is configured, and so no collection.")];
+  }
+  const look = patient.config.vectorstore.url === "embedded" ? lookIntoFile : lookIntoServer;
+  const { findings, description } = await look(patient);
+  const model = found.find(({ model: { name } }) => name === embeddingModel);
+  if (description === undefined || model === undefined) return findings;
+  return [...findings, await matchOf(description, model)];
+}
+
+interface Look {
+  findings: Finding[];
+  /** Of a collection that holds something. */
+  description?: CollectionDescription;
+}
+
+const notYet = (name: string): Finding =>
+  ok(check, `There is no collection '${name}' yet; the first start makes it.`);
+
+async function lookIntoFile({ config, dataDir }: Patient): Promise<Look> {
+  const { collection_name: name } = config.vectorstore;
+  const path = join(dataDir, "collections", `${name}.sqlite`);
+  if (!existsSync(path) || statSync(path).size === 0) return { findings: [notYet(name)] };
+  const remedy = `Restore ${path} from a backup, or move it away to start anew.`;
+  try {
+    const inspected = inspectCollection(name, path);
+    if (inspected === undefined) return { findings: [notYet(name)] };
+    const { description, passages, faults } = inspected;
+    if (faults.length > 0) {
+      const message = `The collection '${name}' is damaged: ${faults.join("; ")}.`;
+      return { findings: [problem(check, message, remedy)] };
+    }
+    const finding = ok(check, `The collection '${name}' is sound: ${passages} passages, embedded.`);
+    return { findings: [finding], ...(passages === 0 ? {} : { description }) };
+  } catch (error) {
+    const message = `The collection '${name}' cannot be opened: ${reasonOf(error)}.`;
+    return { findings: [problem(check, message, remedy)] };
+  }
+}
+
+async function lookIntoServer({ config }: Patient): Promise<Look> {
+  const { url, api_key: apiKey, timeout, collection_name: name } = config.vectorstore;
+  try {
+    const home = new QdrantHome({
+      url,
+      timeoutMs: timeout * 1000,
+      ...(apiKey === undefined ? {} : { apiKey }),
+    });
+    // Asked for first: the version is told to those without a key, too.
+    const inspected = await home.inspect(name);
+    const server = `Qdrant ${await home.version()} at ${url}`;
+    if (inspected === undefined) {
+      const message = `${server} answers; there is no collection '${name}' yet, the first start makes it.`;
+      return { findings: [ok(check, message)] };
+    }
+    const { description, passages } = inspected;
+    const message = `${server} answers; the collection '${name}' has ${passages} passages.`;
+    return { findings: [ok(check, message)], ...(passages === 0 ? {} : { description }) };
+  } catch (error) {
+    const remedy = "Correct vectorstore.url or PADDOCK_VECTORSTORE_API_KEY, or start the server.";
+    return { findings: [problem(check, reasonOf(error), remedy)] };
+  }
+}
+
+/** Only the weights are compared: the prefixes are the collection's own. */
+async function matchOf(
+  description: CollectionDescription,
+  { model, path, facts }: FoundModel,
+): Promise<Finding> {
+  const about = "store and model";
+  const { name, embedding } = description;
+  const mismatch = findMismatch(description, {
+    dimension: facts.embeddingLength,
+    embedding: {
+      model: model.name,
+      fingerprint: (await weightsDigest(path)).slice(0, fingerprintLength),
+      queryPrefix: "",
+      documentPrefix: "",
+    },
+  });
+  if (mismatch !== undefined) {
+    return problem(
+      about,
+      mismatch,
+      "Configure the model that filled it, or name another collection and ingest into it; the page about knowledge says how to move.",
+    );
+  }
+  if (embedding !== undefined)
+    return ok(about, `'${model.name}' is the model that filled '${name}'.`);
+  return note(
+    about,
+    `The collection '${name}' does not say which model filled it; it is taken for '${model.name}'.`,
+    "Make sure that it is, or ingest into another collection.",
+  );
+}
+
+/** As a collection keeps it. */
+const fingerprintLength = 32;

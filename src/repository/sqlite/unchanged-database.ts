@@ -1,0 +1,16 @@
+/** Opens a SQLite file so that neither it nor anything beside it changes, whoever else has it open. */
+import { constants, Database } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+export function openUnchanged(path: string): Database {
+  const url = pathToFileURL(path);
+  // Beside a log of changes the index of it is read as it is; without one, nobody is writing.
+  const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  if (hasLog && existsSync(`${path}-shm`)) {
+    url.searchParams.set("mode", "ro");
+    url.searchParams.set("readonly_shm", "1");
+  } else url.searchParams.set("immutable", "1");
+  const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
+  return new Database(url.href, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+}
