@@ -2,6 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../config/config-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { chatCommand } from "./chat.ts";
 import { collectionsCommand } from "./collections.ts";
 import { completionsCommand } from "./completions.ts";
 import { doctorCommand } from "./doctor.ts";
@@ -19,6 +20,7 @@ import type { Shell } from "./shell.ts";
 /** In the order that help lists them. */
 const commands = [
   serveCommand,
+  chatCommand,
   pullCommand,
   modelsCommand,
   ingestCommand,

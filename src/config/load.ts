@@ -96,7 +96,7 @@ const isSecret = ([section, key]: readonly (string | number)[]): boolean =>
   (section === "vectorstore" && (key === undefined || key === "api_key" || key === "url"));
 
 /** Variables that belong to the process or to the tests rather than to the configuration. */
-const otherVariables = /^PADDOCK_(CONFIG$|CACHE_DIR$|TEST_)/;
+const otherVariables = /^PADDOCK_(CONFIG$|CACHE_DIR$|KEY$|TEST_)/;
 
 function rejectUnknownVariables(env: ConfigSources["env"]): void {
   const known = settings.map((setting) => setting.env);

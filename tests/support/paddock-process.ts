@@ -17,6 +17,13 @@ if (executable !== undefined)
 export const programUnderTest: readonly string[] =
   executable === undefined ? [process.execPath, mainFile] : [executable];
 
+/** The environment that the program runs in, in a folder. */
+export const environmentIn = (cwd: string): Record<string, string> => ({
+  PATH: process.env.PATH ?? "",
+  HOME: cwd,
+  PADDOCK_CACHE_DIR: cache,
+});
+
 /** Whether the tests run the executable. */
 export const testsExecutable = executable !== undefined;
 
@@ -46,7 +53,7 @@ export function startPaddock(
   const program = entry === undefined ? programUnderTest : [process.execPath, entry];
   const subprocess = Bun.spawn([...program, ...args], {
     cwd,
-    env: { PATH: process.env.PATH ?? "", HOME: cwd, PADDOCK_CACHE_DIR: cache, ...env },
+    env: { ...environmentIn(cwd), ...env },
     stdin: new Blob([input]),
     stdout: "pipe",
     stderr: "pipe",

@@ -233,7 +233,13 @@ describe("a setting of the environment or the command line", () => {
   });
 
   test("is left alone when it belongs to the process, the tests or somebody else", () => {
-    const env = { PADDOCK_CONFIG: "x.toml", PADDOCK_TEST_MODELS: "y", PORT: "7", HOME: "/" };
+    const env = {
+      PADDOCK_CONFIG: "x.toml",
+      PADDOCK_KEY: "for-a-server",
+      PADDOCK_TEST_MODELS: "y",
+      PORT: "7",
+      HOME: "/",
+    };
     expect(load({ env })).toEqual(load({}));
   });
 });

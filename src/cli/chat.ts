@@ -1,0 +1,94 @@
+/** `paddock chat`: a conversation in the terminal, or one question from a pipe, over the convention's API. */
+import { Command } from "commander";
+import { ConventionClient } from "../chat-client/convention-client.ts";
+import { NodeError } from "../core/errors.ts";
+import { Conversation } from "./chat/conversation.ts";
+import { startOwnNode } from "./chat/own-node.ts";
+import { talk } from "./chat/talk.ts";
+import { addConfigOptions, readConfig } from "./configure.ts";
+import { addExamples } from "./examples.ts";
+import type { Shell } from "./shell.ts";
+
+interface ChatFlags {
+  url?: string;
+  model?: string;
+  system?: string;
+}
+
+export function chatCommand(shell: Shell): Command {
+  const command = addConfigOptions(
+    new Command("chat")
+      .description("talk with a model in the terminal, or have one question from a pipe answered")
+      .option(
+        "--url <address>",
+        "a server of the convention; its key is PADDOCK_KEY's. Default: the configured models, in this process",
+      )
+      .option("--model <name>", "whom to talk with; default: the first that can")
+      .option("--system <text>", "what the model is told first"),
+  );
+  addExamples(
+    command,
+    "paddock chat",
+    "paddock chat --url http://127.0.0.1:8080",
+    'echo "What is the capital of France?" | paddock chat',
+  );
+  return command.action(async () => {
+    const { url, model, system }: ChatFlags = command.opts();
+    const question = shell.input.isTerminal ? undefined : await readQuestion(shell);
+    await using resources = new AsyncDisposableStack();
+    const client =
+      url === undefined
+        ? resources.use(await startOwnNode(shell, await readConfig(shell, command))).client
+        : clientFor(shell, url);
+    const name = await chosenModel(client, model, shell.stopped);
+    const conversation = new Conversation(name, system);
+    if (question === undefined) await talk(shell, client, conversation);
+    else await answerOnce(shell, client, conversation, question);
+  });
+}
+
+function clientFor({ env }: Shell, url: string): ConventionClient {
+  const { PADDOCK_KEY: key } = env;
+  return new ConventionClient({ url, ...(key === undefined || key === "" ? {} : { key }) });
+}
+
+async function chosenModel(
+  client: ConventionClient,
+  wanted: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  const names = await client.chatModels(signal);
+  if (wanted !== undefined && names.includes(wanted)) return wanted;
+  const [first] = names;
+  if (wanted === undefined && first !== undefined) return first;
+  throw new NodeError(
+    "invalid_request",
+    first === undefined
+      ? "There is no model to chat with."
+      : `There is no model '${wanted}' to chat with. There are: ${names.join(", ")}.`,
+  );
+}
+
+async function readQuestion({ input }: Shell): Promise<string> {
+  const bytes = Buffer.concat(await Array.fromAsync(input.stream()));
+  const question = bytes.toString("utf8").trim();
+  if (question !== "") return question;
+  throw new NodeError(
+    "invalid_request",
+    "There is no question on standard input. Write one into the pipe, or run 'paddock chat' in a terminal.",
+  );
+}
+
+/** The answer alone, for scripts. */
+async function answerOnce(
+  shell: Shell,
+  client: ConventionClient,
+  conversation: Conversation,
+  question: string,
+): Promise<void> {
+  const request = { model: conversation.model, messages: conversation.with(question) };
+  for await (const { type, text } of client.answer(request, shell.stopped)) {
+    if (type === "text") shell.print(text);
+  }
+  shell.print("\n");
+}
