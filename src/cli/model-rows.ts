@@ -56,7 +56,7 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
   };
   const rows: ModelRow[] = [];
   for (const configured of config.models) {
-    const model = await chosenModel(configured, folder, machine);
+    const model = await chosen(configured, folder, machine);
     const path = await fileOf(model, folder, baseDir);
     rows.push(toRow(surroundings, path, path === undefined ? path : await facts(path), model));
   }
@@ -69,7 +69,7 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
 }
 
 /** The model with the source that a start would choose, where that is left to the node. */
-export async function chosenModel(
+export async function chosen(
   model: ModelConfig,
   folder: string,
   machine: Machine,
@@ -82,7 +82,7 @@ export async function chosenModel(
 }
 
 /** The file that is loaded: the source's own, or what was made of it. */
-async function fileOf(
+export async function fileOf(
   model: ModelConfig,
   folder: string,
   baseDir: string,
@@ -103,7 +103,7 @@ const defaults = {
   prompt_template: "auto",
 } as const;
 
-function toRow(
+export function toRow(
   { machine, threads }: Surroundings,
   path: string | undefined,
   facts: ModelFacts | undefined,

@@ -72,7 +72,7 @@ function report(shell: Shell, error: unknown): number {
     return exitCodes.wrongUse;
   }
   if (shell.stopped.aborted) {
-    shell.say("Stopped.\n");
+    shell.say(`${error instanceof NodeError ? error.message : "Stopped."}\n`);
     return exitCodes.interrupted;
   }
   shell.say(

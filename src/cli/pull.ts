@@ -36,7 +36,6 @@ export function pullCommand(shell: Shell): Command {
     command,
     "paddock pull hf:owner/repo:Q4_K_M",
     "paddock pull https://example.org/model.gguf --sha256 9ee11adf…",
-    "paddock pull starter",
   );
   return command.action(async (wanted: string) => {
     const pulled: Pulled[] = [];

@@ -63,8 +63,8 @@ function keysOf(schema: TSchema, path: readonly string[]): DescribedKey[] {
 
 function choicesOf(schema: TSchema): readonly string[] {
   if (KindGuard.IsBoolean(schema)) return ["true", "false"];
-  if (!KindGuard.IsUnion(schema)) return [];
-  return schema.anyOf.flatMap((variant) =>
-    KindGuard.IsLiteral(variant) ? [String(variant.const)] : [],
-  );
+  // A number or `auto` is no choice between names.
+  if (!KindGuard.IsUnion(schema) || !schema.anyOf.every((one) => KindGuard.IsLiteral(one)))
+    return [];
+  return schema.anyOf.flatMap((one) => (KindGuard.IsLiteral(one) ? [String(one.const)] : []));
 }

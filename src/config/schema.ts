@@ -18,7 +18,7 @@ export const ModelConfig = T.Object(
     source: T.String({
       minLength: 1,
       description:
-        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`. With `auto` the three sizes are `auto` too, unless they are given.",
+        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`; see the page about models. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
     }),
     quantization: T.Union(
       ["auto", "as-is", ...quantizations].map((name) => T.Literal(name)),

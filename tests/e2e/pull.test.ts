@@ -80,7 +80,7 @@ describe("paddock pull", () => {
       await using stopped = startPaddock(args, { cwd: folder.path });
       await arrived(2_000_000);
       stopped.process.kill("SIGINT");
-      expect(await stopped.exit()).toBe(1);
+      expect(await stopped.exit()).toBe(130);
       expect(stopped.stderr()).toEndWith("Stopped. The same command goes on from here.\n");
     }
     const { code, stdout, stderr } = await runPaddock(args, { cwd: folder.path });

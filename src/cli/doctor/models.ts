@@ -1,13 +1,11 @@
 /** Whether each model's file is here, whole, what it is configured as, and small enough for this machine. */
 import { access, constants } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import type { ModelConfig } from "../../config/schema.ts";
-import { chooseSettings } from "../../core/auto-settings.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Machine } from "../../core/machine.ts";
-import { estimateMemory, type ModelFacts } from "../../core/model-memory.ts";
-import { transcodedName } from "../../core/quantization.ts";
+import type { ModelFacts } from "../../core/model-memory.ts";
 import { readMachineMemory } from "../../engine/machine-memory.ts";
 import { threadBudget } from "../../engine/threads.ts";
 import { starterChat } from "../../models/catalog.ts";
@@ -15,8 +13,7 @@ import { modelsFolder } from "../../models/models-folder.ts";
 import { isRemote } from "../../models/sources/download.ts";
 import { findSource } from "../../models/sources/resolve.ts";
 import { checkStarterParts } from "../../models/sources/starter.ts";
-import { toQuantization } from "../../node-settings.ts";
-import { chosenModel } from "../model-rows.ts";
+import { chosen, fileOf, type Surroundings, toRow } from "../model-rows.ts";
 import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
 
 /** A model that can be loaded as it is. */
@@ -35,11 +32,12 @@ export interface ModelFindings {
 }
 
 export async function checkModels(patient: Patient): Promise<ModelFindings> {
-  const results: ModelFindings = { findings: [], found: [] };
   const machine = await readMachineMemory();
-  for (const configured of patient.config.models) {
-    const model = await chosenModel(configured, modelsFolder(patient.dataDir), machine);
-    const result = await checkModel(patient, model, machine);
+  const { threads } = await threadBudget(patient.config.engine.threads);
+  const surroundings = { config: patient.config, baseDir: patient.baseDir, machine, threads };
+  const results: ModelFindings = { findings: [], found: [] };
+  for (const model of patient.config.models) {
+    const result = await checkModel(patient, model, surroundings);
     results.findings.push(...result.findings);
     results.found.push(...result.found);
   }
@@ -52,39 +50,32 @@ export async function checkModels(patient: Patient): Promise<ModelFindings> {
 
 async function checkModel(
   patient: Patient,
-  model: ModelConfig,
-  machine: Machine,
+  configured: ModelConfig,
+  surroundings: Surroundings,
 ): Promise<ModelFindings> {
-  const check = `model ${model.name}`;
+  const { baseDir } = patient;
+  const folder = modelsFolder(patient.dataDir);
+  const check = `model ${configured.name}`;
   const only = (finding: Finding): ModelFindings => ({ findings: [finding], found: [] });
-  const source = await locate(patient, model.source);
+  const model = await chosen(configured, folder, surroundings.machine);
+  const source = await findSource(model.source, { folder, baseDir });
   if (source === undefined) return only(absent(check, model.source, model.type));
   const damage = await damageOf(source, model.source);
   if (damage !== undefined) return only(problem(check, damage.message, damage.remedy));
-  const path = await formOf(patient, model, source);
+  const path = (await fileOf(model, folder, baseDir)) ?? source;
   const { readModelFacts } = await import("../../engine/model-facts.ts");
   const facts = await readModelFacts(path);
   const misfit = misfitOf(model, facts);
   if (misfit !== undefined) return only(problem(check, misfit.message, misfit.remedy));
-  const parallel = model.type === "chat" ? model.parallel : (await threadBudget(0)).threads;
-  const { ctxSize: contextSize, batchSize } = chooseSettings({
-    facts,
-    machine,
-    parallel,
-    wanted: {
-      ctxSize: model.ctx_size,
-      batchSize: model.batch_size,
-      nGpuLayers: model.n_gpu_layers,
-    },
-  });
-  const { total } = estimateMemory(facts, { contextSize, parallel, batchSize });
-  const message = `${basename(path)} is whole: ${facts.architecture}, ${facts.quantization}, ${byteSize(facts.bytes)}; takes about ${byteSize(total)} of memory.`;
-  return { findings: [ok(check, message)], found: [{ model, path, facts, memory: total }] };
+  const memory = toRow(surroundings, path, facts, model).memory?.bytes ?? 0;
+  const message = `${basename(path)} is whole: ${facts.architecture}, ${facts.quantization}, ${byteSize(facts.bytes)}; takes about ${byteSize(memory)} of memory.`;
+  return { findings: [ok(check, message)], found: [{ model, path, facts, memory }] };
 }
 
 async function checkReranker(patient: Patient, source: string): Promise<Finding> {
   const check = "reranker";
-  const path = await locate(patient, source);
+  const folder = modelsFolder(patient.dataDir);
+  const path = await findSource(source, { folder, baseDir: patient.baseDir });
   if (path === undefined) return absent(check, source, "reranker");
   const damage = await damageOf(path, source);
   if (damage !== undefined) return problem(check, damage.message, damage.remedy);
@@ -99,16 +90,12 @@ async function checkReranker(patient: Patient, source: string): Promise<Finding>
       );
 }
 
-async function locate({ dataDir, baseDir }: Patient, source: string): Promise<string | undefined> {
-  return await findSource(source, { folder: modelsFolder(dataDir), baseDir });
-}
-
 function absent(check: string, source: string, type: ModelConfig["type"] | "reranker"): Finding {
   if (isRemote(source)) {
     return note(
       check,
       `'${source}' is not on this machine; the first start downloads it.`,
-      "Start the node where it has the network, or name a file.",
+      `'paddock pull ${source}' fetches it beforehand.`,
     );
   }
   if (!source.startsWith("starter:") || type === "reranker") {
@@ -165,14 +152,6 @@ async function sha256Of(path: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** The transcoded file where it is made already; it is what the node loads. */
-async function formOf({ dataDir }: Patient, model: ModelConfig, path: string): Promise<string> {
-  const type = toQuantization(model);
-  if (type === undefined) return path;
-  const made = join(modelsFolder(dataDir), transcodedName(basename(path), type));
-  return (await Bun.file(made).exists()) ? made : path;
-}
-
 function misfitOf(
   { name, type, ctx_size: wanted }: ModelConfig,
   facts: ModelFacts,
@@ -186,9 +165,8 @@ function misfitOf(
           : `Set type = "embedding" for '${name}', or name another source.`,
     };
   }
-  if (wanted === "auto" || wanted <= facts.trainContext || facts.trainContext === 0) {
+  if (wanted === "auto" || wanted <= facts.trainContext || facts.trainContext === 0)
     return undefined;
-  }
   return {
     message: `ctx_size is ${wanted}, but it was trained on ${facts.trainContext} tokens.`,
     remedy: `Set ctx_size = ${facts.trainContext} or less; 0 takes what fits.`,

@@ -2,8 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { confirm } from "../../../src/cli/confirm.ts";
 import type { Shell } from "../../../src/cli/shell.ts";
 
-const terminal = () => ({ input: process.stdin, output: process.stdout });
-
 /** A person at a terminal who types one line. */
 function person(line: string): { shell: Pick<Shell, "input" | "say">; said: string[] } {
   const said: string[] = [];
@@ -11,7 +9,7 @@ function person(line: string): { shell: Pick<Shell, "input" | "say">; said: stri
     isTerminal: true,
     stream: async function* () {},
     line: async () => line,
-    terminal,
+    terminal: () => ({ input: process.stdin, output: process.stdout }),
   };
   return { said, shell: { input, say: (text) => said.push(text) } };
 }
