@@ -118,13 +118,19 @@ export class NodeCollection implements AsyncDisposable {
     if (!(await holdsHandbookOnly(repository))) return;
     // What is there is looked through in a moment, and need not be shown.
     const isEmpty = (await repository.count()) === 0;
-    const { embedded } = await ingest(await handbookDocuments(await handbook()), {
+    const ingested = ingest(await handbookDocuments(await handbook()), {
       engine,
       repository,
       documentPrefix: prefixes.documentPrefix,
       progress: isEmpty ? progress : noProgress,
       signal,
       onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
+    });
+    const { embedded } = await ingested.catch((error: unknown) => {
+      if (isEmpty || signal.aborted) throw error;
+      // A collection that answers is more than one that is up to date.
+      log.warn("the handbook cannot be renewed", { reason: reasonOf(error) });
+      return { embedded: 0 };
     });
     if (embedded > 0) log.info("the collection has the handbook", { new_passages: embedded });
   }

@@ -5,8 +5,8 @@ import { chooseSettings } from "./core/auto-settings.ts";
 import type { Log } from "./core/log.ts";
 import { withinLimit } from "./core/machine.ts";
 import type { LoadedModel } from "./core/model.ts";
-import { estimateMemory, type ModelFacts } from "./core/model-memory.ts";
-import type { LoadOptions, ModelHost, ModelSpec } from "./core/ports/model-host.ts";
+import { estimateMemory, type ModelFacts, rerankingContext } from "./core/model-memory.ts";
+import type { LoadOptions, ModelHost } from "./core/ports/model-host.ts";
 import type { Reranker } from "./core/ports/reranker.ts";
 import type { Telemetry } from "./core/ports/telemetry.ts";
 import { readMachineMemory } from "./engine/machine-memory.ts";
@@ -17,7 +17,8 @@ import { autoSource } from "./models/sources/auto.ts";
 import type { Hub } from "./models/sources/hub.ts";
 import { resolveSource } from "./models/sources/resolve.ts";
 import { toMemoryLimit, toModelSpec, toQuantization } from "./node-settings.ts";
-import { RunnerHost } from "./runner/runner-host.ts";
+import type { Work } from "./runner/protocol.ts";
+import { RunnerHost, rerankerName } from "./runner/runner-host.ts";
 
 export interface NodeModelsOptions {
   config: Config;
@@ -137,10 +138,14 @@ async function openRunners(
     program,
     engine: { ...engineSettings(config, baseDir, models), threads },
     log,
-    ...(limit === undefined ? {} : { memory: { limit, bytesOf: memoryOf } }),
+    ...(limit === undefined
+      ? {}
+      : { memory: { limit, bytesOf: (work) => memoryOf(work, threads) } }),
     onRestart: (model) => telemetry.runnerRestarted(model),
   });
-  for (const { name } of models) {
+  const names = models.map(({ name }) => name);
+  if (config.retrieval.reranker !== undefined) names.push(rerankerName);
+  for (const name of names) {
     resources.use(telemetry.watchMemory(name, () => host.residentBytes(name)));
   }
   return host;
@@ -173,18 +178,21 @@ const readFacts = async (path: string): Promise<ModelFacts> =>
 const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
   await (await import("./engine/transcode.ts")).transcode(path, options);
 
-/** What a model will take, with the sizes that it would be given now. */
-async function memoryOf({
-  type,
-  path,
-  settings,
-  parallel,
-  memoryLimit,
-}: ModelSpec): Promise<number> {
+/** What a model will take, with the sizes that it would be given now; `threads`: contexts of one that reads texts. */
+async function memoryOf(work: Work, threads: number): Promise<number> {
+  if (work.type === "reranker") {
+    const facts = await readFacts(work.path);
+    const contextSize = rerankingContext(facts.trainContext);
+    const demand = { contextSize, parallel: threads, batchSize: contextSize };
+    return estimateMemory(facts, demand).total;
+  }
+  const { type, path, settings, parallel, memoryLimit } = work.spec;
   const facts = await readFacts(path);
-  const contexts = type === "chat" ? parallel : 1;
+  const contexts = type === "chat" ? parallel : threads;
   const machine = withinLimit(await readMachineMemory(), memoryLimit);
   const sizes = chooseSettings({ facts, machine, wanted: settings, parallel: contexts });
-  const { ctxSize: contextSize, batchSize } = sizes;
+  const { ctxSize: contextSize } = sizes;
+  // A text is read at once.
+  const batchSize = type === "chat" ? sizes.batchSize : contextSize;
   return estimateMemory(facts, { contextSize, parallel: contexts, batchSize }).total;
 }

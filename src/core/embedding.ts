@@ -36,7 +36,7 @@ export class EmbeddingService {
         { param: "dimensions" },
       );
     }
-    await checkInputs(engine, inputs, fieldOf);
+    await checkInputs(engine, inputs, { fieldOf, signal: options.signal });
     const embeddings = await engine.embed(inputs, options);
     return {
       model: card.name,
@@ -51,21 +51,26 @@ export class EmbeddingService {
   }
 }
 
-/**
- * Refuses inputs of which one is empty, unknown or over the model's context, naming the field that
- * holds it. `prefix`: what is put before a text.
- */
+export interface CheckOptions {
+  /** Names the field that holds an input. */
+  fieldOf: (index: number) => string;
+  signal: AbortSignal;
+  /** What is put before a text. */
+  prefix?: string;
+}
+
+/** Refuses inputs of which one is empty, unknown or over the model's context, naming its field. */
 export async function checkInputs(
   engine: EmbeddingEngine,
   inputs: readonly EmbeddingInput[],
-  fieldOf: (index: number) => string,
-  prefix = "",
+  { fieldOf, signal, prefix = "" }: CheckOptions,
 ): Promise<void> {
   inputs.forEach((input, index) => {
     checkWords(engine, input, fieldOf(index));
   });
   const counts = await engine.countTokens(
     inputs.map((input) => (typeof input === "string" ? prefix + input : input)),
+    { signal },
   );
   counts.forEach((tokens, index) => {
     checkLength(engine, tokens, fieldOf(index));

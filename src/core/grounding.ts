@@ -103,7 +103,7 @@ export class GroundingService {
     const turns = [...earlier, { index: last, points: own }];
     const render = (kept: readonly Turn[]): readonly ChatMessage[] =>
       intoUser ? this.#intoUser(messages, kept) : this.#intoSystem(messages, kept);
-    const kept = await fitToContext(turns, render, conversation, engine);
+    const kept = await fitToContext(turns, render, conversation, { engine, ...options });
     if (intoUser) this.#keep(messages, turns, kept);
     const points = kept.flatMap((turn) => turn.points);
     return {
@@ -138,8 +138,10 @@ export class GroundingService {
     try {
       const { engine } = this.#retrieval.model();
       const window = wanted?.contextWindow ?? contextWindow;
-      const question = await questionOf(messages, window, engine, this.#retrieval.queryPrefix);
-      const [tokens] = await engine.countTokens([question.text]);
+      const { signal } = options;
+      const prefix = this.#retrieval.queryPrefix;
+      const question = await questionOf(messages, window, engine, { prefix, signal });
+      const [tokens] = await engine.countTokens([question.text], { signal });
       if (tokens === 0) return { points: [] };
       const narrowed = narrow(bounds, wanted?.bounds ?? {});
       const { points } = await this.#retrieval.find(question.text, narrowed, options);
@@ -189,12 +191,12 @@ async function fitToContext(
   turns: readonly Turn[],
   render: (turns: readonly Turn[]) => readonly ChatMessage[],
   { tools, maxTokens = answerTokens }: Conversation,
-  engine: ChatEngine,
+  { engine, signal }: { engine: ChatEngine; signal: AbortSignal },
 ): Promise<readonly Turn[]> {
   const { contextSize } = engine;
   const room = contextSize - Math.min(maxTokens, Math.floor(contextSize * answerShare));
   const tokensOf = (kept: readonly Turn[]): Promise<number> =>
-    engine.countTokens(render(kept), tools);
+    engine.countTokens(render(kept), tools, { signal });
   let kept = turns;
   let most = room;
   for (let tokens = await tokensOf(kept); tokens > most; tokens = await tokensOf(kept)) {

@@ -3,11 +3,9 @@ import type { ModelLoad } from "./model-load.ts";
 import type {
   CallOptions,
   ChatEngine,
-  ChatMessage,
   GenerationEvent,
   GenerationRequest,
   TokenUsage,
-  Tool,
 } from "./ports/chat-engine.ts";
 import { TokenTally } from "./token-tally.ts";
 
@@ -27,8 +25,8 @@ export class MeasuredChatEngine implements ChatEngine {
     return this.#engine.contextSize;
   }
 
-  countTokens(messages: readonly ChatMessage[], tools?: readonly Tool[]): Promise<number> {
-    return this.#engine.countTokens(messages, tools);
+  countTokens(...asked: Parameters<ChatEngine["countTokens"]>): Promise<number> {
+    return this.#engine.countTokens(...asked);
   }
 
   async *generate(

@@ -30,8 +30,8 @@ export class MeasuredEmbeddingEngine implements EmbeddingEngine {
     return this.#engine.vocabularySize;
   }
 
-  countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]> {
-    return this.#engine.countTokens(inputs);
+  countTokens(...asked: Parameters<EmbeddingEngine["countTokens"]>): Promise<number[]> {
+    return this.#engine.countTokens(...asked);
   }
 
   async embed(

@@ -48,6 +48,9 @@ export interface MemoryEstimate {
 /** Tokens that a model sees where the configuration says nothing: more would cost memory that few need. */
 export const defaultContext = (trained: number): number => Math.min(trained, 4096);
 
+/** The same for a reranking model: longer pairs of question and passage are read in parts. */
+export const rerankingContext = (trained: number): number => Math.min(trained, 1024);
+
 /** Rows of the width of the model that a calculation keeps for each token of a batch. */
 const rowsAtWork = 16;
 const floatBytes = 4;

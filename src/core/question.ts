@@ -13,11 +13,11 @@ export async function questionOf(
   messages: readonly ChatMessage[],
   window: number,
   engine: EmbeddingEngine,
-  prefix: string,
+  { prefix, signal }: { prefix: string; signal: AbortSignal },
 ): Promise<Question> {
   const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
   const fits = async (text: string): Promise<boolean> => {
-    const [tokens = 0] = await engine.countTokens([prefix + text]);
+    const [tokens = 0] = await engine.countTokens([prefix + text], { signal });
     return tokens <= engine.maxTokens;
   };
   for (let count = Math.min(window, said.length); count > 0; count--) {

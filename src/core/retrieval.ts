@@ -94,7 +94,11 @@ export class RetrievalService {
     const knowledge = this.#ready();
     const last = request.messages.findLastIndex(({ role }) => role === "user");
     const question = request.messages[last]?.content ?? "";
-    await checkInputs(engine, [question], () => `messages[${last}].content`, knowledge.queryPrefix);
+    await checkInputs(engine, [question], {
+      fieldOf: () => `messages[${last}].content`,
+      signal: options.signal,
+      prefix: knowledge.queryPrefix,
+    });
     return await this.find(question, this.#narrow(request.bounds), options, knowledge);
   }
 

@@ -1,12 +1,10 @@
 /** A reranking model on llama.cpp: reads question and passage together, and says how well they fit. */
 import type { LlamaModel, LlamaRankingContext } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { rerankingContext } from "../core/model-memory.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
-
-/** Longer pairs of question and passage are read in parts; the best part counts. */
-const largestContext = 1024;
 
 export async function loadReranker(
   backend: Backend,
@@ -21,7 +19,8 @@ export async function loadReranker(
       onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
     });
     try {
-      const contextSize = Math.min(model.trainContextSize, largestContext);
+      // Of what is read in parts the best part counts.
+      const contextSize = rerankingContext(model.trainContextSize);
       const create = (): Promise<LlamaRankingContext> =>
         model.createRankingContext({ contextSize, batchSize: contextSize, threads: 1 });
       const contexts = await Promise.all(Array.from({ length: backend.threads }, create));

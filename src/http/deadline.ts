@@ -17,6 +17,19 @@ export function deadline(ms: number): Deadline {
   return { signal, clear: () => clearTimeout(timer) };
 }
 
+/**
+ * What ends a request: its client leaves, its time is up, or the node stops. Clear it when the
+ * request has ended.
+ */
+export function requestSignal(
+  request: Request,
+  { requestTimeoutMs, stopping }: { requestTimeoutMs: number; stopping: AbortSignal },
+  ...more: readonly AbortSignal[]
+): Deadline {
+  const { signal, clear } = deadline(requestTimeoutMs);
+  return { signal: AbortSignal.any([request.signal, signal, stopping, ...more]), clear };
+}
+
 const overdue = (seconds: number): NodeError =>
   new NodeError(
     "timeout",

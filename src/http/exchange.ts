@@ -78,6 +78,11 @@ class Exchange {
     this.#telemetry.worked(event, since);
   };
 
+  /** Whether its chat model has begun with it. */
+  get hasStarted(): boolean {
+    return this.#queueMs.chat !== undefined;
+  }
+
   /** Says that the answer is a stream, which ends later than its headers are sent. */
   streams(answer: Response): Response {
     this.#isStream = true;

@@ -25,6 +25,8 @@ export interface EventStreamOptions {
   onError: (error: unknown) => void;
   /** Called once, however the stream ends, when what makes the frames has ended too. */
   onEnd?: () => void;
+  /** Ends the stream with its reason, also where nobody reads. */
+  signal?: AbortSignal;
   /** How long nothing may be sent before a comment is; default: 5 s. */
   keepAliveMs?: number;
 }
@@ -36,7 +38,7 @@ export interface EventStreamOptions {
  */
 export async function eventStream(
   frames: AsyncIterable<string>,
-  { onCancel, onError, onEnd = () => {}, keepAliveMs = 5000 }: EventStreamOptions,
+  { onCancel, onError, onEnd = () => {}, signal, keepAliveMs = 5000 }: EventStreamOptions,
 ): Promise<Response> {
   const iterator = frames[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
@@ -50,14 +52,40 @@ export async function eventStream(
     onEnd();
     throw error;
   }
-  let gone = false;
+  let isGone = false;
+  let isPulled = false;
+  let failure: { error: unknown } | undefined;
+  const finish = (): void => {
+    signal?.removeEventListener("abort", expire);
+    onEnd();
+  };
+  /** A reader that waits hears it from the frames; one that does not read must not keep them from ending. */
+  const expire = (): void => {
+    if (isPulled || isGone || failure !== undefined) return;
+    failure = { error: signal?.reason };
+    onError(failure.error);
+    pending?.catch(() => {});
+    void Promise.resolve(iterator.return?.())
+      .catch(() => {})
+      .finally(finish);
+  };
+  signal?.addEventListener("abort", expire, { once: true });
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        const end = (error: unknown): void => {
+          controller.enqueue(encode(JSON.stringify(errorBody(toNodeError(error)))));
+          controller.close();
+        };
+        if (failure !== undefined) {
+          end(failure.error);
+          return;
+        }
+        isPulled = true;
         try {
           pending ??= iterator.next();
           const next = await within(pending, keepAliveMs);
-          if (gone) return;
+          if (isGone) return;
           if (next === undefined) {
             controller.enqueue(encoder.encode(comment));
             return;
@@ -66,23 +94,25 @@ export async function eventStream(
           controller.enqueue(encode(next.done === true ? done : next.value));
           if (next.done !== true) return;
           controller.close();
-          onEnd();
+          finish();
         } catch (error) {
-          if (gone) return;
+          if (isGone) return;
           onError(error);
-          controller.enqueue(encode(JSON.stringify(errorBody(toNodeError(error)))));
-          controller.close();
-          onEnd();
+          end(error);
+          finish();
+        } finally {
+          isPulled = false;
         }
       },
       async cancel(reason) {
-        gone = true;
+        isGone = true;
+        if (failure !== undefined) return;
         onCancel(reason);
         pending?.catch(() => {});
         try {
           await iterator.return?.();
         } finally {
-          onEnd();
+          finish();
         }
       },
     },

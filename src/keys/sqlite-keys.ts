@@ -4,11 +4,12 @@
  */
 import { Database } from "bun:sqlite";
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { type ApiKey, type KeyRing, type Scope, scopes } from "../core/api-key.ts";
-import { NodeError } from "../core/errors.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
 import type { CallerLimits } from "../core/rate-limit.ts";
+import { openUnchangeable } from "../sqlite/unchangeable.ts";
 
 interface Row {
   id: string;
@@ -139,18 +140,37 @@ export class SqliteKeys implements KeyRing, Disposable {
   #open({ create = false } = {}): Database | undefined {
     if (this.#database !== undefined) return this.#database;
     if (!create && !existsSync(this.#path)) return undefined;
-    mkdirSync(dirname(this.#path), { recursive: true });
-    const database = new Database(this.#path, { create: true, strict: true });
+    this.#database = openKeys(this.#path);
+    return this.#database;
+  }
+}
+
+function openKeys(path: string): Database {
+  let database: Database | undefined;
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    database = new Database(path, { create: true, strict: true });
     database.run("pragma busy_timeout = 10000");
     database.run("pragma journal_mode = wal");
     database.run("pragma synchronous = full");
     database.run(table);
     addLaterColumns(database);
     for (const suffix of ["", "-wal", "-shm"]) {
-      if (existsSync(`${this.#path}${suffix}`)) chmodSync(`${this.#path}${suffix}`, ownerOnly);
+      const file = statSync(`${path}${suffix}`, { throwIfNoEntry: false });
+      if (file !== undefined && (file.mode & 0o777) !== ownerOnly) {
+        chmodSync(`${path}${suffix}`, ownerOnly);
+      }
     }
-    this.#database = database;
     return database;
+  } catch (cause) {
+    database?.close();
+    const unchangeable = openUnchangeable(path, cause);
+    if (unchangeable !== undefined) return unchangeable;
+    throw new NodeError(
+      "unavailable",
+      `The keys in ${path} cannot be opened: ${reasonOf(cause)}. Give this user the right to read and write it and its folder.`,
+      { cause },
+    );
   }
 }
 

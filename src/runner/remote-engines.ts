@@ -19,13 +19,13 @@ export function remoteChatEngine(
 ): ChatEngine {
   return {
     contextSize,
-    async countTokens(messages, tools) {
+    async countTokens(messages, tools, options) {
       const call: Call = {
         type: "count-chat",
         messages,
         ...(tools === undefined ? {} : { tools }),
       };
-      const { counts } = await ask(runner, call, "counts");
+      const { counts } = await ask(runner, call, "counts", options);
       return counts[0] ?? 0;
     },
     generate: (request, options) => generate(runner, request, options),
@@ -40,8 +40,8 @@ export function remoteEmbeddingEngine(
     dimension,
     maxTokens,
     vocabularySize,
-    async countTokens(inputs) {
-      return (await ask(runner, { type: "count-inputs", inputs }, "counts")).counts;
+    async countTokens(inputs, options) {
+      return (await ask(runner, { type: "count-inputs", inputs }, "counts", options)).counts;
     },
     async embed(inputs, options) {
       return (await ask(runner, { type: "embed", inputs }, "embeddings", options)).embeddings;
@@ -51,6 +51,7 @@ export function remoteEmbeddingEngine(
 
 export function remoteReranker(runner: Runner): Reranker {
   return {
+    problem: () => runner.problem(),
     async rank(question, passages, options) {
       return (await ask(runner, { type: "rank", question, passages }, "scores", options)).scores;
     },
@@ -113,7 +114,11 @@ async function* generate(
     },
     fail: settle,
   });
-  const leave = (): void => settle(signal.reason);
+  // Also where nobody reads: what holds a slot must not wait for that.
+  const leave = (): void => {
+    cancel();
+    settle(signal.reason);
+  };
   signal.addEventListener("abort", leave, { once: true });
   let taken = 0;
   try {

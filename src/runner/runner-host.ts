@@ -19,7 +19,7 @@ export interface RunnerHostOptions {
   /** Hears that a model's process died and is started again. */
   onRestart?: (model: string) => void;
   /** Most memory of all models together, with the function that says how much one needs. */
-  memory?: { limit: number; bytesOf: (spec: ModelSpec) => Promise<number> };
+  memory?: { limit: number; bytesOf: (work: Work) => Promise<number> };
 }
 
 /** A model's process, and what it takes. */
@@ -27,6 +27,9 @@ interface Resident {
   runner: Runner | undefined;
   bytes: number;
 }
+
+/** What the process of the reranking model is called. */
+export const rerankerName = "reranker";
 
 /** Embeddings and rankings have no bound of their own on who waits. */
 const mostWaiting = 1024;
@@ -37,6 +40,8 @@ export class RunnerHost implements ModelHost {
   readonly #residents = new Map<string, Resident>();
   /** Memory for processes that are being started, by the name of their model. */
   readonly #promised = new Map<string, number>();
+  /** Settles when whoever asked for room last has it, or gave up. */
+  #lastGrant: Promise<void> = Promise.resolve();
   #version = "not loaded yet";
 
   constructor(options: RunnerHostOptions) {
@@ -66,13 +71,10 @@ export class RunnerHost implements ModelHost {
 
   async loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel> {
     const most = spec.type === "chat" ? spec.maxQueue + spec.parallel : mostWaiting;
-    const { memory } = this.#options;
-    const bytes = memory === undefined ? 0 : await memory.bytesOf(spec);
     const runner = await this.#start({
       name: spec.name,
       work: { type: "model", spec },
       mostWaiting: most,
-      bytes,
       loading: options,
       ...(spec.keepAliveMs === undefined ? {} : { keepAliveMs: spec.keepAliveMs }),
     });
@@ -91,9 +93,9 @@ export class RunnerHost implements ModelHost {
   }
 
   async loadReranker(path: string, options: LoadOptions): Promise<Reranker> {
-    const name = "reranker";
+    const name = rerankerName;
     const work: Work = { type: "reranker", name, path };
-    const runner = await this.#start({ name, work, mostWaiting, bytes: 0, loading: options });
+    const runner = await this.#start({ name, work, mostWaiting, loading: options });
     return remoteReranker(runner);
   }
 
@@ -101,15 +103,9 @@ export class RunnerHost implements ModelHost {
     await Promise.all([...this.#residents.keys()].map((name) => this.#end(name)));
   }
 
-  async #start({
-    name,
-    work,
-    mostWaiting: most,
-    bytes,
-    loading,
-    keepAliveMs,
-  }: Start): Promise<Runner> {
+  async #start({ name, work, mostWaiting: most, loading, keepAliveMs }: Start): Promise<Runner> {
     const { program, engine, log, onRestart } = this.#options;
+    const bytes = (await this.#options.memory?.bytesOf(work)) ?? 0;
     const resident: Resident = { runner: undefined, bytes };
     const makeRoom = (signal: AbortSignal): Promise<Disposable> =>
       this.#makeRoom(name, bytes, signal);
@@ -134,9 +130,9 @@ export class RunnerHost implements ModelHost {
     return resident.runner;
   }
 
-  /** Puts models to sleep, the one unused for longest first, until another fits; waits for those at work. */
+  /** Unloads models until another fits; one that is at work finishes that, and what comes for it waits. */
   async #makeRoom(name: string, bytes: number, signal: AbortSignal): Promise<Disposable> {
-    const { memory, log } = this.#options;
+    const { memory } = this.#options;
     const kept = { [Symbol.dispose]: () => void this.#promised.delete(name) };
     if (memory === undefined) return kept;
     if (bytes > memory.limit) {
@@ -145,17 +141,33 @@ export class RunnerHost implements ModelHost {
         `The model '${name}' needs about ${megabytes(bytes)} of memory, and [engine] memory_limit allows ${megabytes(memory.limit)} for all models. Raise the limit, or choose a smaller model, context or 'parallel'.`,
       );
     }
-    while (this.#taken(name) + bytes > memory.limit) {
+    // First come, first served: one that was unloaded for another does not come before it again.
+    const { promise: isGranted, resolve: grant } = Promise.withResolvers<void>();
+    const before = this.#lastGrant;
+    this.#lastGrant = isGranted;
+    try {
+      await before;
+      await this.#unloadFor(name, bytes, memory.limit, signal);
+      this.#promised.set(name, bytes);
+      return kept;
+    } finally {
+      grant();
+    }
+  }
+
+  async #unloadFor(name: string, bytes: number, limit: number, signal: AbortSignal): Promise<void> {
+    while (this.#taken(name) + bytes > limit) {
       signal.throwIfAborted();
       const next = this.#leastUsed(name);
-      if (next !== undefined && (await next.runner.sleep())) {
-        log.info("a model was unloaded to make room for another", { model: next.name, for: name });
-      } else {
+      // Memory that is promised to another may become one that can be put to sleep.
+      if (next === undefined) {
         await pauseFor(pollMs, undefined, { signal });
+        continue;
       }
+      const fields = { model: next.name, for: name };
+      this.#options.log.info("a model is unloaded to make room for another", fields);
+      await next.runner.retire(signal);
     }
-    this.#promised.set(name, bytes);
-    return kept;
   }
 
   /** Memory of the models that are awake or about to be, but for one. */
@@ -169,12 +181,17 @@ export class RunnerHost implements ModelHost {
     return taken.values().reduce((sum, bytes) => sum + bytes, 0);
   }
 
+  /** One that has no calls before one that has; then the one unused for longest. */
   #leastUsed(but: string): { name: string; runner: Runner } | undefined {
     return [...this.#residents]
-      .flatMap(([name, { runner }]) =>
-        name !== but && runner?.pid !== undefined && !runner.isBusy ? [{ name, runner }] : [],
+      .flatMap(([name, { runner, bytes }]) =>
+        name !== but && runner?.pid !== undefined && bytes > 0 ? [{ name, runner }] : [],
       )
-      .sort((a, b) => a.runner.lastUsed - b.runner.lastUsed)
+      .sort(
+        (a, b) =>
+          Number(a.runner.isBusy) - Number(b.runner.isBusy) ||
+          a.runner.lastUsed - b.runner.lastUsed,
+      )
       .at(0);
   }
 
@@ -189,8 +206,6 @@ interface Start {
   name: string;
   work: Work;
   mostWaiting: number;
-  /** Memory it takes; 0 where that is not counted. */
-  bytes: number;
   loading: LoadOptions;
   keepAliveMs?: number;
 }

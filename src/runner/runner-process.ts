@@ -47,6 +47,11 @@ interface Ending {
   lastWords: string;
 }
 
+/** The cause of an error that is no word of the process, but its end. */
+export class ProcessEnded extends Error {
+  override readonly name = "ProcessEnded";
+}
+
 /** The hidden command that is a runner; see cli/runner.ts. */
 export const runnerCommand = "runner";
 
@@ -106,13 +111,18 @@ export async function startRunner(
   });
   const kill = (): void => child.kill("SIGKILL");
   const send = (message: ToRunner): void => {
-    // One that is ending hears nothing any more; that it ended is told by `ended`.
-    if (isOpen) child.send(message);
+    if (!isOpen) return;
+    try {
+      child.send(message);
+    } catch {
+      // It has ended and hears nothing any more, which `ended` is about to tell.
+    }
   };
   const broken = ended.then(({ how, lastWords }): never => {
     throw new NodeError(
       "unavailable",
       `The model '${name}' cannot be loaded: its process ended (${how}). ${lastLine(lastWords)}`.trim(),
+      { cause: new ProcessEnded(how) },
     );
   });
   broken.catch(() => {});

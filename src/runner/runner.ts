@@ -3,8 +3,10 @@ import { setTimeout as pauseFor } from "node:timers/promises";
 import { settle } from "../core/auto-settings.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { noProgress, type Progress } from "../core/progress.ts";
-import { type Call, type CallItem, type Facts, fromSentError } from "./protocol.ts";
+import { CallBook, type CallListener } from "./call-book.ts";
+import type { Call, Facts } from "./protocol.ts";
 import {
+  ProcessEnded,
   type RunnerOptions,
   type RunnerProcess,
   type StartOptions,
@@ -24,42 +26,30 @@ export interface SupervisionOptions extends RunnerOptions {
   onRestart: () => void;
 }
 
-/** Who made a call hears of all that comes of it, and of its failure where the process dies. */
-export interface CallListener {
-  hear(item: CallItem): void;
-  fail(error: Error): void;
-}
-
-interface Sent {
-  call: Call;
-  listener: CallListener;
-  /** Whether it left the line: what it began is lost with the process. */
-  started: boolean;
-  /** How many processes it was given to. */
-  attempts: number;
-}
-
-/** One that was waiting did not kill the process; one that waited at several deaths may have. */
-const mostAttempts = 3;
 /** A process that lived so long does not count as failing again and again. */
 const steadyMs = 10_000;
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
+/** A start that fails so often in a row is not waited for any longer. */
+const mostFailedStarts = 2;
 
 export class Runner implements AsyncDisposable {
   readonly #options: SupervisionOptions;
   readonly #share: ThreadShare;
-  readonly #calls = new Map<number, Sent>();
+  readonly #book = new CallBook(() => this.#used());
   readonly #stopping = new AbortController();
+  /** What was loaded first; what is loaded later must be the same. */
+  readonly #facts: Facts;
+  readonly #version: string;
   #process: RunnerProcess | undefined;
-  #facts: Facts;
-  #version: string;
-  #nextId = 1;
-  #deaths = 0;
   #isStarting = false;
+  /** Whether the process is to end once it has finished what it is at. */
+  #isRetiring = false;
+  #since = 0;
+  #deaths = 0;
   #lastUsed = performance.now();
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Why there is no process, where starting one failed. */
+  /** Why there is no process, where that is a failure. */
   #failure: NodeError | undefined;
 
   /** Starts the first process; where that fails there is no runner. */
@@ -70,7 +60,7 @@ export class Runner implements AsyncDisposable {
     let receive: StartOptions["onItems"] = () => {};
     const first = await startRunner(options, { ...loading, onItems: (items) => receive(items) });
     const runner = new Runner(options, first);
-    receive = (items) => runner.#receive(items);
+    receive = (items) => runner.#book.receive(items);
     return runner;
   }
 
@@ -100,57 +90,64 @@ export class Runner implements AsyncDisposable {
     return this.#process?.residentBytes();
   }
 
-  /** Why it cannot answer now; one that sleeps can. */
-  problem(): string | undefined {
-    if (this.#process !== undefined || !this.#isStarting) return undefined;
-    // Who wakes it waits, as for any first token.
-    if (this.#failure === undefined && this.#deaths === 0) return undefined;
-    return this.#failure?.message ?? `The model '${this.#options.name}' is being started again.`;
-  }
-
   get isBusy(): boolean {
-    return this.#calls.size > 0;
+    return this.#book.size > 0;
   }
 
-  /** When its last call began or ended, by a clock that does not jump. */
+  /** When its last call came or went, by a clock that does not jump. */
   get lastUsed(): number {
     return this.#lastUsed;
   }
 
-  /** Ends the process until the next call, and gives its memory back; one that is at work goes on. */
-  async sleep(): Promise<boolean> {
-    const process = this.#process;
-    if (process === undefined || this.#calls.size > 0) return false;
-    this.#process = undefined;
-    process.kill();
-    await process.ended;
-    return true;
+  /** Why it cannot answer now; one that sleeps can, and who wakes it waits as for any first token. */
+  problem(): string | undefined {
+    return this.#process === undefined ? this.#failure?.message : undefined;
   }
 
   /** Makes a call; what is returned ends it, or says that more of its events can be taken. */
   call(call: Call, listener: CallListener): { cancel(): void; more(events: number): void } {
     this.#checkRoom();
-    const id = this.#nextId++;
-    const sent: Sent = { call, listener, started: false, attempts: 0 };
-    this.#calls.set(id, sent);
-    this.#used();
-    this.#give(id, sent);
-    if (this.#process === undefined && !this.#isStarting) void this.#start(0);
+    const id = this.#book.add(call, listener);
+    if (this.#process === undefined) this.#wake();
+    else if (!this.#isRetiring) this.#book.giveTo(this.#process);
     return {
       cancel: () => {
-        if (!this.#forget(id)) return;
-        this.#process?.send({ type: "cancel", id });
+        if (this.#book.forget(id)) this.#process?.send({ type: "cancel", id });
       },
       more: (events) => this.#process?.send({ type: "more", id, events }),
     };
   }
 
+  /** Ends the process until the next call, and gives its memory back; one that has calls goes on. */
+  async sleep(): Promise<boolean> {
+    const process = this.#process;
+    if (process === undefined || this.#book.size > 0) return false;
+    await this.#end(process);
+    return true;
+  }
+
+  /** Ends the process once it has finished what it is at; what comes meanwhile waits for the next. */
+  async retire(signal: AbortSignal): Promise<void> {
+    const process = this.#process;
+    if (process === undefined) return;
+    this.#isRetiring = true;
+    this.#used();
+    const { promise: isAborted, reject } = Promise.withResolvers<never>();
+    const stop = (): void => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      await Promise.race([process.ended, isAborted]);
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const stopped = new NodeError("unavailable", "The node is stopping. Ask again later.");
     this.#stopping.abort(stopped);
+    this.#book.failAll(stopped);
     clearTimeout(this.#idleTimer);
     this.#share.leave();
-    this.#failAll(() => true, stopped);
     const process = this.#process;
     process?.kill();
     await process?.ended;
@@ -158,81 +155,78 @@ export class Runner implements AsyncDisposable {
 
   #checkRoom(): void {
     this.#stopping.signal.throwIfAborted();
-    if (this.#process !== undefined) return;
-    if (this.#failure !== undefined) throw notReady(this.#failure);
-    if (this.#calls.size < this.#options.mostWaiting) return;
+    if (this.#process !== undefined && !this.#isRetiring) return;
+    const { name, mostWaiting } = this.#options;
+    if (this.#failure?.kind === "model_not_ready") throw again(this.#failure);
+    if (this.#book.size < mostWaiting) return;
     throw new NodeError(
       "overloaded",
-      `The model '${this.#options.name}' is being started again, and ${this.#calls.size} requests wait for it already. Try again in a moment.`,
+      `The model '${name}' is being loaded, and ${this.#book.size} requests wait for it already. Try again in a moment.`,
     );
-  }
-
-  #give(id: number, sent: Sent): void {
-    if (this.#process === undefined) return;
-    sent.attempts++;
-    this.#process.send({ type: "call", id, call: sent.call });
-  }
-
-  #receive(items: readonly { id: number; item: CallItem }[]): void {
-    for (const { id, item } of items) {
-      const sent = this.#calls.get(id);
-      if (sent === undefined) continue;
-      if (item.type === "start") sent.started = true;
-      if (item.type === "error") {
-        this.#forget(id);
-        sent.listener.fail(fromSentError(item.error));
-        continue;
-      }
-      if (item.type !== "start" && item.type !== "event") this.#forget(id);
-      sent.listener.hear(item);
-    }
-  }
-
-  #forget(id: number): boolean {
-    const known = this.#calls.delete(id);
-    if (known) this.#used();
-    return known;
   }
 
   /** A call came or went. */
   #used(): void {
     this.#lastUsed = performance.now();
-    this.#share.busy([...this.#calls.values()].some(({ call }) => computes(call)));
     clearTimeout(this.#idleTimer);
+    if (this.#stopping.signal.aborted) return;
+    this.#share.busy(this.#book.computes);
+    const process = this.#process;
+    if (process !== undefined && this.#isRetiring && this.#book.given === 0) {
+      void this.#end(process);
+      return;
+    }
     const { keepAliveMs, name, log } = this.#options;
-    if (keepAliveMs === undefined || this.#calls.size > 0) return;
+    if (keepAliveMs === undefined || this.#book.size > 0) return;
     this.#idleTimer = setTimeout(async () => {
       if (await this.sleep()) log.info("a model that nobody asked was unloaded", { model: name });
     }, keepAliveMs);
   }
 
+  /** Ends a process that has nothing to do; whoever came meanwhile is served by the next. */
+  async #end(process: RunnerProcess): Promise<void> {
+    this.#process = undefined;
+    this.#isRetiring = false;
+    process.kill();
+    await process.ended;
+    if (this.#book.size > 0) this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#process !== undefined || this.#isStarting || this.#stopping.signal.aborted) return;
+    this.#deaths = 0;
+    void this.#start(0);
+  }
+
   #adopt(process: RunnerProcess): void {
     this.#process = process;
-    this.#facts = process.facts;
-    this.#version = process.version;
     this.#failure = undefined;
+    this.#since = performance.now();
     process.send({ type: "threads", most: this.#share.threads });
-    this.#used();
-    const since = performance.now();
     void process.ended.then(({ how, lastWords }) => {
       // One that was put to sleep did not die.
-      if (this.#process !== process) return;
-      this.#process = undefined;
-      if (this.#stopping.signal.aborted) return;
-      if (performance.now() - since > steadyMs) this.#deaths = 0;
-      const { name, log, onRestart } = this.#options;
-      const isLost = (sent: Sent): boolean => sent.started || sent.attempts >= mostAttempts;
-      const lost = this.#failAll(isLost, died(name));
-      log.error("a model's process ended; it is started again", {
-        model: name,
-        how,
-        requests_lost: lost,
-        requests_waiting: this.#calls.size,
-        ...(lastWords === "" ? {} : { last_words: lastWords }),
-      });
-      onRestart();
-      void this.#start(pauseAfter(this.#deaths++));
+      if (this.#process === process) this.#died(how, lastWords);
     });
+    this.#used();
+  }
+
+  #died(how: string, lastWords: string): void {
+    this.#process = undefined;
+    this.#isRetiring = false;
+    if (this.#stopping.signal.aborted) return;
+    if (performance.now() - this.#since > steadyMs) this.#deaths = 0;
+    const { name, log, onRestart } = this.#options;
+    this.#failure = new NodeError("unavailable", `The model '${name}' is being started again.`);
+    const lost = this.#book.loseProcess(endedWhileAnswering(name));
+    log.error("a model's process ended; it is started again", {
+      model: name,
+      how,
+      requests_lost: lost,
+      requests_waiting: this.#book.size,
+      ...(lastWords === "" ? {} : { last_words: lastWords }),
+    });
+    onRestart();
+    void this.#start(pauseAfter(this.#deaths++));
   }
 
   /** Until a process is loaded, at longer and longer intervals; who waits is served by it. */
@@ -240,35 +234,44 @@ export class Runner implements AsyncDisposable {
     const { name, log, makeRoom } = this.#options;
     const { signal } = this.#stopping;
     this.#isStarting = true;
+    let failures = 0;
     for (let pause = pauseMs; !signal.aborted; pause = pauseAfter(this.#deaths++)) {
       await pauseFor(pause, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
       try {
         using _ = await makeRoom(signal);
-        const process = await startRunner(this.#again(), {
-          progress: noProgress,
-          signal,
-          onItems: (items) => this.#receive(items),
-        });
+        const process = await this.#startProcess(signal);
         this.#isStarting = false;
         this.#adopt(process);
-        log.info("a model was loaded again", { model: name, waiting: this.#calls.size });
-        for (const [id, sent] of this.#calls) this.#give(id, sent);
+        log.info("a model was loaded again", { model: name, waiting: this.#book.size });
+        this.#book.giveTo(process);
         return;
       } catch (error) {
         if (signal.aborted) return;
-        log.error("a model cannot be loaded again", {
-          model: name,
-          reason: reasonOf(error),
-        });
-        this.#failure = new NodeError(
-          "model_not_ready",
-          `The model '${name}' failed and cannot be loaded again for now; the node's log says why. It is tried again.`,
-          { param: "model", cause: error },
-        );
-        this.#failAll(() => true, this.#failure);
+        failures++;
+        log.error("a model cannot be loaded again", { model: name, reason: reasonOf(error) });
+        const hasDied = error instanceof NodeError && error.cause instanceof ProcessEnded;
+        if (hasDied) this.#book.loseStart(endedWhileAnswering(name));
+        if (hasDied && failures < mostFailedStarts) continue;
+        this.#failure = cannotBeLoaded(name, error);
+        this.#book.failAll(this.#failure);
       }
     }
+  }
+
+  async #startProcess(signal: AbortSignal): Promise<RunnerProcess> {
+    const { name } = this.#options;
+    const process = await startRunner(this.#again(), {
+      progress: noProgress,
+      signal,
+      onItems: (items) => this.#book.receive(items),
+    });
+    if (identityOf(process.facts) === identityOf(this.#facts)) return process;
+    process.kill();
+    throw new NodeError(
+      "unavailable",
+      `The file of the model '${name}' is another than the node was started with. Put it back, or start the node again.`,
+    );
   }
 
   /** What was measured or chosen at the first start is not so again beside models that are at work. */
@@ -280,30 +283,27 @@ export class Runner implements AsyncDisposable {
     const threads = facts.type === "chat" ? { threads: facts.threads } : {};
     return { ...this.#options, work: { ...work, spec: { ...work.spec, settings, ...threads } } };
   }
-
-  /** Fails the calls that are chosen; returns how many. */
-  #failAll(isChosen: (sent: Sent) => boolean, error: NodeError): number {
-    const chosen = [...this.#calls].filter(([, sent]) => isChosen(sent));
-    for (const [id, { listener }] of chosen) {
-      this.#forget(id);
-      listener.fail(new NodeError(error.kind, error.message, { cause: error }));
-    }
-    return chosen.length;
-  }
 }
 
-/** Whether a call keeps threads busy; counting takes no time worth sharing for. */
-const computes = ({ type }: Call): boolean =>
-  type === "generate" || type === "embed" || type === "rank";
+/** Changes with the weights, the engine and the settings. */
+const identityOf = (facts: Facts): string =>
+  facts.type === "reranker" ? facts.type : `${facts.type} ${facts.fingerprint}`;
 
 const pauseAfter = (deaths: number): number =>
   deaths === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (deaths - 1));
 
-const died = (name: string): NodeError =>
+const endedWhileAnswering = (name: string): NodeError =>
   new NodeError(
     "unavailable",
     `The process that runs the model '${name}' ended while it answered; it is started again. Ask again.`,
   );
 
-const notReady = ({ kind, message, param }: NodeError): NodeError =>
+const cannotBeLoaded = (name: string, cause: unknown): NodeError =>
+  new NodeError(
+    "model_not_ready",
+    `The model '${name}' failed and cannot be loaded again for now; the node's log says why. It is tried again.`,
+    { param: "model", cause },
+  );
+
+const again = ({ kind, message, param }: NodeError): NodeError =>
   new NodeError(kind, message, param === undefined ? {} : { param });

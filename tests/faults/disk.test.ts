@@ -53,24 +53,33 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
     expect(embedded).toBe(pages * 300 + 2 - kept);
   });
 
-  test("that is read-only lets a node start and answer, and keeps an ingest out with a message", async () => {
-    await using disk = await smallDisk(20);
-    await using under = await nodeUnderFault({ folder: disk });
-    await writeFile(join(disk.path, "bees.md"), "Bees hum, too.");
-    await under.stop();
-    disk.setReadOnly(true);
-    const refused = await runPaddock(["ingest", "bees.md"], { cwd: disk.path, env });
-    expect([refused.code, refused.stderr]).toEqual([
-      1,
-      expect.stringContaining("can only be read"),
-    ]);
-    await under.restart();
-    await under.expectWell();
-    await under.stop();
-    disk.setReadOnly(false);
-    await under.restart();
-    await under.expectWell();
-  });
+  test.each([
+    ["killed", "SIGKILL"],
+    ["stopped", "SIGTERM"],
+  ] as const)(
+    "that is read-only lets a node that was %s start and answer, and keeps an ingest out with a message",
+    async (_, how) => {
+      await using disk = await smallDisk(20);
+      await using under = await nodeUnderFault({ folder: disk });
+      const created = await runPaddock(["keys", "create", "ada"], { cwd: disk.path, env });
+      under.useKey(created.stdout.trim());
+      await under.expectWell();
+      await writeFile(join(disk.path, "bees.md"), "Bees hum, too.");
+      await under.stop(how);
+      disk.setReadOnly(true);
+      const refused = await runPaddock(["ingest", "bees.md"], { cwd: disk.path, env });
+      expect([refused.code, refused.stderr]).toEqual([
+        1,
+        expect.stringContaining("can only be read"),
+      ]);
+      await under.restart();
+      await under.expectWell();
+      await under.stop(how);
+      disk.setReadOnly(false);
+      await under.restart();
+      await under.expectWell();
+    },
+  );
 
   test("that is read-only from the beginning is said at the start", async () => {
     await using disk = await smallDisk(20);

@@ -16,7 +16,9 @@ describe("a runner that is killed", () => {
     const runner = await runnerOf(under.node.process.pid, "tiny-chat");
     await atWork(runner);
     process.kill(runner, "SIGKILL");
-    for (const response of await Promise.all(asked)) {
+    const answers = await Promise.all(asked);
+    expect(answers.map(({ status }) => status)).toContain(503);
+    for (const response of answers) {
       // One that had not begun yet is served by the next process.
       if (response.status === 200) continue;
       expect([response.status, response.headers.get("retry-after")]).toEqual([503, "2"]);

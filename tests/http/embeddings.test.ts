@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { EmbeddingList } from "../../src/api/embeddings/schema.ts";
+import { decodeError } from "../support/decode.ts";
 import { testApp } from "../support/test-app.ts";
 
 const path = "/v1/embeddings";
@@ -195,4 +196,15 @@ test("fields of an embedding request that are not acted on are named", async () 
   });
   expect(response.status).toBe(200);
   expect(response.headers.get("x-paddock-ignored")).toBe("inputs");
+});
+
+test.each([
+  ["/v1/embeddings", { model: "vectors", input: "a" }],
+  ["/v1/retrieve", { model: "vectors", messages: [{ role: "user", content: "a" }] }],
+])("%s is a 504 when the model takes longer than a request may", async (path, body) => {
+  const app = testApp({ requestTimeoutMs: 5 });
+  app.embedding.embed = (_, { signal } = {}) =>
+    new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+  const response = await app.post(path, body);
+  expect([response.status, (await decodeError(response)).code]).toEqual([504, "request_timeout"]);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { NodeError } from "../../src/core/errors.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -124,6 +125,35 @@ describe("tokens a minute", () => {
     await reader?.cancel();
     const next = await app.post("/v1/embeddings", { model: "vectors", input: "a" });
     expect(standing(next, "tokens")[1]).toBe(String(60 - 3 - 2 - 1));
+  });
+
+  test("are charged for a prompt whose caller leaves before the first token", async () => {
+    const app = stillApp(limits);
+    const leave = new AbortController();
+    app.chat.script(async () => {
+      leave.abort();
+      await new Promise<void>((resolve) => setTimeout(resolve, 1));
+    }, finish);
+    const request = new Request("http://localhost/v1/chat/completions", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(chat),
+      signal: leave.signal,
+    });
+    await app.handle(request);
+    app.chat.script({ type: "text", text: "a" }, finish);
+    const words = chat.messages[0]?.content.split(" ").length ?? 0;
+    const next = await app.post("/v1/chat/completions", chat);
+    expect(standing(next, "tokens")[1]).toBe(String(60 - words - 5));
+  });
+
+  test("are not waited for where a stream breaks off", async () => {
+    const app = stillApp(limits);
+    app.chat.script({ type: "text", text: "a" }, new NodeError("unavailable", "It fell over."));
+    // The model that broke is the one that would have to count.
+    app.chat.countTokens = () => new Promise(() => {});
+    const broken = await app.post("/v1/chat/completions", { ...chat, stream: true });
+    expect(await broken.text()).toContain("It fell over.");
   });
 
   test("are not charged for an answer that never began", async () => {

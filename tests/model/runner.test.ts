@@ -6,6 +6,7 @@ import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
 import type { RunnerHost } from "../../src/runner/runner-host.ts";
 import { greedy } from "../support/greedy.ts";
+import { runnerOf } from "../support/process-tree.ts";
 import { recordingLog } from "../support/recording-log.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { silentProgress } from "../support/silence.ts";
@@ -212,6 +213,70 @@ describe("a runner whose process dies", () => {
   });
 });
 
+describe("a runner in the moment its process dies", () => {
+  test("takes a call that nobody hears any more to the next process", async () => {
+    const { host } = runners();
+    const model = await chatOn(host);
+    for (let round = 0; round < 3; round++) {
+      kill(host, "talker");
+      // The process is gone, and this one has not had the time to notice.
+      Bun.sleepSync(50);
+      const asked = Array.from({ length: 4 }, () =>
+        Array.fromAsync(model.engine.generate(request("Anybody?", 3), { signal })),
+      );
+      for (const events of await Promise.all(asked)) expect(events.at(-1)?.type).toBe("finish");
+    }
+  });
+
+  test("and whose next one dies while it loads, serves who waits from the one after", async () => {
+    const { host } = runners();
+    const model = await chatOn(host);
+    const before = kill(host, "talker");
+    const waiting = Array.fromAsync(model.engine.generate(request("Still there?", 3), { signal }));
+    let next = 0;
+    for (let tries = 0; next === 0 && tries < 5000; tries++) {
+      await Bun.sleep(1);
+      next = await runnerOf(process.pid, "talker").catch(() => 0);
+      if (next === before) next = 0;
+    }
+    process.kill(next, "SIGKILL");
+    expect((await waiting).at(-1)?.type).toBe("finish");
+  });
+
+  test("does not go on with another file in the place of its own", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "model.gguf");
+    const other = join(folder.path, "other.gguf");
+    await save(path, tinyLlama());
+    const { host } = runners();
+    const model = await chatOn(host, path);
+    await rename(path, other);
+    const { metadata, tensors } = tinyLlama();
+    const author = { type: "string", value: "somebody else" } as const;
+    await save(path, { metadata: { ...metadata, "general.author": author }, tensors });
+    kill(host, "talker");
+    await waitFor("the refusal", () => model.problem?.()?.includes("cannot be loaded") === true);
+    await rename(other, path);
+    await waitFor("the model", () => model.problem?.() === undefined);
+    expect(await model.engine.countTokens([{ role: "user", content: "a" }])).toBeGreaterThan(0);
+  });
+});
+
+describe("a runner whose answer nobody reads", () => {
+  test("has its slot back when the answer's time is up", async () => {
+    const { host } = runners();
+    const model = await chatOn(host);
+    const time = new AbortController();
+    for (let slot = 0; slot < 2; slot++) {
+      const answer = model.engine.generate(request("Unread", 1900), { signal: time.signal });
+      await answer[Symbol.asyncIterator]().next();
+    }
+    const waiting = Array.fromAsync(model.engine.generate(request("Next", 3), { signal }));
+    time.abort(new Error("its time is up"));
+    expect((await waiting).at(-1)?.type).toBe("finish");
+  });
+});
+
 describe("a runner that is asked to end", () => {
   test("is gone with its memory, and fails what it was at", async () => {
     const { host } = runners();
@@ -291,6 +356,14 @@ describe("a runner that nobody asks", () => {
     for (const events of await Promise.all(asked)) expect(events.at(-1)?.type).toBe("finish");
     expect(restarts).toEqual([]);
     expect(log.filter(({ level }) => level === "error")).toEqual([]);
+    // Also where it died before: waking is not failing.
+    kill(host, "talker");
+    await waitFor("the death", () => restarts.length === 1);
+    await waitFor("the next process", () => pidOf(host, "talker") !== undefined);
+    await waitFor("the unloading", () => pidOf(host, "talker") === undefined);
+    const woken = Array.fromAsync(model.engine.generate(request("And now?", 3), { signal }));
+    expect(model.problem?.()).toBeUndefined();
+    expect((await woken).at(-1)?.type).toBe("finish");
     expect(log.map(({ message }) => message)).toContain("a model that nobody asked was unloaded");
   });
 });
@@ -326,6 +399,21 @@ describe("a bound on the memory of all models", () => {
     const second = await loading;
     expect(host.processes().map(({ model }) => model)).toEqual(["second"]);
     expect(second.problem?.()).toBeUndefined();
+  });
+
+  test("gives a model its turn although another is asked without a pause", async () => {
+    const host = resources.use(testRunners({ memory: memory(150) }));
+    const first = await chatOn(host, undefined, { name: "first" });
+    const second = await chatOn(host, undefined, { name: "second" });
+    let isOver = false;
+    const crowd = Array.from({ length: 3 }, async () => {
+      while (!isOver) {
+        await Array.fromAsync(second.engine.generate(request("Me again", 20), { signal }));
+      }
+    });
+    await Array.fromAsync(first.engine.generate(request("And me?", 3), { signal }));
+    isOver = true;
+    await Promise.all(crowd);
   });
 
   test("serves models that are asked at once and do not fit together one after the other", async () => {

@@ -16,8 +16,10 @@ export interface NodeUnderFault extends AsyncDisposable {
   node: ServingPaddock;
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
   ready(): Promise<{ status: number; reasons: string[] }>;
-  /** Ends the process without a warning. */
-  stop(): Promise<void>;
+  /** From now on requests carry a key. */
+  useKey(key: string): void;
+  /** Ends the process; default: without a warning. */
+  stop(how?: "SIGKILL" | "SIGTERM"): Promise<void>;
   /** The same, and starts another on the same folder. */
   restart(): Promise<void>;
   /** Fails unless the node is as it was before the fault. */
@@ -73,10 +75,14 @@ export async function nodeUnderFault(options: FaultOptions = {}): Promise<NodeUn
   if (ingested.code !== 0) throw new Error(`Nothing was ingested:\n${ingested.stderr}`);
   let node = await servePaddock(place);
   resources.defer(async () => await node[Symbol.asyncDispose]());
+  let key = "";
   const post = (path: string, body: unknown, init: RequestInit = {}): Promise<Response> =>
     fetch(`${node.origin}/v1${path}`, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: {
+        "content-type": "application/json",
+        ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
+      },
       body: JSON.stringify(body),
       ...init,
     });
@@ -97,7 +103,13 @@ export async function nodeUnderFault(options: FaultOptions = {}): Promise<NodeUn
     },
     post,
     ready,
-    stop: async () => await node[Symbol.asyncDispose](),
+    useKey(text) {
+      key = text;
+    },
+    async stop(how = "SIGKILL") {
+      node.process.kill(how);
+      await node.exit();
+    },
     async restart() {
       await node[Symbol.asyncDispose]();
       node = await servePaddock(place);

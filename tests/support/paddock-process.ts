@@ -72,10 +72,11 @@ export function startPaddock(
     exit,
     async printed(text) {
       while (!out.text().includes(text)) {
-        if (subprocess.exitCode !== null) {
+        if (subprocess.exitCode !== null || subprocess.signalCode !== null) {
           throw new Error(`Paddock ended with ${subprocess.exitCode}:\n${err.text()}`);
         }
-        await Promise.race([out.more(), subprocess.exited]);
+        // What ended said all it had to say; only the exit is left to wait for.
+        await (out.hasEnded() ? subprocess.exited : Promise.race([out.more(), subprocess.exited]));
       }
     },
     async [Symbol.asyncDispose]() {
@@ -118,6 +119,7 @@ export async function servePaddock(
 
 function collect(stream: ReadableStream<Uint8Array>) {
   let text = "";
+  let isOver = false;
   let arrived = Promise.withResolvers<void>();
   const ended = (async () => {
     const decoder = new TextDecoder();
@@ -126,7 +128,8 @@ function collect(stream: ReadableStream<Uint8Array>) {
       arrived.resolve();
       arrived = Promise.withResolvers<void>();
     }
+    isOver = true;
     arrived.resolve();
   })();
-  return { text: () => text, more: () => arrived.promise, ended };
+  return { text: () => text, more: () => arrived.promise, ended, hasEnded: () => isOver };
 }

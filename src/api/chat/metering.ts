@@ -1,14 +1,20 @@
 /** Counts what an answer uses while it comes, also where it does not come to its end. */
 import type { ChatAnswer } from "../../core/chat.ts";
 
+export interface Meter {
+  charge: (tokens: number) => void;
+  /** Whether the prompt counts although no token came: the caller left after the model had begun with it. */
+  owesPrompt: () => boolean;
+}
+
 /** The same answer; `charge` hears once how many tokens it used, however it ends. */
-export function metered(answer: ChatAnswer, charge: (tokens: number) => void): ChatAnswer {
-  return { ...answer, events: meteredEvents(answer, charge) };
+export function metered(answer: ChatAnswer, meter: Meter): ChatAnswer {
+  return { ...answer, events: meteredEvents(answer, meter) };
 }
 
 async function* meteredEvents(
   { events, promptTokens }: ChatAnswer,
-  charge: (tokens: number) => void,
+  { charge, owesPrompt }: Meter,
 ): ChatAnswer["events"] {
   const generated = new Map<number, number>();
   let prompt: number | undefined;
@@ -23,10 +29,15 @@ async function* meteredEvents(
       yield event;
     }
   } finally {
-    // Before the first event nothing was computed that is worth a count.
-    if (generated.size > 0) {
+    if (generated.size > 0 || owesPrompt()) {
       const sum = [...generated.values()].reduce((total, tokens) => total + tokens, 0);
-      charge(sum + (prompt ?? (await promptTokens())));
+      // Nobody waits for the count of an answer that broke off: the model may be what failed.
+      if (prompt !== undefined) charge(sum + prompt);
+      else
+        void promptTokens().then(
+          (tokens) => charge(sum + tokens),
+          () => charge(sum),
+        );
     }
   }
 }

@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import type { ChatService } from "../../core/chat.ts";
 import type { Log } from "../../core/log.ts";
-import { deadline } from "../../http/deadline.ts";
+import { requestSignal } from "../../http/deadline.ts";
 import type { Entrance } from "../../http/entrance.ts";
 import { errorResponse, toNodeError } from "../../http/errors.ts";
 import { clientGone, exchangeOf } from "../../http/exchange.ts";
@@ -51,13 +51,22 @@ export function chatRoutes(services: ChatRoutesServices) {
       const gone = new AbortController();
       const asked = toChatRequest(body);
       chat.check(asked);
-      const time = deadline(limits.requestTimeoutMs);
+      const { requestTimeoutMs } = limits;
+      const time = requestSignal(request, { requestTimeoutMs, stopping }, gone.signal);
       ending.defer(time.clear);
-      const signal = AbortSignal.any([request.signal, gone.signal, time.signal, stopping]);
+      const { signal } = time;
       const head = newCompletionHead();
-      const { report } = exchange;
-      const begun = await chat.answer(asked, { signal, caller: visit.caller, report });
-      const counted = visit.countsTokens ? metered(begun, visit.charge) : begun;
+      const begun = await chat.answer(asked, {
+        signal,
+        caller: visit.caller,
+        report: exchange.report,
+      });
+      const counted = visit.countsTokens
+        ? metered(begun, {
+            charge: visit.charge,
+            owesPrompt: () => exchange.hasStarted && signal.aborted,
+          })
+        : begun;
       const answer = promptLog.isOn
         ? recorded(counted, (texts) => promptLog.answered(set.headers, { texts }))
         : counted;
@@ -65,9 +74,8 @@ export function chatRoutes(services: ChatRoutesServices) {
       const includeUsage = body.stream_options?.include_usage ?? false;
       // From here on the stream says when the answer ends.
       const end = ending.move();
-      // Or its time: a reader that has stopped reading would hold its place for good.
-      signal.addEventListener("abort", () => end.dispose(), { once: true });
       const stream = await eventStream(toChunks(head, answer, includeUsage), {
+        signal,
         onCancel: (reason) => {
           exchange.broke(clientGone);
           gone.abort(reason);

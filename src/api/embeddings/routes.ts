@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import type { EmbeddingService } from "../../core/embedding.ts";
 import type { Log } from "../../core/log.ts";
+import { requestSignal } from "../../http/deadline.ts";
 import type { Entrance } from "../../http/entrance.ts";
 import { exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
@@ -17,11 +18,14 @@ export interface EmbeddingRoutesServices {
   entrance: Entrance;
   log: Log;
   promptLog: PromptLog;
-  limits: BodyLimits & { maxInputs: number };
+  limits: BodyLimits & { maxInputs: number; requestTimeoutMs: number };
+  /** Aborts when the node stops, with an error for whoever is being answered. */
+  stopping: AbortSignal;
 }
 
 export function embeddingRoutes(services: EmbeddingRoutesServices) {
-  const { embeddings, entrance, log, promptLog, limits } = services;
+  const { embeddings, entrance, log, promptLog, limits, stopping } = services;
+  const { requestTimeoutMs } = limits;
   const readBody = bodyReader(EmbeddingRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/embeddings",
@@ -36,7 +40,9 @@ export function embeddingRoutes(services: EmbeddingRoutesServices) {
         set.headers,
         log,
       );
-      const { signal } = request;
+      using ending = new DisposableStack();
+      const { signal, clear } = requestSignal(request, { requestTimeoutMs, stopping });
+      ending.defer(clear);
       const { report } = exchange;
       const asked = toEmbeddingRequest(body);
       checkLength("input", asked.inputs.length, limits.maxInputs, "limits.max_inputs");
@@ -67,7 +73,7 @@ export function embeddingRoutes(services: EmbeddingRoutesServices) {
             usage: { prompt_tokens: 9, completion_tokens: 0, total_tokens: 9 },
           },
         },
-        errors: modelErrors,
+        errors: { ...modelErrors, 504: "The answer took longer than the node allows." },
       }),
     },
   );

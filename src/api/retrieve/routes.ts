@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import type { Log } from "../../core/log.ts";
 import type { RetrievalService } from "../../core/retrieval.ts";
+import { requestSignal } from "../../http/deadline.ts";
 import type { Entrance } from "../../http/entrance.ts";
 import { exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
@@ -20,11 +21,14 @@ export interface RetrieveRoutesServices {
   entrance: Entrance;
   log: Log;
   promptLog: PromptLog;
-  limits: BodyLimits & { maxMessages: number };
+  limits: BodyLimits & { maxMessages: number; requestTimeoutMs: number };
+  /** Aborts when the node stops, with an error for whoever is being answered. */
+  stopping: AbortSignal;
 }
 
 export function retrieveRoutes(services: RetrieveRoutesServices) {
-  const { retrieval, entrance, log, promptLog, limits } = services;
+  const { retrieval, entrance, log, promptLog, limits, stopping } = services;
+  const { requestTimeoutMs } = limits;
   const readBody = bodyReader(RetrieveRequest, limits);
   return new Elysia({ prefix: "/v1" }).post(
     "/retrieve",
@@ -36,7 +40,9 @@ export function retrieveRoutes(services: RetrieveRoutesServices) {
       checkLength("messages", body.messages.length, limits.maxMessages, "limits.max_messages");
       promptLog.asked(set.headers, { model: body.model, messages: body.messages });
       announceIgnored(unknownKeys(body, Object.keys(RetrieveRequest.properties)), set.headers, log);
-      const { signal } = request;
+      using ending = new DisposableStack();
+      const { signal, clear } = requestSignal(request, { requestTimeoutMs, stopping });
+      ending.defer(clear);
       const { report } = exchange;
       const result = await retrieval.retrieve(toRetrievalRequest(body), { signal, report });
       visit.charge(result.tokens);
@@ -69,7 +75,7 @@ export function retrieveRoutes(services: RetrieveRoutesServices) {
             score_threshold: 0.4,
           },
         },
-        errors: modelErrors,
+        errors: { ...modelErrors, 504: "The answer took longer than the node allows." },
       }),
     },
   );

@@ -110,7 +110,11 @@ export interface ChatEngine {
   /** Most tokens of a prompt and its answer. */
   readonly contextSize: number;
   /** How many tokens the prompt of a conversation has. */
-  countTokens(messages: readonly ChatMessage[], tools?: readonly Tool[]): Promise<number>;
+  countTokens(
+    messages: readonly ChatMessage[],
+    tools?: readonly Tool[],
+    options?: { signal: AbortSignal },
+  ): Promise<number>;
   /**
    * Generates an answer. The events end in exactly one `finish`; text events are never empty and
    * never cut a character in two. An aborted `signal` ends the iteration with the signal's reason

@@ -26,7 +26,10 @@ export interface EmbeddingEngine {
   /** How many tokens there are in the model's vocabulary. */
   readonly vocabularySize: number;
   /** How many tokens each input has, the model's own markers included; 0 where it reads nothing. */
-  countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]>;
+  countTokens(
+    inputs: readonly EmbeddingInput[],
+    options?: { signal: AbortSignal },
+  ): Promise<number[]>;
   /** Embeds the inputs, each of 1 to `maxTokens` known tokens; the answer is in their order. */
   embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]>;
 }

@@ -12,6 +12,10 @@ const remedies: readonly (readonly [string, string])[] = [
     "SQLITE_READONLY",
     "it can only be read. Give this user the right to write to the data dir, or mount its disk for writing",
   ],
+  [
+    "SQLITE_CANTOPEN",
+    "it or its lock files beside it cannot be opened. Give this user the right to read and write the data dir, or mount its disk for writing",
+  ],
   ["SQLITE_BUSY", "another process keeps it locked. Wait until that has ended, then do it again"],
   [
     "SQLITE_IOERR",

@@ -10,6 +10,7 @@ import type {
   CollectionSpec,
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
+import { openUnchangeable } from "../../sqlite/unchangeable.ts";
 import { remedyFor } from "./errors.ts";
 import { removeIndexFiles } from "./index-file.ts";
 import { describeOnce, empty, prepareTables, readMeta } from "./schema.ts";
@@ -92,6 +93,12 @@ function isBlank(path: string): boolean {
   }
 }
 
+/** The database, where it says what it holds. */
+function describing(database: Database): Database {
+  if (readMeta(database, "dimension") !== undefined) return database;
+  throw new Error("it does not say what vectors it holds");
+}
+
 /** A file that is not there is made where a spec says what for; one that is there stays what it is. */
 export function openDatabase(name: string, path: string, spec?: CollectionSpec): Database {
   let database: Database | undefined;
@@ -102,12 +109,11 @@ export function openDatabase(name: string, path: string, spec?: CollectionSpec):
     database.run("pragma synchronous = full");
     prepareTables(database);
     if (spec !== undefined) describeOnce(database, spec);
-    if (readMeta(database, "dimension") === undefined) {
-      throw new Error("it does not say what vectors it holds");
-    }
-    return database;
+    return describing(database);
   } catch (cause) {
     database?.close();
+    const unchangeable = openUnchangeable(path, cause);
+    if (unchangeable !== undefined) return describing(unchangeable);
     throw new NodeError(
       "unavailable",
       `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start anew`}. Its file is ${path}.`,

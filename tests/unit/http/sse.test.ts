@@ -140,3 +140,31 @@ describe("a reader that leaves", () => {
     expect(heard.onError.mock.calls).toEqual([]);
   });
 });
+
+describe("a stream whose time is up", () => {
+  test("lets go of what makes its frames though nobody reads, and says why to who reads on", async () => {
+    const time = new AbortController();
+    const heard: string[] = [];
+    async function* frames(): AsyncGenerator<string> {
+      try {
+        yield "one";
+        yield "two";
+      } finally {
+        heard.push("let go");
+      }
+    }
+    const response = await eventStream(frames(), {
+      signal: time.signal,
+      onCancel: () => heard.push("cancelled"),
+      onError: () => heard.push("failed"),
+      onEnd: () => heard.push("ended"),
+    });
+    time.abort(new NodeError("timeout", "Its time is up."));
+    await Bun.sleep(0);
+    expect(heard).toEqual(["failed", "let go", "ended"]);
+    const text = await response.text();
+    expect(text).toContain("Its time is up.");
+    expect(text).not.toContain("[DONE]");
+    expect(heard).toEqual(["failed", "let go", "ended"]);
+  });
+});

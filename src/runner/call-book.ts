@@ -1,0 +1,114 @@
+/** The calls of a model from the moment they are made until they are answered, whichever process does it. */
+import { NodeError } from "../core/errors.ts";
+import { type Call, type CallItem, fromSentError } from "./protocol.ts";
+import type { RunnerProcess } from "./runner-process.ts";
+
+/** Who made a call hears of all that comes of it, and of its failure where the process dies. */
+export interface CallListener {
+  hear(item: CallItem): void;
+  fail(error: Error): void;
+}
+
+interface Entry {
+  call: Call;
+  listener: CallListener;
+  /** Whether the present process has it. */
+  isGiven: boolean;
+  /** Whether it left the line: what it began is lost with the process. */
+  isStarted: boolean;
+  /** How many processes it was to be answered by. */
+  attempts: number;
+}
+
+/** One that was waiting did not kill the process; one that waited at several deaths may have. */
+const mostAttempts = 3;
+
+export class CallBook {
+  readonly #entries = new Map<number, Entry>();
+  readonly #onChange: () => void;
+  #nextId = 1;
+
+  /** `onChange`: called whenever a call comes or goes. */
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** How many the present process has. */
+  get given(): number {
+    return [...this.#entries.values()].filter(({ isGiven }) => isGiven).length;
+  }
+
+  /** Whether one of them keeps threads busy; counting takes no time worth sharing for. */
+  get computes(): boolean {
+    return [...this.#entries.values()].some(({ call: { type } }) => !type.startsWith("count"));
+  }
+
+  add(call: Call, listener: CallListener): number {
+    const id = this.#nextId++;
+    this.#entries.set(id, { call, listener, isGiven: false, isStarted: false, attempts: 0 });
+    this.#onChange();
+    return id;
+  }
+
+  /** Gives a process all calls that wait for one. */
+  giveTo(process: RunnerProcess): void {
+    for (const [id, entry] of this.#entries) {
+      if (entry.isGiven) continue;
+      entry.isGiven = true;
+      entry.attempts++;
+      process.send({ type: "call", id, call: entry.call });
+    }
+  }
+
+  receive(items: readonly { id: number; item: CallItem }[]): void {
+    for (const { id, item } of items) {
+      const entry = this.#entries.get(id);
+      if (entry === undefined) continue;
+      if (item.type === "start") entry.isStarted = true;
+      if (item.type !== "start" && item.type !== "event") this.forget(id);
+      if (item.type === "error") entry.listener.fail(fromSentError(item.error));
+      else entry.listener.hear(item);
+    }
+  }
+
+  /** Says whether the call was known. */
+  forget(id: number): boolean {
+    const isKnown = this.#entries.delete(id);
+    if (isKnown) this.#onChange();
+    return isKnown;
+  }
+
+  /** The process died: what it had begun is lost, the rest waits for the next; returns how many are lost. */
+  loseProcess(error: NodeError): number {
+    const lost = this.#fail(
+      ({ isStarted, attempts }) => isStarted || attempts >= mostAttempts,
+      error,
+    );
+    for (const entry of this.#entries.values()) entry.isGiven = false;
+    return lost;
+  }
+
+  /** A process died before it was ready: one of those that wait may be why, so none waits for ever. */
+  loseStart(error: NodeError): void {
+    for (const entry of this.#entries.values()) entry.attempts++;
+    this.#fail(({ attempts }) => attempts >= mostAttempts, error);
+  }
+
+  failAll(error: NodeError): void {
+    this.#fail(() => true, error);
+  }
+
+  #fail(isChosen: (entry: Entry) => boolean, { kind, message, param, cause }: NodeError): number {
+    const chosen = [...this.#entries].filter(([, entry]) => isChosen(entry));
+    for (const [id, { listener }] of chosen) {
+      this.forget(id);
+      const details = { cause, ...(param === undefined ? {} : { param }) };
+      listener.fail(new NodeError(kind, message, details));
+    }
+    return chosen.length;
+  }
+}
