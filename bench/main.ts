@@ -138,9 +138,12 @@ async function isolationRows({
         for (const server of servers) await chatRate(server, prompts(4), tokens); // warm
         for (const clients of [1, 4]) {
           const rates: [number[], number[]] = [[], []];
-          for (let run = 0; run < runs * 2; run++) {
-            for (const [at, server] of servers.entries()) {
-              rates[at]?.push(await chatRate(server, prompts(clients), tokens));
+          // Many short turns, each of them first in half of the pairs: the difference is smaller than noise.
+          for (let run = 0; run < runs * 4; run++) {
+            const turns = run % 2 === 0 ? servers : servers.toReversed();
+            for (const server of turns) {
+              const rate = await chatRate(server, prompts(clients), tokens);
+              rates[servers.indexOf(server)]?.push(rate);
             }
           }
           add({

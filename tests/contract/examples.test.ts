@@ -3,10 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { spawn } from "bun";
+import { loadConfig } from "../../src/config/load.ts";
 import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
 
 const root = join(import.meta.dir, "..", "..");
-const page = await Bun.file(join(root, "docs", "api.md")).text();
+const read = (name: string): Promise<string> => Bun.file(join(root, "docs", name)).text();
+const page = await read("api.md");
 const key = "a-key-of-the-examples";
 
 let node: TinyNode;
@@ -17,8 +19,8 @@ afterAll(async () => {
   await node[Symbol.asyncDispose]();
 });
 
-const blocks = (language: string): string[] =>
-  [...page.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, "gms"))].map(
+const blocks = (language: string, text = page): string[] =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, "gms"))].map(
     ([, code = ""]) => code,
   );
 
@@ -41,9 +43,21 @@ async function run(command: string[]): Promise<string> {
   return out;
 }
 
+const hasCurl = Bun.which("curl") !== null;
+if (!hasCurl) console.error("The examples in curl are skipped: curl is not installed.");
+
+/** Beside this file, so that it finds the packages. */
+async function runTypeScript(code: string): Promise<string> {
+  const path = join(import.meta.dir, `example-${crypto.randomUUID()}.ts`);
+  await writeFile(path, code);
+  try {
+    return await run([process.execPath, path]);
+  } finally {
+    await rm(path);
+  }
+}
+
 describe("an example of the page about the API", () => {
-  const hasCurl = Bun.which("curl") !== null;
-  if (!hasCurl) console.error("The examples in curl are skipped: curl is not installed.");
   test.skipIf(!hasCurl).each(blocks("sh").map((code) => [/\/v1\/\S+/.exec(code)?.[0] ?? "", code]))(
     "in curl works: %s",
     async (_, code) => {
@@ -55,14 +69,7 @@ describe("an example of the page about the API", () => {
   test.each(blocks("ts").map((code) => [/from "([^"]+)"/.exec(code)?.[1] ?? "", code]))(
     "in TypeScript works: %s",
     async (_, code) => {
-      // Beside this file, so that it finds the packages.
-      const path = join(import.meta.dir, `example-${crypto.randomUUID()}.ts`);
-      await writeFile(path, adapted(code));
-      try {
-        expect(await run([process.execPath, path])).toContain("32 dimensions");
-      } finally {
-        await rm(path);
-      }
+      expect(await runTypeScript(adapted(code))).toContain("32 dimensions");
     },
   );
 
@@ -72,5 +79,25 @@ describe("an example of the page about the API", () => {
     expect(packages.filter((name) => !blocks("ts").some((code) => code.includes(name)))).toEqual(
       [],
     );
+  });
+});
+
+describe("an example of the first page", () => {
+  test("in curl and in TypeScript works", async () => {
+    const first = await read("getting-started.md");
+    const [curl = ""] = blocks("sh", first).filter((code) => code.startsWith("curl"));
+    const [code = ""] = blocks("ts", first);
+    const asHolder = curl.replace("curl ", `curl -H 'Authorization: Bearer ${key}' `);
+    if (hasCurl) expect(await run(["bash", "-c", adapted(asHolder)])).toContain('"choices"');
+    await runTypeScript(adapted(code).replace('"unused"', JSON.stringify(key)));
+  });
+});
+
+describe("an example of a configuration", () => {
+  const pages = new Bun.Glob("*.md").scanSync(join(root, "docs"));
+  test.each([...pages].sort())("can be used: %s", async (name) => {
+    for (const text of blocks("toml", await read(name))) {
+      loadConfig({ file: { path: name, text }, env: {}, flags: {} });
+    }
   });
 });
