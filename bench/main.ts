@@ -4,6 +4,7 @@ import { availableParallelism, cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type ServingPaddock, servePaddock } from "../tests/support/paddock-process.ts";
+import { memoryOf } from "../tests/support/process-tree.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
 import { type BenchModels, benchModels } from "./bench-models.ts";
 import { type ChatServer, chat, chatRate, embeddingRate, post } from "./client.ts";
@@ -251,7 +252,7 @@ async function overheadRows({ small, embedding }: BenchModels): Promise<void> {
 
     const server: ChatServer = { baseUrl, model: "chat" };
     const embedder: ChatServer = { baseUrl, model: "embedding" };
-    const memory = async (): Promise<number> => (await residentBytes(node.process.pid)) / 1e6;
+    const memory = async (): Promise<number> => (await memoryOf(node.process.pid)) / 1e6;
     const rest = await memory();
     const work = async (chats: number, texts: number): Promise<number> => {
       for (let done = 0; done < chats; done += 4) await chatRate(server, prompts(4), 8);
@@ -270,17 +271,6 @@ async function overheadRows({ small, embedding }: BenchModels): Promise<void> {
       target: "≤ 1.10 of after 100 and 1,000",
     });
   });
-}
-
-/** Of a process and those it started. */
-async function residentBytes(pid: number): Promise<number> {
-  const status = await Bun.file(`/proc/${pid}/status`).text();
-  const own = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
-  const children = (await Bun.file(`/proc/${pid}/task/${pid}/children`).text()).trim().split(" ");
-  const sizes = await Promise.all(
-    children.filter((child) => child !== "").map((child) => residentBytes(Number(child))),
-  );
-  return sizes.reduce((sum, size) => sum + size, own);
 }
 
 async function times(count: number, work: () => Promise<void>): Promise<number[]> {

@@ -6,7 +6,7 @@ import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
 import type { RunnerHost } from "../../src/runner/runner-host.ts";
 import { greedy } from "../support/greedy.ts";
-import { runnerOf } from "../support/process-tree.ts";
+import { isAlive, runnerOf } from "../support/process-tree.ts";
 import { recordingLog } from "../support/recording-log.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { silentProgress } from "../support/silence.ts";
@@ -69,14 +69,6 @@ function kill(host: RunnerHost, name: string, how: NodeJS.Signals = "SIGKILL"): 
   process.kill(pid, how);
   return pid;
 }
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
 
 const request = (content: string, maxTokens: number) => ({
   messages: [{ role: "user", content }] as const,
