@@ -81,6 +81,10 @@ export function chatRoutes(services: ChatRoutesServices) {
           gone.abort(reason);
         },
         onError: (error) => {
+          if (request.signal.aborted) {
+            exchange.broke(clientGone);
+            return;
+          }
           exchange.broke(errorResponse(toNodeError(error)).status);
           log.error("a stream broke off", { id: set.headers[requestIdHeader], error });
         },
