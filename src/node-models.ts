@@ -1,6 +1,7 @@
 /** The models of a node, from a line of its configuration to an engine that answers. */
 import { basename, resolve } from "node:path";
-import type { Config, ModelConfig } from "./config/schema.ts";
+import type { ModelConfig } from "./config/model-schema.ts";
+import type { Config } from "./config/schema.ts";
 import { chooseSettings } from "./core/auto-settings.ts";
 import type { Log } from "./core/log.ts";
 import { withinLimit } from "./core/machine.ts";

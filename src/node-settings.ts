@@ -1,5 +1,6 @@
 /** What the configuration means to the parts of the node. */
-import type { Config, ModelConfig } from "./config/schema.ts";
+import type { ModelConfig } from "./config/model-schema.ts";
+import type { Config } from "./config/schema.ts";
 import type { RagSettings } from "./core/grounding.ts";
 import type { ModelBounds } from "./core/model-load.ts";
 import type { ModelSpec } from "./core/ports/model-host.ts";

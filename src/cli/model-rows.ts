@@ -1,6 +1,7 @@
 /** The models of a node: those that the configuration names, and those that only lie in its folder. */
 import { basename, dirname, join, resolve } from "node:path";
-import type { Config, ModelConfig } from "../config/schema.ts";
+import type { ModelConfig } from "../config/model-schema.ts";
+import type { Config } from "../config/schema.ts";
 import { chooseSettings } from "../core/auto-settings.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { Machine } from "../core/machine.ts";

@@ -1,6 +1,7 @@
 /** The configuration's keys as the schema describes them, for people: the handbook, `paddock init`, completions. */
 import { KindGuard, type TSchema } from "@sinclair/typebox";
-import { Config, ModelConfig } from "./schema.ts";
+import { ModelConfig } from "./model-schema.ts";
+import { Config } from "./schema.ts";
 import { settings } from "./settings.ts";
 
 export interface DescribedKey {

@@ -1,121 +1,10 @@
-/** Every setting of the node, with its default. The keys carry the names that node information reports. */
-import { type SchemaOptions, type Static, Type as T, type TInteger } from "@sinclair/typebox";
+/** Every setting of the node, with its default; those of a model have a file of their own. */
+import { type Static, Type as T } from "@sinclair/typebox";
 import { collectionNamePattern, collectionNameRule } from "../core/collection-name.ts";
-import { promptTemplateNames } from "../core/prompt-templates.ts";
-import { quantizations } from "../core/quantization.ts";
 import { defaultGroundingPrompt, ragPolicies } from "../core/rag-policy.ts";
+import { ModelConfig } from "./model-schema.ts";
 
 const strict = { additionalProperties: false } as const;
-
-/** A number, or the word that leaves it to the node. */
-const orAuto = (number: TInteger, options: SchemaOptions) =>
-  T.Union([number, T.Literal("auto")], options);
-
-export const ModelConfig = T.Object(
-  {
-    name: T.String({ minLength: 1, description: "The name that requests use. Unique." }),
-    type: T.Union([T.Literal("chat"), T.Literal("embedding")], { description: "What it does." }),
-    source: T.String({
-      minLength: 1,
-      description:
-        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`; see the page about models. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
-    }),
-    quantization: T.Union(
-      ["auto", "as-is", ...quantizations].map((name) => T.Literal(name)),
-      {
-        default: "auto",
-        description:
-          "The form that the weights are transcoded into, once; `auto`: `q8_0` for the starter chat model, `as-is` for others.",
-      },
-    ),
-    prompt_template: T.Union(
-      promptTemplateNames.map((name) => T.Literal(name)),
-      {
-        default: "auto",
-        description:
-          "The prompt template; `auto`: the one inside the model's file. The page about models has the others.",
-      },
-    ),
-    n_predict: T.Integer({
-      minimum: -1,
-      default: -1,
-      description:
-        "Most tokens an answer may have where the request is silent; -1: until the context is full.",
-    }),
-    n_gpu_layers: orAuto(T.Integer({ minimum: 0 }), {
-      default: 0,
-      description: "Layers placed on an accelerator; `auto`: as many as fit.",
-    }),
-    ctx_size: orAuto(T.Integer({ minimum: 0 }), {
-      default: 0,
-      description:
-        "Tokens the model sees at once; 0: what it was trained on, at most 4096; `auto`: what fits the memory.",
-    }),
-    batch_size: orAuto(T.Integer({ minimum: 1 }), {
-      default: 512,
-      description: "Tokens evaluated at once; `auto`: what fits the machine.",
-    }),
-    parallel: T.Integer({
-      minimum: 1,
-      maximum: 64,
-      default: 4,
-      description: "Chat answers generated at the same time; each has a context of its own.",
-    }),
-    max_queue: T.Integer({
-      minimum: 0,
-      default: 64,
-      description:
-        "Chat requests that may wait for a free place; beyond it they are refused with 503.",
-    }),
-    keep_alive: T.Integer({
-      minimum: -1,
-      default: -1,
-      description:
-        "Seconds without a request after which the model is unloaded until the next one; -1: never.",
-    }),
-    query_prefix: T.Optional(
-      T.String({
-        "x-default": "by its family",
-        description:
-          "What an embedding model wants before a question, such as `query: `; see the page about knowledge.",
-      }),
-    ),
-    document_prefix: T.Optional(
-      T.String({ "x-default": "by its family", description: "The same before a passage." }),
-    ),
-    temperature: T.Number({
-      minimum: 0,
-      maximum: 2,
-      default: 1,
-      description: "How freely tokens are chosen where the request is silent.",
-    }),
-    top_p: T.Number({
-      minimum: 0,
-      maximum: 1,
-      default: 1,
-      description: "Share of the likeliest tokens to choose from where the request is silent.",
-    }),
-    repeat_penalty: T.Number({
-      minimum: 0.1,
-      maximum: 10,
-      default: 1,
-      description: "How unlikely a token becomes that was there before; 1: off.",
-    }),
-    presence_penalty: T.Number({
-      minimum: -2,
-      maximum: 2,
-      default: 0,
-      description: "What a token loses that was there before, where the request is silent.",
-    }),
-    frequency_penalty: T.Number({
-      minimum: -2,
-      maximum: 2,
-      default: 0,
-      description: "The same for each time that it was there.",
-    }),
-  },
-  strict,
-);
 
 const Auth = T.Object(
   {
@@ -428,4 +317,3 @@ export const Config = T.Object(
 );
 
 export type Config = Static<typeof Config>;
-export type ModelConfig = Static<typeof ModelConfig>;

@@ -66,6 +66,7 @@ async function* walk(page: Page): AsyncGenerator<string> {
   yield "the node";
 }
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("the page", () => {
   test.each(["light", "dark"] as const)(
     "is accessible everywhere, by the rules of axe, in %s colours",

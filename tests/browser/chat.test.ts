@@ -8,6 +8,7 @@ import { waitFor } from "../support/wait-for.ts";
 const system = "You are a helpful assistant.";
 const text = (words: string) => ({ type: "text", text: words }) as const;
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("the chat", () => {
   test("shows an answer as it comes, and tells a screen reader once, when it is whole", async () => {
     await using app = listeningApp();

@@ -29,6 +29,7 @@ async function exported(page: Page, format: string): Promise<{ name: string; con
   };
 }
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("conversations", () => {
   test("survive a reload, each with its turns", async () => {
     await using app = listeningApp();

@@ -10,6 +10,7 @@ const chatPath = "/v1/chat/completions";
 
 const failure = (page: Page) => page.getByRole("article").getByRole("alert");
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("a failure is said in a sentence", () => {
   test.each([
     ["overloaded", "The node is busy: too many requests wait already. Retry in 5 seconds."],
@@ -77,6 +78,7 @@ describe.skipIf(browserPath === undefined)("a failure is said in a sentence", ()
   });
 });
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("the key", () => {
   test("is asked for when the node wants one, and kept in this tab only", async () => {
     await using app = listeningApp({ keys: ["a-long-secret"] });

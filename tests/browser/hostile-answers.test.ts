@@ -42,6 +42,7 @@ const attacks = [
   `\`<img src=x onerror=${run}>\``,
 ];
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("a hostile answer", () => {
   test("runs nothing, loads nothing, links to nothing that runs, and is shown as it was written", async () => {
     await using app = listeningApp();
@@ -116,6 +117,7 @@ describe.skipIf(browserPath === undefined)("a hostile answer", () => {
   });
 });
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("the page's own policy", () => {
   test("refuses markup from text, scripts and images from elsewhere", async () => {
     await using app = listeningApp();

@@ -18,6 +18,7 @@ async function tabTo(page: Page, name: string, key = "Tab"): Promise<void> {
   throw new Error(`The Tab key does not come to '${name}'.`);
 }
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("with the keyboard alone", () => {
   test("one can ask, stop, ask again, open the settings, and go through the tabs", async () => {
     await using app = listeningApp();

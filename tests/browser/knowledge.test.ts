@@ -17,6 +17,7 @@ async function filledApp(): Promise<ListeningApp> {
   return app;
 }
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("knowledge", () => {
   test("shows passages with their scores as bars, their document and their heading", async () => {
     await using app = await filledApp();
@@ -104,6 +105,7 @@ describe.skipIf(browserPath === undefined)("knowledge", () => {
   });
 });
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("an answer from my documents", () => {
   test("has its sources beside it, with bars, places and the passages themselves", async () => {
     await using app = await filledApp();

@@ -7,6 +7,7 @@ import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("a real node's page", () => {
   test("chats, stops, searches what was ingested and shows the node, without a complaint", async () => {
     await using folder = await tempDir();
@@ -53,6 +54,7 @@ describe.skipIf(browserPath === undefined)("a real node's page", () => {
   });
 });
 
+// Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("the node's load", () => {
   test("is drawn from its metrics, asked for again and again", async () => {
     await using app = listeningApp();

@@ -1,7 +1,7 @@
 /** Whether each model's file is here, whole, what it is configured as, and small enough for this machine. */
 import { access, constants } from "node:fs/promises";
 import { basename } from "node:path";
-import type { ModelConfig } from "../../config/schema.ts";
+import type { ModelConfig } from "../../config/model-schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Machine } from "../../core/machine.ts";
