@@ -9,24 +9,29 @@ import type {
   GenerationRequest,
   Tool,
 } from "../core/ports/chat-engine.ts";
-import { evaluatePrompt } from "./evaluate-prompt.ts";
 import { type AnswerShape, Generation } from "./generation.ts";
 import { Grammars } from "./grammars.ts";
-import { NativeGarbage } from "./native-garbage.ts";
+import { KvCache } from "./kv-cache.ts";
+import { NativeContext, type NativeSampler } from "./native-context.ts";
 import type { CallStyle, PromptTemplate } from "./prompt.ts";
-import { Slots } from "./slots.ts";
-import { BiasMaker } from "./token-bias.ts";
+import { readAnswer } from "./read-answer.ts";
+import { AnswerSampler } from "./sampling.ts";
+import { Scheduler } from "./scheduler.ts";
+import { type Slot, Slots } from "./slots.ts";
+import { type TokenBias, toTokenBias } from "./token-bias.ts";
 import { TokenBytes } from "./token-bytes.ts";
 
 export class LlamaChatEngine implements ChatEngine {
+  readonly contextSize: number;
   readonly #model: LlamaModel;
-  readonly #context: LlamaContext;
   readonly #template: PromptTemplate;
   readonly #slots: Slots;
+  readonly #scheduler: Scheduler;
+  /** One a sequence, used by one answer after the other: each holds memory of the vocabulary's size. */
+  readonly #samplers: readonly NativeSampler[];
   readonly #grammars: Grammars;
-  readonly #biases: BiasMaker;
   readonly #tokenBytes: TokenBytes;
-  readonly #garbage: NativeGarbage;
+  readonly #vocabularySize: number;
 
   constructor(
     model: LlamaModel,
@@ -34,18 +39,17 @@ export class LlamaChatEngine implements ChatEngine {
     template: PromptTemplate,
     options: { maxQueue: number },
   ) {
+    const native = new NativeContext(context, model);
+    const cache = new KvCache(native);
+    this.contextSize = context.contextSize;
     this.#model = model;
-    this.#context = context;
     this.#template = template;
-    this.#slots = new Slots(context, options.maxQueue);
+    this.#slots = new Slots(cache, options.maxQueue);
+    this.#scheduler = new Scheduler(native, cache);
+    this.#samplers = cache.sequences.map(() => native.makeSampler());
     this.#grammars = new Grammars(model.llama, model);
-    this.#biases = new BiasMaker(model);
     this.#tokenBytes = new TokenBytes(model);
-    this.#garbage = new NativeGarbage(model.fileInfo.metadata.tokenizer.ggml.tokens.length);
-  }
-
-  get contextSize(): number {
-    return this.#context.contextSize;
+    this.#vocabularySize = model.fileInfo.metadata.tokenizer.ggml.tokens.length;
   }
 
   async countTokens(messages: readonly ChatMessage[], tools?: readonly Tool[]): Promise<number> {
@@ -60,27 +64,35 @@ export class LlamaChatEngine implements ChatEngine {
     const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
     const prompt = this.#template.render(messages, toolUse?.tools);
     const room = this.#room(prompt.tokens.length);
+    // What cannot be honoured is refused before a slot is taken.
+    const bias = logitBias === undefined ? undefined : toTokenBias(logitBias, this.#vocabularySize);
     const generation = new Generation({
       model: this.#model,
       tokenBytes: this.#tokenBytes,
       prompt,
       request,
-      // What cannot be honoured is refused before a slot is taken.
-      bias: logitBias === undefined ? undefined : this.#biases.make(logitBias),
       shape: await this.#shape(request, prompt.calls),
       maxTokens: Math.min(maxTokens, room),
     });
-    const { signal } = options;
     // A seed promises the same answer each time, so nothing may depend on what ran before.
     const fresh = request.seed !== undefined;
     using slot = await this.#slots.take({ prompt: prompt.tokens, fresh }, options);
     options.onStart?.();
-    const { rest, cached } = await evaluatePrompt(slot, prompt.tokens, signal);
-    try {
-      yield* generation.run(slot, rest, cached, signal);
-    } finally {
-      this.#garbage.add();
-    }
+    const sampler = this.#sampler(slot, request, bias);
+    const scheduled = { slot, prompt: prompt.tokens, fresh, generation, sampler };
+    yield* readAnswer(this.#scheduler, scheduled, options.signal);
+  }
+
+  /** Ends what is generated, and waits for the step in progress. */
+  async close(): Promise<void> {
+    await this.#scheduler.close(new NodeError("unavailable", "The model is being unloaded."));
+    for (const sampler of this.#samplers) sampler.dispose();
+  }
+
+  #sampler(slot: Slot, request: GenerationRequest, bias: TokenBias | undefined): AnswerSampler {
+    const native = this.#samplers[slot.sequence.id];
+    if (native === undefined) throw new NodeError("internal", "The sequence has no sampler.");
+    return new AnswerSampler(native, { request, contextSize: this.contextSize, bias });
   }
 
   /** The grammars that hold the answer; a schema that makes none is refused here. */

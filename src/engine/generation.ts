@@ -1,5 +1,5 @@
 /** One answer: from the evaluated prompt to its finish, through thoughts, text and tool calls. */
-import type { LlamaGrammarEvaluationState, LlamaModel, Token, TokenBias } from "node-llama-cpp";
+import type { LlamaGrammarEvaluationState, LlamaModel, Token } from "node-llama-cpp";
 import type {
   FinishReason,
   GenerationEvent,
@@ -8,10 +8,10 @@ import type {
 } from "../core/ports/chat-engine.ts";
 import { toLogprobs } from "./logprobs.ts";
 import type { Prompt } from "./prompt.ts";
-import { toEvaluateOptions } from "./sampling.ts";
+import type { AnswerSampler } from "./sampling.ts";
+import type { Feed, Sampled } from "./scheduler.ts";
 import { type Segment, Segmenter } from "./segmenter.ts";
-import type { Slot } from "./slots.ts";
-import { type TokenText, textStream } from "./text-stream.ts";
+import { type TextStream, type TokenText, textStream } from "./text-stream.ts";
 import type { TokenBytes } from "./token-bytes.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
 
@@ -28,14 +28,25 @@ export interface GenerationOptions {
   tokenBytes: TokenBytes;
   prompt: Prompt;
   request: GenerationRequest;
-  bias: TokenBias | undefined;
   shape: AnswerShape;
   maxTokens: number;
 }
 
-interface Sampled extends TokenText {
+interface Piece extends TokenText {
   logprobs: TokenLogprobs[];
 }
+
+/** Text that is written under one grammar after the other. */
+interface Writing {
+  text: TextStream;
+  /** Asked at each token: which grammar holds it. */
+  grammar: () => LlamaGrammarEvaluationState | undefined;
+  /** What is to be evaluated before the next token. */
+  feed: Feed;
+}
+
+/** Asks for tokens by what it yields, and is resumed with each; what it returns is the end. */
+type Steps<Result> = Generator<Feed, Result, Sampled>;
 
 export class Generation {
   readonly #options: GenerationOptions;
@@ -43,6 +54,8 @@ export class Generation {
   /** The tokens of the answer so far. */
   readonly #generated: Token[] = [];
   #reasoningTokens = 0;
+  /** How many tokens of the prompt needed no evaluation. */
+  cachedTokens = 0;
 
   constructor(options: GenerationOptions) {
     const { prompt, request } = options;
@@ -53,147 +66,132 @@ export class Generation {
     );
   }
 
-  /** Generates after the prompt's last tokens, which are evaluated with the first token. */
-  async *run(
-    slot: Slot,
-    rest: readonly Token[],
-    cachedTokens: number,
-    signal: AbortSignal,
-  ): AsyncGenerator<GenerationEvent> {
+  /** How many of the likeliest tokens are reported beside each; absent: no log probabilities. */
+  get topLogprobs(): number | undefined {
+    return this.#options.request.topLogprobs;
+  }
+
+  /** Writes the answer after its prompt. */
+  *write(sampler: AnswerSampler, emit: (event: GenerationEvent) => void): Steps<void> {
     const { toolUse } = this.#options.request;
     const forced = toolUse !== undefined && toolUse.choice !== "auto";
-    const outcome = forced ? ({ call: 0 } as const) : yield* this.#writeText(slot, rest, signal);
+    const outcome = forced ? ({ call: 0 } as const) : yield* this.#writeText(sampler, emit);
     const reason =
-      "reason" in outcome ? outcome.reason : yield* this.#writeCalls(slot, outcome.call, signal);
-    signal.throwIfAborted();
-    yield {
+      "reason" in outcome ? outcome.reason : yield* this.#writeCalls(sampler, outcome.call, emit);
+    emit({
       type: "finish",
       reason,
       usage: {
         promptTokens: this.#options.prompt.tokens.length,
-        cachedTokens,
+        cachedTokens: this.cachedTokens,
         completionTokens: this.#generated.length,
         reasoningTokens: this.#reasoningTokens,
       },
-    };
+    });
   }
 
   /** Writes thoughts and text until the end, or until a call begins after so many tokens. */
-  async *#writeText(
-    slot: Slot,
-    rest: readonly Token[],
-    signal: AbortSignal,
-  ): AsyncGenerator<GenerationEvent, { reason: FinishReason } | { call: number }> {
+  *#writeText(
+    sampler: AnswerSampler,
+    emit: (event: GenerationEvent) => void,
+  ): Steps<{ reason: FinishReason } | { call: number }> {
     const { text } = this.#options.shape;
-    // A thought is free; the grammar is for the answer.
-    const grammar = text && (() => (this.#segmenter.inThought ? undefined : text));
-    for await (const piece of this.#sample(slot, rest, grammar, signal)) {
+    const writing: Writing = {
+      text: this.#textStream(),
+      // A thought is free; the grammar is for the answer.
+      grammar: () => (this.#segmenter.inThought ? undefined : text),
+      feed: { tokens: [] },
+    };
+    for (;;) {
+      const piece = yield* this.#piece(sampler, writing);
+      if (piece === undefined) break;
       const start = this.#generated.length - piece.tokens;
       for (const segment of this.#segmenter.push({ ...piece, start })) {
         if (segment.type === "end") return { reason: "stop" };
         if (segment.type === "call") return { call: segment.start };
-        const event = this.#toEvent(segment);
-        if (event !== undefined) yield event;
+        this.#emitSegment(segment, emit);
       }
     }
     for (const segment of this.#segmenter.end()) {
       if (segment.type === "call") return { call: segment.start };
-      const event = this.#toEvent(segment);
-      if (event !== undefined) yield event;
+      this.#emitSegment(segment, emit);
     }
     return { reason: this.#full ? "length" : "stop" };
   }
 
   /** Rewinds to where the call began, opens it as the template does, and lets the grammar hold the rest. */
-  async *#writeCalls(
-    slot: Slot,
+  *#writeCalls(
+    sampler: AnswerSampler,
     start: number,
-    signal: AbortSignal,
-  ): AsyncGenerator<GenerationEvent, FinishReason> {
+    emit: (event: GenerationEvent) => void,
+  ): Steps<FinishReason> {
     const { prompt, request, shape, maxTokens } = this.#options;
-    const { sequence } = slot;
     const { syntax, opening, parallel } = prompt.calls;
+    const sampled = this.#generated.length;
     this.#generated.splice(start);
     if (this.#generated.length + opening.length >= maxTokens) return "length";
-    const kept = [...prompt.tokens, ...this.#generated];
-    const { nextTokenIndex } = sequence;
-    const keep = Math.min(nextTokenIndex, kept.length);
-    if (keep < nextTokenIndex) {
-      await sequence.eraseContextTokenRanges([{ start: keep, end: nextTokenIndex }]);
-    }
-    const feed = [...kept.slice(keep), ...opening];
+    const writing: Writing = {
+      text: this.#textStream(),
+      grammar: () => shape.calls,
+      feed: {
+        tokens: opening,
+        ...(sampled === 0 ? {} : { rewindTo: prompt.tokens.length + start }),
+      },
+    };
     this.#generated.push(...opening);
     const names = (request.toolUse?.tools ?? []).map(({ name }) => name);
     const parser = new ToolCallParser(names, syntax);
     const several = parallel && request.toolUse?.parallel === true && !isNamed(request);
-    for await (const { raw } of this.#sample(slot, feed, () => shape.calls, signal)) {
-      for (const part of parser.push(raw)) {
-        yield part.type === "name"
-          ? { type: "tool-call", index: part.index, id: callId(), name: part.name }
-          : { type: "tool-arguments", index: part.index, text: part.text };
+    for (;;) {
+      const piece = yield* this.#piece(sampler, writing);
+      if (piece === undefined) break;
+      for (const part of parser.push(piece.raw)) {
+        emit(
+          part.type === "name"
+            ? { type: "tool-call", index: part.index, id: callId(), name: part.name }
+            : { type: "tool-arguments", index: part.index, text: part.text },
+        );
       }
       if (parser.complete && !several) return "tool_calls";
     }
     return parser.complete && !this.#full ? "tool_calls" : "length";
   }
 
-  /** Samples tokens after the given ones, as pieces of whole characters, until the end or the bound. */
-  async *#sample(
-    slot: Slot,
-    tokens: readonly Token[],
-    grammar: (() => LlamaGrammarEvaluationState | undefined) | undefined,
-    signal: AbortSignal,
-  ): AsyncGenerator<Sampled> {
-    const { model, tokenBytes, request, bias } = this.#options;
-    const { sequence } = slot;
-    const { topLogprobs } = request;
-    const text = textStream(model, tokenBytes);
-    const options = toEvaluateOptions(request, {
-      generated: this.#generated,
-      contextSize: sequence.contextSize,
-      bias,
-      ...(grammar === undefined ? {} : { grammar }),
-    });
-    let logprobs: TokenLogprobs[] = [];
-    const outputs =
-      topLogprobs === undefined
-        ? sequence.evaluateWithMetadata([...tokens], {}, options)
-        : sequence.evaluateWithMetadata([...tokens], { probabilities: true }, options);
-    for await (const output of outputs) {
-      slot.promptReady();
-      signal.throwIfAborted();
-      const { token } = output;
+  /** The next piece of whole characters; nothing: the model has ended, or may write no more. */
+  *#piece(sampler: AnswerSampler, writing: Writing): Steps<Piece | undefined> {
+    const { model, tokenBytes } = this.#options;
+    const logprobs: TokenLogprobs[] = [];
+    while (!this.#full) {
+      sampler.use(writing.grammar(), this.#generated);
+      const { token, logits } = yield writing.feed;
+      writing.feed = { tokens: [token] };
+      if (model.isEogToken(token)) return undefined;
       this.#generated.push(token);
-      if (
-        topLogprobs !== undefined &&
-        "probabilities" in output &&
-        output.probabilities instanceof Map
-      ) {
-        logprobs.push(toLogprobs(tokenBytes, token, output.probabilities, topLogprobs));
+      if (logits !== undefined) {
+        logprobs.push(toLogprobs(tokenBytes, logits, this.topLogprobs ?? 0));
       }
-      const piece = text.push(token);
-      if (piece !== undefined) {
-        yield { ...piece, logprobs };
-        logprobs = [];
-      }
-      if (this.#full) return;
+      const piece = writing.text.push(token);
+      if (piece !== undefined) return { ...piece, logprobs };
     }
-    signal.throwIfAborted();
+    return undefined;
   }
 
   get #full(): boolean {
     return this.#generated.length >= this.#options.maxTokens;
   }
 
-  #toEvent(segment: Segment): GenerationEvent | undefined {
+  #textStream(): TextStream {
+    return textStream(this.#options.model, this.#options.tokenBytes);
+  }
+
+  #emitSegment(segment: Segment, emit: (event: GenerationEvent) => void): void {
     if (segment.type === "reasoning") {
       this.#reasoningTokens += segment.tokens;
-      return segment.text === "" ? undefined : { type: "reasoning", text: segment.text };
+      if (segment.text !== "") emit({ type: "reasoning", text: segment.text });
+    } else if (segment.type === "text") {
+      const { text, logprobs } = segment;
+      emit({ type: "text", text, ...(this.topLogprobs === undefined ? {} : { logprobs }) });
     }
-    if (segment.type !== "text") return undefined;
-    const { text, logprobs } = segment;
-    if (this.#options.request.topLogprobs === undefined) return { type: "text", text };
-    return { type: "text", text, logprobs };
   }
 }
 

@@ -97,13 +97,17 @@ async function asChat(
     batchSize: context.batchSize,
     nGpuLayers: model.gpuLayers,
   };
+  const engine = new LlamaChatEngine(model, context, template, { maxQueue: spec.maxQueue });
   return {
     type: "chat",
     card: card(model, spec, settings, createdAt),
-    engine: new LlamaChatEngine(model, context, template, { maxQueue: spec.maxQueue }),
+    engine,
     fingerprint: await fingerprintOf(backend, spec, settings, template.name),
     threads,
-    [Symbol.asyncDispose]: () => model.dispose(),
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+      await model.dispose();
+    },
   };
 }
 

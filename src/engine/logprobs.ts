@@ -1,29 +1,29 @@
-/** Log probabilities in the convention's terms, out of the distribution that a token was drawn from. */
+/** Log probabilities in the OpenAI API's terms, out of the distribution that a token was drawn from. */
 import type { Token } from "node-llama-cpp";
 import type { TokenLogprob, TokenLogprobs } from "../core/ports/chat-engine.ts";
+import type { SampledLogits } from "./native-context.ts";
 import type { TokenBytes } from "./token-bytes.ts";
 
-/** As low as the convention goes for what was not drawn from at all. */
+/** As low as the OpenAI API goes for what was not drawn from at all. */
 const lowest = -9999;
 const decoder = new TextDecoder();
 
 export function toLogprobs(
   tokenBytes: TokenBytes,
-  token: Token,
-  probabilities: ReadonlyMap<Token, number>,
+  { token, logits, weight }: SampledLogits,
   top: number,
 ): TokenLogprobs {
-  const likeliest = [...probabilities.entries().take(top)].map(([candidate, probability]) =>
-    describe(tokenBytes, candidate, probability),
-  );
-  return { ...describe(tokenBytes, token, probabilities.get(token) ?? 0), top: likeliest };
+  const greatest = logits[0]?.[1] ?? Number.NaN;
+  const logprobOf = (logit: number): number =>
+    Math.max(logit - greatest - Math.log(weight), lowest);
+  const own = logits.find(([id]) => id === token)?.[1] ?? Number.NEGATIVE_INFINITY;
+  const likeliest = logits
+    .slice(0, top)
+    .map(([id, logit]) => describe(tokenBytes, id, logprobOf(logit)));
+  return { ...describe(tokenBytes, token, logprobOf(own)), top: likeliest };
 }
 
-function describe(tokenBytes: TokenBytes, token: Token, probability: number): TokenLogprob {
+function describe(tokenBytes: TokenBytes, token: Token, logprob: number): TokenLogprob {
   const bytes = tokenBytes.of(token);
-  return {
-    token: decoder.decode(bytes),
-    logprob: probability > 0 ? Math.log(probability) : lowest,
-    bytes: [...bytes],
-  };
+  return { token: decoder.decode(bytes), logprob, bytes: [...bytes] };
 }

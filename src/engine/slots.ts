@@ -1,32 +1,22 @@
-/** The sequences of a context, handed out one request each, with the tokens that they already hold. */
-import type { LlamaContext, LlamaContextSequence, Token } from "node-llama-cpp";
+/** The sequences of a context, handed out one request each, where most of its prompt is cached. */
+import type { Token } from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
 import type { CallOptions } from "../core/ports/chat-engine.ts";
+import { type CachedSequence, type KvCache, sharedPrefix } from "./kv-cache.ts";
+import type { PrefixSource } from "./scheduler.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
 export interface Slot extends Disposable {
-  sequence: LlamaContextSequence;
-  /** Whether nothing that ran before may be used. */
-  readonly fresh: boolean;
+  readonly sequence: CachedSequence;
+  /** Another sequence that holds, or is about to hold, more of the prompt than this one. */
+  readonly source: PrefixSource | undefined;
   /** Says that the sequence now holds its prompt; who waits to copy from it may. */
   promptReady(): void;
-  /** Another slot that holds, or is about to hold, more of the prompt than this one. */
-  readonly donor: Donor | undefined;
-  /** Whether no other slot is at work. */
-  alone(): boolean;
-}
-
-export interface Donor {
-  sequence: LlamaContextSequence;
-  /** How many tokens of the prompt it has. */
-  shared: number;
-  /** When it has them. */
-  ready: Promise<void>;
 }
 
 /** What a slot is wanted for. */
 export interface SlotRequest {
-  prompt: Token[];
+  prompt: readonly Token[];
   /**
    * Whether the prompt is to be evaluated as if nothing had run before, so that the arithmetic is
    * the same each time. Answers to one prompt that run together share it all the same.
@@ -35,8 +25,9 @@ export interface SlotRequest {
 }
 
 interface Lease extends SlotRequest {
-  sequence: LlamaContextSequence;
-  ready: Promise<void>;
+  sequence: CachedSequence;
+  /** Whether its prompt is still to be evaluated. */
+  inPrompt: boolean;
 }
 
 interface Waiter {
@@ -50,14 +41,16 @@ const keptAtLeast = 0.9;
 const worthCopying = 16;
 
 export class Slots {
+  readonly #cache: KvCache;
   /** Least recently used first. */
-  readonly #free: LlamaContextSequence[];
+  readonly #free: CachedSequence[];
   readonly #leases = new Set<Lease>();
   readonly #waiting: WaitingLine<Waiter>;
 
-  constructor(context: LlamaContext, maxQueue: number) {
+  constructor(cache: KvCache, maxQueue: number) {
+    this.#cache = cache;
     this.#waiting = new WaitingLine(maxQueue);
-    this.#free = Array.from({ length: context.totalSequences }, () => context.getSequence());
+    this.#free = [...cache.sequences];
   }
 
   /** Refuses at once what would find the line full, before anything is computed for it. */
@@ -91,35 +84,41 @@ export class Slots {
   }
 
   /**
-   * The free sequence that the prompt goes on with, nearly all of it kept; else the one that was
-   * not used for longest, so that other conversations stay where they are. What the prompt shares
-   * with any of them is copied (see evaluate-prompt.ts). A model whose cells cannot be copied takes
-   * the longest shared beginning, whatever is lost behind it.
+   * The free sequence that the prompt goes on with, nearly all of it kept; else one that holds
+   * nothing, beside a busy one if there is such; else the one that was not used for longest, so that
+   * other conversations stay where they are. What the prompt shares with any of them is copied. A
+   * model whose cells cannot be copied takes the longest shared beginning, whatever is lost behind it.
    */
-  #best({ prompt, fresh }: SlotRequest): LlamaContextSequence | undefined {
-    if (fresh) return this.#free[0];
-    let best: LlamaContextSequence | undefined;
+  #best({ prompt, fresh }: SlotRequest): CachedSequence | undefined {
+    let best: CachedSequence | undefined;
     let most = 0;
-    for (const sequence of this.#free) {
-      const shared = sequence.compareContextTokens(prompt).firstDifferentIndex;
-      const goesOn = shared >= sequence.nextTokenIndex * keptAtLeast;
-      if (shared > most && (goesOn || sequence.needsCheckpoints)) [best, most] = [sequence, shared];
+    for (const sequence of fresh ? [] : this.#free) {
+      const shared = sequence.shares(prompt);
+      const goesOn = shared >= sequence.tokens.length * keptAtLeast;
+      if (shared > most && (goesOn || !this.#cache.copies)) [best, most] = [sequence, shared];
     }
-    return best ?? this.#free[0];
+    return best ?? this.#empty() ?? this.#free[0];
   }
 
-  #lend(sequence: LlamaContextSequence, request: SlotRequest): Slot {
+  /** A sequence that holds nothing; llama.cpp computes neighbours in one pass over the weights. */
+  #empty(): CachedSequence | undefined {
+    const empty = this.#free.filter(({ tokens }) => tokens.length === 0);
+    const busy = new Set([...this.#leases].map(({ sequence }) => sequence.id));
+    return empty.find(({ id }) => busy.has(id - 1) || busy.has(id + 1)) ?? empty[0];
+  }
+
+  #lend(sequence: CachedSequence, request: SlotRequest): Slot {
     this.#free.splice(this.#free.indexOf(sequence), 1);
-    const { promise: ready, resolve: promptReady } = Promise.withResolvers<void>();
-    const lease: Lease = { ...request, sequence, ready };
-    const donor = request.fresh ? this.#twin(request) : this.#donor(sequence, request.prompt);
+    const lease: Lease = { ...request, sequence, inPrompt: true };
+    const source = request.fresh ? this.#twin(request) : this.#source(sequence, request.prompt);
     this.#leases.add(lease);
+    const promptReady = (): void => {
+      lease.inPrompt = false;
+    };
     return {
       sequence,
-      fresh: request.fresh,
+      source,
       promptReady,
-      donor,
-      alone: () => this.#leases.size === 1,
       [Symbol.dispose]: () => {
         promptReady();
         this.#leases.delete(lease);
@@ -129,42 +128,41 @@ export class Slots {
   }
 
   /** The slot that evaluates the very same prompt afresh at this moment. */
-  #twin({ prompt }: SlotRequest): Donor | undefined {
-    for (const { sequence, prompt: theirs, fresh, ready } of this.#leases) {
-      const shared = sharedPrefix(theirs, prompt);
-      if (fresh && shared === prompt.length && shared === theirs.length) {
-        return { sequence, shared, ready };
+  #twin({ prompt }: SlotRequest): PrefixSource | undefined {
+    for (const lease of this.#leases) {
+      const shared = sharedPrefix(lease.prompt, prompt);
+      if (lease.fresh && shared === prompt.length && shared === lease.prompt.length) {
+        return { sequence: lease.sequence, shared, pending: () => lease.inPrompt };
       }
     }
     return undefined;
   }
 
-  #donor(own: LlamaContextSequence, prompt: Token[]): Donor | undefined {
-    let best: Donor | undefined;
-    const least = own.compareContextTokens(prompt).firstDifferentIndex + worthCopying;
-    const offer = (donor: Donor): void => {
-      if (donor.shared >= Math.max(least, (best?.shared ?? 0) + 1)) best = donor;
+  /** Another sequence that has enough more of the prompt than the own one to be worth copying. */
+  #source(own: CachedSequence, prompt: readonly Token[]): PrefixSource | undefined {
+    if (!this.#cache.copies) return undefined;
+    let best: PrefixSource | undefined;
+    const least = own.shares(prompt) + worthCopying;
+    const offer = (source: PrefixSource): void => {
+      if (source.shared >= Math.max(least, (best?.shared ?? 0) + 1)) best = source;
     };
-    for (const { sequence, prompt: theirs, ready } of this.#leases) {
-      offer({ sequence, shared: sharedPrefix(theirs, prompt), ready });
+    for (const lease of this.#leases) {
+      const { sequence } = lease;
+      const shared = sharedPrefix(lease.prompt, prompt);
+      // Evaluated as far as they share it, or its prompt has ended one way or the other.
+      const pending = (): boolean => lease.inPrompt && sequence.shares(prompt) < shared;
+      offer({ sequence, shared, pending });
     }
     for (const sequence of this.#free) {
-      const shared = sequence.compareContextTokens(prompt).firstDifferentIndex;
-      offer({ sequence, shared, ready: Promise.resolve() });
+      offer({ sequence, shared: sequence.shares(prompt), pending: () => false });
     }
     return best;
   }
 
-  #giveBack(sequence: LlamaContextSequence): void {
+  #giveBack(sequence: CachedSequence): void {
     this.#free.push(sequence);
     const next = this.#waiting.next();
     if (next === undefined) return;
     next.give(this.#lend(this.#best(next.request) ?? sequence, next.request));
   }
-}
-
-function sharedPrefix(a: readonly Token[], b: readonly Token[]): number {
-  const length = Math.min(a.length, b.length);
-  for (let index = 0; index < length; index++) if (a[index] !== b[index]) return index;
-  return length;
 }

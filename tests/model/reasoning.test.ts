@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { LlamaModel } from "node-llama-cpp";
 import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
-import { evaluatePrompt } from "../../src/engine/evaluate-prompt.ts";
 import { Generation } from "../../src/engine/generation.ts";
 import { Grammars } from "../../src/engine/grammars.ts";
+import { KvCache } from "../../src/engine/kv-cache.ts";
+import { NativeContext } from "../../src/engine/native-context.ts";
 import { PromptTemplate } from "../../src/engine/prompt.ts";
+import { readAnswer } from "../../src/engine/read-answer.ts";
+import { AnswerSampler } from "../../src/engine/sampling.ts";
+import { Scheduler } from "../../src/engine/scheduler.ts";
 import { Slots } from "../../src/engine/slots.ts";
 import { chatWrapperFor } from "../../src/engine/templates.ts";
 import { TokenBytes } from "../../src/engine/token-bytes.ts";
@@ -47,14 +51,18 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
     tokenBytes: new TokenBytes(model),
     prompt: { ...prompt, startsInThought: "</think>" },
     request,
-    bias: undefined,
     shape: { text: undefined, calls: await new Grammars(model.llama, model).start({ calls }) },
     maxTokens: 200,
   });
   const { signal } = new AbortController();
-  using slot = await new Slots(context, 1).take({ prompt: prompt.tokens, fresh: true }, { signal });
-  const { rest, cached } = await evaluatePrompt(slot, prompt.tokens, signal);
-  return await Array.fromAsync(generation.run(slot, rest, cached, signal));
+  const native = new NativeContext(context, model);
+  const cache = new KvCache(native);
+  const fresh = true;
+  using slot = await new Slots(cache, 1).take({ prompt: prompt.tokens, fresh }, { signal });
+  const sampling = { request, contextSize: context.contextSize, bias: undefined };
+  const sampler = new AnswerSampler(native.makeSampler(), sampling);
+  const started = { slot, prompt: prompt.tokens, fresh, generation, sampler };
+  return await Array.fromAsync(readAnswer(new Scheduler(native, cache), started, signal));
 }
 
 describe("an answer that begins in a thought", () => {

@@ -1,0 +1,276 @@
+/**
+ * Continuous batching: one loop owns the context. Each step takes in what came, adds the next token
+ * of every answer and as much of the prompts as fits, decodes once, samples all and hands the tokens
+ * on. Nothing else touches the context, so nobody waits for longer than a step.
+ */
+import type { Token } from "node-llama-cpp";
+import type { CachedSequence, KvCache } from "./kv-cache.ts";
+import type { BatchPart, NativeContext, NativeSampler, SampledLogits } from "./native-context.ts";
+import { PromptPace } from "./prompt-pace.ts";
+
+/** What an answer wants to be evaluated before its next token is sampled. */
+export interface Feed {
+  /** Goes back to so many tokens of prompt and answer first. */
+  rewindTo?: number;
+  tokens: readonly Token[];
+}
+
+export interface Sampled {
+  token: Token;
+  /** Where log probabilities are wanted. */
+  logits?: SampledLogits;
+}
+
+/** An answer as the scheduler drives it. None of its methods may wait. */
+export interface Answer {
+  readonly sampler: NativeSampler;
+  /** How many of the likeliest tokens' logits it wants to know; absent: none. */
+  readonly topLogits: number | undefined;
+  /** Whether its reader is so far behind that it is left out of the next steps. */
+  readonly paused: boolean;
+  /** Its prompt is about to be evaluated, but for so many tokens that are already; what follows it. */
+  begin(cachedTokens: number): Feed | undefined;
+  /** Takes its next token; nothing: it is complete. */
+  accept(sampled: Sampled): Feed | undefined;
+  fail(reason: unknown): void;
+}
+
+/** Where another sequence's beginning can be copied from. */
+export interface PrefixSource {
+  sequence: CachedSequence;
+  /** How many tokens of the prompt it has, or will have. */
+  shared: number;
+  /** Whether it is still about to evaluate them. */
+  pending(): boolean;
+}
+
+export interface ScheduledPrompt {
+  sequence: CachedSequence;
+  prompt: readonly Token[];
+  /** Evaluates all of it in full batches of its own, so that the arithmetic is the same each time. */
+  fresh: boolean;
+  source: PrefixSource | undefined;
+  answer: Answer;
+}
+
+class Run {
+  readonly scheduled: ScheduledPrompt;
+  /** What is still to be evaluated before the next token is sampled. */
+  pending: Token[] = [];
+  rewindTo: number | undefined;
+  /** Whether its sequence has been made ready for its prompt. */
+  prepared = false;
+  /** Whether its first token is still to come. */
+  inPrompt = true;
+  stopped = false;
+
+  constructor(scheduled: ScheduledPrompt) {
+    this.scheduled = scheduled;
+  }
+
+  get sequence(): CachedSequence {
+    return this.scheduled.sequence;
+  }
+
+  get answer(): Answer {
+    return this.scheduled.answer;
+  }
+
+  take({ rewindTo, tokens }: Feed): void {
+    if (rewindTo !== undefined) this.rewindTo = rewindTo;
+    this.pending.push(...tokens);
+  }
+
+  /** Whether only its last token is missing. */
+  get writes(): boolean {
+    return !this.inPrompt && this.pending.length === 1;
+  }
+}
+
+export class Scheduler {
+  readonly #native: NativeContext;
+  readonly #cache: KvCache;
+  readonly #pace = new PromptPace();
+  /** In the order in which they came. */
+  readonly #runs = new Set<Run>();
+  #loop: Promise<void> = Promise.resolve();
+  #running = false;
+  /** A prompt that is evaluated by itself lets the answers have the next step. */
+  #ranAlone = false;
+  #closed: Error | undefined;
+
+  constructor(native: NativeContext, cache: KvCache) {
+    this.#native = native;
+    this.#cache = cache;
+  }
+
+  /** Begins an answer; what is returned ends it. */
+  start(scheduled: ScheduledPrompt): () => void {
+    const run = new Run(scheduled);
+    if (this.#closed !== undefined) throw this.#closed;
+    this.#runs.add(run);
+    this.wake();
+    return () => {
+      run.stopped = true;
+      this.#runs.delete(run);
+      // Another may have waited for what this one was about to evaluate.
+      this.wake();
+    };
+  }
+
+  /** Says that there may be something to do: an answer that was paused is read again. */
+  wake(): void {
+    if (this.#running) return;
+    this.#running = true;
+    this.#loop = this.#run();
+  }
+
+  /** Ends what runs, and waits for the step in progress: the weights must not go from under it. */
+  async close(reason: Error): Promise<void> {
+    this.#closed = reason;
+    for (const run of this.#runs) this.#fail(run, reason);
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      await this.#takeIn();
+      const parts = this.#plan();
+      if (parts.length === 0) break;
+      await this.#step(parts);
+    }
+    // Nothing is awaited between the look and this, so that no call to wake is lost.
+    this.#running = false;
+    this.#native.rest();
+  }
+
+  /** Brings every sequence to where its answer wants it. */
+  async #takeIn(): Promise<void> {
+    for (const run of this.#runs) {
+      try {
+        if (!run.prepared) await this.#prepare(run);
+        else if (run.rewindTo !== undefined) await this.#rewind(run, run.rewindTo);
+      } catch (error) {
+        this.#fail(run, error);
+      }
+    }
+  }
+
+  /** Keeps what the sequence holds of the prompt, or copies more of it from another. */
+  async #prepare(run: Run): Promise<void> {
+    const { sequence, prompt, fresh, source, answer } = run.scheduled;
+    if (source?.pending() === true) return;
+    // The last token is always evaluated: what comes after it is to be sampled.
+    const head = prompt.slice(0, -1);
+    const own = fresh ? 0 : sequence.shares(head);
+    const copied = source === undefined ? 0 : Math.min(source.sequence.shares(head), source.shared);
+    if (source !== undefined && copied > own && this.#cache.copies) {
+      await this.#cache.copyPrefix(sequence, source.sequence, copied);
+    } else {
+      await this.#cache.rewind(sequence, own);
+    }
+    if (run.stopped) return;
+    run.prepared = true;
+    run.pending = prompt.slice(sequence.tokens.length);
+    this.#goOn(run, answer.begin(sequence.tokens.length));
+  }
+
+  async #rewind(run: Run, length: number): Promise<void> {
+    run.rewindTo = undefined;
+    const { sequence } = run;
+    const held = sequence.tokens.slice(0, length);
+    await this.#cache.rewind(sequence, length);
+    run.pending.unshift(...held.slice(sequence.tokens.length));
+  }
+
+  /** What the next step evaluates, in the order of the sequences: llama.cpp joins neighbours only. */
+  #plan(): Part[] {
+    const ready = [...this.#runs].filter((run) => run.prepared && run.pending.length > 0);
+    const writing = ready.filter((run) => run.writes && !run.answer.paused);
+    const prompts = ready.filter((run) => !run.writes && !run.answer.paused);
+    const [first] = prompts;
+    if (first?.scheduled.fresh === true && !(this.#ranAlone && writing.length > 0)) {
+      this.#ranAlone = true;
+      return [{ run: first, tokens: first.pending.slice(0, this.#native.batchSize) }];
+    }
+    this.#ranAlone = false;
+    const parts: Part[] = writing.map((run) => ({ run, tokens: run.pending }));
+    let room = this.#native.batchSize - parts.length;
+    if (parts.length > 0) room = Math.min(room, this.#pace.piece);
+    for (const run of prompts) {
+      if (run.scheduled.fresh) continue;
+      if (room === 0) break;
+      const tokens = run.pending.slice(0, room);
+      room -= tokens.length;
+      parts.push({ run, tokens });
+    }
+    return parts.sort((a, b) => a.run.sequence.id - b.run.sequence.id);
+  }
+
+  async #step(parts: readonly Part[]): Promise<void> {
+    const startedAt = performance.now();
+    const answers = parts.filter(({ run }) => run.writes).length;
+    const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    let outputs: (number | undefined)[];
+    try {
+      outputs = await this.#native.decode(parts.map(toBatchPart));
+    } catch (error) {
+      // What the sequences hold is not known any more.
+      for (const { run } of parts) {
+        this.#cache.clear(run.sequence);
+        this.#fail(run, error);
+      }
+      return;
+    }
+    this.#pace.took({ answers, promptTokens: total - answers, ms: performance.now() - startedAt });
+    for (const { run, tokens } of parts) {
+      run.sequence.tokens.push(...tokens);
+      run.pending = run.pending.slice(tokens.length);
+      if (run.inPrompt && run.pending.length === 0) await this.#cache.keepState(run.sequence);
+    }
+    await Promise.all(parts.map(({ run }, at) => this.#sample(run, outputs[at])));
+  }
+
+  /** Samples a run's next token and hands it on. */
+  async #sample(run: Run, output: number | undefined): Promise<void> {
+    if (output === undefined || run.stopped) return;
+    const { answer } = run;
+    try {
+      const { topLogits: top } = answer;
+      const sampled = await (top === undefined
+        ? answer.sampler.sample(output).then((token) => ({ token }))
+        : answer.sampler
+            .sampleWithLogits(output, top)
+            .then((logits) => ({ token: logits.token, logits })));
+      if (run.stopped) return;
+      run.inPrompt = false;
+      this.#goOn(run, answer.accept(sampled));
+    } catch (error) {
+      this.#fail(run, error);
+    }
+  }
+
+  #goOn(run: Run, feed: Feed | undefined): void {
+    if (feed === undefined) this.#runs.delete(run);
+    else run.take(feed);
+  }
+
+  #fail(run: Run, reason: unknown): void {
+    this.#runs.delete(run);
+    if (!run.stopped) run.answer.fail(reason);
+    run.stopped = true;
+  }
+}
+
+/** What one run has in a step. */
+interface Part {
+  run: Run;
+  tokens: readonly Token[];
+}
+
+const toBatchPart = ({ run, tokens }: Part): BatchPart => ({
+  sequence: run.sequence.id,
+  position: run.sequence.tokens.length,
+  tokens,
+  output: tokens.length === run.pending.length,
+});
