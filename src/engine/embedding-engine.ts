@@ -1,5 +1,5 @@
-/** Embeddings on llama.cpp: a pool of contexts over one set of weights, one thread each. */
-import type { LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
+/** Embeddings on llama.cpp: a pool of contexts over one set of weights; they share the threads. */
+import type { LlamaModel, Token } from "node-llama-cpp";
 import { toUnitLength } from "../core/embedding.ts";
 import { NodeError } from "../core/errors.ts";
 import type {
@@ -9,11 +9,11 @@ import type {
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
 import { FairJobs } from "./fair-jobs.ts";
+import type { NativeEmbeddingContext } from "./native-context.ts";
 
 interface Job {
-  tokens: Token[];
   /** With the model's own markers. */
-  size: number;
+  tokens: readonly Token[];
   signal: AbortSignal;
   start: () => void;
   resolve: (embedding: Embedding) => void;
@@ -25,22 +25,26 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly maxTokens: number;
   readonly #model: LlamaModel;
   readonly #vocabulary: readonly Token[];
-  readonly #counter: LlamaEmbeddingContext;
-  readonly #idle: LlamaEmbeddingContext[];
+  readonly #first: NativeEmbeddingContext;
+  readonly #idle: NativeEmbeddingContext[];
+  readonly #threads: number;
   readonly #jobs = new FairJobs<Job>();
   readonly #working = new Set<Promise<void>>();
+  /** Texts that are being computed. */
+  #computing = 0;
 
   constructor(
     model: LlamaModel,
-    contexts: readonly [LlamaEmbeddingContext, ...LlamaEmbeddingContext[]],
-    maxTokens: number,
+    contexts: readonly [NativeEmbeddingContext, ...NativeEmbeddingContext[]],
+    { maxTokens, threads }: { maxTokens: number; threads: number },
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
     this.#model = model;
     this.#vocabulary = [...model.iterateAllTokens()];
-    this.#counter = contexts[0];
+    this.#first = contexts[0];
     this.#idle = [...contexts];
+    this.#threads = threads;
   }
 
   get vocabularySize(): number {
@@ -50,7 +54,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   async countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]> {
     return inputs.map((input) => {
       const tokens = this.#tokenize(input);
-      return tokens.length === 0 ? 0 : this.#counter.calculateInputLength(tokens);
+      return tokens.length === 0 ? 0 : this.#first.withMarkers(tokens).length;
     });
   }
 
@@ -66,12 +70,11 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     };
     const embeddings = inputs.map((input) => {
       const { promise, resolve, reject } = Promise.withResolvers<Embedding>();
-      const tokens = this.#tokenize(input);
-      const size = this.#counter.calculateInputLength([...tokens]);
-      jobs.push({ tokens, size, signal, start, resolve, reject });
+      const tokens = this.#first.withMarkers(this.#tokenize(input));
+      jobs.push({ tokens, signal, start, resolve, reject });
       return promise;
     });
-    this.#jobs.add(jobs, ({ size }) => size);
+    this.#jobs.add(jobs, ({ tokens }) => tokens.length);
     for (const context of this.#idle.splice(0)) {
       const work = this.#work(context);
       this.#working.add(work);
@@ -90,18 +93,33 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   }
 
   /** Takes jobs until there are none. */
-  async #work(context: LlamaEmbeddingContext): Promise<void> {
+  async #work(context: NativeEmbeddingContext): Promise<void> {
     for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
       try {
         job.signal.throwIfAborted();
         job.start();
-        const { vector } = await context.getEmbeddingFor(job.tokens);
-        job.resolve({ vector: toUnitLength(Float32Array.from(vector)), tokens: job.size });
+        const alone = this.#computing === 0 && this.#jobs.empty;
+        job.resolve(await this.#compute(context, job.tokens, alone ? this.#threads : 1));
       } catch (error) {
         job.reject(error);
       }
     }
     this.#idle.push(context);
+  }
+
+  /** A text that is alone has all threads; several do better with one each. */
+  async #compute(
+    context: NativeEmbeddingContext,
+    tokens: readonly Token[],
+    threads: number,
+  ): Promise<Embedding> {
+    this.#computing++;
+    try {
+      const vector = await context.embed(tokens, threads);
+      return { vector: toUnitLength(vector), tokens: tokens.length };
+    } finally {
+      this.#computing--;
+    }
   }
 
   #tokenize(input: EmbeddingInput): Token[] {

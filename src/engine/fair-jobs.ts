@@ -9,6 +9,10 @@ export class FairJobs<Job> {
     if (jobs.length > 0) this.#requests.push(jobs.toSorted((a, b) => sizeOf(a) - sizeOf(b)));
   }
 
+  get empty(): boolean {
+    return this.#requests.length === 0;
+  }
+
   next(): Job | undefined {
     const jobs = this.#requests.shift();
     const job = jobs?.pop();

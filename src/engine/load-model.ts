@@ -1,7 +1,7 @@
 /** Loads a GGUF into llama.cpp and gives it a card. */
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import type { LlamaEmbeddingContext, LlamaModel } from "node-llama-cpp";
+import type { LlamaModel } from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { LoadedModel, ModelCard, ModelSettings } from "../core/model.ts";
@@ -15,6 +15,7 @@ import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
 import { fitSettings } from "./fit-settings.ts";
+import { NativeEmbeddingContext } from "./native-context.ts";
 import { PromptTemplate } from "./prompt.ts";
 import { chatWrapperFor } from "./templates.ts";
 
@@ -118,13 +119,11 @@ async function asEmbedding(
   createdAt: Date,
 ): Promise<LoadedModel> {
   const size = contextSize(model, spec);
-  const create = (): Promise<LlamaEmbeddingContext> =>
-    model.createEmbeddingContext({
-      // An input of exactly the context's size is refused by the library, and must fit one batch.
-      contextSize: size + 1,
-      batchSize: size + 1,
-      threads: 1,
-    });
+  const create = async (): Promise<NativeEmbeddingContext> =>
+    new NativeEmbeddingContext(
+      // A text must fit one batch.
+      await model.createEmbeddingContext({ contextSize: size, batchSize: size, threads: 1 }),
+    );
   const first = await create();
   const others = await Promise.all(Array.from({ length: backend.threads - 1 }, create));
   const settings: ModelSettings = {
@@ -133,7 +132,10 @@ async function asEmbedding(
     batchSize: size,
     nGpuLayers: model.gpuLayers,
   };
-  const engine = new LlamaEmbeddingEngine(model, [first, ...others], size);
+  const engine = new LlamaEmbeddingEngine(model, [first, ...others], {
+    maxTokens: size,
+    threads: backend.threads,
+  });
   return {
     type: "embedding",
     card: card(model, spec, settings, createdAt),

@@ -3,7 +3,13 @@
  * the library keeps to itself. It is checked when a model is loaded, so that another release of the
  * library fails there with a sentence, not amid an answer.
  */
-import type { LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } from "node-llama-cpp";
+import type {
+  LlamaContext,
+  LlamaEmbeddingContext,
+  LlamaGrammarEvaluationState,
+  LlamaModel,
+  Token,
+} from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
 
 /** Tokens of one sequence in a batch. */
@@ -82,6 +88,7 @@ interface RawContext {
   getSequenceKvCacheMinPosition(sequence: number): number;
   copySequenceStateFromOtherSequence(target: number, source: number): Promise<number>;
   restoreCheckpoint(checkpoint: RawCheckpoint, last: number, sequence: number): Promise<boolean>;
+  getEmbedding(tokens: number): Float64Array;
   setThreads(threads: number): void;
 }
 
@@ -136,13 +143,7 @@ export class NativeContext {
       return this.#raw.addToBatch(sequence, position, Uint32Array.from(tokens), wanted)[0];
     });
     this.#threads ??= this.#splitter.createConsumer(this.#context.idealThreads, 1);
-    const [threads, handle] = await this.#threads.getAllocationToConsume();
-    try {
-      this.#raw.setThreads(threads);
-      await oneAtATime(this.#context.model.llama.gpu === "vulkan", () => this.#raw.decodeBatch());
-    } finally {
-      handle[Symbol.dispose]();
-    }
+    await decodeBatch(this.#raw, this.#threads, this.#context.model.llama.gpu);
     return outputs;
   }
 
@@ -182,6 +183,58 @@ export class NativeContext {
   async restore(sequence: number, checkpoint: Checkpoint): Promise<boolean> {
     if (!(checkpoint instanceof SequenceCheckpoint)) return false;
     return await this.#raw.restoreCheckpoint(checkpoint.raw, checkpoint.raw.maxPos, sequence);
+  }
+}
+
+/** A context that turns one text after the other into a vector. */
+export class NativeEmbeddingContext {
+  readonly #context: LlamaEmbeddingContext;
+  readonly #raw: RawContext;
+  readonly #splitter: ThreadsSplitter;
+  readonly #addMarkers: (tokens: Token[]) => void;
+
+  constructor(context: LlamaEmbeddingContext) {
+    const { model } = context;
+    this.#context = context;
+    this.#raw = internal(internal(context, "_llamaContext", isObject), "_ctx", isRawContext);
+    this.#splitter = internal(model.llama, "_threadsSplitter", isThreadsSplitter);
+    this.#addMarkers = internal(context, "_prepareInput", isAddMarkers).bind(context);
+  }
+
+  /** The tokens with the markers that the model wants around a text. */
+  withMarkers(tokens: readonly Token[]): Token[] {
+    const marked = [...tokens];
+    this.#addMarkers(marked);
+    return marked;
+  }
+
+  /** The vector of a text, whose markers are in place, computed on at most so many threads. */
+  async embed(tokens: readonly Token[], threads: number): Promise<Float32Array> {
+    this.#raw.removeTokenCellsFromSequence(0, -1, -1);
+    this.#raw.initBatch(tokens.length);
+    this.#raw.addToBatch(0, 0, Uint32Array.from(tokens), Uint32Array.from(tokens.keys()));
+    const consumer = this.#splitter.createConsumer(threads, 1);
+    try {
+      await decodeBatch(this.#raw, consumer, this.#context.model.llama.gpu);
+    } finally {
+      consumer.dispose();
+    }
+    return Float32Array.from(this.#raw.getEmbedding(tokens.length));
+  }
+}
+
+/** Decodes on as many threads as the process has left for it. */
+async function decodeBatch(
+  raw: RawContext,
+  consumer: ThreadConsumer,
+  gpu: LlamaModel["llama"]["gpu"],
+): Promise<void> {
+  const [threads, handle] = await consumer.getAllocationToConsume();
+  try {
+    raw.setThreads(threads);
+    await oneAtATime(gpu === "vulkan", () => raw.decodeBatch());
+  } finally {
+    handle[Symbol.dispose]();
   }
 }
 
@@ -304,11 +357,15 @@ const isRawContext = (value: unknown): value is RawContext =>
     "getSequenceKvCacheMinPosition",
     "copySequenceStateFromOtherSequence",
     "restoreCheckpoint",
+    "getEmbedding",
     "setThreads",
   ]);
 
 const isRawBindings = (value: unknown): value is RawBindings =>
   hasMethods(value, ["AddonSampler", "AddonContextSequenceCheckpoint"]);
+
+const isAddMarkers = (value: unknown): value is (tokens: Token[]) => void =>
+  typeof value === "function";
 
 const isThreadsSplitter = (value: unknown): value is ThreadsSplitter =>
   hasMethods(value, ["createConsumer"]);
