@@ -76,11 +76,11 @@ export class LlamaChatEngine implements ChatEngine {
     });
     // A seed promises the same answer each time, so nothing may depend on what ran before.
     const fresh = request.seed !== undefined;
-    using slot = await this.#slots.take({ prompt: prompt.tokens, fresh }, options);
+    const wanted = { prompt: prompt.tokens, fresh, scope: options.prefixScope };
+    using slot = await this.#slots.take(wanted, options);
     options.onStart?.();
     const sampler = this.#sampler(slot, request, bias);
-    const scheduled = { slot, prompt: prompt.tokens, fresh, generation, sampler };
-    yield* readAnswer(this.#scheduler, scheduled, options.signal);
+    yield* readAnswer(this.#scheduler, { ...wanted, slot, generation, sampler }, options.signal);
   }
 
   /** Ends what is generated, and waits for the step in progress. */

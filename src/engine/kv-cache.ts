@@ -5,6 +5,12 @@ import type { Checkpoint, NativeContext } from "./native-context.ts";
 /** States that a sequence can go back to, where its memory cannot be cut at any token. */
 const mostCheckpoints = 4;
 
+/** What the cache needs of the context. */
+export type CacheContext = Pick<
+  NativeContext,
+  "sequences" | "needsCheckpoints" | "truncate" | "copy" | "takeCheckpoint" | "restore"
+>;
+
 export class CachedSequence {
   readonly id: number;
   /** The tokens that are evaluated, in order. */
@@ -18,17 +24,17 @@ export class CachedSequence {
     this.id = id;
   }
 
-  /** How many tokens of a prompt it holds, counted from the beginning. */
-  shares(prompt: readonly Token[]): number {
-    return sharedPrefix(this.tokens, prompt);
+  /** How many tokens of a prompt it holds, counted from the beginning, if they are of its scope. */
+  shares(prompt: readonly Token[], scope: string | undefined): number {
+    return this.scope === scope ? sharedPrefix(this.tokens, prompt) : 0;
   }
 }
 
 export class KvCache {
   readonly sequences: readonly CachedSequence[];
-  readonly #native: NativeContext;
+  readonly #native: CacheContext;
 
-  constructor(native: NativeContext) {
+  constructor(native: CacheContext) {
     this.#native = native;
     this.sequences = Array.from({ length: native.sequences }, (_, id) => new CachedSequence(id));
   }
@@ -54,7 +60,7 @@ export class KvCache {
   async copyPrefix(target: CachedSequence, source: CachedSequence, length: number): Promise<void> {
     this.clear(target);
     await this.#native.copy(target.id, source.id);
-    target.tokens.push(...source.tokens);
+    for (const token of source.tokens) target.tokens.push(token);
     await this.rewind(target, length);
   }
 

@@ -10,15 +10,14 @@ const decoder = new TextDecoder();
 
 export function toLogprobs(
   tokenBytes: TokenBytes,
-  { token, logits, weight }: SampledLogits,
-  top: number,
+  { token, logit: own, top, weight }: SampledLogits,
+  wanted: number,
 ): TokenLogprobs {
-  const greatest = logits[0]?.[1] ?? Number.NaN;
+  const greatest = top[0]?.[1] ?? Number.NaN;
   const logprobOf = (logit: number): number =>
     Math.max(logit - greatest - Math.log(weight), lowest);
-  const own = logits.find(([id]) => id === token)?.[1] ?? Number.NEGATIVE_INFINITY;
-  const likeliest = logits
-    .slice(0, top)
+  const likeliest = top
+    .slice(0, wanted)
     .map(([id, logit]) => describe(tokenBytes, id, logprobOf(logit)));
   return { ...describe(tokenBytes, token, logprobOf(own)), top: likeliest };
 }

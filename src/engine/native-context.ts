@@ -42,8 +42,9 @@ export interface SamplerConfig {
 /** A token with its logit after the sampler's filters, and what makes logits into probabilities. */
 export interface SampledLogits {
   token: Token;
-  /** The likeliest tokens and their logits, likeliest first, then the sampled one if it is not there. */
-  logits: readonly (readonly [Token, number])[];
+  logit: number;
+  /** The likeliest tokens and their logits, likeliest first; one at the least. */
+  top: readonly (readonly [Token, number])[];
   /** Sum of exp(logit - greatest logit) over all candidates. */
   weight: number;
 }
@@ -286,7 +287,9 @@ export class NativeSampler {
       const [id, logit] = [logits[at], logits[at + 1]];
       if (id !== undefined && logit !== undefined) pairs.push([toToken(id), logit]);
     }
-    return { token: sampledToken(token), logits: pairs, weight };
+    // The sampled one comes last, whether or not it is among the likeliest.
+    const own = pairs.pop();
+    return { token: sampledToken(token), logit: own?.[1] ?? Number.NaN, top: pairs, weight };
   }
 
   dispose(): void {

@@ -12,6 +12,7 @@ export interface StartedAnswer {
   slot: Slot;
   prompt: readonly Token[];
   fresh: boolean;
+  scope: string | undefined;
   generation: Generation;
   sampler: AnswerSampler;
 }
@@ -19,7 +20,7 @@ export interface StartedAnswer {
 /** An aborted signal ends the reading at once, and the writing before the next step. */
 export async function* readAnswer(
   scheduler: Scheduler,
-  { slot, prompt, fresh, generation, sampler }: StartedAnswer,
+  { slot, prompt, fresh, scope, generation, sampler }: StartedAnswer,
   signal: AbortSignal,
 ): AsyncGenerator<GenerationEvent> {
   signal.throwIfAborted();
@@ -31,6 +32,7 @@ export async function* readAnswer(
     source: slot.source,
     prompt,
     fresh,
+    scope,
     answer: writing(slot, generation, sampler, events),
   });
   try {

@@ -8,6 +8,9 @@ import type { CachedSequence, KvCache } from "./kv-cache.ts";
 import type { BatchPart, NativeContext, NativeSampler, SampledLogits } from "./native-context.ts";
 import { PromptPace } from "./prompt-pace.ts";
 
+/** What the scheduler needs of the context. */
+export type StepContext = Pick<NativeContext, "batchSize" | "decode" | "rest">;
+
 /** What an answer wants to be evaluated before its next token is sampled. */
 export interface Feed {
   /** Goes back to so many tokens of prompt and answer first. */
@@ -23,7 +26,7 @@ export interface Sampled {
 
 /** An answer as the scheduler drives it. None of its methods may wait. */
 export interface Answer {
-  readonly sampler: NativeSampler;
+  readonly sampler: Pick<NativeSampler, "sample" | "sampleWithLogits">;
   /** How many of the likeliest tokens' logits it wants to know; absent: none. */
   readonly topLogits: number | undefined;
   /** Whether its reader is so far behind that it is left out of the next steps. */
@@ -50,6 +53,8 @@ export interface ScheduledPrompt {
   /** Evaluates all of it in full batches of its own, so that the arithmetic is the same each time. */
   fresh: boolean;
   source: PrefixSource | undefined;
+  /** Whose prompt it is; what the sequence holds of another scope is not used. */
+  scope: string | undefined;
   answer: Answer;
 }
 
@@ -78,7 +83,7 @@ class Run {
 
   take({ rewindTo, tokens }: Feed): void {
     if (rewindTo !== undefined) this.rewindTo = rewindTo;
-    this.pending.push(...tokens);
+    for (const token of tokens) this.pending.push(token);
   }
 
   /** Whether only its last token is missing. */
@@ -88,7 +93,7 @@ class Run {
 }
 
 export class Scheduler {
-  readonly #native: NativeContext;
+  readonly #native: StepContext;
   readonly #cache: KvCache;
   readonly #pace = new PromptPace();
   /** In the order in which they came. */
@@ -99,7 +104,7 @@ export class Scheduler {
   #ranAlone = false;
   #closed: Error | undefined;
 
-  constructor(native: NativeContext, cache: KvCache) {
+  constructor(native: StepContext, cache: KvCache) {
     this.#native = native;
     this.#cache = cache;
   }
@@ -158,17 +163,19 @@ export class Scheduler {
 
   /** Keeps what the sequence holds of the prompt, or copies more of it from another. */
   async #prepare(run: Run): Promise<void> {
-    const { sequence, prompt, fresh, source, answer } = run.scheduled;
+    const { sequence, prompt, fresh, source, scope, answer } = run.scheduled;
     if (source?.pending() === true) return;
     // The last token is always evaluated: what comes after it is to be sampled.
     const head = prompt.slice(0, -1);
-    const own = fresh ? 0 : sequence.shares(head);
-    const copied = source === undefined ? 0 : Math.min(source.sequence.shares(head), source.shared);
+    const own = fresh ? 0 : sequence.shares(head, scope);
+    const offered = source?.sequence.shares(head, scope) ?? 0;
+    const copied = Math.min(offered, source?.shared ?? 0);
     if (source !== undefined && copied > own && this.#cache.copies) {
       await this.#cache.copyPrefix(sequence, source.sequence, copied);
     } else {
       await this.#cache.rewind(sequence, own);
     }
+    sequence.scope = scope;
     if (run.stopped) return;
     run.prepared = true;
     run.pending = prompt.slice(sequence.tokens.length);
@@ -180,7 +187,7 @@ export class Scheduler {
     const { sequence } = run;
     const held = sequence.tokens.slice(0, length);
     await this.#cache.rewind(sequence, length);
-    run.pending.unshift(...held.slice(sequence.tokens.length));
+    run.pending = [...held.slice(sequence.tokens.length), ...run.pending];
   }
 
   /** What the next step evaluates, in the order of the sequences: llama.cpp joins neighbours only. */
@@ -224,7 +231,7 @@ export class Scheduler {
     }
     this.#pace.took({ answers, promptTokens: total - answers, ms: performance.now() - startedAt });
     for (const { run, tokens } of parts) {
-      run.sequence.tokens.push(...tokens);
+      for (const token of tokens) run.sequence.tokens.push(token);
       run.pending = run.pending.slice(tokens.length);
       if (run.inPrompt && run.pending.length === 0) await this.#cache.keepState(run.sequence);
     }

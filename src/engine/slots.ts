@@ -22,6 +22,8 @@ export interface SlotRequest {
    * the same each time. Answers to one prompt that run together share it all the same.
    */
   fresh: boolean;
+  /** Only sequences of the same scope are looked at, so that nobody learns what others asked. */
+  scope: string | undefined;
 }
 
 interface Lease extends SlotRequest {
@@ -89,11 +91,11 @@ export class Slots {
    * other conversations stay where they are. What the prompt shares with any of them is copied. A
    * model whose cells cannot be copied takes the longest shared beginning, whatever is lost behind it.
    */
-  #best({ prompt, fresh }: SlotRequest): CachedSequence | undefined {
+  #best({ prompt, fresh, scope }: SlotRequest): CachedSequence | undefined {
     let best: CachedSequence | undefined;
     let most = 0;
     for (const sequence of fresh ? [] : this.#free) {
-      const shared = sequence.shares(prompt);
+      const shared = sequence.shares(prompt, scope);
       const goesOn = shared >= sequence.tokens.length * keptAtLeast;
       if (shared > most && (goesOn || !this.#cache.copies)) [best, most] = [sequence, shared];
     }
@@ -110,7 +112,7 @@ export class Slots {
   #lend(sequence: CachedSequence, request: SlotRequest): Slot {
     this.#free.splice(this.#free.indexOf(sequence), 1);
     const lease: Lease = { ...request, sequence, inPrompt: true };
-    const source = request.fresh ? this.#twin(request) : this.#source(sequence, request.prompt);
+    const source = request.fresh ? this.#twin(request) : this.#source(sequence, request);
     this.#leases.add(lease);
     const promptReady = (): void => {
       lease.inPrompt = false;
@@ -128,8 +130,9 @@ export class Slots {
   }
 
   /** The slot that evaluates the very same prompt afresh at this moment. */
-  #twin({ prompt }: SlotRequest): PrefixSource | undefined {
+  #twin({ prompt, scope }: SlotRequest): PrefixSource | undefined {
     for (const lease of this.#leases) {
+      if (lease.scope !== scope) continue;
       const shared = sharedPrefix(lease.prompt, prompt);
       if (lease.fresh && shared === prompt.length && shared === lease.prompt.length) {
         return { sequence: lease.sequence, shared, pending: () => lease.inPrompt };
@@ -139,22 +142,23 @@ export class Slots {
   }
 
   /** Another sequence that has enough more of the prompt than the own one to be worth copying. */
-  #source(own: CachedSequence, prompt: readonly Token[]): PrefixSource | undefined {
+  #source(own: CachedSequence, { prompt, scope }: SlotRequest): PrefixSource | undefined {
     if (!this.#cache.copies) return undefined;
     let best: PrefixSource | undefined;
-    const least = own.shares(prompt) + worthCopying;
+    const least = own.shares(prompt, scope) + worthCopying;
     const offer = (source: PrefixSource): void => {
       if (source.shared >= Math.max(least, (best?.shared ?? 0) + 1)) best = source;
     };
     for (const lease of this.#leases) {
+      if (lease.scope !== scope) continue;
       const { sequence } = lease;
       const shared = sharedPrefix(lease.prompt, prompt);
       // Evaluated as far as they share it, or its prompt has ended one way or the other.
-      const pending = (): boolean => lease.inPrompt && sequence.shares(prompt) < shared;
+      const pending = (): boolean => lease.inPrompt && sequence.shares(prompt, scope) < shared;
       offer({ sequence, shared, pending });
     }
     for (const sequence of this.#free) {
-      offer({ sequence, shared: sequence.shares(prompt), pending: () => false });
+      offer({ sequence, shared: sequence.shares(prompt, scope), pending: () => false });
     }
     return best;
   }

@@ -52,9 +52,8 @@ export class CallsInProgress {
     const { signal } = progress.stop;
     const onStart = (): void => this.#post(id, { type: "start" });
     if (engine.type === "chat" && call.type === "generate") {
-      const { request, caller } = call;
-      const options = { signal, onStart, ...(caller === undefined ? {} : { caller }) };
-      for await (const event of engine.engine.generate(request, options)) {
+      const { type: _, request, ...who } = call;
+      for await (const event of engine.engine.generate(request, { signal, onStart, ...who })) {
         this.#post(id, { type: "event", event });
         progress.room--;
         if (progress.room === 0) await this.#roomFor(progress);

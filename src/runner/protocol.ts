@@ -25,7 +25,7 @@ export type Work =
 
 export type Call =
   | { type: "count-chat"; messages: readonly ChatMessage[]; tools?: readonly Tool[] }
-  | { type: "generate"; request: GenerationRequest; caller?: string }
+  | { type: "generate"; request: GenerationRequest; caller?: string; prefixScope?: string }
   | { type: "count-inputs"; inputs: readonly EmbeddingInput[] }
   | { type: "embed"; inputs: readonly EmbeddingInput[] }
   | { type: "rank"; question: string; passages: readonly string[] };

@@ -94,7 +94,7 @@ async function ask<Type extends Asked>(
 async function* generate(
   runner: Runner,
   request: GenerationRequest,
-  { signal, caller, onStart }: CallOptions,
+  { signal, caller, prefixScope, onStart }: CallOptions,
 ): AsyncGenerator<GenerationEvent> {
   signal.throwIfAborted();
   const events: GenerationEvent[] = [];
@@ -104,7 +104,12 @@ async function* generate(
     outcome ??= error === undefined ? {} : { error };
     arrived.resolve();
   };
-  const call: Call = { type: "generate", request, ...(caller === undefined ? {} : { caller }) };
+  const call: Call = {
+    type: "generate",
+    request,
+    ...(caller === undefined ? {} : { caller }),
+    ...(prefixScope === undefined ? {} : { prefixScope }),
+  };
   const { cancel, more } = runner.call(call, {
     hear(item) {
       if (item.type === "start") onStart?.();

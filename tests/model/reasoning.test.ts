@@ -57,11 +57,11 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
   const { signal } = new AbortController();
   const native = new NativeContext(context, model);
   const cache = new KvCache(native);
-  const fresh = true;
-  using slot = await new Slots(cache, 1).take({ prompt: prompt.tokens, fresh }, { signal });
+  const wanted = { prompt: prompt.tokens, fresh: true, scope: undefined };
+  using slot = await new Slots(cache, 1).take(wanted, { signal });
   const sampling = { request, contextSize: context.contextSize, bias: undefined };
   const sampler = new AnswerSampler(native.makeSampler(), sampling);
-  const started = { slot, prompt: prompt.tokens, fresh, generation, sampler };
+  const started = { ...wanted, slot, generation, sampler };
   return await Array.fromAsync(readAnswer(new Scheduler(native, cache), started, signal));
 }
 

@@ -100,6 +100,8 @@ export interface CallOptions {
   signal: AbortSignal;
   /** Who asks: callers that wait are served in turn. */
   caller?: string;
+  /** Only prompts of one scope share what is evaluated of them; absent: everybody's who names none. */
+  prefixScope?: string;
   /** Called once, when the request leaves the line and its prompt begins to be evaluated. */
   onStart?: () => void;
   /** Hears what is done; engines need not tell, who measures them does. */

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { ChatModel } from "../../src/core/model.ts";
+import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
+import { greedy } from "../support/greedy.ts";
+import { rejectionOf } from "../support/rejection.ts";
+import { neutralSettings, places, tinyChatModel } from "../support/tiny-engines.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const parallel = 4;
+const [contextSize, batchSize] = [1024, 64];
+/** The end token is banned, so that an answer is as long as it may be. */
+const ask = (content: string, maxTokens: number): GenerationRequest => ({
+  messages: [{ role: "user", content }],
+  maxTokens,
+  sampling: greedy,
+  logitBias: new Map([[2, -100]]),
+});
+
+describe.each(places)("callers of one model in %s", (place) => {
+  let model: ChatModel;
+  beforeAll(async () => {
+    const settings = { ...neutralSettings, ctxSize: contextSize, batchSize };
+    model = await tinyChatModel({ parallel, settings }, place);
+  });
+  afterAll(async () => {
+    await model[Symbol.asyncDispose]();
+  });
+
+  const generate = (
+    content: string,
+    maxTokens: number,
+    signal = new AbortController().signal,
+  ): AsyncIterator<GenerationEvent> =>
+    model.engine.generate(ask(content, maxTokens), { signal })[Symbol.asyncIterator]();
+
+  const textOf = async (
+    content: string,
+    maxTokens: number,
+    signal?: AbortSignal,
+  ): Promise<string> => {
+    let text = "";
+    const events = generate(content, maxTokens, signal);
+    for (let next = await events.next(); next.done !== true; next = await events.next()) {
+      if (next.value.type === "text") text += next.value.text;
+    }
+    return text;
+  };
+
+  /** An answer that is read as fast as it comes, until it is complete. */
+  function running(content: string, maxTokens: number) {
+    const state = { events: 0, complete: false };
+    const read = async (): Promise<void> => {
+      const events = generate(content, maxTokens);
+      while ((await events.next()).done !== true) state.events++;
+      state.complete = true;
+    };
+    return { state, ended: read() };
+  }
+
+  /** Answers that have begun, and run on for long. */
+  async function runningAnswers(count: number, maxTokens = 600) {
+    const answers = Array.from({ length: count }, (_, at) => running(`runs ${at}`, maxTokens));
+    await waitFor("the answers to begin", () => answers.every(({ state }) => state.events > 2));
+    return answers;
+  }
+
+  const useEverySlot = async (): Promise<void> => {
+    const texts = Array.from({ length: parallel }, (_, at) => textOf(`used before ${at}`, 8));
+    await Promise.all(texts);
+  };
+
+  test("get their first token beside answers that run, also on a slot that was used before", async () => {
+    await useEverySlot();
+    const answers = await runningAnswers(parallel - 1);
+    const late = generate("somebody new", 4);
+    await late.next();
+    expect(answers.map(({ state }) => state.complete)).toEqual([false, false, false]);
+    await late.return?.();
+    await Promise.all(answers.map(({ ended }) => ended));
+  });
+
+  test("with a long prompt neither starve the answers beside it nor wait for them to end", async () => {
+    const answers = await runningAnswers(parallel - 1, 900);
+    const before = answers.map(({ state }) => state.events);
+    const long = generate(`long ${"z".repeat(800)}`, 1);
+    await long.next();
+    const during = answers.map(({ state }, at) => state.events - (before[at] ?? 0));
+    await long.return?.();
+    await Promise.all(answers.map(({ ended }) => ended));
+    // 800 tokens in batches of 64 are 13 steps at the least, in pieces of 16 they are 50.
+    for (const events of during) {
+      expect(events).toBeGreaterThanOrEqual(5);
+      expect(events).toBeLessThanOrEqual(50 + 64);
+    }
+  });
+
+  test("have their first token one after the other when several long prompts come at once", async () => {
+    const order: number[] = [];
+    const prompts = Array.from({ length: 3 }, async (_, at) => {
+      const events = generate(`${at} ${"abcdefghij"[at]?.repeat(700)}`, 400);
+      await events.next();
+      order.push(at);
+      return events;
+    });
+    for (const events of await Promise.all(prompts)) await events.return?.();
+    expect(order).toEqual([0, 1, 2]);
+  });
+
+  test("do not wait for a reader that stalls, which finds the rest of its answer later", async () => {
+    const whole = await textOf("stall", 300);
+    const stalled = generate("stall", 300);
+    const first = await stalled.next();
+    expect(await textOf("others", 300)).not.toBe("");
+    let text = first.value?.type === "text" ? first.value.text : "";
+    for (let next = await stalled.next(); next.done !== true; next = await stalled.next()) {
+      if (next.value.type === "text") text += next.value.text;
+    }
+    expect(text).toBe(whole);
+  });
+
+  test("may leave at every point, and leave nothing behind", async () => {
+    const alone = await textOf("stays", 40);
+    for (let turns = 0; turns < 40; turns++) {
+      const leave = new AbortController();
+      const others = [textOf("stays", 40), textOf("stays too", 40)];
+      const left = [
+        textOf(`leaves ${"p".repeat(200)}`, 200, leave.signal),
+        // Copies what the first is about to evaluate.
+        textOf(`leaves ${"p".repeat(200)} as well`, 200, leave.signal),
+        // Waits in the line.
+        textOf("leaves the line", 200, leave.signal),
+      ].map(rejectionOf);
+      for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+      leave.abort(new Error("gone"));
+      for (const reason of await Promise.all(left)) {
+        expect(String(reason)).toContain("gone");
+      }
+      expect((await Promise.all(others))[0]).toBe(alone);
+    }
+    // Every slot is free again.
+    const after = Array.from({ length: parallel }, (_, at) => textOf(`after ${at}`, 8));
+    expect(await Promise.all(after)).toHaveLength(parallel);
+  });
+});

@@ -1,0 +1,102 @@
+/** A double of llama.cpp's context that keeps its batches, and answers with tokens that count up. */
+import type { Token } from "node-llama-cpp";
+import type { CacheContext } from "../../src/engine/kv-cache.ts";
+import type { BatchPart } from "../../src/engine/native-context.ts";
+import type { Answer, Feed, StepContext } from "../../src/engine/scheduler.ts";
+
+export class ScriptedContext implements CacheContext, StepContext {
+  readonly sequences: number;
+  readonly batchSize: number;
+  readonly needsCheckpoints = false;
+  /** Every batch that was decoded. */
+  readonly batches: BatchPart[][] = [];
+  /** What was done to the cells between batches. */
+  readonly cells: string[] = [];
+  /** Called before a batch is decoded; what it throws is the batch's failure. */
+  onDecode: (batch: readonly BatchPart[]) => void | Promise<void> = () => {};
+
+  constructor({ sequences, batchSize }: { sequences: number; batchSize: number }) {
+    this.sequences = sequences;
+    this.batchSize = batchSize;
+  }
+
+  async decode(parts: readonly BatchPart[]): Promise<(number | undefined)[]> {
+    await this.onDecode(parts);
+    this.batches.push(parts.map((part) => ({ ...part, tokens: [...part.tokens] })));
+    return parts.map(({ output }, at) => (output ? at : undefined));
+  }
+
+  rest(): void {}
+
+  truncate(sequence: number, length: number): boolean {
+    this.cells.push(`truncate ${sequence} to ${length}`);
+    return true;
+  }
+
+  async copy(target: number, source: number): Promise<void> {
+    this.cells.push(`copy ${source} to ${target}`);
+  }
+
+  async takeCheckpoint(): Promise<never> {
+    throw new Error("not scripted");
+  }
+
+  async restore(): Promise<boolean> {
+    throw new Error("not scripted");
+  }
+
+  /** Each batch as the sequences and how many tokens they had in it. */
+  get shape(): [sequence: number, tokens: number][][] {
+    return this.batches.map((parts) =>
+      parts.map(({ sequence, tokens }) => [sequence, tokens.length]),
+    );
+  }
+}
+
+/** Tokens by number; the library brands them. */
+export const tokens = (...numbers: number[]): Token[] => numbers.filter(isToken);
+const isToken = (value: number): value is Token => value >= 0;
+export const promptOf = (length: number, first = 100): Token[] =>
+  tokens(...Array.from({ length }, (_, at) => first + at));
+
+/** An answer of so many tokens that counts what it was given. */
+export class ScriptedAnswer implements Answer {
+  readonly topLogits = undefined;
+  readonly sampler = {
+    sample: async (): Promise<Token> => tokens(7)[0] ?? this.#never(),
+    sampleWithLogits: async (): Promise<never> => this.#never(),
+  };
+  paused = false;
+  cachedTokens: number | undefined;
+  accepted = 0;
+  failure: unknown;
+  onAccept: () => void = () => {};
+  readonly #length: number;
+
+  constructor(length: number) {
+    this.#length = length;
+  }
+
+  get complete(): boolean {
+    return this.accepted >= this.#length;
+  }
+
+  begin(cachedTokens: number): Feed {
+    this.cachedTokens = cachedTokens;
+    return { tokens: [] };
+  }
+
+  accept({ token }: { token: Token }): Feed | undefined {
+    this.accepted++;
+    this.onAccept();
+    return this.complete ? undefined : { tokens: [token] };
+  }
+
+  fail(reason: unknown): void {
+    this.failure = reason;
+  }
+
+  #never(): never {
+    throw new Error("not scripted");
+  }
+}
