@@ -91,7 +91,10 @@ export function randomLlama(shape: LlamaShape): Gguf {
 }
 
 /** Specials, the 256 bytes, then the printable characters and the words: every text has tokens. */
-function llamaVocabulary(words: readonly string[]): { size: number; metadata: Gguf["metadata"] } {
+export function llamaVocabulary(words: readonly string[]): {
+  size: number;
+  metadata: Gguf["metadata"];
+} {
   const specials = ["<unk>", "<s>", "</s>"];
   const bytes = Array.from(
     { length: 256 },
