@@ -64,6 +64,13 @@ export class KvCache {
     await this.rewind(target, length);
   }
 
+  /** Has another sequence hold what this one holds. */
+  async move(sequence: CachedSequence, target: CachedSequence): Promise<void> {
+    await this.copyPrefix(target, sequence, sequence.tokens.length);
+    target.scope = sequence.scope;
+    this.clear(sequence);
+  }
+
   /** Keeps the state of a sequence, if it could not be cut back to it later. */
   async keepState(sequence: CachedSequence): Promise<void> {
     if (!this.#native.needsCheckpoints) return;

@@ -30,6 +30,7 @@ export async function* readAnswer(
   const stop = scheduler.start({
     sequence: slot.sequence,
     source: slot.source,
+    keeper: slot.keeper,
     prompt,
     fresh,
     scope,

@@ -47,12 +47,20 @@ export interface PrefixSource {
   pending(): boolean;
 }
 
+/** Where what a sequence holds can go, so that its place can be used without losing it. */
+export interface PrefixKeeper {
+  sequence: CachedSequence;
+  /** Whether nobody uses it. */
+  free(): boolean;
+}
+
 export interface ScheduledPrompt {
   sequence: CachedSequence;
   prompt: readonly Token[];
   /** Evaluates all of it in full batches of its own, so that the arithmetic is the same each time. */
   fresh: boolean;
   source: PrefixSource | undefined;
+  keeper: PrefixKeeper | undefined;
   /** Whose prompt it is; what the sequence holds of another scope is not used. */
   scope: string | undefined;
   answer: Answer;
@@ -163,8 +171,9 @@ export class Scheduler {
 
   /** Keeps what the sequence holds of the prompt, or copies more of it from another. */
   async #prepare(run: Run): Promise<void> {
-    const { sequence, prompt, fresh, source, scope, answer } = run.scheduled;
+    const { sequence, prompt, fresh, source, keeper, scope, answer } = run.scheduled;
     if (source?.pending() === true) return;
+    if (keeper?.free() === true) await this.#cache.move(sequence, keeper.sequence);
     // The last token is always evaluated: what comes after it is to be sampled.
     const head = prompt.slice(0, -1);
     const own = fresh ? 0 : sequence.shares(head, scope);

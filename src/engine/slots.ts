@@ -3,13 +3,15 @@ import type { Token } from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
 import type { CallOptions } from "../core/ports/chat-engine.ts";
 import { type CachedSequence, type KvCache, sharedPrefix } from "./kv-cache.ts";
-import type { PrefixSource } from "./scheduler.ts";
+import type { PrefixKeeper, PrefixSource } from "./scheduler.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
 export interface Slot extends Disposable {
   readonly sequence: CachedSequence;
   /** Another sequence that holds, or is about to hold, more of the prompt than this one. */
   readonly source: PrefixSource | undefined;
+  /** Takes what this sequence holds before its cells are given up, if nobody has taken it since. */
+  readonly keeper: PrefixKeeper | undefined;
   /** Says that the sequence now holds its prompt; who waits to copy from it may. */
   promptReady(): void;
 }
@@ -86,33 +88,42 @@ export class Slots {
   }
 
   /**
-   * The free sequence that the prompt goes on with, nearly all of it kept; else one that holds
-   * nothing, beside a busy one if there is such; else the one that was not used for longest, so that
-   * other conversations stay where they are. What the prompt shares with any of them is copied. A
-   * model whose cells cannot be copied takes the longest shared beginning, whatever is lost behind it.
+   * The free sequence that the prompt goes on with, nearly all of it kept; else one beside a busy
+   * one, since llama.cpp computes neighbours in one pass over the weights; else the one that was not
+   * used for longest. What the prompt shares with any of them is copied. A model whose cells cannot
+   * be copied takes the longest shared beginning, whatever is lost behind it.
    */
   #best({ prompt, fresh, scope }: SlotRequest): CachedSequence | undefined {
     let best: CachedSequence | undefined;
     let most = 0;
     for (const sequence of fresh ? [] : this.#free) {
       const shared = sequence.shares(prompt, scope);
-      const goesOn = shared >= sequence.tokens.length * keptAtLeast;
-      if (shared > most && (goesOn || !this.#cache.copies)) [best, most] = [sequence, shared];
+      if (shared > most && (isKept(sequence, shared) || !this.#cache.copies)) {
+        [best, most] = [sequence, shared];
+      }
     }
-    return best ?? this.#empty() ?? this.#free[0];
+    return best ?? this.#neighbour() ?? this.#oldest;
   }
 
-  /** A sequence that holds nothing; llama.cpp computes neighbours in one pass over the weights. */
-  #empty(): CachedSequence | undefined {
-    const empty = this.#free.filter(({ tokens }) => tokens.length === 0);
+  #neighbour(): CachedSequence | undefined {
     const busy = new Set([...this.#leases].map(({ sequence }) => sequence.id));
-    return empty.find(({ id }) => busy.has(id - 1) || busy.has(id + 1)) ?? empty[0];
+    const beside = this.#free.filter(({ id }) => busy.has(id - 1) || busy.has(id + 1));
+    // Where what it holds cannot be moved, only one that holds nothing may be taken for its place.
+    return beside.find(isEmpty) ?? (this.#cache.copies ? beside[0] : undefined);
+  }
+
+  /** The one whose loss costs least: one that holds nothing, else the one unused for longest. */
+  get #oldest(): CachedSequence | undefined {
+    return this.#free.find(isEmpty) ?? this.#free[0];
   }
 
   #lend(sequence: CachedSequence, request: SlotRequest): Slot {
-    this.#free.splice(this.#free.indexOf(sequence), 1);
+    const age = this.#free.indexOf(sequence);
+    this.#free.splice(age, 1);
     const lease: Lease = { ...request, sequence, inPrompt: true };
     const source = request.fresh ? this.#twin(request) : this.#source(sequence, request);
+    const kept = request.fresh ? 0 : sequence.shares(request.prompt, request.scope);
+    const keeper = isKept(sequence, kept) ? undefined : this.#keeper(age, source);
     this.#leases.add(lease);
     const promptReady = (): void => {
       lease.inPrompt = false;
@@ -120,6 +131,7 @@ export class Slots {
     return {
       sequence,
       source,
+      keeper,
       promptReady,
       [Symbol.dispose]: () => {
         promptReady();
@@ -127,6 +139,19 @@ export class Slots {
         this.#giveBack(sequence);
       },
     };
+  }
+
+  /** The least useful of the older sequences, to take what one of this age holds. */
+  #keeper(age: number, source: PrefixSource | undefined): PrefixKeeper | undefined {
+    if (!this.#cache.copies) return undefined;
+    const older = this.#free.slice(0, age).filter((other) => other !== source?.sequence);
+    const keeper = this.#free.find(isEmpty) ?? older[0];
+    if (keeper === undefined) return undefined;
+    // From now on it is as old as what it will hold.
+    const at = this.#free.indexOf(keeper);
+    this.#free.splice(at, 1);
+    this.#free.splice(at < age ? age - 1 : age, 0, keeper);
+    return { sequence: keeper, free: () => this.#free.includes(keeper) };
   }
 
   /** The slot that evaluates the very same prompt afresh at this moment. */
@@ -170,3 +195,9 @@ export class Slots {
     next.give(this.#lend(this.#best(next.request) ?? sequence, next.request));
   }
 }
+
+/** Whether a prompt that shares so many tokens with a sequence keeps nearly all that it holds. */
+const isKept = ({ tokens }: CachedSequence, shared: number): boolean =>
+  shared >= tokens.length * keptAtLeast;
+
+const isEmpty = ({ tokens }: CachedSequence): boolean => tokens.length === 0;

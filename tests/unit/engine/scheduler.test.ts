@@ -20,6 +20,7 @@ function setUp({ sequences = 4, batchSize = 64 } = {}) {
       prompt: promptOf(10, 1000 * sequence),
       fresh: false,
       source: undefined,
+      keeper: undefined,
       scope: undefined,
       answer,
       ...more,
