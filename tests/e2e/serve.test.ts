@@ -101,6 +101,21 @@ describe("paddock serve", () => {
     expect(node.stderr()).not.toContain("llama.cpp is loaded"); // an info line
   });
 
+  test("starts beside a Kubernetes Service of its own name, and says what it ignores", async () => {
+    await using folder = await tinyFolder();
+    const env = {
+      PADDOCK_PORT: "tcp://10.96.0.12:8080",
+      PADDOCK_SERVICE_HOST: "10.96.0.12",
+      PADDOCK_PORT_8080_TCP_ADDR: "10.96.0.12",
+    };
+    await using node = await servePaddock({ cwd: folder.path, env });
+    const lines = node.stderr().split("\n");
+    const said = lines.filter((line) => line.includes("Kubernetes"));
+    expect(said.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ variables: Object.keys(env) }),
+    ]);
+  });
+
   test.each([
     [{ PADDOCK_PORT: "eighty" }, "environment variable PADDOCK_PORT: 'port' must be an integer"],
     [{ PADDOCK_PROT: "80" }, "Did you mean 'PADDOCK_PORT'?"],
