@@ -18,6 +18,7 @@ import type { Progress } from "./core/progress.ts";
 import { RateLimiter } from "./core/rate-limit.ts";
 import { reasonsAgainst } from "./core/readiness.ts";
 import { RetrievalService } from "./core/retrieval.ts";
+import { makeDataDir, openRightsOf } from "./data-dir.ts";
 import { keyAccess } from "./http/auth.ts";
 import { Connections } from "./http/connections.ts";
 import { Entrance } from "./http/entrance.ts";
@@ -154,6 +155,7 @@ export class PaddockNode implements AsyncDisposable {
     const { progress, config } = this.#options;
     const { models } = config;
     await this.#openTraces();
+    this.#tellOpenRights();
     const loading = { progress, signal };
     const nodeModels = await this.#openModels(models);
     for (const model of models) {
@@ -216,6 +218,13 @@ export class PaddockNode implements AsyncDisposable {
     return resolve(this.#options.baseDir, this.#options.config.data_dir);
   }
 
+  #tellOpenRights(): void {
+    const rights = openRightsOf(this.#dataDir);
+    if (rights === undefined) return;
+    const remedy = `chmod 700 ${this.#dataDir}`;
+    this.#options.log.warn("others on this machine can enter the data dir", { rights, remedy });
+  }
+
   /** The libraries that make traces are loaded only where traces are wanted. */
   async #openTraces(): Promise<void> {
     const { config, version, log } = this.#options;
@@ -232,6 +241,7 @@ export class PaddockNode implements AsyncDisposable {
     const { config, baseDir, program, hub = hubFrom({}), log } = this.#options;
     const telemetry = this.#telemetry;
     const dataDir = this.#dataDir;
+    makeDataDir(dataDir);
     const options = { config, baseDir, dataDir, program, hub, telemetry, log };
     return this.#resources.use(await NodeModels.open(options, models, isolation));
   }

@@ -177,9 +177,13 @@ describe("paddock doctor", () => {
     const { problems } = await examine(folder.path, ["--data-dir", "taken"]);
     expect(problems).toEqual([["data dir", expect.stringContaining("is not a folder")]]);
     await mkdir(join(folder.path, "open"));
-    await chmod(join(folder.path, "open"), 0o777);
+    await chmod(join(folder.path, "open"), 0o750);
     const { find } = await examine(folder.path, ["--data-dir", "open"]);
-    expect(find("data dir")?.status).toBe("note");
+    expect(find("data dir")).toMatchObject({
+      status: "note",
+      message: expect.stringContaining("(its rights are 750)"),
+      remedy: expect.stringContaining("chmod 700"),
+    });
   });
 
   const qdrant = qdrantForTests();

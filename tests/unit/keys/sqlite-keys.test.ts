@@ -36,6 +36,7 @@ describe("keys in a file", () => {
     using keys = new SqliteKeys(pathIn(folder));
     const { text } = keys.create({ name: "ada", scopes: ["chat"] });
     const secret = text.slice(16);
+    expect((await stat(dirname(pathIn(folder)))).mode & 0o077).toBe(0);
     for (const suffix of ["", "-wal"]) {
       const path = `${pathIn(folder)}${suffix}`;
       expect((await readFile(path)).includes(secret)).toBe(false);
