@@ -116,6 +116,7 @@ export class PaddockNode implements AsyncDisposable {
       metrics,
       metricsOpen: config.metrics.open,
       telemetry: this.#telemetry,
+      isOpen: config.auth.open,
       corsOrigins: config.http.cors_origins,
       ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
       limits: {

@@ -15,7 +15,7 @@ const Auth = T.Object(
     }),
     open: T.Boolean({
       default: false,
-      description: "Serve without keys on an address other than loopback.",
+      description: "Serve without keys on an address other than loopback, and through a proxy.",
     }),
   },
   { ...strict, default: {} },
