@@ -1,18 +1,8 @@
-/** The folder that holds models, collections and keys: its owner's alone. */
-import { mkdirSync, statSync } from "node:fs";
+/** The folder that holds models, collections and keys. What makes it, makes it for its owner alone. */
+import { statSync } from "node:fs";
 import { platform } from "node:os";
 
-const ownersAlone = 0o700;
 const others = 0o077;
-
-/** Makes it where it is not there; one that is there stays as it is. */
-export function makeDataDir(path: string): void {
-  try {
-    mkdirSync(path, { recursive: true, mode: ownersAlone });
-  } catch {
-    // What is written into it first says why it cannot be.
-  }
-}
 
 /**
  * The rights that others than its owner have to it, as `chmod` writes them: `755`; undefined where

@@ -18,7 +18,7 @@ import type { Progress } from "./core/progress.ts";
 import { RateLimiter } from "./core/rate-limit.ts";
 import { reasonsAgainst } from "./core/readiness.ts";
 import { RetrievalService } from "./core/retrieval.ts";
-import { makeDataDir, openRightsOf } from "./data-dir.ts";
+import { openRightsOf } from "./data-dir.ts";
 import { keyAccess } from "./http/auth.ts";
 import { Connections } from "./http/connections.ts";
 import { Entrance } from "./http/entrance.ts";
@@ -242,7 +242,6 @@ export class PaddockNode implements AsyncDisposable {
     const { config, baseDir, program, hub = hubFrom({}), log } = this.#options;
     const telemetry = this.#telemetry;
     const dataDir = this.#dataDir;
-    makeDataDir(dataDir);
     const options = { config, baseDir, dataDir, program, hub, telemetry, log };
     return this.#resources.use(await NodeModels.open(options, models, isolation));
   }

@@ -4,7 +4,6 @@ import { Command } from "commander";
 import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
 import { estimateMemory, type ModelFacts } from "../core/model-memory.ts";
-import { makeDataDir } from "../data-dir.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { hubFrom } from "../models/sources/hub.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
@@ -51,12 +50,11 @@ const sourcesOf = (wanted: string): string[] =>
   wanted === "starter" ? ["starter:chat", "starter:embedding"] : [wanted];
 
 async function pull(shell: Shell, command: Command, source: string): Promise<Pulled> {
-  const dataDir = resolve(shell.cwd, (await readConfig(shell, command)).data_dir);
-  makeDataDir(dataDir);
+  const { data_dir: dataDir } = await readConfig(shell, command);
   const sha256 = checkedDigest(command.opts().sha256);
   try {
     const path = await resolveSource(source, {
-      folder: modelsFolder(dataDir),
+      folder: modelsFolder(resolve(shell.cwd, dataDir)),
       baseDir: shell.cwd,
       hub: hubFrom(shell.env),
       progress: createProgress(shell),
