@@ -18,6 +18,7 @@ import { docs } from "./http/docs.ts";
 import { refuseLate } from "./http/draining.ts";
 import { errorResponse, toNodeError } from "./http/errors.ts";
 import { clientGone, type ExchangeWitnesses, exchangeOf, openExchange } from "./http/exchange.ts";
+import { checkForwarded } from "./http/forwarded.ts";
 import { checkHost } from "./http/host.ts";
 import { page } from "./http/page.ts";
 import { requestId, requestIdHeader } from "./http/request-id.ts";
@@ -31,12 +32,15 @@ export type Services = ChatRoutesServices &
   ExchangeWitnesses & {
     /** Origins whose pages may ask. */
     corsOrigins: readonly string[];
+    /** Whether everyone is served without keys, also through a proxy. */
+    isOpen: boolean;
     /** Names besides this machine's own that requests may be for; absent: any. */
     allowedHosts?: readonly string[];
   };
 
 export function createApp(services: Services) {
-  const { log } = services;
+  const { log, access, isOpen, metricsOpen } = services;
+  const forwardedRules = { wantsKeys: () => access.wantsKeys(), isOpen, metricsOpen };
   const app = new Elysia()
     .onRequest(({ request, set }) => {
       const id = requestId(request);
@@ -45,6 +49,7 @@ export function createApp(services: Services) {
       set.headers["x-content-type-options"] = "nosniff";
       Object.assign(set.headers, corsHeaders(request, services.corsOrigins));
       if (services.allowedHosts !== undefined) checkHost(request, services.allowedHosts);
+      checkForwarded(request, forwardedRules);
       const early =
         answerPreflight(request, services.corsOrigins) ??
         (services.isDraining() ? refuseLate(request) : undefined);

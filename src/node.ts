@@ -18,6 +18,7 @@ import type { Progress } from "./core/progress.ts";
 import { RateLimiter } from "./core/rate-limit.ts";
 import { reasonsAgainst } from "./core/readiness.ts";
 import { RetrievalService } from "./core/retrieval.ts";
+import { openRightsOf } from "./data-dir.ts";
 import { keyAccess } from "./http/auth.ts";
 import { Connections } from "./http/connections.ts";
 import { Entrance } from "./http/entrance.ts";
@@ -115,6 +116,7 @@ export class PaddockNode implements AsyncDisposable {
       metrics,
       metricsOpen: config.metrics.open,
       telemetry: this.#telemetry,
+      isOpen: config.auth.open,
       corsOrigins: config.http.cors_origins,
       ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
       limits: {
@@ -154,6 +156,7 @@ export class PaddockNode implements AsyncDisposable {
     const { progress, config } = this.#options;
     const { models } = config;
     await this.#openTraces();
+    this.#tellOpenRights();
     const loading = { progress, signal };
     const nodeModels = await this.#openModels(models);
     for (const model of models) {
@@ -214,6 +217,13 @@ export class PaddockNode implements AsyncDisposable {
 
   get #dataDir(): string {
     return resolve(this.#options.baseDir, this.#options.config.data_dir);
+  }
+
+  #tellOpenRights(): void {
+    const rights = openRightsOf(this.#dataDir);
+    if (rights === undefined) return;
+    const remedy = `chmod 700 ${this.#dataDir}`;
+    this.#options.log.warn("others on this machine can enter the data dir", { rights, remedy });
   }
 
   /** The libraries that make traces are loaded only where traces are wanted. */

@@ -1,6 +1,7 @@
 /** `paddock serve`: prepares the models and answers requests until it is asked to stop. */
 import { Command } from "commander";
 import { createApp } from "../app.ts";
+import { serviceVariables } from "../config/kubernetes-variables.ts";
 import type { Config } from "../config/schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { Connections } from "../http/connections.ts";
@@ -22,7 +23,12 @@ export function serveCommand(shell: Shell): Command {
 }
 
 async function serve(shell: Shell, config: Config): Promise<void> {
-  await using node = nodeFor(shell, config, createLog(config.log_level, shell.isTerminal));
+  const log = createLog(config.log_level, shell.isTerminal);
+  const foreign = serviceVariables(shell.env);
+  if (foreign.length > 0) {
+    log.warn("variables of a Kubernetes Service are ignored", { variables: foreign });
+  }
+  await using node = nodeFor(shell, config, log);
   node.checkExposure();
   const server = listen(config, createApp(node.services).fetch, node.connections);
   try {

@@ -6,6 +6,7 @@ import { findViolation, formatPath } from "../validation/violation.ts";
 import { fitAutoModels } from "./auto-models.ts";
 import { ConfigError } from "./config-error.ts";
 import { checkConsistency } from "./consistency.ts";
+import { serviceVariables } from "./kubernetes-variables.ts";
 import { Config } from "./schema.ts";
 import { type Setting, settings } from "./settings.ts";
 
@@ -19,7 +20,8 @@ export interface ConfigSources {
 
 type Tree = Record<string, unknown>;
 
-export function loadConfig({ file, env, flags }: ConfigSources): Config {
+export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
+  const env = withoutServices(all);
   const tree: Tree = file === undefined ? {} : parseFile(file.path, file.text);
   const origins = new Map<string, string>();
   rejectUnknownVariables(env);
@@ -97,6 +99,11 @@ const isSecret = ([section, key]: readonly (string | number)[]): boolean =>
 
 /** Variables that belong to the process or to the tests rather than to the configuration. */
 const otherVariables = /^PADDOCK_(CONFIG$|CACHE_DIR$|KEY$|TEST_)/;
+
+function withoutServices(env: ConfigSources["env"]): ConfigSources["env"] {
+  const foreign = serviceVariables(env);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !foreign.includes(name)));
+}
 
 function rejectUnknownVariables(env: ConfigSources["env"]): void {
   const known = settings.map((setting) => setting.env);

@@ -2,6 +2,7 @@
 import { type SchemaOptions, type Static, Type as T, type TInteger } from "@sinclair/typebox";
 import { promptTemplateNames } from "../core/prompt-templates.ts";
 import { quantizations } from "../core/quantization.ts";
+import { longestSeconds } from "./durations.ts";
 
 /** A number, or the word that leaves it to the node. */
 const orAuto = (number: TInteger, options: SchemaOptions) =>
@@ -65,6 +66,7 @@ export const ModelConfig = T.Object(
     }),
     keep_alive: T.Integer({
       minimum: -1,
+      maximum: longestSeconds,
       default: -1,
       description:
         "Seconds without a request after which the model is unloaded until the next one; -1: never.",

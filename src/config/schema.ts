@@ -2,6 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { collectionNamePattern, collectionNameRule } from "../core/collection-name.ts";
 import { defaultGroundingPrompt, ragPolicies } from "../core/rag-policy.ts";
+import { longestSeconds } from "./durations.ts";
 import { ModelConfig } from "./model-schema.ts";
 
 const strict = { additionalProperties: false } as const;
@@ -14,7 +15,7 @@ const Auth = T.Object(
     }),
     open: T.Boolean({
       default: false,
-      description: "Serve without keys on an address other than loopback.",
+      description: "Serve without keys on an address other than loopback, and through a proxy.",
     }),
   },
   { ...strict, default: {} },
@@ -167,11 +168,13 @@ const Limits = T.Object(
     }),
     request_timeout: T.Integer({
       minimum: 0,
+      maximum: longestSeconds,
       default: 600,
       description: "Seconds that a request may take, waiting included; 0: no bound.",
     }),
     shutdown_grace: T.Integer({
       minimum: 0,
+      maximum: longestSeconds,
       default: 10,
       description: "Seconds that answers in progress have to end when the node is asked to stop.",
     }),

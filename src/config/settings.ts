@@ -54,7 +54,12 @@ export const settings: readonly Setting[] = [
     parse: asList,
     help: "keys that requests must carry, separated by commas",
   },
-  setting(["auth", "open"], "auth-open", asBoolean, "serve without keys beyond loopback"),
+  setting(
+    ["auth", "open"],
+    "auth-open",
+    asBoolean,
+    "serve without keys beyond loopback and through a proxy",
+  ),
   setting(["engine", "threads"], "threads", asNumber, "threads of all models together; 0: auto"),
   setting(["engine", "isolation"], "isolation", asText, "where models run"),
   setting(

@@ -5,6 +5,7 @@ export const errorKinds = [
   "unauthenticated",
   "forbidden",
   "unknown_host",
+  "keys_required",
   "not_found",
   "method_not_allowed",
   "payload_too_large",

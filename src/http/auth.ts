@@ -16,6 +16,8 @@ interface Caller {
 }
 
 export interface Access {
+  /** Whether a request must carry a key. */
+  wantsKeys(): boolean;
   /**
    * Refuses a request that carries no key for what it asks; without keys everyone may come in.
    * Says who the caller is.
@@ -26,9 +28,11 @@ export interface Access {
 /** `fixed`: keys of the configuration, which open everything; `ring`: keys that were given out. */
 export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
   const known = fixed.map(digest);
+  const wantsKeys = (): boolean => known.length > 0 || ring?.hasKeys() === true;
   return {
+    wantsKeys,
     check(request, ...wanted) {
-      if (known.length === 0 && ring?.hasKeys() !== true) return anyone;
+      if (!wantsKeys()) return anyone;
       const offered = bearerKey(request);
       if (offered === undefined) {
         throw new NodeError(

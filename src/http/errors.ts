@@ -24,6 +24,7 @@ const table: Record<ErrorKind, WireError> = {
   },
   forbidden: { status: 403, type: "invalid_request_error", code: "insufficient_permissions" },
   unknown_host: { status: 403, type: "invalid_request_error", code: "unknown_host" },
+  keys_required: { status: 403, type: "invalid_request_error", code: "keys_required" },
   not_found: { status: 404, type: "invalid_request_error", code: "unknown_url" },
   method_not_allowed: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
   payload_too_large: { status: 413, type: "invalid_request_error", code: "payload_too_large" },

@@ -180,6 +180,7 @@ export function exchangeOf(request: Request): Exchange {
 /** Access that notes who the caller is. */
 export function notingCaller(access: Access): Access {
   return {
+    wantsKeys: () => access.wantsKeys(),
     check(request, ...wanted) {
       const caller = access.check(request, ...wanted);
       exchangeOf(request).caller = caller.name;

@@ -87,7 +87,7 @@ export function operation({
 export const modelErrors: Readonly<Record<number, string>> = {
   400: "Malformed JSON or an invalid field; `param` names it.",
   401: "The key is missing or wrong, where the node wants one.",
-  403: "The key does not open this operation, or the request is for another host than the node's.",
+  403: "The key does not open this operation, the request is for another host than the node's, or a proxy passed it on to a node without keys.",
   408: "The body did not arrive in time.",
   413: "The body is too large.",
   415: "The body is not JSON.",

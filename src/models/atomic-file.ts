@@ -1,6 +1,7 @@
 /** Files that are whole or not there: written beside their place, then renamed into it. */
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { makePrivateFolder } from "./private-folder.ts";
 
 const suffix = ".part";
 /** A writer touches its file all the time; one untouched for this long has died. */
@@ -10,7 +11,7 @@ export async function writeAtomically(
   path: string,
   write: (file: FileHandle) => Promise<void>,
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+  await makePrivateFolder(dirname(path));
   await removeAbandoned(path);
   const partial = `${path}.${crypto.randomUUID()}${suffix}`;
   const file = await open(partial, "wx");

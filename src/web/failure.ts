@@ -28,6 +28,10 @@ export async function toFailure(response: Response): Promise<Failure> {
   const wait = waitOf(headers.get("retry-after"));
   const fail = (text: string, canRetry: boolean) => new Failure(text, canRetry, status);
   if (status === 401) return fail(message, true);
+  // The node's other reasons are no fault of a key's.
+  if (status === 403 && (code === "unknown_host" || code === "keys_required")) {
+    return fail(message, false);
+  }
   if (status === 403) return fail(`Your key does not allow this. ${message}`, false);
   if (status === 429) return fail(`That was too much at once. Wait ${wait}, then retry.`, true);
   if (status === 503 && code === "queue_full") {

@@ -36,6 +36,12 @@ describe("the handbook's page on operating", () => {
     expect([...namesIn(expressions)].filter((name) => !known.has(name))).toEqual([]);
   });
 
+  test("shows the scrape configuration that is shipped", async () => {
+    const file = (await read("deploy/prometheus.yml")).replace(/^ *#.*\n/gm, "");
+    const [, shown] = /```yaml\n(.*?)```/s.exec(page) ?? [];
+    expect(shown).toBe(file);
+  });
+
   test("lists every operation that a request can count as", () => {
     const [, list = ""] = /`operation` is (.*?)\. /.exec(page) ?? [];
     const names = [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name);

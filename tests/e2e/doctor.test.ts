@@ -171,15 +171,44 @@ describe("paddock doctor", () => {
     ]);
   });
 
+  test("says who can use a node without keys", async () => {
+    await using folder = await tinyFolder();
+    const exposure = async (env: Record<string, string>) => {
+      const { find } = await examine(folder.path, [], env);
+      const finding = find("exposure");
+      return [finding?.status, finding?.message];
+    };
+    expect(await exposure({})).toEqual([
+      "ok",
+      "The node listens on 127.0.0.1; no key is wanted, and what a proxy passes on is refused.",
+    ]);
+    expect(await exposure({ PADDOCK_AUTH_OPEN: "true" })).toEqual([
+      "note",
+      expect.stringContaining("everyone who reaches it, also through a proxy"),
+    ]);
+    expect(await exposure({ PADDOCK_ALLOWED_HOSTS: "node.example.org" })).toEqual([
+      "note",
+      expect.stringContaining("a proxy for 'node.example.org'"),
+    ]);
+    expect(await exposure({ PADDOCK_API_KEYS: "a-long-secret" })).toEqual([
+      "ok",
+      "The node listens on 127.0.0.1; one key opens it.",
+    ]);
+  });
+
   test("finds that the data dir is a file", async () => {
     await using folder = await tinyFolder();
     await writeFile(join(folder.path, "taken"), "");
     const { problems } = await examine(folder.path, ["--data-dir", "taken"]);
     expect(problems).toEqual([["data dir", expect.stringContaining("is not a folder")]]);
     await mkdir(join(folder.path, "open"));
-    await chmod(join(folder.path, "open"), 0o777);
+    await chmod(join(folder.path, "open"), 0o750);
     const { find } = await examine(folder.path, ["--data-dir", "open"]);
-    expect(find("data dir")?.status).toBe("note");
+    expect(find("data dir")).toMatchObject({
+      status: "note",
+      message: expect.stringContaining("(its rights are 750)"),
+      remedy: expect.stringContaining("chmod 700"),
+    });
   });
 
   const qdrant = qdrantForTests();

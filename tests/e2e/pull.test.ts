@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { modelBytes, sha256Of } from "../support/model-bytes.ts";
 import { type Answer, honest, modelServer } from "../support/model-server.ts";
@@ -29,6 +29,7 @@ describe("paddock pull", () => {
     ]);
     expect(stderr).toContain("Downloading hf_owner_repo-GGUF_tiny.Q8_0.gguf");
     expect(stderr).toContain("llama, 44 k parameters, F32, trained on 4096 tokens");
+    expect((await stat(join(folder.path, ".paddock"))).mode & 0o777).toBe(0o700);
     const lines = stdout.slice(stdout.indexOf("[[models]]"));
     await writeFile(join(folder.path, "paddock.toml"), `[vectorstore]\nhandbook = false\n${lines}`);
     const asked = hub.asked.length;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readiness } from "../../src/api/operations/schema.ts";
 import { decode } from "../support/decode.ts";
@@ -99,6 +99,38 @@ describe("paddock serve", () => {
     await using node = await servePaddock({ cwd: folder.path, env });
     expect(new URL(node.origin).port).not.toBe("2");
     expect(node.stderr()).not.toContain("llama.cpp is loaded"); // an info line
+  });
+
+  test("keeps its data dir to its owner, and says when another is open to others", async () => {
+    await using folder = await tinyFolder();
+    const rightsOf = async (...path: string[]): Promise<string> =>
+      ((await stat(join(folder.path, ...path))).mode & 0o777).toString(8);
+    const warning = "others on this machine can enter the data dir";
+    await using first = await servePaddock({ cwd: folder.path });
+    expect(first.stderr()).not.toContain(warning);
+    expect(await rightsOf(".paddock")).toBe("700");
+    expect(await rightsOf(".paddock", "collections")).toBe("700");
+    await mkdir(join(folder.path, "shared"));
+    await chmod(join(folder.path, "shared"), 0o755);
+    await using second = await servePaddock({ cwd: folder.path }, ["--data-dir", "shared"]);
+    expect(second.stderr()).toContain(warning);
+    expect(await rightsOf("shared")).toBe("755");
+    expect(await rightsOf("shared", "collections")).toBe("700");
+  });
+
+  test("starts beside a Kubernetes Service of its own name, and says what it ignores", async () => {
+    await using folder = await tinyFolder();
+    const env = {
+      PADDOCK_PORT: "tcp://10.96.0.12:8080",
+      PADDOCK_SERVICE_HOST: "10.96.0.12",
+      PADDOCK_PORT_8080_TCP_ADDR: "10.96.0.12",
+    };
+    await using node = await servePaddock({ cwd: folder.path, env });
+    const lines = node.stderr().split("\n");
+    const said = lines.filter((line) => line.includes("Kubernetes"));
+    expect(said.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ variables: Object.keys(env) }),
+    ]);
   });
 
   test.each([

@@ -1,10 +1,10 @@
 /** A real Qdrant server for tests: one that the environment names, or a process of the tests' own. */
 import { readFileSync } from "node:fs";
 import { chmod, constants, copyFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Subprocess } from "bun";
+import { freePort } from "./free-port.ts";
 import { tempDir } from "./temp-dir.ts";
 
 export interface QdrantServer extends AsyncDisposable {
@@ -167,20 +167,6 @@ async function isReady(url: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function freePort(): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const server = createServer().on("error", reject);
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address();
-    server.close(() =>
-      typeof address === "object" && address !== null
-        ? resolve(address.port)
-        : reject(new Error("No free port")),
-    );
-  });
-  return promise;
 }
 
 function binary(): string | undefined {

@@ -6,6 +6,8 @@ export interface SmallDisk extends TempDir {
   /** Nothing can be written from now on, or again; nobody may have a file open to write. */
   setReadOnly(isReadOnly: boolean): void;
   resize(megabytes: number): void;
+  /** The same files in another folder, where nobody can change them. */
+  readOnlyView(): Promise<TempDir>;
 }
 
 const run = (...command: string[]): boolean =>
@@ -42,10 +44,30 @@ export async function smallDisk(megabytes: number): Promise<SmallDisk> {
     path,
     setReadOnly: (isReadOnly) => remount(isReadOnly ? "ro" : "rw"),
     resize: (size) => remount(`size=${size}m`),
+    async readOnlyView() {
+      const view = await tempDir();
+      if (
+        !run("mount", "--bind", path, view.path) ||
+        !run("mount", "-o", "remount,bind,ro", view.path)
+      ) {
+        throw new Error("The disk cannot be mounted a second time");
+      }
+      return {
+        path: view.path,
+        async [Symbol.asyncDispose]() {
+          await unmount(view.path);
+          await view[Symbol.asyncDispose]();
+        },
+      };
+    },
     async [Symbol.asyncDispose]() {
-      // A process that was just killed may still hold it.
-      for (let tries = 0; tries < 100 && !run("umount", path); tries++) await Bun.sleep(50);
+      await unmount(path);
       await folder[Symbol.asyncDispose]();
     },
   };
+}
+
+/** A process that was just killed may still hold it. */
+async function unmount(path: string): Promise<void> {
+  for (let tries = 0; tries < 100 && !run("umount", path); tries++) await Bun.sleep(50);
 }

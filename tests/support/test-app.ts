@@ -49,6 +49,8 @@ export interface TestAppOptions {
   stopping?: AbortSignal;
   logPrompts?: boolean;
   corsOrigins?: readonly string[];
+  /** Whether it serves everyone without keys. */
+  open?: boolean;
   /** Absent: hosts are not checked. */
   allowedHosts?: readonly string[];
   /** Whether it was asked to stop. */
@@ -145,6 +147,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     metrics,
     metricsOpen: options.metricsOpen ?? false,
     telemetry,
+    isOpen: options.open ?? false,
     corsOrigins: options.corsOrigins ?? [],
     ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
     limits: {

@@ -3,6 +3,7 @@ import { constants, existsSync } from "node:fs";
 import { access, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { byteSize } from "../../core/byte-size.ts";
+import { openRightsOf } from "../../data-dir.ts";
 import { keysFile } from "../../keys/sqlite-keys.ts";
 import { starterChat } from "../../models/catalog.ts";
 import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
@@ -29,10 +30,14 @@ export async function checkDataDir({ dataDir, config }: Patient): Promise<Findin
     );
   }
   if (!isThere) return ok(check, `${config.data_dir} is made at the first start, in ${place}.`);
-  const othersMayWrite = (found.mode & 0o002) !== 0;
-  return othersMayWrite
-    ? note(check, `Everyone on this machine may write into ${dataDir}.`, `chmod o-w ${dataDir}`)
-    : ok(check, `${dataDir} can be written.`);
+  const rights = openRightsOf(dataDir);
+  return rights === undefined
+    ? ok(check, `${dataDir} can be written, and entered by its owner only.`)
+    : note(
+        check,
+        `Others on this machine can enter ${dataDir} (its rights are ${rights}).`,
+        `Unless it is shared on purpose: chmod 700 ${dataDir}`,
+      );
 }
 
 export async function checkKeysFile({ dataDir }: Patient): Promise<Finding> {

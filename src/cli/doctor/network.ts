@@ -7,7 +7,7 @@ import { checkExposure } from "../../config/consistency.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { keysFile } from "../../keys/sqlite-keys.ts";
 import { openUnchanged } from "../../repository/sqlite/unchanged-database.ts";
-import { type Finding, ok, type Patient, problem } from "./finding.ts";
+import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
 
 export async function checkPort({ config: { host, port } }: Patient): Promise<Finding> {
   const check = "port";
@@ -66,8 +66,10 @@ export function checkReach({ config, dataDir }: Patient): Finding {
     const givenOut = keysIn(join(dataDir, keysFile));
     checkExposure(config, givenOut > 0);
     const count = auth.api_keys.length + givenOut;
-    const keys = count === 0 ? "no key is wanted" : `${count} keys open it`;
-    return ok(check, `The node listens on ${host}; ${keys}.`);
+    const place = `The node listens on ${host}`;
+    return count === 0
+      ? withoutKeys(config, place)
+      : ok(check, `${place}; ${count === 1 ? "one key opens" : `${count} keys open`} it.`);
   } catch (error) {
     return problem(
       check,
@@ -75,6 +77,21 @@ export function checkReach({ config, dataDir }: Patient): Finding {
       "Do one of these; 'paddock keys create NAME' is the usual.",
     );
   }
+}
+
+function withoutKeys({ auth, http }: Patient["config"], place: string): Finding {
+  const check = "exposure";
+  const remedy = "Unless that is meant: 'paddock keys create NAME'.";
+  if (auth.open) {
+    const who = "everyone who reaches it, also through a proxy";
+    return note(check, `${place}, and [auth] open serves ${who}, without a key.`, remedy);
+  }
+  const [name] = http.allowed_hosts;
+  if (name !== undefined) {
+    const why = `a proxy for '${name}' that does not say that it passes requests on lets everyone in`;
+    return note(check, `${place}; no key is wanted, and ${why}.`, remedy);
+  }
+  return ok(check, `${place}; no key is wanted, and what a proxy passes on is refused.`);
 }
 
 function keysIn(path: string): number {

@@ -1,8 +1,8 @@
 /** Fetches a model, all files of it, from the hub or from an address into the models folder. */
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NodeError } from "../../core/errors.ts";
 import { partsOf } from "../../core/split-model.ts";
+import { makePrivateFolder } from "../private-folder.ts";
 import { ask } from "./ask.ts";
 import { checkDigest } from "./digest.ts";
 import { type FetchOptions, fetchFile } from "./fetch-file.ts";
@@ -79,7 +79,7 @@ async function checkRoomForAll(
       return answer?.size ?? Number(answer?.response.headers.get("content-length") ?? 0);
     }),
   );
-  await mkdir(folder, { recursive: true });
+  await makePrivateFolder(folder);
   await checkRoom(
     folder,
     sizes.reduce((sum, size) => sum + size, 0),

@@ -1,11 +1,12 @@
 /** Fetches one model file: goes on where it was interrupted, and names it only when it is whole and right. */
-import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { byteSize } from "../../core/byte-size.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Progress, ProgressStep } from "../../core/progress.ts";
 import { sizeOf } from "../file-size.ts";
+import { makePrivateFolder } from "../private-folder.ts";
 import { type Answer, ask, Interruption } from "./ask.ts";
 import { hashOf } from "./digest.ts";
 import { lockDownload } from "./download-lock.ts";
@@ -44,7 +45,7 @@ export async function fetchFile(
   options: FetchOptions,
 ): Promise<FetchedFile | undefined> {
   const { subject, signal, progress, pauseMs = 500 } = options;
-  await mkdir(dirname(path), { recursive: true });
+  await makePrivateFolder(dirname(path));
   using lock = await lockDownload(path, signal, progress);
   if ((await sizeOf(path)) !== undefined) {
     lock.done();

@@ -18,6 +18,9 @@ import { SqliteRepository } from "./sqlite-repository.ts";
 
 const extension = ".sqlite";
 
+/** Documents are read by nobody else on the machine, whatever the rights above. */
+const ownersAlone = 0o700;
+
 export class SqliteHome implements CollectionHome {
   readonly #folder: string;
   readonly #log: Log;
@@ -41,7 +44,7 @@ export class SqliteHome implements CollectionHome {
   }
 
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
-    mkdirSync(this.#folder, { recursive: true });
+    mkdirSync(this.#folder, { recursive: true, mode: ownersAlone });
     return this.#open(name, spec);
   }
 

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { Machine } from "../../../src/core/machine.ts";
+import { groupsIn } from "../../../src/engine/control-groups.ts";
 import {
-  cgroupFolders,
   parseMemAvailable,
   readMachineMemory,
   withBound,
 } from "../../../src/engine/machine-memory.ts";
+import { madeControlGroups } from "../../support/made-control-groups.ts";
 
 const GiB = 1024 ** 3;
 const machine: Machine = { memory: 8 * GiB, availableMemory: 5 * GiB, memoryBound: "machine" };
@@ -50,11 +51,42 @@ describe("a control group", () => {
   });
 
   test("is bounded by those above it too", () => {
-    expect(cgroupFolders("0::/system.slice/paddock.service\n")).toEqual([
-      "/sys/fs/cgroup/system.slice/paddock.service",
-      "/sys/fs/cgroup/system.slice",
-      "/sys/fs/cgroup",
+    const folders = (text: string) =>
+      groupsIn(text, "memory", "/cg").map(({ version, folder }) => `${version} ${folder}`);
+    expect(folders("0::/system.slice/paddock.service\n")).toEqual([
+      "2 /cg/system.slice/paddock.service",
+      "2 /cg/system.slice",
+      "2 /cg",
+      "2 /cg/unified/system.slice/paddock.service",
+      "2 /cg/unified/system.slice",
+      "2 /cg/unified",
     ]);
-    expect(cgroupFolders("")).toEqual(["/sys/fs/cgroup"]);
+    expect(folders("5:cpu:/other\n4:memory:/a/b\n")).toEqual([
+      "1 /cg/memory/a/b",
+      "1 /cg/memory/a",
+      "1 /cg/memory",
+    ]);
+    expect(folders("")).toEqual(["2 /cg"]);
+  });
+
+  test.each([
+    ["version 2", "0::/a/b\n", "a", { most: "memory.max", used: "memory.current" }],
+    [
+      "version 1",
+      "4:memory:/a/b\n0::/\n",
+      "memory/a",
+      { most: "memory.limit_in_bytes", used: "memory.usage_in_bytes" },
+    ],
+  ] as const)("of %s is read where the kernel shows it", async (_, membership, folder, files) => {
+    await using made = await madeControlGroups(membership, {
+      [`${folder}/${files.most}`]: "64000000\n",
+      [`${folder}/${files.used}`]: "48000000\n",
+      [`${folder}/memory.stat`]: "inactive_file 1\ntotal_inactive_file 8000000\n",
+    });
+    expect(await readMachineMemory(made.places)).toEqual({
+      memory: 64_000_000,
+      availableMemory: 24_000_000,
+      memoryBound: "control group",
+    });
   });
 });

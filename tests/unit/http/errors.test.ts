@@ -9,6 +9,7 @@ const expected: Record<ErrorKind, { status: number; type: string; code: string |
   unauthenticated: { status: 401, type: invalid, code: "invalid_api_key" },
   forbidden: { status: 403, type: "invalid_request_error", code: "insufficient_permissions" },
   unknown_host: { status: 403, type: invalid, code: "unknown_host" },
+  keys_required: { status: 403, type: invalid, code: "keys_required" },
   not_found: { status: 404, type: invalid, code: "unknown_url" },
   method_not_allowed: { status: 405, type: invalid, code: "method_not_allowed" },
   payload_too_large: { status: 413, type: invalid, code: "payload_too_large" },

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { mkdir, readFile, stat } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rename, rm, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { stateOf } from "../../../src/core/api-key.ts";
 import { SqliteKeys } from "../../../src/keys/sqlite-keys.ts";
 import { oldKeysFile } from "../../support/old-keys-file.ts";
+import { canMakeDisks, smallDisk } from "../../support/small-disk.ts";
 import { type TempDir, tempDir } from "../../support/temp-dir.ts";
 
 const pathIn = (folder: TempDir): string => join(folder.path, "data", "keys.sqlite");
@@ -35,6 +36,7 @@ describe("keys in a file", () => {
     using keys = new SqliteKeys(pathIn(folder));
     const { text } = keys.create({ name: "ada", scopes: ["chat"] });
     const secret = text.slice(16);
+    expect((await stat(dirname(pathIn(folder)))).mode & 0o077).toBe(0);
     for (const suffix of ["", "-wal"]) {
       const path = `${pathIn(folder)}${suffix}`;
       expect((await readFile(path)).includes(secret)).toBe(false);
@@ -103,5 +105,98 @@ describe("keys in a file", () => {
     if (found === undefined) throw new Error("it was just made");
     expect(stateOf(found)).toBe("valid");
     expect(stateOf(found, expiresAt)).toBe("expired");
+  });
+});
+
+/** What a key is worth in the eyes of a ring. */
+function worth(ring: SqliteKeys, text: string): string {
+  const key = ring.find(text);
+  return key === undefined ? "unknown" : stateOf(key);
+}
+
+describe("a keys file that was put in the place of another", () => {
+  /** A node that has let in ada, and a second file in which she is revoked. */
+  async function replaced() {
+    const folder = await tempDir();
+    const path = pathIn(folder);
+    using keys = new SqliteKeys(path);
+    const { text } = keys.create({ name: "ada", scopes: ["chat"] });
+    const other = `${path}.other`;
+    await copyFile(path, other);
+    using others = new SqliteKeys(other);
+    others.revoke("ada");
+    const node = new SqliteKeys(path);
+    expect(worth(node, text)).toBe("valid");
+    const dispose = async (): Promise<void> => {
+      node[Symbol.dispose]();
+      await folder[Symbol.asyncDispose]();
+    };
+    return { node, text, path, other, [Symbol.asyncDispose]: dispose };
+  }
+
+  test.each([
+    ["moved", rename],
+    ["copied", copyFile],
+  ] as const)("is heeded at once when it was %s there", async (_, put) => {
+    await using given = await replaced();
+    await put(given.other, given.path);
+    expect(worth(given.node, given.text)).toBe("revoked");
+  });
+
+  test("is changed by those who give keys out, and by nothing that lay beside the first", async () => {
+    await using given = await replaced();
+    await rename(given.other, given.path);
+    using administrator = new SqliteKeys(given.path);
+    const { text } = administrator.create({ name: "grace", scopes: ["chat"] });
+    expect([worth(given.node, given.text), worth(given.node, text)]).toEqual(["revoked", "valid"]);
+    using later = new SqliteKeys(given.path);
+    expect(later.list().map((key) => [key.name, stateOf(key)])).toEqual([
+      ["ada", "revoked"],
+      ["grace", "valid"],
+    ]);
+  });
+
+  test("lets nobody in without a key while it is gone, empty or damaged", async () => {
+    await using given = await replaced();
+    const { node, path, other, text } = given;
+    expect(node.hasKeys()).toBe(true);
+    await rm(path);
+    expect([node.hasKeys(), worth(node, text)]).toEqual([true, "unknown"]);
+    await copyFile(other, path);
+    await truncate(path, 0);
+    expect([node.hasKeys(), worth(node, text)]).toEqual([true, "unknown"]);
+    await truncate(path, 100);
+    expect(() => worth(node, text)).toThrow("cannot be opened");
+    await copyFile(other, path);
+    expect([node.hasKeys(), worth(node, text)]).toEqual([true, "revoked"]);
+  });
+
+  test("holds all that was given out, whoever has it open", async () => {
+    await using given = await replaced();
+    using administrator = new SqliteKeys(given.path);
+    administrator.revoke("ada");
+    expect((await stat(`${given.path}-wal`)).size).toBe(0);
+    await copyFile(given.path, `${given.path}.copy`);
+    using copy = new SqliteKeys(`${given.path}.copy`);
+    expect(worth(copy, given.text)).toBe("revoked");
+  });
+});
+
+// Why it is skipped is said by canMakeDisks.
+describe.skipIf(!(await canMakeDisks()))("a keys file that this process can only read", () => {
+  test("is read again when another process changed it", async () => {
+    await using disk = await smallDisk(4);
+    await using view = await disk.readOnlyView();
+    using administrator = new SqliteKeys(join(disk.path, "keys.sqlite"));
+    const { text } = administrator.create({ name: "ada", scopes: ["chat"] });
+    administrator[Symbol.dispose]();
+    using node = new SqliteKeys(join(view.path, "keys.sqlite"));
+    expect(worth(node, text)).toBe("valid");
+    administrator.revoke("ada");
+    expect(worth(node, text)).toBe("revoked");
+    const { text: second } = administrator.create({ name: "grace", scopes: ["chat"] });
+    administrator[Symbol.dispose]();
+    expect(worth(node, second)).toBe("valid");
+    expect(() => node.revoke("grace")).toThrow("cannot be used");
   });
 });

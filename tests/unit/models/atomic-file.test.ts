@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readdir, readFile, utimes, writeFile } from "node:fs/promises";
+import { readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeAtomically } from "../../../src/models/atomic-file.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -18,6 +18,7 @@ describe("a file written atomically", () => {
     });
     expect(during).toEqual([[expect.stringMatching(/^model\.gguf\..+\.part$/)]]);
     expect(await readFile(path, "utf8")).toBe("first, second");
+    expect((await stat(join(folder.path, "new"))).mode & 0o777).toBe(0o700);
     expect(await readdir(join(folder.path, "new", "folder"))).toEqual(["model.gguf"]);
   });
 

