@@ -2,11 +2,11 @@
 import { rename, rm, stat, statfs } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { readGgufFileInfo } from "node-llama-cpp";
 import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Progress } from "../core/progress.ts";
 import { type Quantization, transcodedName } from "../core/quantization.ts";
+import { readModelParts } from "./gguf/model-headers.ts";
 
 export interface TranscodeOptions {
   type: Quantization;
@@ -82,12 +82,8 @@ async function run(
 }
 
 async function countWeights(path: string): Promise<number> {
-  const { fullTensorInfo = [] } = await readGgufFileInfo(path);
-  return fullTensorInfo.reduce(
-    (sum, { dimensions }) =>
-      sum + dimensions.reduce<number>((product, size) => product * Number(size), 1),
-    0,
-  );
+  const parts = await readModelParts(path);
+  return parts.flatMap(({ tensors }) => tensors).reduce((sum, { values }) => sum + values, 0);
 }
 
 /** Twice over, so that what is made leaves room to live in. */

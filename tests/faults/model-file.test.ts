@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { copyFile, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { architecture, header } from "../support/gguf-bytes.ts";
 import { chatBody, embeddingBody, nodeUnderFault } from "../support/node-under-fault.ts";
 import { runPaddock } from "../support/paddock-process.ts";
 import { runnerOf } from "../support/process-tree.ts";
@@ -25,6 +26,10 @@ const damages: readonly (readonly [string, (path: string) => Promise<void>])[] =
     },
   ],
   ["empty", (path) => writeFile(path, "")],
+  [
+    "a header that counts 2^63 keys",
+    (path) => writeFile(path, header({ keys: 2n ** 63n }, architecture)),
+  ],
   [
     "a model of another architecture",
     async (path) => {
