@@ -1,8 +1,7 @@
 /** The headers of all files of a model. */
 import { stat } from "node:fs/promises";
-import { basename } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import { partsOf } from "../../core/split-model.ts";
+import { missingParts, partsOf } from "../../core/split-model.ts";
 import { type GgufHeader, readGgufHeader } from "./header.ts";
 
 export interface ModelPart extends GgufHeader {
@@ -50,18 +49,6 @@ function checkCount({ metadata }: ModelPart, files: number): void {
   throw new Error(
     `it is a part of a model in ${said} files; give them their names (…-00001-of-${String(said).padStart(5, "0")}.gguf) and name one of them`,
   );
-}
-
-/** Of every part at most so many names are said. */
-const mostNamed = 5;
-
-export function missingParts(missing: readonly string[], all: number): string {
-  const named = missing.slice(0, mostNamed).map((file) => `'${basename(file)}'`);
-  const more = missing.length > mostNamed ? ` and ${missing.length - mostNamed} more` : "";
-  const verb = missing.length === 1 ? "is" : "are";
-  return all === 1
-    ? `${named[0]} ${verb} not there`
-    : `${named.join(", ")}${more} of its ${all} files ${verb} not there`;
 }
 
 const sizeOf = (path: string): Promise<number | undefined> =>

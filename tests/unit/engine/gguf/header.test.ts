@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type GgufHeader, type GgufValue, readGgufHeader } from "../../../../src/engine/gguf/header.ts";
+import {
+  type GgufHeader,
+  type GgufValue,
+  readGgufHeader,
+} from "../../../../src/engine/gguf/header.ts";
 import { readModelFacts } from "../../../../src/engine/model-facts.ts";
 import { architecture, entry, header, text, types, u32, u64 } from "../../../support/gguf-bytes.ts";
 import { rejectionOf } from "../../../support/rejection.ts";

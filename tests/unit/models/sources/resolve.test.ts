@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdir, open, readdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { starterChat, starterEmbedding } from "../../../../src/models/catalog.ts";
 import { hubFrom } from "../../../../src/models/sources/hub.ts";
@@ -45,6 +45,21 @@ describe("a model's source", () => {
     await expect(resolveIn(folder.path, "sub")).rejects.toMatchObject({
       kind: "unavailable",
       message: "The model file 'sub' is not a file. Give the path of a GGUF file.",
+    });
+  });
+
+  test("is any of a model's files, and stands for all of them", async () => {
+    await using folder = await tempDir();
+    const files = ["m-00001-of-00002.gguf", "m-00002-of-00002.gguf"];
+    for (const file of files) await writeFile(join(folder.path, file), "weights");
+    for (const file of files) {
+      expect(await resolveIn(folder.path, file)).toBe(join(folder.path, "m-00001-of-00002.gguf"));
+    }
+    await rm(join(folder.path, "m-00001-of-00002.gguf"));
+    await expect(resolveIn(folder.path, "./m-00002-of-00002.gguf")).rejects.toMatchObject({
+      kind: "unavailable",
+      message:
+        "The model './m-00002-of-00002.gguf' is not whole: 'm-00001-of-00002.gguf' of its 2 files is not there. Put them beside each other, under the names that they came with.",
     });
   });
 
