@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { madeFromSuffix } from "../../core/quantization.ts";
 import { partsOf } from "../../core/split-model.ts";
 import { sizeOf } from "../file-size.ts";
 
@@ -49,4 +50,5 @@ export const filesBeside = (file: string): string[] => [
   `${file}.part`,
   `${file}.part.json`,
   `${file}.lock`,
+  `${file}${madeFromSuffix}`,
 ];
