@@ -214,7 +214,10 @@ describe("an interrupted file", () => {
 });
 
 describe("a file that is not what it should be", () => {
-  async function refused(answer: (asked: Asked) => Answer, options: Partial<FetchOptions> = {}) {
+  async function refused(
+    answer: (asked: Asked, before: number) => Answer,
+    options: Partial<FetchOptions> = {},
+  ) {
     await using server = await modelServer(answer);
     await using folder = await tempDir();
     const error = await fetchInto(folder.path, server.url, options).then(
@@ -294,6 +297,19 @@ describe("a file that is not what it should be", () => {
       "sends more than the 400000 bytes it promised",
     );
     expect(await readdir(folder.path)).toEqual(["m.gguf.lock"]);
+  });
+
+  test("is refused where the server finds a range unsatisfiable that was not asked for", async () => {
+    // It was asked again for ever.
+    const { message, asked } = await refused((question, before) =>
+      before > 50
+        ? whole(question)
+        : { status: 416, headers: { "content-range": "bytes */400000" } },
+    );
+    expect(message).toBe(
+      "The server's answer makes no sense: it refuses a range (416) where none was asked for.",
+    );
+    expect(asked).toHaveLength(1);
   });
 
   test("is refused before it comes where there is no room for it", async () => {
