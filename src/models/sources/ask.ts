@@ -1,6 +1,7 @@
 /** One question to a server, through its redirects, with the token for the hub's eyes only. */
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { type Hub, isOfHub } from "./hub.ts";
+import { checkRedirect } from "./redirects.ts";
 
 export interface Question {
   url: string;
@@ -54,7 +55,13 @@ export async function ask({
       return { response, url: from, ...said };
     }
     await response.body?.cancel();
-    from = new URL(location, from).href;
+    const to = URL.parse(location, from)?.href;
+    if (to === undefined) {
+      const { host } = new URL(from);
+      throw new NodeError("unavailable", `${host} redirects to something that is no address.`);
+    }
+    await checkRedirect({ began: url, from, to });
+    from = to;
   }
   throw new NodeError("unavailable", `${new URL(url).host} redirects without end.`);
 }
@@ -84,7 +91,7 @@ async function send(
   }
 }
 
-/** A redirect can lead anywhere; plain http leads to this machine or to the mirror that was chosen. */
+/** Plain http leads to this machine or to the mirror that was chosen. */
 function checkAddress(hub: Hub, url: string): void {
   const { protocol, hostname, host } = new URL(url);
   if (protocol === "https:") return;
