@@ -65,6 +65,18 @@ describe("at the start a model's file is", () => {
   );
 });
 
+test("at the start a model's file has another digest than the configuration says: both are named", async () => {
+  await using folder = await tempDir();
+  const path = await copyOfModel(folder.path);
+  const found = new Bun.CryptoHasher("sha256").update(await readFile(path)).digest("hex");
+  const expected = "0".repeat(64);
+  const config = `[[models]]\nname = "talker"\ntype = "chat"\nsource = "model.gguf"\nsha256 = "${expected}"\n`;
+  await writeFile(join(folder.path, "paddock.toml"), config);
+  const { code, stderr } = await runPaddock(["serve", "--port", "0"], { cwd: folder.path });
+  expect(code).toBe(1);
+  expect(stderr).toContain(`its sha256 is ${found}, expected ${expected}. Remove it and pull`);
+});
+
 describe("under a running node a model's file becomes", () => {
   test("unusable: the model answers until its process dies, then 503; back in place it is loaded", async () => {
     await using folder = await tempDir();

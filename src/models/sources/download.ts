@@ -1,13 +1,13 @@
 /** Fetches a model, all files of it, from the hub or from an address into the models folder. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { NodeError } from "../../core/errors.ts";
 import { partsOf } from "../../core/split-model.ts";
 import { ask } from "./ask.ts";
-import { checkDigest } from "./digest.ts";
+import { checkDigest, checkOneFile } from "./digest.ts";
 import { type FetchOptions, fetchFile } from "./fetch-file.ts";
 import { checkRoom } from "./file-checks.ts";
 import type { Hub } from "./hub.ts";
+import { noteDigest } from "./known-digests.ts";
 import { locate, patienceMs } from "./locate.ts";
 import { findFetched, missingOf, noteOrigin } from "./origin.ts";
 import type { Subject } from "./refusal.ts";
@@ -26,18 +26,16 @@ export async function download(source: string, options: DownloadOptions): Promis
   const { folder, hub, sha256, signal } = options;
   const known = await findFetched(source, folder);
   if (known !== undefined) {
-    if (sha256 !== undefined) await checkDigest(known, sha256);
+    if (sha256 !== undefined) {
+      checkOneFile(partsOf(known), source);
+      await checkDigest(known, sha256, options);
+    }
     return known;
   }
   const { place, subject } = await locate(source, hub, signal);
   const files = partsOf(place.file);
   const [first = place.file] = files;
-  if (sha256 !== undefined && files.length > 1) {
-    throw new NodeError(
-      "invalid_request",
-      `A digest is of one file, and '${source}' has ${files.length}: leave --sha256 out.`,
-    );
-  }
+  if (sha256 !== undefined) checkOneFile(files, source);
   const urls = partAddresses(place.url);
   const missing = await missingOf(files, folder);
   if (missing.length > 1) {
@@ -47,8 +45,9 @@ export async function download(source: string, options: DownloadOptions): Promis
   for (const [at, file] of files.entries()) {
     const path = join(folder, file);
     if (missing.includes(file)) {
-      await fetchFile(urls[at] ?? place.url, path, { ...options, subject });
-    } else if (sha256 !== undefined) await checkDigest(path, sha256);
+      const fetched = await fetchFile(urls[at] ?? place.url, path, { ...options, subject });
+      if (fetched !== undefined) await noteDigest(path, fetched.sha256, folder);
+    } else if (sha256 !== undefined) await checkDigest(path, sha256, options);
   }
   await noteOrigin(join(folder, first), source);
   return join(folder, first);

@@ -5,7 +5,7 @@ import { NodeError } from "../../core/errors.ts";
 import { missingParts, partsOf } from "../../core/split-model.ts";
 import { starterChat, starterEmbedding } from "../catalog.ts";
 import { sizeOf } from "../file-size.ts";
-import { checkDigest } from "./digest.ts";
+import { checkDigest, checkOneFile } from "./digest.ts";
 import { type DownloadOptions, download, isRemote } from "./download.ts";
 import { findFetched } from "./origin.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
@@ -16,12 +16,17 @@ export interface ResolveOptions extends DownloadOptions {
 }
 
 export async function resolveSource(source: string, options: ResolveOptions): Promise<string> {
-  const { folder, baseDir, progress } = options;
-  if (source === "starter:chat") return await prepareStarterChat(folder, progress);
-  if (source === "starter:embedding") return await prepareStarterEmbedding(folder, progress);
+  const { folder, baseDir, progress, signal, sha256 } = options;
+  if (source === "starter:chat") return await prepareStarterChat(folder, progress, signal);
+  if (source === "starter:embedding") {
+    return await prepareStarterEmbedding(folder, progress, signal);
+  }
   if (isRemote(source)) return await download(source, options);
   const path = await existingFile(resolve(baseDir, source), source);
-  if (options.sha256 !== undefined) await checkDigest(path, options.sha256);
+  if (sha256 !== undefined) {
+    checkOneFile(partsOf(path), source);
+    await checkDigest(path, sha256, options);
+  }
   return path;
 }
 
