@@ -121,12 +121,13 @@ export class NodeModels implements AsyncDisposable {
 
   /** The file of a source, fetched or made where it is not there yet. */
   async #resolve(source: string, loading: LoadOptions, sha256?: string): Promise<string> {
-    const { baseDir, dataDir, hub } = this.#options;
+    const { baseDir, dataDir, hub, log } = this.#options;
     const folder = modelsFolder(dataDir);
     return await resolveSource(source, {
       folder,
       baseDir,
       hub,
+      say: (line) => log.info(line),
       ...loading,
       ...(sha256 === undefined ? {} : { sha256: sha256.toLowerCase() }),
     });

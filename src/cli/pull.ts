@@ -62,6 +62,8 @@ async function pull(shell: Shell, command: Command, source: string): Promise<Pul
       hub: hubFrom(shell.env),
       progress: createProgress(shell),
       signal: shell.stopped,
+      renew: true,
+      say: (line) => shell.say(`${line}\n`),
       ...(sha256 === undefined ? {} : { sha256 }),
     });
     const { readModelFacts } = await import("../engine/model-facts.ts");

@@ -9,6 +9,8 @@ export interface Question {
   headers?: Readonly<Record<string, string>>;
   hub: Hub;
   signal: AbortSignal;
+  /** A redirect that leaves the hub is the answer; default: it is followed. */
+  staysAtHub?: boolean;
   /** How long the answer may take to begin; default: as long as the signal lets it. */
   timeoutMs?: number;
 }
@@ -17,9 +19,10 @@ export interface Answer {
   response: Response;
   /** Where the answer came from in the end. */
   url: string;
-  /** What the hub said of the file on the way: its sha256 and its size. */
+  /** What the hub said of the file on the way: its sha256, its size, and the commit that it is of. */
   digest?: string;
   size?: number;
+  commit?: string;
 }
 
 /** The connection, not the answer, is at fault: trying again may help. */
@@ -36,10 +39,11 @@ export async function ask({
   headers = {},
   hub,
   signal,
+  staysAtHub = false,
   timeoutMs,
 }: Question): Promise<Answer> {
   let from = url;
-  const said: Pick<Answer, "digest" | "size"> = {};
+  const said: Said = {};
   for (let step = 0; step <= mostRedirects; step++) {
     checkAddress(hub, from);
     const response = await send(
@@ -60,6 +64,7 @@ export async function ask({
       const { host } = new URL(from);
       throw new NodeError("unavailable", `${host} redirects to something that is no address.`);
     }
+    if (staysAtHub && !isOfHub(hub, to)) return { response, url: from, ...said };
     await checkRedirect({ began: url, from, to });
     from = to;
   }
@@ -112,12 +117,16 @@ function authorization(hub: Hub, url: string): Record<string, string> {
   return { authorization: `Bearer ${hub.token}` };
 }
 
-function readLinked(headers: Headers): Pick<Answer, "digest" | "size"> {
+type Said = Pick<Answer, "digest" | "size" | "commit">;
+
+function readLinked(headers: Headers): Said {
   const etag = headers.get("x-linked-etag") ?? headers.get("etag") ?? "";
   const digest = /^(?:W\/)?"?([0-9a-f]{64})"?$/i.exec(etag)?.[1];
   const size = Number(headers.get("x-linked-size") ?? Number.NaN);
+  const commit = /^[0-9a-f]{40}$/i.exec(headers.get("x-repo-commit") ?? "")?.[0];
   return {
     ...(digest === undefined ? {} : { digest: digest.toLowerCase() }),
     ...(Number.isSafeInteger(size) ? { size } : {}),
+    ...(commit === undefined ? {} : { commit: commit.toLowerCase() }),
   };
 }
