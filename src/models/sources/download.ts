@@ -10,7 +10,15 @@ import { checkRoom } from "./file-checks.ts";
 import type { Hub } from "./hub.ts";
 import { noteDigest } from "./known-digests.ts";
 import { locate, type Place, partAddresses } from "./locate.ts";
-import { findOrigin, missingOf, noteOrigin, type Origin, type Pin, pinnedAt } from "./origin.ts";
+import {
+  findOrigin,
+  forgetSource,
+  missingOf,
+  noteOrigin,
+  type Origin,
+  type Pin,
+  pinnedAt,
+} from "./origin.ts";
 import type { Subject } from "./refusal.ts";
 import { renew } from "./renew.ts";
 
@@ -68,8 +76,19 @@ async function fetchModel(
   // Before anything comes, so that what is interrupted goes on with the same commit.
   await noteOrigin(path, source, place.pin);
   sayPin(source, place.pin, options);
-  await fetchParts(files, place, subject, options);
-  return path;
+  try {
+    await fetchParts(files, place, subject, options);
+    return path;
+  } catch (error) {
+    if (!(await isBegun(files, folder))) await forgetSource(path, source);
+    throw error;
+  }
+}
+
+/** Whether something of it came, which the next try goes on with. */
+async function isBegun(files: readonly string[], folder: string): Promise<boolean> {
+  const all = files.flatMap((file) => [file, `${file}.part`]);
+  return (await missingOf(all, folder)).length < all.length;
 }
 
 const isWhole = async (path: string): Promise<boolean> =>

@@ -325,6 +325,21 @@ describe("a file that is not what it should be", () => {
     expect(left).toEqual([]);
   });
 
+  test("is refused where it would fill the disk and nobody said how long it is", async () => {
+    const framed = `${bytes.length.toString(16)}\r\n`;
+    const { message, left } = await refused(
+      () => ({
+        status: 200,
+        headers: { "content-length": "none", "transfer-encoding": "chunked" },
+        body: Buffer.concat([Buffer.from(framed), bytes, Buffer.from("\r\n")]),
+        ending: "stall",
+      }),
+      { reserveBytes: Number.MAX_SAFE_INTEGER },
+    );
+    expect(message).toContain("does not say how long the file is, and too little room is left");
+    expect(left).toEqual([]);
+  });
+
   test("is refused where the server cannot be reached, with what to do", async () => {
     await using folder = await tempDir();
     await expect(fetchInto(folder.path, "http://127.0.0.1:9")).rejects.toThrow(

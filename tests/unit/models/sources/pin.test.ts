@@ -171,6 +171,19 @@ describe("a model of the hub", () => {
     expect((await fetchInto(folder.path, server.url)).path).toBe(path);
   });
 
+  test("of which nothing came is not pinned", async () => {
+    const { server, state } = await movingHub({
+      [first]: { "m.gguf": old },
+      [second]: { "m.gguf": young },
+    });
+    await using _ = server;
+    await using folder = await tempDir();
+    const options = { sha256: sha256Of(young) };
+    await expect(fetchInto(folder.path, server.url, options)).rejects.toThrow("was removed");
+    state.main = second;
+    expect((await fetchInto(folder.path, server.url, options)).digest).toBe(sha256Of(young));
+  });
+
   test("is not pinned where the hub does not tell the commit, and that is said", async () => {
     const { server } = await movingHub({ [first]: { "m.gguf": old } }, true);
     await using _ = server;
