@@ -3,7 +3,7 @@ import { ByteCursor } from "./byte-cursor.ts";
 
 export type GgufValue = string | number | boolean | GgufArray;
 
-export interface GgufArray {
+interface GgufArray {
   length: number;
   /** Absent where they are texts, or too many to be kept. */
   numbers?: readonly number[];
@@ -27,7 +27,7 @@ export interface GgufHeader {
 }
 
 /** Several times what the largest models have. What exceeds them is refused by name. */
-export const ggufLimits = {
+const ggufLimits = {
   headerBytes: 128 * 2 ** 20,
   keys: 65_536,
   tensors: 65_536,
