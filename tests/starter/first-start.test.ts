@@ -24,7 +24,7 @@ describe("a first start with starter models", () => {
     for (const { origin } of [first, second]) {
       expect((await fetch(`${origin}/ready`)).status).toBe(200);
     }
-    expect(await readdir(join(folder.path, ".paddock", "models"))).toEqual([
+    expect((await readdir(join(folder.path, ".paddock", "models"))).sort()).toEqual([
       ...starterFiles.slice(0, 1),
       "digests.json",
     ]);
