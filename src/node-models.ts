@@ -76,7 +76,7 @@ export class NodeModels implements AsyncDisposable {
     const { config, dataDir, program, log } = this.#options;
     const folder = modelsFolder(dataDir);
     const model = await this.#chosen(configured, folder);
-    const source = await this.#resolve(model.source, loading);
+    const source = await this.#resolve(model.source, loading, model.sha256);
     const type = toQuantization(model);
     const { threads } = this.#host;
     const path =
@@ -120,10 +120,17 @@ export class NodeModels implements AsyncDisposable {
   }
 
   /** The file of a source, fetched or made where it is not there yet. */
-  async #resolve(source: string, loading: LoadOptions): Promise<string> {
-    const { baseDir, dataDir, hub } = this.#options;
+  async #resolve(source: string, loading: LoadOptions, sha256?: string): Promise<string> {
+    const { baseDir, dataDir, hub, log } = this.#options;
     const folder = modelsFolder(dataDir);
-    return await resolveSource(source, { folder, baseDir, hub, ...loading });
+    return await resolveSource(source, {
+      folder,
+      baseDir,
+      hub,
+      say: (line) => log.info(line),
+      ...loading,
+      ...(sha256 === undefined ? {} : { sha256: sha256.toLowerCase() }),
+    });
   }
 }
 

@@ -6,7 +6,8 @@ import { chooseSettings } from "../core/auto-settings.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { Machine } from "../core/machine.ts";
 import { estimateMemory, type ModelFacts } from "../core/model-memory.ts";
-import { transcodedName } from "../core/quantization.ts";
+import { formerTranscodedName, isTranscoded, transcodedName } from "../core/quantization.ts";
+import { weightsDigest } from "../engine/fingerprint.ts";
 import { listModels, modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import { findSource } from "../models/sources/resolve.ts";
@@ -31,6 +32,8 @@ interface Models {
   rows: ModelRow[];
   /** Files whose download did not end. */
   unfinished: string[];
+  /** Transcoded files that no configured model is loaded from. */
+  unused: string[];
   /** What could not be read, in sentences. */
   problems: string[];
 }
@@ -56,17 +59,26 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
     });
   };
   const rows: ModelRow[] = [];
+  const former = new Set<string>();
   for (const configured of config.models) {
     const model = await chosen(configured, folder, machine);
     const path = await fileOf(model, folder, baseDir);
     rows.push(toRow(surroundings, path, path === undefined ? path : await facts(path), model));
+    const form = toQuantization(model);
+    const source = await findSource(model.source, { folder, baseDir });
+    if (form !== undefined && source !== undefined) {
+      former.add(formerTranscodedName(basename(source), form));
+    }
   }
   const used = new Set(rows.map(({ path }) => path));
   for (const file of models) {
     const path = join(folder, file);
     if (!used.has(path)) rows.push(toRow(surroundings, path, await facts(path)));
   }
-  return { folder, rows, unfinished, problems };
+  const unused = models.filter(
+    (file) => !used.has(join(folder, file)) && (isTranscoded(file) || former.has(file)),
+  );
+  return { folder, rows, unfinished, unused, problems };
 }
 
 /** The model with the source that a start would choose, where that is left to the node. */
@@ -91,7 +103,9 @@ export async function fileOf(
   const path = await findSource(model.source, { folder, baseDir });
   const form = toQuantization(model);
   if (path === undefined || form === undefined) return path;
-  const transcoded = join(folder, transcodedName(basename(path), form));
+  const digest = await weightsDigest(path).catch(() => undefined);
+  if (digest === undefined) return path;
+  const transcoded = join(folder, transcodedName(basename(path), form, digest));
   return (await Bun.file(transcoded).exists()) ? transcoded : path;
 }
 

@@ -38,10 +38,11 @@ export function nameOf(source: string): string {
     .replaceAll(":", "-");
 }
 
-/** The lines of a configuration that use a model. */
-export function configurationFor({ kind }: ModelFacts, source: string): string {
+/** The lines of a configuration that use a model; `sha256`: the digest that its file must have. */
+export function configurationFor({ kind }: ModelFacts, source: string, sha256?: string): string {
   // JSON's strings are TOML's.
   const from = JSON.stringify(source);
   if (kind === "reranker") return `[retrieval]\nreranker = ${from}\n`;
-  return `[[models]]\nname = ${JSON.stringify(nameOf(source))}\ntype = "${kind}"\nsource = ${from}\n`;
+  const digest = sha256 === undefined ? "" : `sha256 = "${sha256}"\n`;
+  return `[[models]]\nname = ${JSON.stringify(nameOf(source))}\ntype = "${kind}"\nsource = ${from}\n${digest}`;
 }

@@ -39,17 +39,24 @@ function list(shell: Shell): Command {
     .option("--json", "as JSON");
   addExamples(command, "paddock models list --json");
   return command.action(async () => {
-    const { rows, unfinished, machine } = await read(shell, command);
+    const { rows, unfinished, unused, machine } = await read(shell, command);
     if (command.opts().json === true) {
       const { memory, availableMemory } = machine;
       const models = rows.map(toJson);
-      shell.print(`${JSON.stringify({ models, unfinished, memory, availableMemory }, null, 2)}\n`);
+      shell.print(
+        `${JSON.stringify({ models, unfinished, unused, memory, availableMemory }, null, 2)}\n`,
+      );
       return;
     }
     shell.print(toTable(rows.map(toCells)));
     for (const file of unfinished) {
       shell.say(
         `${file} is not whole: pulling it again goes on, 'paddock models rm ${file}' removes it.\n`,
+      );
+    }
+    for (const file of unused) {
+      shell.say(
+        `${file} was transcoded, and no model is loaded from it any more: 'paddock models rm ${file}' removes it.\n`,
       );
     }
     const bound = machine.memoryBound === "control group" ? " (bound by a control group)" : "";

@@ -17,6 +17,8 @@ interface Pulled {
   source: string;
   path: string;
   facts: ModelFacts;
+  /** The digest that it was checked against. */
+  sha256?: string;
 }
 
 export function pullCommand(shell: Shell): Command {
@@ -50,8 +52,9 @@ const sourcesOf = (wanted: string): string[] =>
   wanted === "starter" ? ["starter:chat", "starter:embedding"] : [wanted];
 
 async function pull(shell: Shell, command: Command, source: string): Promise<Pulled> {
-  const { data_dir: dataDir } = await readConfig(shell, command);
-  const sha256 = checkedDigest(command.opts().sha256);
+  const { data_dir: dataDir, models } = await readConfig(shell, command);
+  const configured = models.find((model) => model.source === source)?.sha256?.toLowerCase();
+  const sha256 = checkedDigest(command.opts().sha256) ?? configured;
   try {
     const path = await resolveSource(source, {
       folder: modelsFolder(resolve(shell.cwd, dataDir)),
@@ -59,10 +62,13 @@ async function pull(shell: Shell, command: Command, source: string): Promise<Pul
       hub: hubFrom(shell.env),
       progress: createProgress(shell),
       signal: shell.stopped,
+      renew: true,
+      say: (line) => shell.say(`${line}\n`),
       ...(sha256 === undefined ? {} : { sha256 }),
     });
     const { readModelFacts } = await import("../engine/model-facts.ts");
-    return { source, path, facts: await readModelFacts(path) };
+    const facts = await readModelFacts(path);
+    return { source, path, facts, ...(sha256 === undefined ? {} : { sha256 }) };
   } catch (error) {
     if (!shell.stopped.aborted) throw error;
     throw new NodeError("unavailable", "Stopped. The same command goes on from here.");
@@ -79,8 +85,8 @@ function checkedDigest(given: unknown): string | undefined {
   );
 }
 
-async function show(shell: Shell, { source, path, facts }: Pulled): Promise<void> {
-  shell.print(`${path}\n\n${configurationFor(facts, source)}\n`);
+async function show(shell: Shell, { source, path, facts, sha256 }: Pulled): Promise<void> {
+  shell.print(`${path}\n\n${configurationFor(facts, source, sha256)}\n`);
   shell.say(`The lines above, in paddock.toml, use it: ${describeModel(facts)}.\n`);
   if (facts.kind !== "chat") return;
   const { readMachineMemory } = await import("../engine/machine-memory.ts");
@@ -100,9 +106,9 @@ async function show(shell: Shell, { source, path, facts }: Pulled): Promise<void
   );
 }
 
-const toJson = ({ source, path, facts }: Pulled): object => ({
+const toJson = ({ source, path, facts, sha256 }: Pulled): object => ({
   source,
   path,
   ...facts,
-  configuration: configurationFor(facts, source),
+  configuration: configurationFor(facts, source, sha256),
 });

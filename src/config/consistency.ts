@@ -27,7 +27,13 @@ function checkNames({ models }: Config): Problem | undefined {
 const starters = { chat: "starter:chat", embedding: "starter:embedding" } as const;
 
 function checkSources({ models }: Config): Problem | undefined {
-  for (const [index, { source, type }] of models.entries()) {
+  for (const [index, { source, type, sha256 }] of models.entries()) {
+    if (sha256 !== undefined && /^(auto$|starter:)/.test(source)) {
+      return {
+        path: ["models", index, "sha256"],
+        message: `'models[${index}].sha256' is of a file that 'source' names; with '${source}' leave it out.`,
+      };
+    }
     if (source.startsWith("starter:") && source !== starters[type]) {
       return {
         path: ["models", index, "source"],

@@ -17,6 +17,13 @@ export const ModelConfig = T.Object(
       description:
         "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`; see the page about models. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
     }),
+    sha256: T.Optional(
+      T.String({
+        pattern: "^[0-9A-Fa-f]{64}$",
+        description:
+          "The sha256 that the source's file must have, as 64 hexadecimal digits: checked when it was downloaded, and at the first start with a file that is there. For a source in one file.",
+      }),
+    ),
     quantization: T.Union(
       ["auto", "as-is", ...quantizations].map((name) => T.Literal(name)),
       {

@@ -1,25 +1,47 @@
 /** A name for what an answer depends on: it changes when the weights, the engine or the settings do, and only then. */
 import { open } from "node:fs/promises";
+import { missingParts, partsOf } from "../core/split-model.ts";
 
 const sampleBytes = 64 * 1024;
 const samples = 64;
+/** Of each file where there are many of them. */
+const fewestSamples = 8;
 
 /**
- * A digest of a weights file that reads 4 MiB of it, whatever its size: the header and evenly
- * spaced samples. Two versions of a model differ all over; reading 40 GB at each start is no price
- * for telling apart files that differ in one byte.
+ * A digest of a model's weights that reads some MiB of them, whatever their size: of each file the
+ * header and evenly spaced samples. Two versions of a model differ all over; reading 40 GB at each
+ * start is no price for telling apart files that differ in one byte.
  */
 export async function weightsDigest(path: string): Promise<string> {
+  const files = partsOf(path);
+  const [first = path] = files;
+  // What collections remember of a model in one file.
+  if (files.length === 1) return await fileDigest(first, samples);
+  const missing = await missingOf(files);
+  if (missing.length > 0) throw new Error(missingParts(missing, files.length));
+  const each = Math.max(fewestSamples, Math.ceil(samples / files.length));
+  const hash = new Bun.CryptoHasher("sha256");
+  // The first file of some holds nothing but metadata.
+  for (const file of files) hash.update(await fileDigest(file, each));
+  return hash.digest("hex");
+}
+
+async function fileDigest(path: string, count: number): Promise<string> {
   await using file = await open(path, "r");
   const { size } = await file.stat();
   const hash = new Bun.CryptoHasher("sha256").update(String(size));
-  const stride = Math.max(sampleBytes, Math.floor(size / samples));
+  const stride = Math.max(sampleBytes, Math.floor(size / count));
   const buffer = new Uint8Array(sampleBytes);
   for (let position = 0; position < size; position += stride) {
     const { bytesRead } = await file.read(buffer, 0, sampleBytes, position);
     hash.update(buffer.subarray(0, bytesRead));
   }
   return hash.digest("hex");
+}
+
+async function missingOf(files: readonly string[]): Promise<string[]> {
+  const isThere = await Promise.all(files.map((file) => Bun.file(file).exists()));
+  return files.filter((_, at) => isThere[at] !== true);
 }
 
 /** `fp_<hex>` */

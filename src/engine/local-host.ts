@@ -1,6 +1,8 @@
 /** Models in this very process: what a runner has inside, and a command that serves nobody. */
+import { basename } from "node:path";
 import type { ModelHost } from "../core/ports/model-host.ts";
 import { type BackendOptions, openBackend } from "./backend.ts";
+import { checkModelFile } from "./gguf/model-headers.ts";
 import { loadModel } from "./load-model.ts";
 import { loadReranker } from "./reranker.ts";
 
@@ -14,8 +16,14 @@ export async function openLocalHost(options: BackendOptions): Promise<LocalHost>
   return {
     version: backend.version,
     threads: backend.threads,
-    loadModel: (spec, { progress }) => loadModel(backend, spec, progress),
-    loadReranker: (path, { progress }) => loadReranker(backend, path, progress),
+    async loadModel(spec, { progress }) {
+      await checkModelFile(spec.path, spec.name);
+      return await loadModel(backend, spec, progress);
+    },
+    async loadReranker(path, { progress }) {
+      await checkModelFile(path, basename(path));
+      return await loadReranker(backend, path, progress);
+    },
     useThreads(most) {
       backend.llama.maxThreads = most;
     },

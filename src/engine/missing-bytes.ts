@@ -1,10 +1,10 @@
 /** Whether a model's file is whole: its header says where every tensor lies. */
-import { stat } from "node:fs/promises";
-import { GgmlType, type GgufTensorInfo, readGgufFileInfo } from "node-llama-cpp";
-import { partsOf } from "../core/split-model.ts";
+import { GgmlType } from "node-llama-cpp";
+import type { GgufTensor } from "./gguf/header.ts";
+import { type ModelPart, readModelParts } from "./gguf/model-headers.ts";
 
 /** Of each form: how many values make a block, and how many bytes it takes. */
-const blocks: Readonly<Partial<Record<GgmlType, readonly [values: number, bytes: number]>>> = {
+const blocks: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
   [GgmlType.F64]: [1, 8],
   [GgmlType.F32]: [1, 4],
   [GgmlType.F16]: [1, 2],
@@ -39,26 +39,17 @@ const blocks: Readonly<Partial<Record<GgmlType, readonly [values: number, bytes:
 
 /** How many bytes the files lack, all together; 0 where they are whole. */
 export async function missingBytes(path: string): Promise<number> {
-  const files = partsOf(path);
-  const [first = path] = files;
-  const info = await readGgufFileInfo(first, { sourceType: "filesystem", logWarnings: false });
-  // Behind the end of a file the reader finds zeros, and reads on.
-  const header = info.metadataSize + (info.tensorInfoSize ?? 0);
-  if (header > (await stat(first)).size) throw new Error("its header is cut off");
-  const tensors = info.fullTensorInfo ?? [];
-  const missing = await Promise.all(
-    files.map(async (file, at) => {
-      const own = tensors.filter(({ filePart }) => filePart === at + 1);
-      const end = own.reduce((most, tensor) => Math.max(most, endOf(tensor)), 0);
-      return Math.max(0, end - (await stat(file)).size);
-    }),
-  );
-  return missing.reduce((sum, bytes) => sum + bytes, 0);
+  const parts = await readModelParts(path);
+  return parts.map(missingOf).reduce((sum, bytes) => sum + bytes, 0);
+}
+
+function missingOf({ tensors, dataStart, bytes }: ModelPart): number {
+  const end = tensors.reduce((most, tensor) => Math.max(most, endOf(tensor)), 0);
+  return Math.max(0, dataStart + end - bytes);
 }
 
 /** Of a form that is not known here: at least where it begins. */
-function endOf({ fileOffset, dimensions, ggmlType }: GgufTensorInfo): number {
-  const values = dimensions.reduce<number>((product, size) => product * Number(size), 1);
-  const [perBlock, bytes] = blocks[ggmlType] ?? [values, 1];
-  return Number(fileOffset) + (values / perBlock) * bytes;
+function endOf({ offset, values, type }: GgufTensor): number {
+  const [perBlock, bytes] = blocks[type] ?? [values, 1];
+  return offset + (values / perBlock) * bytes;
 }

@@ -40,17 +40,29 @@ export async function quantize(
       returns: FFIType.u32,
     },
   });
+  // A pointer keeps nothing alive: what it points to is held here until llama.cpp is done with it.
+  const held = {
+    input: toCString(input),
+    output: toCString(output),
+    parameters: parameters(fileTypes[type], threads),
+  };
   try {
     library.symbols.llama_backend_init();
     const failed = library.symbols.llama_model_quantize(
-      ptr(toCString(input)),
-      ptr(toCString(output)),
-      ptr(parameters(fileTypes[type], threads)),
+      ptr(held.input),
+      ptr(held.output),
+      ptr(held.parameters),
     );
     if (failed !== 0) throw new Error(`llama.cpp's quantiser failed (${failed})`);
   } finally {
+    release(held);
     library.close();
   }
+}
+
+/** Used after the call, so that nothing before it may be collected. */
+function release(held: Readonly<Record<string, Uint8Array>>): void {
+  for (const bytes of Object.values(held)) bytes.fill(0);
 }
 
 async function findLibrary(): Promise<string> {

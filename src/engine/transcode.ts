@@ -1,12 +1,14 @@
 /** Puts a model's weights into another form, once, in a process of its own. */
-import { rename, rm, stat, statfs } from "node:fs/promises";
+import { open, rename, rm, stat, statfs } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { readGgufFileInfo } from "node-llama-cpp";
 import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Progress } from "../core/progress.ts";
 import { type Quantization, transcodedName } from "../core/quantization.ts";
+import { weightsDigest } from "./fingerprint.ts";
+import { readModelFacts } from "./model-facts.ts";
+import { clearSuperseded, noteSource } from "./superseded.ts";
 
 export interface TranscodeOptions {
   type: Quantization;
@@ -35,18 +37,24 @@ const pollMs = 200;
 /** The path of the transcoded file; the original's, with a line in the log, where it cannot be made. */
 export async function transcode(path: string, options: TranscodeOptions): Promise<string> {
   const { type, folder, log } = options;
-  const target = join(folder, transcodedName(basename(path), type));
-  if (target === path || (await exists(target))) return target;
+  const digest = await weightsDigest(path);
+  const target = join(folder, transcodedName(basename(path), type, digest));
   try {
-    const bytes = ((await countWeights(path)) * bits[type]) / 8;
-    await checkRoom(bytes, dirname(target));
-    await run(path, target, bytes, options);
-    return target;
+    if (!(await exists(target))) {
+      const { parameters, quantization } = await readModelFacts(path);
+      if (quantization.toLowerCase() === type) return path;
+      const bytes = (parameters * bits[type]) / 8;
+      await checkRoom(bytes, dirname(target));
+      await run(path, target, bytes, options);
+      await noteSource(target, path);
+    }
   } catch (error) {
     options.signal.throwIfAborted();
     log.warn("the model is used in the form it came in", { wanted: type, why: reasonOf(error) });
     return path;
   }
+  await clearSuperseded({ source: path, digest, type, folder }, log);
+  return target;
 }
 
 async function run(
@@ -70,6 +78,7 @@ async function run(
   }, pollMs);
   try {
     if ((await child.exited) !== 0) throw new Error(lastLine(await said));
+    await flush(partial);
     await rename(partial, target);
     step.finish();
   } catch (error) {
@@ -81,13 +90,10 @@ async function run(
   }
 }
 
-async function countWeights(path: string): Promise<number> {
-  const { fullTensorInfo = [] } = await readGgufFileInfo(path);
-  return fullTensorInfo.reduce(
-    (sum, { dimensions }) =>
-      sum + dimensions.reduce<number>((product, size) => product * Number(size), 1),
-    0,
-  );
+/** A file that has its name is whole, after a loss of power too. */
+async function flush(path: string): Promise<void> {
+  await using file = await open(path, "r+");
+  await file.sync();
 }
 
 /** Twice over, so that what is made leaves room to live in. */

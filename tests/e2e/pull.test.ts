@@ -94,6 +94,7 @@ describe("paddock pull", () => {
     const [path = ""] = stdout.split("\n");
     expect(sha256Of(await Bun.file(path).bytes())).toBe(sha256Of(whole));
     expect((await readdir(models)).sort()).toEqual([
+      "digests.json",
       expect.stringMatching(/\.gguf$/),
       expect.stringMatching(/\.gguf\.origin\.json$/),
     ]);

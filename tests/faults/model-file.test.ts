@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { copyFile, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { architecture, header } from "../support/gguf-bytes.ts";
 import { chatBody, embeddingBody, nodeUnderFault } from "../support/node-under-fault.ts";
 import { runPaddock } from "../support/paddock-process.ts";
 import { runnerOf } from "../support/process-tree.ts";
@@ -25,6 +26,10 @@ const damages: readonly (readonly [string, (path: string) => Promise<void>])[] =
     },
   ],
   ["empty", (path) => writeFile(path, "")],
+  [
+    "a header that counts 2^63 keys",
+    (path) => writeFile(path, header({ keys: 2n ** 63n }, architecture)),
+  ],
   [
     "a model of another architecture",
     async (path) => {
@@ -58,6 +63,18 @@ describe("at the start a model's file is", () => {
       );
     },
   );
+});
+
+test("at the start a model's file has another digest than the configuration says: both are named", async () => {
+  await using folder = await tempDir();
+  const path = await copyOfModel(folder.path);
+  const found = new Bun.CryptoHasher("sha256").update(await readFile(path)).digest("hex");
+  const expected = "0".repeat(64);
+  const config = `[[models]]\nname = "talker"\ntype = "chat"\nsource = "model.gguf"\nsha256 = "${expected}"\n`;
+  await writeFile(join(folder.path, "paddock.toml"), config);
+  const { code, stderr } = await runPaddock(["serve", "--port", "0"], { cwd: folder.path });
+  expect(code).toBe(1);
+  expect(stderr).toContain(`its sha256 is ${found}, expected ${expected}. Remove it and pull`);
 });
 
 describe("under a running node a model's file becomes", () => {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { copyFile, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { copyFile, mkdir, readdir, utimes, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { readGgufFileInfo } from "node-llama-cpp";
+import { readModelFacts } from "../../src/engine/model-facts.ts";
 import { type TranscodeOptions, transcode } from "../../src/engine/transcode.ts";
 import { recordingLog } from "../support/recording-log.ts";
 import { silentProgress } from "../support/silence.ts";
@@ -37,7 +38,7 @@ describe("transcoding", () => {
     const path = await tinyFile(folder.path);
     const { options: wanted, lines } = options(folder.path);
     const made = await transcode(path, wanted);
-    expect(made).toBe(join(folder.path, "tiny.q8_0.gguf"));
+    expect(basename(made)).toMatch(/^tiny\.f32\.from-[0-9a-f]{16}\.q8_0\.gguf$/);
     expect(lines).toEqual([]);
     const { fullTensorInfo = [] } = await readGgufFileInfo(made);
     const types = new Set(fullTensorInfo.map(({ ggmlType }) => ggmlType));
@@ -47,6 +48,95 @@ describe("transcoding", () => {
     const { mtimeMs } = await Bun.file(made).stat();
     expect(await transcode(path, wanted)).toBe(made);
     expect((await Bun.file(made).stat()).mtimeMs).toBe(mtimeMs);
+  });
+
+  test("keeps apart models whose names differ before the last dot only", async () => {
+    await using folder = await tempDir();
+    const { chat, embedding } = await tinyModels();
+    const [one, other] = ["Llama-3.1-8B-Instruct.gguf", "Llama-3.2-1B-Instruct.gguf"].map((name) =>
+      join(folder.path, name),
+    );
+    await copyFile(chat, one ?? "");
+    await copyFile(embedding, other ?? "");
+    const { options: wanted } = options(folder.path);
+    const made = [await transcode(one ?? "", wanted), await transcode(other ?? "", wanted)];
+    const kinds = await Promise.all(made.map(async (path) => (await readModelFacts(path)).kind));
+    expect(kinds).toEqual(["chat", "embedding"]);
+  });
+
+  test("keeps apart models of one name in two folders", async () => {
+    await using folder = await tempDir();
+    const { embedding, otherEmbedding } = await tinyModels();
+    const made: string[] = [];
+    for (const source of [embedding, otherEmbedding]) {
+      const place = join(folder.path, basename(source, ".gguf"));
+      await mkdir(place);
+      await copyFile(source, join(place, "m.gguf"));
+      made.push(await transcode(join(place, "m.gguf"), options(folder.path).options));
+    }
+    expect(new Set(made).size).toBe(2);
+    for (const path of made) expect(await Bun.file(path).exists()).toBe(true);
+  });
+
+  test("makes it anew where the source was replaced, and removes what was made of the old one", async () => {
+    await using folder = await tempDir();
+    const { embedding, otherEmbedding } = await tinyModels();
+    const path = join(folder.path, "m.gguf");
+    await copyFile(embedding, path);
+    const before = await transcode(path, options(folder.path).options);
+    await copyFile(otherEmbedding, path);
+    const { options: wanted, lines } = options(folder.path);
+    const after = await transcode(path, wanted);
+    expect(after).not.toBe(before);
+    const files = await readdir(folder.path);
+    expect(files.filter((name) => name.endsWith(".gguf")).sort()).toEqual(
+      ["m.gguf", basename(after)].sort(),
+    );
+    expect(files).toHaveLength(3); // and the note of what it was made from
+    expect(lines).toEqual([
+      {
+        level: "info",
+        message: "a transcoded file of replaced weights was removed",
+        fields: { file: basename(before) },
+      },
+    ]);
+  });
+
+  test("names what an earlier version made, and uses it no more", async () => {
+    await using folder = await tempDir();
+    const path = await tinyFile(folder.path);
+    await writeFile(join(folder.path, "tiny.q8_0.gguf"), "of nobody knows what");
+    const { options: wanted, lines } = options(folder.path);
+    expect(basename(await transcode(path, wanted))).not.toBe("tiny.q8_0.gguf");
+    expect(lines).toEqual([
+      {
+        level: "warn",
+        message:
+          "a transcoded file does not say what it was made from and is not used; remove it with 'paddock models rm'",
+        fields: { file: "tiny.q8_0.gguf" },
+      },
+    ]);
+  });
+
+  test("leaves a model alone that is in the form already", async () => {
+    await using folder = await tempDir();
+    const made = await transcode(await tinyFile(folder.path), options(folder.path).options);
+    const own = join(folder.path, "own.gguf");
+    await copyFile(made, own);
+    expect(await transcode(own, options(folder.path).options)).toBe(own);
+  });
+
+  test("removes what a killed process left of it", async () => {
+    await using folder = await tempDir();
+    const path = await tinyFile(folder.path);
+    const left = [crypto.randomUUID(), crypto.randomUUID()].map((id) =>
+      join(folder.path, `other.from-0123456789abcdef.q8_0.gguf.${id}.part`),
+    );
+    for (const file of left) await writeFile(file, "half");
+    await utimes(left[0] ?? "", new Date(0), new Date(0));
+    await transcode(path, options(folder.path).options);
+    const names = await readdir(folder.path);
+    expect(left.map((file) => names.includes(basename(file)))).toEqual([false, true]);
   });
 
   test("uses the original, with one line in the log, where it cannot be done", async () => {

@@ -250,8 +250,10 @@ describe("a first start with the starter models", () => {
       const before = await listing();
       expect(before.map(({ name }) => name)).toEqual([
         "all-minilm-l6-v2.q8_0.gguf",
+        "digests.json",
+        "tinyllama-1.1b-chat-v1.0.iq2_xxs.from-1f5ff7382583babb.q8_0.gguf",
+        "tinyllama-1.1b-chat-v1.0.iq2_xxs.from-1f5ff7382583babb.q8_0.gguf.made-from.json",
         "tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf",
-        "tinyllama-1.1b-chat-v1.0.q8_0.gguf",
       ]);
       await using second = await servePaddock({ cwd: folder.path });
       expect(second.stderr()).not.toContain("Assembling");

@@ -8,7 +8,7 @@ import type { Machine } from "../../core/machine.ts";
 import type { ModelFacts } from "../../core/model-memory.ts";
 import { readMachineMemory } from "../../engine/machine-memory.ts";
 import { threadBudget } from "../../engine/threads.ts";
-import { starterChat } from "../../models/catalog.ts";
+import { starterChat, starterEmbedding } from "../../models/catalog.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
 import { isRemote } from "../../models/sources/download.ts";
 import { findSource } from "../../models/sources/resolve.ts";
@@ -60,7 +60,7 @@ async function checkModel(
   const model = await chosen(configured, folder, surroundings.machine);
   const source = await findSource(model.source, { folder, baseDir });
   if (source === undefined) return only(absent(check, model.source, model.type));
-  const damage = await damageOf(source, model.source);
+  const damage = await damageOf(source, model.source, model.sha256?.toLowerCase());
   if (damage !== undefined) return only(problem(check, damage.message, damage.remedy));
   const path = (await fileOf(model, folder, baseDir)) ?? source;
   const { readModelFacts } = await import("../../engine/model-facts.ts");
@@ -120,7 +120,17 @@ interface Fault {
 
 const getAgain = "Get the file again, from where it came.";
 
-async function damageOf(path: string, source: string): Promise<Fault | undefined> {
+/** What the starter models must be. */
+const starterDigests: Readonly<Record<string, string>> = {
+  "starter:chat": starterChat.sha256,
+  "starter:embedding": starterEmbedding.sha256,
+};
+
+async function damageOf(
+  path: string,
+  source: string,
+  sha256 = starterDigests[source],
+): Promise<Fault | undefined> {
   const file = basename(path);
   try {
     await access(path, constants.R_OK);
@@ -139,10 +149,14 @@ async function damageOf(path: string, source: string): Promise<Fault | undefined
   } catch (error) {
     return { message: `${file} is not a GGUF file: ${reasonOf(error)}.`, remedy: getAgain };
   }
-  if (source !== "starter:chat" || (await sha256Of(path)) === starterChat.sha256) return undefined;
+  const found = sha256 === undefined ? undefined : await sha256Of(path);
+  if (found === sha256) return undefined;
+  const isStarter = source in starterDigests;
   return {
-    message: `${file} is not what it was when it was made (its sha256 differs).`,
-    remedy: `Remove ${path}; the next start makes it anew.`,
+    message: `${file} is not the file that it should be: its sha256 is ${found}, expected ${sha256}.`,
+    remedy: isStarter
+      ? `Remove ${path}; the next start makes it anew.`
+      : `${getAgain} Or correct 'sha256' of the model.`,
   };
 }
 

@@ -71,8 +71,10 @@ async function readBytes(
   position: number,
   length: number,
 ): Promise<DataView<ArrayBuffer>> {
-  const bytes = new Uint8Array(length);
-  const { bytesRead } = await file.read(bytes, 0, length, position);
+  // Looked at first: what a header says is no reason to take memory.
+  const isThere = length >= 0 && position + length <= (await file.stat()).size;
+  const bytes = new Uint8Array(isThere ? length : 0);
+  const { bytesRead } = await file.read(bytes, 0, bytes.length, position);
   if (bytesRead !== length) throw new Error("The weights' file is shorter than its header says");
   return new DataView(bytes.buffer);
 }

@@ -1,5 +1,4 @@
 /** Writes GGUF v3, the file format of llama.cpp: metadata and tensors, one tensor in memory at a time. */
-import type { FileHandle } from "node:fs/promises";
 import { blockSizes, encodeTensor, type TensorType, tensorBytes } from "./tensor-types.ts";
 
 export type MetadataValue =
@@ -27,9 +26,14 @@ const alignment = 32;
 const typeIds = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
 const tensorTypeIds: Record<TensorType, number> = { f32: 0, f16: 1, q8_0: 8 };
 
+/** What bytes are written to, one piece after the other. */
+interface ByteSink {
+  writeFile(bytes: Uint8Array): Promise<void>;
+}
+
 /** Writes the file; `onProgress` hears how many of its bytes are written. */
 export async function writeGguf(
-  file: FileHandle,
+  file: ByteSink,
   { metadata, tensors }: Gguf,
   onProgress: (bytes: number) => void = () => {},
 ): Promise<void> {

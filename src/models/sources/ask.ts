@@ -1,6 +1,7 @@
 /** One question to a server, through its redirects, with the token for the hub's eyes only. */
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { type Hub, isOfHub } from "./hub.ts";
+import { checkRedirect } from "./redirects.ts";
 
 export interface Question {
   url: string;
@@ -8,6 +9,8 @@ export interface Question {
   headers?: Readonly<Record<string, string>>;
   hub: Hub;
   signal: AbortSignal;
+  /** A redirect that leaves the hub is the answer; default: it is followed. */
+  staysAtHub?: boolean;
   /** How long the answer may take to begin; default: as long as the signal lets it. */
   timeoutMs?: number;
 }
@@ -16,9 +19,10 @@ export interface Answer {
   response: Response;
   /** Where the answer came from in the end. */
   url: string;
-  /** What the hub said of the file on the way: its sha256 and its size. */
+  /** What the hub said of the file on the way: its sha256, its size, and the commit that it is of. */
   digest?: string;
   size?: number;
+  commit?: string;
 }
 
 /** The connection, not the answer, is at fault: trying again may help. */
@@ -35,10 +39,11 @@ export async function ask({
   headers = {},
   hub,
   signal,
+  staysAtHub = false,
   timeoutMs,
 }: Question): Promise<Answer> {
   let from = url;
-  const said: Pick<Answer, "digest" | "size"> = {};
+  const said: Said = {};
   for (let step = 0; step <= mostRedirects; step++) {
     checkAddress(hub, from);
     const response = await send(
@@ -54,7 +59,14 @@ export async function ask({
       return { response, url: from, ...said };
     }
     await response.body?.cancel();
-    from = new URL(location, from).href;
+    const to = URL.parse(location, from)?.href;
+    if (to === undefined) {
+      const { host } = new URL(from);
+      throw new NodeError("unavailable", `${host} redirects to something that is no address.`);
+    }
+    if (staysAtHub && !isOfHub(hub, to)) return { response, url: from, ...said };
+    await checkRedirect({ began: url, from, to });
+    from = to;
   }
   throw new NodeError("unavailable", `${new URL(url).host} redirects without end.`);
 }
@@ -84,7 +96,7 @@ async function send(
   }
 }
 
-/** A redirect can lead anywhere; plain http leads to this machine or to the mirror that was chosen. */
+/** Plain http leads to this machine or to the mirror that was chosen. */
 function checkAddress(hub: Hub, url: string): void {
   const { protocol, hostname, host } = new URL(url);
   if (protocol === "https:") return;
@@ -105,12 +117,16 @@ function authorization(hub: Hub, url: string): Record<string, string> {
   return { authorization: `Bearer ${hub.token}` };
 }
 
-function readLinked(headers: Headers): Pick<Answer, "digest" | "size"> {
+type Said = Pick<Answer, "digest" | "size" | "commit">;
+
+function readLinked(headers: Headers): Said {
   const etag = headers.get("x-linked-etag") ?? headers.get("etag") ?? "";
   const digest = /^(?:W\/)?"?([0-9a-f]{64})"?$/i.exec(etag)?.[1];
   const size = Number(headers.get("x-linked-size") ?? Number.NaN);
+  const commit = /^[0-9a-f]{40}$/i.exec(headers.get("x-repo-commit") ?? "")?.[0];
   return {
     ...(digest === undefined ? {} : { digest: digest.toLowerCase() }),
     ...(Number.isSafeInteger(size) ? { size } : {}),
+    ...(commit === undefined ? {} : { commit: commit.toLowerCase() }),
   };
 }

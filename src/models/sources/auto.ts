@@ -4,7 +4,7 @@ import { pickChatModel } from "../../core/auto-model.ts";
 import type { Machine } from "../../core/machine.ts";
 import type { ModelType } from "../../core/model.ts";
 import type { ModelFacts } from "../../core/model-memory.ts";
-import { quantizations, transcodedName } from "../../core/quantization.ts";
+import { formerTranscodedName, isTranscoded, quantizations } from "../../core/quantization.ts";
 import { starterChat } from "../catalog.ts";
 import { listModels } from "../models-folder.ts";
 
@@ -21,11 +21,14 @@ interface AutoSource {
   why: string;
 }
 
-/** Files that the starter model itself is in. */
+/** Files that the starter model itself is in, those of earlier versions too. */
 const ownFiles = new Set([
   starterChat.file,
-  ...quantizations.map((type) => transcodedName(starterChat.file, type)),
+  ...quantizations.map((type) => formerTranscodedName(starterChat.file, type)),
 ]);
+
+/** What was made of a model is not chosen beside it. */
+const isPulled = (file: string): boolean => !ownFiles.has(file) && !isTranscoded(file);
 
 export async function autoSource(type: ModelType, options: AutoOptions): Promise<AutoSource> {
   if (type === "embedding") {
@@ -35,7 +38,7 @@ export async function autoSource(type: ModelType, options: AutoOptions): Promise
   const { folder, parallel, machine, readFacts } = options;
   const { models } = await listModels(folder);
   const candidates: ModelFacts[] = [];
-  for (const file of models.filter((name) => !ownFiles.has(name))) {
+  for (const file of models.filter(isPulled)) {
     // What cannot be read is no candidate; 'paddock models' says why.
     const facts = await readFacts(join(folder, file)).catch(() => undefined);
     if (facts?.kind === "chat") candidates.push(facts);

@@ -1,21 +1,35 @@
 /** Fetches a model, all files of it, from the hub or from an address into the models folder. */
-import { join } from "node:path";
-import { NodeError } from "../../core/errors.ts";
+import { basename, dirname, join } from "node:path";
 import { partsOf } from "../../core/split-model.ts";
 import { makePrivateFolder } from "../private-folder.ts";
 import { ask } from "./ask.ts";
-import { checkDigest } from "./digest.ts";
+import { patienceMs } from "./ask-patiently.ts";
+import { checkDigest, checkOneFile } from "./digest.ts";
 import { type FetchOptions, fetchFile } from "./fetch-file.ts";
 import { checkRoom } from "./file-checks.ts";
 import type { Hub } from "./hub.ts";
-import { locate, patienceMs } from "./locate.ts";
-import { findFetched, missingOf, noteOrigin } from "./origin.ts";
+import { noteDigest } from "./known-digests.ts";
+import { locate, type Place, partAddresses } from "./locate.ts";
+import {
+  findOrigin,
+  forgetSource,
+  missingOf,
+  noteOrigin,
+  type Origin,
+  type Pin,
+  pinnedAt,
+} from "./origin.ts";
 import type { Subject } from "./refusal.ts";
+import { renew } from "./renew.ts";
 
 export interface DownloadOptions extends Omit<FetchOptions, "subject"> {
   /** Where models are kept. */
   folder: string;
   hub: Hub;
+  /** Whether a model of the hub that is there moves to what its branch is at now; default: it stays. */
+  renew?: boolean;
+  /** Hears, in sentences, what was pinned and what moved. */
+  say?: (line: string) => void;
 }
 
 /** Whether a source is fetched from somewhere else. */
@@ -23,44 +37,91 @@ export const isRemote = (source: string): boolean => /^(https?:\/\/|hf:)/.test(s
 
 /** Returns the path of the model's first file; a model that was fetched before is not fetched again. */
 export async function download(source: string, options: DownloadOptions): Promise<string> {
-  const { folder, hub, sha256, signal } = options;
-  const known = await findFetched(source, folder);
-  if (known !== undefined) {
-    if (sha256 !== undefined) await checkDigest(known, sha256);
-    return known;
+  const { folder, sha256 } = options;
+  const origin = await findOrigin(source, folder);
+  if (origin === undefined || !(await isWhole(origin.path))) {
+    return await fetchModel(source, options, origin);
   }
-  const { place, subject } = await locate(source, hub, signal);
-  const files = partsOf(place.file);
-  const [first = place.file] = files;
-  if (sha256 !== undefined && files.length > 1) {
-    throw new NodeError(
-      "invalid_request",
-      `A digest is of one file, and '${source}' has ${files.length}: leave --sha256 out.`,
-    );
+  if (options.renew === true && source.startsWith("hf:")) {
+    return (await renew(source, origin, options)) ?? (await fetchModel(source, options));
   }
-  const urls = partAddresses(place.url);
+  if (sha256 !== undefined) {
+    checkOneFile(partsOf(origin.path), source);
+    await checkDigest(origin.path, sha256, options);
+  }
+  return origin.path;
+}
+
+async function fetchModel(
+  source: string,
+  options: DownloadOptions,
+  origin?: Origin,
+): Promise<string> {
+  const { folder, sha256 } = options;
+  const found = await locate(source, options, origin?.pin);
+  // What was begun under a name goes on under it.
+  const files = partsOf(origin === undefined ? found.place.file : basename(origin.path));
+  const path = join(folder, files[0] ?? found.place.file);
+  if (sha256 !== undefined) checkOneFile(files, source);
+  const held = await pinnedAt(path);
+  if (await isWhole(path)) {
+    await noteOrigin(path, source, held);
+    if (sha256 !== undefined) await checkDigest(path, sha256, options);
+    return path;
+  }
+  // Another source may have begun with it, at another commit.
+  const { place, subject } =
+    held.commit === undefined ? found : await locate(source, options, held);
+  await makePrivateFolder(folder);
+  // Before anything comes, so that what is interrupted goes on with the same commit.
+  await noteOrigin(path, source, place.pin);
+  sayPin(source, place.pin, options);
+  try {
+    await fetchParts(files, place, subject, options);
+    return path;
+  } catch (error) {
+    if (!(await isBegun(files, folder))) await forgetSource(path, source);
+    throw error;
+  }
+}
+
+/** Whether something of it came, which the next try goes on with. */
+async function isBegun(files: readonly string[], folder: string): Promise<boolean> {
+  const all = files.flatMap((file) => [file, `${file}.part`]);
+  return (await missingOf(all, folder)).length < all.length;
+}
+
+const isWhole = async (path: string): Promise<boolean> =>
+  (await missingOf(partsOf(basename(path)), dirname(path))).length === 0;
+
+function sayPin(source: string, { commit }: Pin, { say }: DownloadOptions): void {
+  if (!source.startsWith("hf:")) return;
+  say?.(
+    commit === undefined
+      ? `The hub does not say which commit '${source}' is of, so it is not pinned.`
+      : `'${source}' is pinned to the commit ${commit}.`,
+  );
+}
+
+async function fetchParts(
+  files: readonly string[],
+  { url }: Place,
+  subject: Subject,
+  options: DownloadOptions,
+): Promise<void> {
+  const { folder, signal } = options;
+  const urls = partAddresses(url);
   const missing = await missingOf(files, folder);
   if (missing.length > 1) {
     const wanted = urls.filter((_, at) => missing.includes(files[at] ?? ""));
     await checkRoomForAll(wanted, folder, subject, signal);
   }
   for (const [at, file] of files.entries()) {
-    const path = join(folder, file);
-    if (missing.includes(file)) {
-      await fetchFile(urls[at] ?? place.url, path, { ...options, subject });
-    } else if (sha256 !== undefined) await checkDigest(path, sha256);
+    if (!missing.includes(file)) continue;
+    const target = join(folder, file);
+    const fetched = await fetchFile(urls[at] ?? url, target, { ...options, subject });
+    if (fetched !== undefined) await noteDigest(target, fetched.sha256, folder);
   }
-  await noteOrigin(join(folder, first), source);
-  return join(folder, first);
-}
-
-/** Whatever follows the path, a key perhaps, is the same for all parts. */
-function partAddresses(address: string): string[] {
-  return partsOf(new URL(address).pathname).map((path) => {
-    const url = new URL(address);
-    url.pathname = path;
-    return url.href;
-  });
 }
 
 /** What is known beforehand of the sizes; a server that tells none is asked file by file. */
@@ -79,7 +140,6 @@ async function checkRoomForAll(
       return answer?.size ?? Number(answer?.response.headers.get("content-length") ?? 0);
     }),
   );
-  await makePrivateFolder(folder);
   await checkRoom(
     folder,
     sizes.reduce((sum, size) => sum + size, 0),

@@ -10,7 +10,7 @@ import { makePrivateFolder } from "../private-folder.ts";
 import { type Answer, ask, Interruption } from "./ask.ts";
 import { hashOf } from "./digest.ts";
 import { lockDownload } from "./download-lock.ts";
-import { checkLength, checkRoom, headLength, headProblem } from "./file-checks.ts";
+import { checkLength, checkRoom, headLength, headProblem, roomForUnsized } from "./file-checks.ts";
 import { PartialFile, type PartNote } from "./partial-file.ts";
 import { judge } from "./range-answer.ts";
 import { refuse, type Subject } from "./refusal.ts";
@@ -26,6 +26,8 @@ export interface FetchOptions {
   stallMs?: number;
   /** How long to wait before the first new try; default: half a second. */
   pauseMs?: number;
+  /** What a file of unknown length leaves free of the disk; default: 1 GB. */
+  reserveBytes?: number;
 }
 
 export interface FetchedFile {
@@ -77,7 +79,7 @@ async function attempt(
   partial: PartialFile,
   options: FetchOptions,
 ): Promise<FetchedFile> {
-  const { subject, signal, stallMs = 60_000 } = options;
+  const { subject, signal, stallMs = 60_000, reserveBytes = 1e9 } = options;
   const { bytes, note } = await partial.read();
   const canGoOn = bytes > 0 && (note.etag !== undefined || note.digest !== undefined);
   const from = canGoOn ? bytes : 0;
@@ -110,9 +112,17 @@ async function attempt(
     await checkRoom(dirname(partial.path), (total ?? 0) - start, subject.source);
     if (start === 0) await partial.begin(noteOf(answer, total, digest));
     const step = stepOf(partial.path, start, total, options);
+    const most = total ?? (await roomForUnsized(dirname(partial.path), reserveBytes)) + start;
     const running = start === 0 ? new Bun.CryptoHasher("sha256") : hash;
     try {
-      const end = await receive(answer, partial, { start, total, hash: running, watch, step });
+      const end = await receive(answer, partial, {
+        start,
+        total,
+        most,
+        hash: running,
+        watch,
+        step,
+      });
       const fetched = await complete(partial, running, end, digest, subject);
       step.finish(byteSize(end));
       return fetched;
@@ -130,6 +140,8 @@ async function attempt(
 interface Receiving {
   start: number;
   total: number | undefined;
+  /** So long it may be. */
+  most: number;
   hash: Bun.CryptoHasher;
   watch: StallWatch;
   step: ProgressStep;
@@ -139,7 +151,7 @@ interface Receiving {
 async function receive(
   { response, url }: Answer,
   partial: PartialFile,
-  { start, total = Number.POSITIVE_INFINITY, hash, watch, step }: Receiving,
+  { start, total, most, hash, watch, step }: Receiving,
 ): Promise<number> {
   const { host } = new URL(url);
   await using file = await open(partial.path, "a");
@@ -152,12 +164,12 @@ async function receive(
       if (head.length >= headLength) await partial.dropFor(headProblem(head, host));
     }
     end += chunk.length;
-    if (end > total) await partial.dropFor(tooLong(host, total));
+    if (end > most) await partial.dropFor(tooLong(host, total));
     await write(file, chunk);
     hash.update(chunk);
     step.update(end);
   }
-  if (Number.isFinite(total) && end < total) {
+  if (total !== undefined && end < total) {
     throw new Interruption(`${host} ended the file after ${end} of ${total} bytes`);
   }
   if (end < headLength) await partial.dropFor(headProblem(head, host));
@@ -232,8 +244,13 @@ function stepOf(
   return progress.step(label, total ?? 0, "bytes", start);
 }
 
-const tooLong = (host: string, total: number): NodeError =>
-  new NodeError("unavailable", `${host} sends more than the ${total} bytes it promised.`);
+const tooLong = (host: string, total: number | undefined): NodeError =>
+  new NodeError(
+    "unavailable",
+    total === undefined
+      ? `${host} does not say how long the file is, and too little room is left on the disk for more of it. Make room, or fetch the file by other means and name its path.`
+      : `${host} sends more than the ${total} bytes it promised.`,
+  );
 
 function givenUp({ source }: Subject, { message }: Interruption, bytes: number): NodeError {
   const kept = bytes > 0 ? ` ${byteSize(bytes)} are kept; the next try goes on from there.` : "";

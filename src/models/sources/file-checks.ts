@@ -39,9 +39,18 @@ export function checkLength(
   );
 }
 
-export async function checkRoom(folder: string, bytes: number, source: string): Promise<void> {
+/** How many bytes a file may have that nobody said the length of: others need the disk too. */
+export async function roomForUnsized(folder: string, reserve: number): Promise<number> {
+  return Math.max(0, (await freeBytes(folder)) - reserve);
+}
+
+async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
-  const free = bavail * bsize;
+  return bavail * bsize;
+}
+
+export async function checkRoom(folder: string, bytes: number, source: string): Promise<void> {
+  const free = await freeBytes(folder);
   if (bytes <= free) return;
   throw new NodeError(
     "unavailable",

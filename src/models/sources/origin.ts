@@ -1,37 +1,94 @@
 /** Where the models in the folder came from: noted beside each, so that the hub need not be asked again. */
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { Type as T } from "@sinclair/typebox";
+import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { madeFromSuffix } from "../../core/quantization.ts";
 import { partsOf } from "../../core/split-model.ts";
 import { sizeOf } from "../file-size.ts";
 
 const originSuffix = ".origin.json";
-const Origin = T.Object({ source: T.String() });
 
-/** What follows an address's path may be a key: it changes, and is not for others to read. */
-export const withoutKey = (source: string): string =>
-  /^https?:/.test(source) ? source.replace(/[?#].*$/, "") : source;
+const Note = T.Object({
+  source: T.String(),
+  /** Other sources that led to the same file. */
+  others: T.Optional(T.Array(T.String())),
+  file: T.Optional(T.String()),
+  commit: T.Optional(T.String()),
+});
+type Note = Static<typeof Note>;
 
-export async function noteOrigin(path: string, source: string): Promise<void> {
-  await writeFile(`${path}${originSuffix}`, JSON.stringify({ source: withoutKey(source) }));
+/** Of the hub: the file in its repository, and the commit that it is of. */
+export interface Pin {
+  file?: string;
+  commit?: string;
 }
 
-/** The model that a source brought, where it did: the hub need not be asked again. */
-export async function findFetched(source: string, folder: string): Promise<string | undefined> {
+/** What follows an address's path, or stands before its host, may be a key: it changes, and is not for others to read. */
+export const withoutKey = (source: string): string =>
+  /^https?:/.test(source)
+    ? source.replace(/[?#].*$/, "").replace(/^(https?:\/\/)[^/]*@/, "$1")
+    : source;
+
+/** Other sources of the same file go on leading to it. */
+export async function noteOrigin(path: string, source: string, pin: Pin = {}): Promise<void> {
+  const [known, named] = [await noteOf(`${path}${originSuffix}`), withoutKey(source)];
+  const others = sourcesOf(known).filter((other) => other !== named);
+  const note: Note = { source: named, ...(others.length === 0 ? {} : { others }), ...pin };
+  await writeFile(`${path}${originSuffix}`, JSON.stringify(note));
+}
+
+/** The source leads elsewhere from now on. */
+export async function forgetSource(path: string, source: string): Promise<void> {
+  const note = await noteOf(`${path}${originSuffix}`);
+  const [first, ...others] = sourcesOf(note).filter((other) => other !== withoutKey(source));
+  await rm(`${path}${originSuffix}`, { force: true });
+  if (first === undefined) return;
+  for (const other of [...others, first]) await noteOrigin(path, other, pinOf(note));
+}
+
+export interface Origin {
+  /** Of the model's first file; the files need not be there. */
+  path: string;
+  pin: Pin;
+}
+
+/** What is noted of a source that a model was fetched from, or begun to be. */
+export async function findOrigin(source: string, folder: string): Promise<Origin | undefined> {
   const named = withoutKey(source);
   for (const name of await readdir(folder).catch(() => [])) {
-    if (!name.endsWith(originSuffix) || (await originOf(join(folder, name))) !== named) continue;
-    const file = basename(name, originSuffix);
-    if ((await missingOf(partsOf(file), folder)).length === 0) return join(folder, file);
+    if (!name.endsWith(originSuffix)) continue;
+    const note = await noteOf(join(folder, name));
+    if (!sourcesOf(note).includes(named)) continue;
+    return { path: join(folder, basename(name, originSuffix)), pin: pinOf(note) };
   }
   return undefined;
 }
 
-async function originOf(path: string): Promise<string | undefined> {
+/** What is noted of a file, whichever source led to it. */
+export const pinnedAt = async (path: string): Promise<Pin> =>
+  pinOf(await noteOf(`${path}${originSuffix}`));
+
+/** The model that a source brought, where it did: the hub need not be asked again. */
+export async function findFetched(source: string, folder: string): Promise<string | undefined> {
+  const origin = await findOrigin(source, folder);
+  if (origin === undefined) return undefined;
+  const missing = await missingOf(partsOf(basename(origin.path)), folder);
+  return missing.length === 0 ? origin.path : undefined;
+}
+
+const sourcesOf = (note: Note | undefined): string[] =>
+  note === undefined ? [] : [note.source, ...(note.others ?? [])].map(withoutKey);
+
+const pinOf = (note: Note | undefined): Pin => ({
+  ...(note?.file === undefined ? {} : { file: note.file }),
+  ...(note?.commit === undefined ? {} : { commit: note.commit }),
+});
+
+async function noteOf(path: string): Promise<Note | undefined> {
   try {
-    const origin: unknown = JSON.parse(await readFile(path, "utf8"));
-    return Value.Check(Origin, origin) ? origin.source : undefined;
+    const note: unknown = JSON.parse(await readFile(path, "utf8"));
+    return Value.Check(Note, note) ? note : undefined;
   } catch {
     return undefined; // removed meanwhile, or half written
   }
@@ -49,4 +106,5 @@ export const filesBeside = (file: string): string[] => [
   `${file}.part`,
   `${file}.part.json`,
   `${file}.lock`,
+  `${file}${madeFromSuffix}`,
 ];

@@ -20,7 +20,9 @@ export type Verdict =
 export function judge({ status, headers }: Response, known: Known): Verdict {
   const range = readRange(headers.get("content-range"));
   if (status === 416) {
-    return known.bytes > 0 && range?.total === known.bytes ? { type: "whole" } : { type: "anew" };
+    // Asking for the whole file is all that is left to do, and that is what was done.
+    if (known.bytes === 0) throw lie("it refuses a range (416) where none was asked for");
+    return range?.total === known.bytes ? { type: "whole" } : { type: "anew" };
   }
   const encoding = headers.get("content-encoding") ?? "identity";
   if (encoding !== "identity") {

@@ -2,9 +2,10 @@
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { NodeError } from "../../core/errors.ts";
+import { missingParts, partsOf } from "../../core/split-model.ts";
 import { starterChat, starterEmbedding } from "../catalog.ts";
 import { sizeOf } from "../file-size.ts";
-import { checkDigest } from "./digest.ts";
+import { checkDigest, checkOneFile } from "./digest.ts";
 import { type DownloadOptions, download, isRemote } from "./download.ts";
 import { findFetched } from "./origin.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
@@ -15,12 +16,17 @@ export interface ResolveOptions extends DownloadOptions {
 }
 
 export async function resolveSource(source: string, options: ResolveOptions): Promise<string> {
-  const { folder, baseDir, progress } = options;
-  if (source === "starter:chat") return await prepareStarterChat(folder, progress);
-  if (source === "starter:embedding") return await prepareStarterEmbedding(folder, progress);
+  const { folder, baseDir, progress, signal, sha256 } = options;
+  if (source === "starter:chat") return await prepareStarterChat(folder, progress, signal);
+  if (source === "starter:embedding") {
+    return await prepareStarterEmbedding(folder, progress, signal);
+  }
   if (isRemote(source)) return await download(source, options);
   const path = await existingFile(resolve(baseDir, source), source);
-  if (options.sha256 !== undefined) await checkDigest(path, options.sha256);
+  if (sha256 !== undefined) {
+    checkOneFile(partsOf(path), source);
+    await checkDigest(path, sha256, options);
+  }
   return path;
 }
 
@@ -36,14 +42,21 @@ export async function findSource(
       : source === "starter:embedding"
         ? join(folder, starterEmbedding.file)
         : resolve(baseDir, source);
-  return (await sizeOf(path)) === undefined ? undefined : path;
+  const [first = path] = partsOf(path);
+  return (await sizeOf(first)) === undefined ? undefined : first;
 }
 
+/** Of a model in several files the first, which stands for all of them. */
 async function existingFile(path: string, source: string): Promise<string> {
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isFile()) return path;
+  const files = partsOf(path);
+  const [first = path] = files;
+  const found = await Promise.all(files.map((file) => stat(file).catch(() => undefined)));
+  if (found.every((file) => file?.isFile() === true)) return first;
+  const missing = files.filter((_, at) => found[at] === undefined);
   throw new NodeError(
     "unavailable",
-    `The model file '${source}' ${found === undefined ? "does not exist" : "is not a file"}. Give the path of a GGUF file.`,
+    missing.length > 0 && files.length > 1
+      ? `The model '${source}' is not whole: ${missingParts(missing, files.length)}. Put them beside each other, under the names that they came with.`
+      : `The model file '${source}' ${missing.length > 0 ? "does not exist" : "is not a file"}. Give the path of a GGUF file.`,
   );
 }

@@ -1,60 +1,122 @@
 /** Puts the starter models' files together from the packages that `bun install` brought. */
+import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeError } from "../../core/errors.ts";
-import type { Progress } from "../../core/progress.ts";
-import { type Carried, type CarriedFile, carried } from "../../embedded/carried.ts";
+import type { Progress, ProgressStep } from "../../core/progress.ts";
+import { type Carried, carried } from "../../embedded/carried.ts";
 import { writeAtomically } from "../atomic-file.ts";
 import { starterChat, starterEmbedding } from "../catalog.ts";
 import { sizeOf } from "../file-size.ts";
 import { importBert } from "../gguf/import-bert.ts";
 import { SafetensorsFile } from "../gguf/safetensors.ts";
 import { writeGguf } from "../gguf/write.ts";
+import { type DigestOptions, digestOf, hashOf } from "./digest.ts";
+import { noteDigest } from "./known-digests.ts";
 
-export async function prepareStarterChat(folder: string, progress: Progress): Promise<string> {
+export async function prepareStarterChat(
+  folder: string,
+  progress: Progress,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<string> {
+  const options = { folder, progress, signal };
   const path = join(folder, starterChat.file);
-  if ((await sizeOf(path)) === starterChat.bytes) return path;
+  if (await isMade(path, starterChat, options)) return path;
   const parts = chatParts();
-  const step = progress.step("Assembling the starter chat model", starterChat.bytes, "bytes");
+  const label = "Assembling the starter chat model";
+  const step = progress.step(label, starterChat.bytes, "bytes");
   await writeAtomically(path, async (file) => {
-    const hash = new Bun.CryptoHasher("sha256");
-    let written = 0;
-    for (const part of parts) {
-      // Piece by piece, from the executable too: the weights never are in memory as a whole.
-      for await (const chunk of Bun.file(part).stream()) {
-        hash.update(chunk);
-        await file.writeFile(chunk);
-        written += chunk.length;
-        step.update(written);
-      }
-    }
-    const found = hash.digest("hex");
-    if (found !== starterChat.sha256) {
-      throw new NodeError(
-        "unavailable",
-        `The starter chat model's parts do not make the file they should (sha256 ${found}, expected ${starterChat.sha256}). Run 'bun install --force' to fetch them again.`,
-      );
-    }
+    // Piece by piece, from the executable too: the weights never are in memory as a whole.
+    const found = await copyAll(parts, file, step);
+    if (found !== starterChat.sha256) throw notTheFile("chat", found, starterChat.sha256);
   });
   step.finish();
+  await noteDigest(path, starterChat.sha256, folder);
   return path;
 }
 
-export async function prepareStarterEmbedding(folder: string, progress: Progress): Promise<string> {
+export async function prepareStarterEmbedding(
+  folder: string,
+  progress: Progress,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<string> {
+  const options = { folder, progress, signal };
   const path = join(folder, starterEmbedding.file);
-  if ((await sizeOf(path)) === starterEmbedding.bytes) return path;
-  if (carried !== undefined) return await writeCarried(path, carriedStarter().embedding, progress);
+  if (await isMade(path, starterEmbedding, options)) return path;
+  const { bytes, sha256 } = starterEmbedding;
+  const isCarried = carried !== undefined;
+  const label = `${isCarried ? "Writing" : "Converting"} the starter embedding model`;
+  const step = progress.step(label, bytes, "bytes");
+  await writeAtomically(path, async (file) => {
+    const found = isCarried
+      ? await copyAll([carriedStarter().embedding.path], file, step)
+      : await convert(file, step);
+    if (found !== sha256) throw notTheFile("embedding", found, sha256);
+  });
+  step.finish();
+  await noteDigest(path, sha256, folder);
+  return path;
+}
+
+/** A file of another content, though as long, is made anew. */
+async function isMade(
+  path: string,
+  { bytes, sha256 }: { bytes: number; sha256: string },
+  options: DigestOptions,
+): Promise<boolean> {
+  return (await sizeOf(path)) === bytes && (await digestOf(path, options)) === sha256;
+}
+
+/** Writes the parts one after the other; returns the digest of what was written. */
+async function copyAll(
+  parts: readonly string[],
+  file: FileHandle,
+  step: ProgressStep,
+): Promise<string> {
+  const hash = new Bun.CryptoHasher("sha256");
+  let written = 0;
+  for (const part of parts) {
+    for await (const chunk of Bun.file(part).stream()) {
+      hash.update(chunk);
+      await file.writeFile(chunk);
+      written += chunk.length;
+      step.update(written);
+    }
+  }
+  return hash.digest("hex");
+}
+
+/** What the package brought is checked before anything of it is read; returns the digest of the GGUF. */
+async function convert(file: FileHandle, step: ProgressStep): Promise<string> {
   const model = join(packageFolder(starterEmbedding.package), "model");
-  const step = progress.step(
-    "Converting the starter embedding model",
-    starterEmbedding.bytes,
-    "bytes",
-  );
+  for (const [name, sha256] of Object.entries(starterEmbedding.parts)) {
+    const found = (await hashOf(join(model, name))).digest("hex");
+    if (found !== sha256) throw notTheFile("embedding", found, sha256, name);
+  }
   await using weights = await SafetensorsFile.open(join(model, "model.fp16.safetensors"));
   const gguf = await importBert(starterEmbedding.name, model, weights);
-  await writeAtomically(path, (file) => writeGguf(file, gguf, (bytes) => step.update(bytes)));
-  step.finish();
-  return path;
+  const hash = new Bun.CryptoHasher("sha256");
+  const hashing = {
+    async writeFile(bytes: Uint8Array): Promise<void> {
+      hash.update(bytes);
+      await file.writeFile(bytes);
+    },
+  };
+  await writeGguf(hashing, gguf, (bytes) => step.update(bytes));
+  return hash.digest("hex");
+}
+
+function notTheFile(
+  type: "chat" | "embedding",
+  found: string,
+  expected: string,
+  name?: string,
+): NodeError {
+  const what = name === undefined ? "parts do not make" : `${name} is not`;
+  return new NodeError(
+    "unavailable",
+    `The starter ${type} model's ${what} the file that it should be (sha256 ${found}, expected ${expected}). Run 'bun install --force' to fetch them again.`,
+  );
 }
 
 /** Refuses where what a starter model is made of is not on this machine. */
@@ -75,20 +137,6 @@ function carriedStarter(): NonNullable<Carried["starter"]> {
     "unavailable",
     'This executable carries no starter models. Name a model in paddock.toml: [[models]] name = "mine", type = "chat", source = "./my.gguf" (or hf:owner/repo:quant); or take one that was built with --with-starter-models.',
   );
-}
-
-async function writeCarried(path: string, file: CarriedFile, progress: Progress): Promise<string> {
-  const step = progress.step("Writing the starter embedding model", file.bytes, "bytes");
-  await writeAtomically(path, async (target) => {
-    let written = 0;
-    for await (const chunk of Bun.file(file.path).stream()) {
-      await target.writeFile(chunk);
-      written += chunk.length;
-      step.update(written);
-    }
-  });
-  step.finish();
-  return path;
 }
 
 function packageFolder(name: string): string {

@@ -37,6 +37,17 @@ describe("settings that do not fit each other", () => {
     );
   });
 
+  test.each(["auto", "starter:chat"])("are a digest and the source %s", (source) => {
+    const digest = "a1".repeat(32);
+    expect(refusal(`${model("a", "chat", source)}sha256 = "${digest}"`)).toBe(
+      `paddock.toml: 'models[0].sha256' is of a file that 'source' names; with '${source}' leave it out.`,
+    );
+    expect(() => toml(`${model("a", "chat", "./a.gguf")}sha256 = "${digest}"`)).not.toThrow();
+    expect(refusal(`${model("a", "chat", "./a.gguf")}sha256 = "123"`)).toContain(
+      "'models[0].sha256'",
+    );
+  });
+
   test("are a model and an address without encryption", () => {
     expect(refusal(model("a", "chat", "http://models.example/a.gguf"))).toBe(
       "paddock.toml: 'models[0].source' must be an https:// address; plain http is for this machine only.",

@@ -85,3 +85,49 @@ describe("the digest of weights", () => {
     expect(digests[0]).not.toBe(digests[1]);
   });
 });
+
+describe("the digest of a model in several files", () => {
+  const nameOf = (part: number) => `m-0000${part}-of-00003.gguf`;
+
+  async function saved(folder: string, contents: readonly string[]): Promise<string> {
+    for (const [at, content] of contents.entries()) {
+      await writeFile(join(folder, nameOf(at + 1)), content);
+    }
+    return join(folder, nameOf(1));
+  }
+
+  test("is another for another later part, though the first is the same", async () => {
+    await using folder = await tempDir();
+    const digests: string[] = [];
+    for (const last of ["weights", "others!", "weights and more"]) {
+      digests.push(await weightsDigest(await saved(folder.path, ["facts only", "w", last])));
+    }
+    expect(new Set(digests).size).toBe(3);
+  });
+
+  test("is the same whichever part names it, and another where parts change places", async () => {
+    await using folder = await tempDir();
+    const first = await weightsDigest(await saved(folder.path, ["facts", "one", "two"]));
+    expect(await weightsDigest(join(folder.path, nameOf(3)))).toBe(first);
+    expect(await weightsDigest(await saved(folder.path, ["facts", "two", "one"]))).not.toBe(first);
+  });
+
+  test("is refused with the names of the parts that are missing", async () => {
+    await using folder = await tempDir();
+    const path = await saved(folder.path, ["facts"]);
+    await expect(weightsDigest(path)).rejects.toThrow(
+      "'m-00002-of-00003.gguf', 'm-00003-of-00003.gguf' of its 3 files are not there",
+    );
+  });
+
+  test("of one file is what collections remember of it", async () => {
+    await using folder = await tempDir();
+    for (const name of ["m.gguf", "m-00001-of-00001.gguf"]) {
+      const path = join(folder.path, name);
+      await writeFile(path, "weights");
+      expect(await weightsDigest(path)).toBe(
+        new Bun.CryptoHasher("sha256").update("7").update("weights").digest("hex"),
+      );
+    }
+  });
+});

@@ -38,3 +38,15 @@ test("what cannot be read is named", () =>
     expect(() => file.entry("nobody")).toThrow("no tensor 'nobody'");
     expect(() => file.entry("__metadata__")).toThrow("no tensor '__metadata__'");
   }));
+
+test.each([2n ** 62n, 2n ** 33n, 100n])(
+  "a header of %s bytes in a file of 8 takes no memory",
+  async (length) => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "model.safetensors");
+    const size = new Uint8Array(8);
+    new DataView(size.buffer).setBigUint64(0, length, true);
+    await writeFile(path, size);
+    await expect(SafetensorsFile.open(path)).rejects.toThrow("shorter than its header says");
+  },
+);

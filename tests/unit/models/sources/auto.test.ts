@@ -12,6 +12,7 @@ const files: Readonly<Record<string, ModelFacts>> = {
   "vectors.gguf": smallEmbedding,
   "tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf": smallChat,
   "tinyllama-1.1b-chat-v1.0.q8_0.gguf": smallChat,
+  "tinyllama-1.1b-chat-v1.0.iq2_xxs.from-0123456789abcdef.q8_0.gguf": smallChat,
 };
 
 async function sourceAmong(

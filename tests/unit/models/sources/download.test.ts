@@ -5,6 +5,7 @@ import { type DownloadOptions, download } from "../../../../src/models/sources/d
 import { hubFrom } from "../../../../src/models/sources/hub.ts";
 import { modelBytes, sha256Of } from "../../../support/model-bytes.ts";
 import { type Answer, honest, modelServer } from "../../../support/model-server.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
 import { silentProgress } from "../../../support/silence.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -46,10 +47,10 @@ describe("a model of the hub", () => {
     await using folder = await tempDir();
     const env = { HF_ENDPOINT: `${hub.url}/` };
     const path = await downloadInto(folder.path, "hf:owner/repo/deep/m.gguf", env);
-    expect(path).toBe(join(folder.path, "hf_owner_repo_deep_m.gguf"));
+    expect(path).toMatch(/hf_owner_repo_[0-9a-f]{8}_deep_m\.gguf$/);
     expect(sha256Of(await Bun.file(path).bytes())).toBe(sha256Of(bytes));
     expect(await downloadInto(folder.path, "hf:owner/repo/deep/m.gguf", env)).toBe(path);
-    expect(hub.asked).toHaveLength(1);
+    expect(hub.asked.map(({ method }) => method)).toEqual(["HEAD", "GET"]);
   });
 
   test("is fetched by the form of its weights, and found again without the hub", async () => {
@@ -66,7 +67,12 @@ describe("a model of the hub", () => {
     expect(await downloadInto(folder.path, "hf:owner/repo", env)).toBe(path);
     expect(hub.asked.slice(asked).map(({ path }) => path)).toEqual([
       "/v2/owner/repo/manifests/latest",
+      "/owner/repo/resolve/main/m-Q4_K_M.gguf",
     ]);
+    // Either source leads to the one file from now on.
+    for (const source of ["hf:owner/repo", "hf:owner/repo:Q4_K_M"]) {
+      expect(await downloadInto(folder.path, source, away)).toBe(path);
+    }
   });
 
   test("comes with all its parts, and only those that are missing are fetched again", async () => {
@@ -85,7 +91,7 @@ describe("a model of the hub", () => {
     const asked = hub.asked.length;
     await downloadInto(folder.path, "hf:owner/repo:Q8_0", env);
     expect(hub.asked.slice(asked).map(({ path }) => path)).toEqual([
-      "/v2/owner/repo/manifests/Q8_0",
+      "/owner/repo/resolve/main/m-00001-of-00003.gguf",
       "/owner/repo/resolve/main/m-00002-of-00003.gguf",
     ]);
   });
@@ -130,6 +136,7 @@ describe("the token", () => {
     const env = { HF_ENDPOINT: hub.url, HF_TOKEN: "hf_secret" };
     await downloadInto(folder.path, "hf:owner/repo:Q4_K_M", env);
     expect(hub.asked.map(({ headers }) => headers.authorization)).toEqual([
+      "Bearer hf_secret",
       "Bearer hf_secret",
       "Bearer hf_secret",
     ]);
@@ -222,6 +229,35 @@ describe("a model that cannot be fetched", () => {
       "A digest is of one file",
     );
   });
+});
+
+test.each([
+  ["hf:owner/repo/a/b.gguf", "hf:owner/repo/a_b.gguf"],
+  ["hf:owner/repo/a b.gguf", "hf:owner/repo/a+b.gguf"],
+  ["hf:a_b/c/m.gguf", "hf:a/b_c/m.gguf"],
+  ["hf:owner/repo/m.gguf#dev", "hf:owner/repo/dev_m.gguf"],
+])("two files of the hub do not meet in one: %s and %s", async (one, other) => {
+  // The second was served with the weights of the first.
+  await using hub = await modelServer((asked) =>
+    honest(new TextEncoder().encode(`GGUF ${asked.path}`))(asked),
+  );
+  await using folder = await tempDir();
+  const env = { HF_ENDPOINT: hub.url };
+  const paths = [
+    await downloadInto(folder.path, one, env),
+    await downloadInto(folder.path, other, env),
+  ];
+  expect(new Set(paths).size).toBe(2);
+});
+
+test("what stands before a host, a password perhaps, is neither kept nor said", async () => {
+  await using server = await modelServer(honest(bytes));
+  await using folder = await tempDir();
+  const address = `${server.url.replace("://", "://me:secret@")}/m.gguf`;
+  const path = await downloadInto(folder.path, address, {});
+  expect(await Bun.file(`${path}.origin.json`).text()).not.toContain("secret");
+  const refused = downloadInto(folder.path, address.replace("m.gguf", "page"), {});
+  expect(String(await rejectionOf(refused))).not.toContain("secret");
 });
 
 test("two files of one name from two places do not meet", async () => {

@@ -214,7 +214,10 @@ describe("an interrupted file", () => {
 });
 
 describe("a file that is not what it should be", () => {
-  async function refused(answer: (asked: Asked) => Answer, options: Partial<FetchOptions> = {}) {
+  async function refused(
+    answer: (asked: Asked, before: number) => Answer,
+    options: Partial<FetchOptions> = {},
+  ) {
     await using server = await modelServer(answer);
     await using folder = await tempDir();
     const error = await fetchInto(folder.path, server.url, options).then(
@@ -296,6 +299,19 @@ describe("a file that is not what it should be", () => {
     expect(await readdir(folder.path)).toEqual(["m.gguf.lock"]);
   });
 
+  test("is refused where the server finds a range unsatisfiable that was not asked for", async () => {
+    // It was asked again for ever.
+    const { message, asked } = await refused((question, before) =>
+      before > 50
+        ? whole(question)
+        : { status: 416, headers: { "content-range": "bytes */400000" } },
+    );
+    expect(message).toBe(
+      "The server's answer makes no sense: it refuses a range (416) where none was asked for.",
+    );
+    expect(asked).toHaveLength(1);
+  });
+
   test("is refused before it comes where there is no room for it", async () => {
     const { message, left } = await refused(() => ({
       status: 200,
@@ -306,6 +322,21 @@ describe("a file that is not what it should be", () => {
     expect(message).toMatch(
       /too little room for 'the model': 9000.0 TB are needed and .* are free/,
     );
+    expect(left).toEqual([]);
+  });
+
+  test("is refused where it would fill the disk and nobody said how long it is", async () => {
+    const framed = `${bytes.length.toString(16)}\r\n`;
+    const { message, left } = await refused(
+      () => ({
+        status: 200,
+        headers: { "content-length": "none", "transfer-encoding": "chunked" },
+        body: Buffer.concat([Buffer.from(framed), bytes, Buffer.from("\r\n")]),
+        ending: "stall",
+      }),
+      { reserveBytes: Number.MAX_SAFE_INTEGER },
+    );
+    expect(message).toContain("does not say how long the file is, and too little room is left");
     expect(left).toEqual([]);
   });
 

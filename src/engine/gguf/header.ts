@@ -1,0 +1,202 @@
+/** Reads a GGUF's header with a bound on all that it counts: the file may be anybody's, and this process is the node's. */
+import { ByteCursor } from "./byte-cursor.ts";
+
+export type GgufValue = string | number | boolean | GgufArray;
+
+interface GgufArray {
+  length: number;
+  /** Absent where they are texts, or too many to be kept. */
+  numbers?: readonly number[];
+}
+
+export interface GgufTensor {
+  /** How many weights it has. */
+  values: number;
+  /** Their form, by llama.cpp's number. */
+  type: number;
+  /** From where the data begins. */
+  offset: number;
+}
+
+export interface GgufHeader {
+  /** A text longer than `keptTextBytes` is not among it. */
+  metadata: ReadonlyMap<string, GgufValue>;
+  tensors: readonly GgufTensor[];
+  /** Where the tensors' data begins in the file. */
+  dataStart: number;
+}
+
+/** Several times what the largest models have. What exceeds them is refused by name. */
+const ggufLimits = {
+  headerBytes: 128 * 2 ** 20,
+  keys: 65_536,
+  tensors: 65_536,
+  nameBytes: 65_535,
+  /** Items of all lists together: a vocabulary of 262,144 tokens has about 1.3 million. */
+  items: 16_777_216,
+  dimensions: 4,
+} as const;
+
+/** Chat templates are a tenth of it; a tokenizer's whole JSON, which some files hold, is more. */
+const keptTextBytes = 2 ** 20;
+const keptNumbers = 4096;
+const textType = 8;
+const arrayType = 9;
+
+interface Scalar {
+  bytes: number;
+  read: (view: DataView, at: number) => number | boolean;
+}
+
+const scalars: Readonly<Record<number, Scalar>> = {
+  0: { bytes: 1, read: (view, at) => view.getUint8(at) },
+  1: { bytes: 1, read: (view, at) => view.getInt8(at) },
+  2: { bytes: 2, read: (view, at) => view.getUint16(at, true) },
+  3: { bytes: 2, read: (view, at) => view.getInt16(at, true) },
+  4: { bytes: 4, read: (view, at) => view.getUint32(at, true) },
+  5: { bytes: 4, read: (view, at) => view.getInt32(at, true) },
+  6: { bytes: 4, read: (view, at) => view.getFloat32(at, true) },
+  7: { bytes: 1, read: (view, at) => view.getUint8(at) !== 0 },
+  10: { bytes: 8, read: (view, at) => Number(view.getBigUint64(at, true)) },
+  11: { bytes: 8, read: (view, at) => Number(view.getBigInt64(at, true)) },
+  12: { bytes: 8, read: (view, at) => view.getFloat64(at, true) },
+};
+
+export async function readGgufHeader(path: string): Promise<GgufHeader> {
+  await using cursor = await ByteCursor.open(path, ggufLimits.headerBytes);
+  return await new HeaderReader(cursor).read();
+}
+
+class HeaderReader {
+  readonly #cursor: ByteCursor;
+  #items = 0;
+
+  constructor(cursor: ByteCursor) {
+    this.#cursor = cursor;
+  }
+
+  async read(): Promise<GgufHeader> {
+    await this.#checkStart();
+    const tensorCount = bounded(await this.#uint64(), ggufLimits.tensors, "tensors");
+    const keyCount = bounded(await this.#uint64(), ggufLimits.keys, "keys");
+    const metadata = new Map<string, GgufValue>();
+    const seen = new Set<string>();
+    for (let at = 0; at < keyCount; at++) {
+      const key = await this.#name();
+      if (seen.has(key)) throw new Error(`its header has the key '${key.slice(0, 100)}' twice`);
+      seen.add(key);
+      const value = await this.#value(await this.#uint32());
+      if (value !== undefined) metadata.set(key, value);
+    }
+    const tensors: GgufTensor[] = [];
+    for (let at = 0; at < tensorCount; at++) tensors.push(await this.#tensor());
+    return { metadata, tensors, dataStart: align(this.#cursor.position, metadata) };
+  }
+
+  async #checkStart(): Promise<void> {
+    await this.#need(8);
+    const magic = this.#cursor.text(4);
+    if (magic !== "GGUF") throw new Error("it does not begin as a GGUF does");
+    const version = await this.#uint32();
+    if (version === 2 || version === 3) return;
+    throw new Error(`it is a GGUF of version ${version}, and those of 2 and 3 are read`);
+  }
+
+  async #value(type: number): Promise<GgufValue | undefined> {
+    if (type === textType) return await this.#text();
+    if (type === arrayType) return await this.#array();
+    return await this.#scalar(scalarOf(type));
+  }
+
+  async #array(): Promise<GgufArray> {
+    const type = await this.#uint32();
+    // llama.cpp loads none that has them.
+    if (type === arrayType) throw new Error("its header has lists within lists");
+    const length = await this.#uint64();
+    this.#items = bounded(this.#items + length, ggufLimits.items, "list items");
+    if (type === textType) {
+      for (let at = 0; at < length; at++) {
+        if (!this.#cursor.has(8)) await this.#cursor.load(8);
+        this.#cursor.skip(this.#cursor.take(8, toNumber));
+      }
+      return { length };
+    }
+    const scalar = scalarOf(type);
+    if (length > keptNumbers) {
+      this.#cursor.skip(length * scalar.bytes);
+      return { length };
+    }
+    const numbers: number[] = [];
+    for (let at = 0; at < length; at++) numbers.push(Number(await this.#scalar(scalar)));
+    return { length, numbers };
+  }
+
+  async #tensor(): Promise<GgufTensor> {
+    this.#cursor.skip(bounded(await this.#uint64(), ggufLimits.nameBytes, "bytes in a name"));
+    const dimensions = bounded(await this.#uint32(), ggufLimits.dimensions, "dimensions");
+    let values = 1;
+    for (let at = 0; at < dimensions; at++) values *= await this.#uint64();
+    const type = await this.#uint32();
+    const offset = await this.#uint64();
+    if (Number.isSafeInteger(values) && Number.isSafeInteger(offset)) {
+      return { values, type, offset };
+    }
+    throw new Error("its header has a tensor that no file could hold");
+  }
+
+  async #text(): Promise<string | undefined> {
+    const length = await this.#uint64();
+    if (length > keptTextBytes) {
+      this.#cursor.skip(length);
+      return undefined;
+    }
+    await this.#need(length);
+    return this.#cursor.text(length);
+  }
+
+  async #name(): Promise<string> {
+    const length = bounded(await this.#uint64(), ggufLimits.nameBytes, "bytes in a name");
+    await this.#need(length);
+    return this.#cursor.text(length);
+  }
+
+  async #uint32(): Promise<number> {
+    await this.#need(4);
+    return this.#cursor.take(4, (view, at) => view.getUint32(at, true));
+  }
+
+  async #uint64(): Promise<number> {
+    await this.#need(8);
+    return this.#cursor.take(8, toNumber);
+  }
+
+  async #scalar({ bytes, read }: Scalar): Promise<number | boolean> {
+    await this.#need(bytes);
+    return this.#cursor.take(bytes, read);
+  }
+
+  async #need(count: number): Promise<void> {
+    if (!this.#cursor.has(count)) await this.#cursor.load(count);
+  }
+}
+
+const toNumber = (view: DataView, at: number): number => Number(view.getBigUint64(at, true));
+
+function bounded(count: number, most: number, what: string): number {
+  if (count <= most) return count;
+  throw new Error(`its header has ${count} ${what}, and at most ${most} are read`);
+}
+
+function scalarOf(type: number): Scalar {
+  const scalar = scalars[type];
+  if (scalar === undefined) throw new Error(`its header has a value of the unknown type ${type}`);
+  return scalar;
+}
+
+const usualAlignment = 32;
+
+function align(position: number, metadata: GgufHeader["metadata"]): number {
+  const said = metadata.get("general.alignment");
+  const alignment = typeof said === "number" && said > 0 ? said : usualAlignment;
+  return Math.ceil(position / alignment) * alignment;
+}

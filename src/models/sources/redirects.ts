@@ -1,0 +1,94 @@
+/** Where a server may send us: never closer to this machine than the source that was named, and never off https. */
+import { lookup as lookUp } from "node:dns/promises";
+import { BlockList, isIP, isIPv6 } from "node:net";
+import { NodeError } from "../../core/errors.ts";
+
+export interface Redirect {
+  /** The address that was asked first: what a person named. */
+  began: string;
+  from: string;
+  to: string;
+}
+
+/** The addresses of a name; none where nobody knows it. */
+export type Lookup = (hostname: string) => Promise<readonly string[]>;
+
+const byDns: Lookup = (hostname) =>
+  lookUp(hostname, { all: true }).then(
+    (found) => found.map(({ address }) => address),
+    // Behind a proxy, names may be its business.
+    () => [],
+  );
+
+/** How near an address is, the farthest first. */
+const places = ["the internet", "a private network", "a link-local address", "this machine"];
+const [farthest, nearest] = [0, places.length - 1];
+
+export async function checkRedirect(
+  { began, from, to }: Redirect,
+  lookup: Lookup = byDns,
+): Promise<void> {
+  const [start, source, target] = [new URL(began), new URL(from), new URL(to)];
+  const way = `${source.host} redirects to`;
+  if (source.protocol === "https:" && target.protocol !== "https:") {
+    throw refusal(
+      `${way} ${target.protocol}//${target.host}, from https to ${target.protocol.slice(0, -1)}: a model is not fetched over a connection that anybody can change.`,
+    );
+  }
+  if (target.hostname === start.hostname) return;
+  const place = Math.max(farthest, ...(await nearnessOf(target, lookup)));
+  if (place === farthest) return;
+  // All addresses of the source must be so near: a name can have one for show.
+  if (place <= Math.min(nearest, ...(await nearnessOf(start, lookup)))) return;
+  throw refusal(
+    `${way} ${target.host}, which is ${places[place]}: a source that is not there is not followed to it. Name that address as the source if you mean it.`,
+  );
+}
+
+/** Of each address that a host has; of one that nobody knows, that it is far. */
+async function nearnessOf({ hostname }: URL, lookup: Lookup): Promise<number[]> {
+  const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  if (isIP(host) !== 0) return [nearness(host)];
+  if (/(^|\.)localhost$/i.test(host)) return [nearest];
+  const addresses = await lookup(host);
+  return addresses.length === 0 ? [farthest] : addresses.map(nearness);
+}
+
+function listOf(...subnets: [address: string, prefix: number][]): BlockList {
+  const list = new BlockList();
+  for (const [address, prefix] of subnets) {
+    list.addSubnet(address, prefix, isIPv6(address) ? "ipv6" : "ipv4");
+  }
+  return list;
+}
+
+/** In the order of `places`, without the internet. */
+const lists = [
+  listOf(
+    ["10.0.0.0", 8],
+    ["172.16.0.0", 12],
+    ["192.168.0.0", 16],
+    ["100.64.0.0", 10], // shared by a provider's customers
+    ["198.18.0.0", 15],
+    ["fc00::", 7],
+  ),
+  listOf(["169.254.0.0", 16], ["fe80::", 10]),
+  listOf(["127.0.0.0", 8], ["0.0.0.0", 8], ["::", 127]),
+];
+
+function nearness(address: string): number {
+  const plain = embeddedIpv4(address) ?? address;
+  return 1 + lists.findIndex((list) => list.check(plain, isIPv6(plain) ? "ipv6" : "ipv4"));
+}
+
+/** The IPv4 address inside of one that only carries it: `::ffff:7f00:1`, `64:ff9b::127.0.0.1`. */
+function embeddedIpv4(address: string): string | undefined {
+  const [, dotted, high, low] =
+    /^(?:::ffff:|64:ff9b::)(?:([\d.]+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address) ?? [];
+  if (dotted !== undefined) return dotted;
+  if (high === undefined || low === undefined) return undefined;
+  const value = Number.parseInt(high, 16) * 65_536 + Number.parseInt(low, 16);
+  return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");
+}
+
+const refusal = (message: string): NodeError => new NodeError("unavailable", message);
