@@ -5,6 +5,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
 import { wantsColour } from "./cli/style.ts";
+import { engineEnvironment } from "./core/program.ts";
 import { cacheFolder } from "./embedded/cache-folder.ts";
 import { carried } from "./embedded/carried.ts";
 import { useNativePlace } from "./embedded/native-libraries.ts";
@@ -60,7 +61,14 @@ async function beProgram(): Promise<number> {
     {
       env: process.env,
       cwd: process.cwd(),
-      program: carried === undefined ? [process.execPath, import.meta.path] : [process.execPath],
+      program: {
+        // A .env file of the folder is the node's, as its environment is.
+        command:
+          carried === undefined
+            ? [process.execPath, "--no-env-file", import.meta.path]
+            : [process.execPath],
+        env: engineEnvironment(process.env),
+      },
       version,
       build:
         carried === undefined

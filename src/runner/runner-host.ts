@@ -5,14 +5,14 @@ import type { Log } from "../core/log.ts";
 import type { LoadedModel } from "../core/model.ts";
 import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
+import type { Program } from "../core/program.ts";
 import type { EngineSettings, Work } from "./protocol.ts";
 import { remoteChatEngine, remoteEmbeddingEngine, remoteReranker } from "./remote-engines.ts";
 import { Runner } from "./runner.ts";
 import { ThreadShares } from "./thread-shares.ts";
 
 export interface RunnerHostOptions {
-  /** The command line that runs this program. */
-  program: readonly string[];
+  program: Program;
   /** `threads`: the budget of all of them together. */
   engine: EngineSettings;
   log: Log;

@@ -1,6 +1,7 @@
 /** One process that runs one model: started, loaded, spoken to, and over when it ends. */
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import type { Program } from "../core/program.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
 import {
   type EngineSettings,
@@ -12,8 +13,7 @@ import {
 } from "./protocol.ts";
 
 export interface RunnerOptions {
-  /** The command line that runs this program. */
-  program: readonly string[];
+  program: Program;
   /** What the model is called, in messages and in the list of processes. */
   name: string;
   engine: EngineSettings;
@@ -67,7 +67,8 @@ export async function startRunner(
   let step: ProgressStep | undefined;
   let isOpen = true;
   let residentBytes: number | undefined;
-  const child = Bun.spawn([...program, runnerCommand, name], {
+  const child = Bun.spawn([...program.command, runnerCommand, name], {
+    env: program.env,
     serialization: "advanced",
     stdin: "ignore",
     stdout: "ignore",
