@@ -1,4 +1,5 @@
 /** One process that runs one model: started, loaded, spoken to, and over when it ends. */
+import { setTimeout as pauseFor } from "node:timers/promises";
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Program } from "../core/program.ts";
@@ -38,6 +39,8 @@ export interface RunnerProcess {
   ended: Promise<Ending>;
   /** Ends it at once; a runner holds nothing that would be lost. */
   kill(): void;
+  /** The same, and waits for its end; not for ever, so that one that the kernel cannot end keeps no node. */
+  end(): Promise<void>;
 }
 
 interface Ending {
@@ -137,6 +140,11 @@ export async function startRunner(
       residentBytes: () => residentBytes,
       ended,
       kill,
+      async end() {
+        kill();
+        await Promise.race([ended, pauseFor(longestEndMs, undefined, { ref: false })]);
+        child.unref();
+      },
     };
   } catch (error) {
     step?.finish("failed");
@@ -147,6 +155,9 @@ export async function startRunner(
     signal.removeEventListener("abort", kill);
   }
 }
+
+/** A process in an uninterruptible call of the kernel, as to a dead disk, is not ended by any signal. */
+const longestEndMs = 5000;
 
 const mostWords = 4000;
 

@@ -148,9 +148,7 @@ export class Runner implements AsyncDisposable {
     this.#book.failAll(stopped);
     clearTimeout(this.#idleTimer);
     this.#share.leave();
-    const process = this.#process;
-    process?.kill();
-    await process?.ended;
+    await this.#process?.end();
   }
 
   #checkRoom(): void {

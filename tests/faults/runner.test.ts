@@ -107,4 +107,28 @@ describe("a node that is killed", () => {
     await under.restart();
     await under.expectWell();
   });
+
+  test("takes a runner with it that does nothing any more", async () => {
+    await using under = await nodeUnderFault();
+    const runner = await runnerOf(under.node.process.pid, "tiny-chat");
+    process.kill(runner, "SIGSTOP");
+    try {
+      await under.stop("SIGKILL");
+      for (let tries = 0; isAlive(runner) && tries < 500; tries++) await Bun.sleep(10);
+      expect(isAlive(runner)).toBe(false);
+    } finally {
+      if (isAlive(runner)) process.kill(runner, "SIGKILL");
+    }
+  });
+});
+
+describe("a node that is asked to stop", () => {
+  test("ends a runner that does nothing any more", async () => {
+    await using under = await nodeUnderFault();
+    const runner = await runnerOf(under.node.process.pid, "tiny-chat");
+    process.kill(runner, "SIGSTOP");
+    under.node.process.kill("SIGTERM");
+    expect(await under.node.exit()).toBe(0);
+    expect(isAlive(runner)).toBe(false);
+  });
 });
