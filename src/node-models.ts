@@ -142,7 +142,8 @@ async function openRunners(
     ...(limit === undefined
       ? {}
       : { memory: { limit, bytesOf: (work) => memoryOf(work, threads) } }),
-    onRestart: (model) => telemetry.runnerRestarted(model),
+    heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
+    onRestart: (model, why) => telemetry.runnerRestarted(model, why),
   });
   const names = models.map(({ name }) => name);
   if (config.retrieval.reranker !== undefined) names.push(rerankerName);

@@ -83,6 +83,7 @@ export function testRunners(options: Partial<RunnerHostOptions> = {}): RunnerHos
   return new RunnerHost({
     program: { command: [process.execPath, mainFile], env: engineEnvironment(process.env) },
     engine: { threads: availableParallelism(), accelerator: false },
+    heartbeatTimeoutMs: 30_000,
     log: silentLog,
     ...options,
   });
