@@ -1,6 +1,5 @@
 /** Chat on llama.cpp: one context whose sequences generate side by side. */
 import type { LlamaContext, LlamaModel } from "node-llama-cpp";
-import { NodeError } from "../core/errors.ts";
 import type {
   CallOptions,
   ChatEngine,
@@ -13,7 +12,7 @@ import { evaluatePrompt } from "./evaluate-prompt.ts";
 import { type AnswerShape, Generation } from "./generation.ts";
 import { Grammars } from "./grammars.ts";
 import { NativeGarbage } from "./native-garbage.ts";
-import type { CallStyle, PromptTemplate } from "./prompt.ts";
+import { type CallStyle, type PromptTemplate, tooLong } from "./prompt.ts";
 import { Slots } from "./slots.ts";
 import { BiasMaker } from "./token-bias.ts";
 import { TokenBytes } from "./token-bytes.ts";
@@ -48,8 +47,12 @@ export class LlamaChatEngine implements ChatEngine {
     return this.#context.contextSize;
   }
 
-  async countTokens(messages: readonly ChatMessage[], tools?: readonly Tool[]): Promise<number> {
-    return this.#template.render(messages, tools).tokens.length;
+  async countTokens(
+    messages: readonly ChatMessage[],
+    tools?: readonly Tool[],
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<number> {
+    return await this.#template.count(messages, tools, { most: this.contextSize, signal });
   }
 
   async *generate(
@@ -58,7 +61,9 @@ export class LlamaChatEngine implements ChatEngine {
   ): AsyncGenerator<GenerationEvent> {
     this.#slots.admit();
     const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
-    const prompt = this.#template.render(messages, toolUse?.tools);
+    const bounds = { most: this.contextSize, signal: options.signal };
+    const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
+    if (prompt === undefined) throw tooLong("more", this.contextSize);
     const room = this.#room(prompt.tokens.length);
     const generation = new Generation({
       model: this.#model,
@@ -116,10 +121,6 @@ export class LlamaChatEngine implements ChatEngine {
   #room(promptTokens: number): number {
     const { contextSize } = this;
     if (promptTokens < contextSize) return contextSize - promptTokens;
-    throw new NodeError(
-      "context_length_exceeded",
-      `The messages have ${promptTokens} tokens; with room for an answer, this model's context of ${contextSize} tokens holds at most ${contextSize - 1}. Shorten the messages.`,
-      { param: "messages" },
-    );
+    throw tooLong(promptTokens, contextSize);
   }
 }

@@ -9,6 +9,7 @@ import type {
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
 import { FairJobs } from "./fair-jobs.ts";
+import { InputTokens } from "./input-tokens.ts";
 
 interface Job {
   tokens: Token[];
@@ -23,8 +24,7 @@ interface Job {
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
-  readonly #model: LlamaModel;
-  readonly #vocabulary: readonly Token[];
+  readonly #inputTokens: InputTokens;
   readonly #counter: LlamaEmbeddingContext;
   readonly #idle: LlamaEmbeddingContext[];
   readonly #jobs = new FairJobs<Job>();
@@ -37,19 +37,22 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
-    this.#model = model;
-    this.#vocabulary = [...model.iterateAllTokens()];
+    this.#inputTokens = new InputTokens(model);
     this.#counter = contexts[0];
     this.#idle = [...contexts];
   }
 
   get vocabularySize(): number {
-    return this.#vocabulary.length;
+    return this.#inputTokens.vocabularySize;
   }
 
-  async countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]> {
-    return inputs.map((input) => {
-      const tokens = this.#tokenize(input);
+  async countTokens(
+    inputs: readonly EmbeddingInput[],
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<number[]> {
+    const all = await this.#inputTokens.of(inputs, { most: this.maxTokens, signal });
+    return all.map((tokens) => {
+      if (tokens === undefined) return Number.POSITIVE_INFINITY;
       return tokens.length === 0 ? 0 : this.#counter.calculateInputLength(tokens);
     });
   }
@@ -64,9 +67,9 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       if (waits) onStart?.();
       waits = false;
     };
-    const embeddings = inputs.map((input) => {
+    const all = await this.#inputTokens.of(inputs, { signal });
+    const embeddings = all.map((tokens = []) => {
       const { promise, resolve, reject } = Promise.withResolvers<Embedding>();
-      const tokens = this.#tokenize(input);
       const size = this.#counter.calculateInputLength([...tokens]);
       jobs.push({ tokens, size, signal, start, resolve, reject });
       return promise;
@@ -102,10 +105,5 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       }
     }
     this.#idle.push(context);
-  }
-
-  #tokenize(input: EmbeddingInput): Token[] {
-    if (typeof input === "string") return this.#model.tokenize(input);
-    return input.flatMap((id) => this.#vocabulary[id] ?? []);
   }
 }
