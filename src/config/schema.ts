@@ -122,7 +122,8 @@ const Rag = T.Object(
       minimum: 1,
       maximum: 100,
       default: 1,
-      description: "How many of the last user messages make the question.",
+      description:
+        "How many of the last user messages make the question, and the most that a request may ask for.",
     }),
   },
   { ...strict, default: {} },
