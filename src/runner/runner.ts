@@ -111,16 +111,17 @@ export class Runner implements AsyncDisposable {
     return `The model '${name}' has left its heartbeat unanswered for ${Math.round(silentMs / 1000)} s; after ${heartbeatTimeoutMs / 1000} s its process is started again.`;
   }
 
-  /** Makes a call; what is returned ends it, or says that more of its events can be taken. */
+  /**
+   * Makes a call; what is returned ends it, or says that more of its events can be taken. A call that is
+   * ended is heard of once more: when the process is done with it.
+   */
   call(call: Call, listener: CallListener): { cancel(): void; more(events: number): void } {
     this.#checkRoom();
     const id = this.#book.add(call, listener);
     if (this.#process === undefined) this.#wake();
     else if (!this.#isRetiring) this.#book.giveTo(this.#process);
     return {
-      cancel: () => {
-        if (this.#book.forget(id)) this.#process?.send({ type: "cancel", id });
-      },
+      cancel: () => this.#book.cancel(id, this.#process),
       more: (events) => this.#process?.send({ type: "more", id, events }),
     };
   }
