@@ -2,6 +2,7 @@
 import { mkdir, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { engineEnvironment } from "../src/core/program.ts";
 import { transcode } from "../src/engine/transcode.ts";
 import { writeAtomically } from "../src/models/atomic-file.ts";
 import { writeGguf } from "../src/models/gguf/write.ts";
@@ -42,7 +43,7 @@ export async function benchModels(threads: number): Promise<BenchModels> {
       type: "q8_0",
       folder,
       threads,
-      program,
+      program: { command: program, env: engineEnvironment(process.env) },
       signal: new AbortController().signal,
       progress: silentProgress,
       log,

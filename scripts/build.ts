@@ -51,7 +51,8 @@ const carried = await carriedModule({
 });
 
 await Bun.build({
-  entrypoints: [join(root, "src", "main.ts")],
+  // The second is a thread of a runner, on systems that need it.
+  entrypoints: [join(root, "src", "main.ts"), join(root, "src", "parent-watch.ts")],
   compile: {
     target: target.bun,
     outfile,

@@ -13,7 +13,7 @@ export function describedApp() {
   const node = new PaddockNode({
     config: loadConfig({ env: {}, flags: {} }),
     baseDir: ".",
-    program: [],
+    program: { command: [], env: {} },
     version,
     handbook: async () => [],
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },

@@ -5,6 +5,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
 import { wantsColour } from "./cli/style.ts";
+import { engineEnvironment } from "./core/program.ts";
 import { cacheFolder } from "./embedded/cache-folder.ts";
 import { carried } from "./embedded/carried.ts";
 import { useNativePlace } from "./embedded/native-libraries.ts";
@@ -35,6 +36,7 @@ async function beRunner(): Promise<void> {
   }
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
   process.on("disconnect", () => process.exit(0));
+  await endWithNode();
   // Of the program a runner needs only this.
   const { runRunner } = await import("./cli/runner.ts");
   runRunner({
@@ -42,6 +44,17 @@ async function beRunner(): Promise<void> {
     listen: (hear) => void process.on("message", hear),
     residentMemory: () => process.memoryUsage.rss(),
   });
+}
+
+/** The closed channel is noticed by a loop that turns; this holds for one that is blocked or stopped too. */
+async function endWithNode(): Promise<void> {
+  const node = process.ppid;
+  const { endWithParent } = await import("./runner/parent-death.ts");
+  if (process.platform !== "linux" || !endWithParent()) {
+    new Worker(new URL("./parent-watch.ts", import.meta.url)).unref();
+  }
+  // One that ended before sends no model to load, and its channel is closed: the loop is free to notice.
+  if (process.ppid !== node) process.exit(0);
 }
 
 async function beProgram(): Promise<number> {
@@ -60,7 +73,14 @@ async function beProgram(): Promise<number> {
     {
       env: process.env,
       cwd: process.cwd(),
-      program: carried === undefined ? [process.execPath, import.meta.path] : [process.execPath],
+      program: {
+        // A .env file of the folder is the node's, as its environment is.
+        command:
+          carried === undefined
+            ? [process.execPath, "--no-env-file", import.meta.path]
+            : [process.execPath],
+        env: engineEnvironment(process.env),
+      },
       version,
       build:
         carried === undefined

@@ -10,6 +10,7 @@ import { estimateMemory, type ModelFacts, rerankingContext } from "./core/model-
 import type { LoadOptions, ModelHost } from "./core/ports/model-host.ts";
 import type { Reranker } from "./core/ports/reranker.ts";
 import type { Telemetry } from "./core/ports/telemetry.ts";
+import type { Program } from "./core/program.ts";
 import { readMachineMemory } from "./engine/machine-memory.ts";
 import { threadBudget } from "./engine/threads.ts";
 import type { TranscodeOptions } from "./engine/transcode.ts";
@@ -26,8 +27,7 @@ export interface NodeModelsOptions {
   /** What relative paths of the configuration start from. */
   baseDir: string;
   dataDir: string;
-  /** The command line that runs this program, for work in a process of its own. */
-  program: readonly string[];
+  program: Program;
   hub: Hub;
   telemetry: Pick<Telemetry, "runnerRestarted" | "watchMemory">;
   log: Log;
@@ -149,7 +149,8 @@ async function openRunners(
     ...(limit === undefined
       ? {}
       : { memory: { limit, bytesOf: (work) => memoryOf(work, threads) } }),
-    onRestart: (model) => telemetry.runnerRestarted(model),
+    heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
+    onRestart: (model, why) => telemetry.runnerRestarted(model, why),
   });
   const names = models.map(({ name }) => name);
   if (config.retrieval.reranker !== undefined) names.push(rerankerName);

@@ -14,6 +14,7 @@ import type { Log } from "./core/log.ts";
 import { type EmbeddingModel, ModelRegistry } from "./core/model.ts";
 import { ModelLoads } from "./core/model-loads.ts";
 import type { CollectionHome } from "./core/ports/passage-repository.ts";
+import type { Program } from "./core/program.ts";
 import type { Progress } from "./core/progress.ts";
 import { RateLimiter } from "./core/rate-limit.ts";
 import { reasonsAgainst } from "./core/readiness.ts";
@@ -40,8 +41,7 @@ export interface NodeOptions {
   config: Config;
   /** What relative paths of the configuration start from. */
   baseDir: string;
-  /** The command line that runs this program, for work in a process of its own. */
-  program: readonly string[];
+  program: Program;
   version: string;
   /** The pages that an empty collection is filled with. */
   handbook: () => Promise<readonly Page[]>;

@@ -10,7 +10,7 @@ export function describedProgram(): Command {
   const shell: Shell = {
     env: {},
     cwd: ".",
-    program: [],
+    program: { command: [], env: {} },
     version: "0.0.0",
     build: "described",
     handbook: unused,

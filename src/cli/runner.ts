@@ -10,10 +10,11 @@ export interface NodeLink {
   residentMemory(): number;
 }
 
-const memoryEveryMs = 2000;
-
 export function runRunner({ send, listen, residentMemory }: NodeLink): void {
-  listen(serveCalls(send));
+  const serve = serveCalls(send);
+  listen((message) => {
+    if (message.type === "heartbeat") send({ type: "heartbeat", bytes: residentMemory() });
+    else serve(message);
+  });
   send({ type: "listening" });
-  setInterval(() => send({ type: "memory", bytes: residentMemory() }), memoryEveryMs).unref();
 }

@@ -1,12 +1,12 @@
 /** What a command may know of the process it runs in; main.ts alone makes one. */
+import type { Program } from "../core/program.ts";
 import type { Page } from "../ingest/pages.ts";
 
 export interface Shell {
   env: Readonly<Record<string, string | undefined>>;
   /** The working directory. */
   cwd: string;
-  /** The command line that runs this program, for a process of its own. */
-  program: readonly string[];
+  program: Program;
   /** The node's version. */
   version: string;
   /** What it was built from. */

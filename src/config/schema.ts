@@ -123,7 +123,8 @@ const Rag = T.Object(
       minimum: 1,
       maximum: 100,
       default: 1,
-      description: "How many of the last user messages make the question.",
+      description:
+        "How many of the last user messages make the question, and the most that a request may ask for.",
     }),
   },
   { ...strict, default: {} },
@@ -140,6 +141,13 @@ const Engine = T.Object(
       default: "process",
       description:
         "`process`: each model in a process of its own, which is started again when it crashes; `none`: all in the node's.",
+    }),
+    heartbeat_timeout: T.Integer({
+      minimum: 0,
+      maximum: 3600,
+      default: 30,
+      description:
+        "Seconds that a model's process may leave its heartbeat unanswered before it is ended and started again; ten times as long while it loads; 0: no bound.",
     }),
     memory_limit: T.Integer({
       minimum: 0,

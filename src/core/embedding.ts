@@ -103,7 +103,7 @@ function checkLength(engine: EmbeddingEngine, tokens: number, param: string): vo
   if (tokens > engine.maxTokens) {
     throw new NodeError(
       "context_length_exceeded",
-      `${param} has ${tokens} tokens; this embedding model takes at most ${engine.maxTokens}. Split the text.`,
+      `${param} has ${tokens === Number.POSITIVE_INFINITY ? `more than ${engine.maxTokens}` : tokens} tokens; this embedding model takes at most ${engine.maxTokens}. Split the text.`,
       { param },
     );
   }

@@ -7,7 +7,7 @@ import type { ChatEngine, ChatMessage, Tool } from "./ports/chat-engine.ts";
 import type { EmbedOptions } from "./ports/embedding-engine.ts";
 import type { ScoredPassage, SearchBounds } from "./ports/passage-repository.ts";
 import { questionOf } from "./question.ts";
-import type { RagPolicy } from "./rag-policy.ts";
+import { checkContextWindow, type RagPolicy } from "./rag-policy.ts";
 import { narrow, type RetrievalService } from "./retrieval.ts";
 
 export interface RagSettings {
@@ -87,6 +87,7 @@ export class GroundingService {
     engine: ChatEngine,
     options: EmbedOptions,
   ): Promise<GroundedConversation> {
+    checkContextWindow(wanted?.contextWindow, this.#settings.contextWindow);
     const policy = this.#policy(wanted);
     if (policy === "off") return { messages: conversation.messages };
     const { messages } = conversation;

@@ -8,6 +8,9 @@ export interface Question {
   shortened: boolean;
 }
 
+/** More than any token stands for: a text that is longer does not fit, and need not be counted to know it. */
+const charactersPerToken = 256;
+
 /** The last `window` user messages, older ones left out first, then the beginning of the last. */
 export async function questionOf(
   messages: readonly ChatMessage[],
@@ -16,7 +19,9 @@ export async function questionOf(
   { prefix, signal }: { prefix: string; signal: AbortSignal },
 ): Promise<Question> {
   const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+  const mostCharacters = engine.maxTokens * charactersPerToken;
   const fits = async (text: string): Promise<boolean> => {
+    if (text.length > mostCharacters) return false;
     const [tokens = 0] = await engine.countTokens([prefix + text], { signal });
     return tokens <= engine.maxTokens;
   };
@@ -25,7 +30,7 @@ export async function questionOf(
     if (await fits(text)) return { text, shortened: false };
   }
   // What is asked tends to stand at the end of a long message.
-  const words = (said.at(-1) ?? "").split(/(?<=\s)/);
+  const words = (said.at(-1) ?? "").slice(-mostCharacters).split(/(?<=\s)/);
   let [from, to] = [0, words.length];
   while (from < to) {
     const middle = (from + to) >> 1;

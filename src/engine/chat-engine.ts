@@ -13,7 +13,7 @@ import { type AnswerShape, Generation } from "./generation.ts";
 import { Grammars } from "./grammars.ts";
 import { KvCache } from "./kv-cache.ts";
 import { NativeContext, type NativeSampler } from "./native-context.ts";
-import type { CallStyle, PromptTemplate } from "./prompt.ts";
+import { type CallStyle, type PromptTemplate, tooLong } from "./prompt.ts";
 import { readAnswer } from "./read-answer.ts";
 import { AnswerSampler } from "./sampling.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -52,8 +52,12 @@ export class LlamaChatEngine implements ChatEngine {
     this.#vocabularySize = model.fileInfo.metadata.tokenizer.ggml.tokens.length;
   }
 
-  async countTokens(messages: readonly ChatMessage[], tools?: readonly Tool[]): Promise<number> {
-    return this.#template.render(messages, tools).tokens.length;
+  async countTokens(
+    messages: readonly ChatMessage[],
+    tools?: readonly Tool[],
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<number> {
+    return await this.#template.count(messages, tools, { most: this.contextSize, signal });
   }
 
   async *generate(
@@ -62,7 +66,9 @@ export class LlamaChatEngine implements ChatEngine {
   ): AsyncGenerator<GenerationEvent> {
     this.#slots.admit();
     const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
-    const prompt = this.#template.render(messages, toolUse?.tools);
+    const bounds = { most: this.contextSize, signal: options.signal };
+    const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
+    if (prompt === undefined) throw tooLong("more", this.contextSize);
     const room = this.#room(prompt.tokens.length);
     // What cannot be honoured is refused before a slot is taken.
     const bias = logitBias === undefined ? undefined : toTokenBias(logitBias, this.#vocabularySize);
@@ -128,10 +134,6 @@ export class LlamaChatEngine implements ChatEngine {
   #room(promptTokens: number): number {
     const { contextSize } = this;
     if (promptTokens < contextSize) return contextSize - promptTokens;
-    throw new NodeError(
-      "context_length_exceeded",
-      `The messages have ${promptTokens} tokens; with room for an answer, this model's context of ${contextSize} tokens holds at most ${contextSize - 1}. Shorten the messages.`,
-      { param: "messages" },
-    );
+    throw tooLong(promptTokens, contextSize);
   }
 }

@@ -9,6 +9,7 @@ import type {
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
 import { FairJobs } from "./fair-jobs.ts";
+import { InputTokens } from "./input-tokens.ts";
 import type { NativeEmbeddingContext } from "./native-context.ts";
 
 interface Job {
@@ -23,8 +24,7 @@ interface Job {
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
-  readonly #model: LlamaModel;
-  readonly #vocabulary: readonly Token[];
+  readonly #inputTokens: InputTokens;
   readonly #first: NativeEmbeddingContext;
   readonly #idle: NativeEmbeddingContext[];
   readonly #threads: number;
@@ -40,20 +40,23 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
-    this.#model = model;
-    this.#vocabulary = [...model.iterateAllTokens()];
+    this.#inputTokens = new InputTokens(model);
     this.#first = contexts[0];
     this.#idle = [...contexts];
     this.#threads = threads;
   }
 
   get vocabularySize(): number {
-    return this.#vocabulary.length;
+    return this.#inputTokens.vocabularySize;
   }
 
-  async countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]> {
-    return inputs.map((input) => {
-      const tokens = this.#tokenize(input);
+  async countTokens(
+    inputs: readonly EmbeddingInput[],
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<number[]> {
+    const all = await this.#inputTokens.of(inputs, { most: this.maxTokens, signal });
+    return all.map((tokens) => {
+      if (tokens === undefined) return Number.POSITIVE_INFINITY;
       return tokens.length === 0 ? 0 : this.#first.withMarkers(tokens).length;
     });
   }
@@ -68,10 +71,10 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       if (waits) onStart?.();
       waits = false;
     };
-    const embeddings = inputs.map((input) => {
+    const all = await this.#inputTokens.of(inputs, { signal });
+    const embeddings = all.map((tokens = []) => {
       const { promise, resolve, reject } = Promise.withResolvers<Embedding>();
-      const tokens = this.#first.withMarkers(this.#tokenize(input));
-      jobs.push({ tokens, signal, start, resolve, reject });
+      jobs.push({ tokens: this.#first.withMarkers(tokens), signal, start, resolve, reject });
       return promise;
     });
     this.#jobs.add(jobs, ({ tokens }) => tokens.length);
@@ -120,10 +123,5 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     } finally {
       this.#computing--;
     }
-  }
-
-  #tokenize(input: EmbeddingInput): Token[] {
-    if (typeof input === "string") return this.#model.tokenize(input);
-    return input.flatMap((id) => this.#vocabulary[id] ?? []);
   }
 }

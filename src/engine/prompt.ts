@@ -11,9 +11,12 @@ import {
   SpecialTokensText,
   type Token,
 } from "node-llama-cpp";
+import { NodeError } from "../core/errors.ts";
 import type { ChatMessage, Tool } from "../core/ports/chat-engine.ts";
 import { toChatHistory } from "./chat-history.ts";
+import { LoopTurns } from "./loop-turns.ts";
 import type { Markers } from "./segmenter.ts";
+import { SlicedTokenizer } from "./sliced-tokenizer.ts";
 import type { CallSyntax } from "./tool-call-parser.ts";
 
 export interface Prompt {
@@ -22,6 +25,12 @@ export interface Prompt {
   /** What closes the thought that the prompt itself opens. */
   startsInThought: string | undefined;
   calls: CallStyle;
+}
+
+export interface PromptBounds {
+  /** Most tokens that are of use; default: any number. */
+  most?: number;
+  signal?: AbortSignal | undefined;
 }
 
 /** How the model is made to call a tool. */
@@ -38,9 +47,11 @@ type ContextState = ReturnType<ChatWrapper["generateContextState"]>;
 export class PromptTemplate {
   readonly #model: LlamaModel;
   readonly #wrapper: ChatWrapper;
+  readonly #tokenizer: SlicedTokenizer;
 
   constructor(model: LlamaModel, wrapper: ChatWrapper) {
     this.#model = model;
+    this.#tokenizer = new SlicedTokenizer(model);
     this.#wrapper = wrapper;
   }
 
@@ -48,7 +59,23 @@ export class PromptTemplate {
     return this.#wrapper.wrapperName;
   }
 
-  render(messages: readonly ChatMessage[], tools: readonly Tool[] = []): Prompt {
+  /** How many tokens a conversation has; Infinity where there are so many that they were not counted. */
+  async count(
+    messages: readonly ChatMessage[],
+    tools: readonly Tool[] | undefined,
+    bounds: PromptBounds,
+  ): Promise<number> {
+    const prompt = await this.render(messages, tools, bounds);
+    return prompt?.tokens.length ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** The prompt; undefined where it has so many tokens that they were not counted. */
+  async render(
+    messages: readonly ChatMessage[],
+    tools: readonly Tool[] = [],
+    { most = Number.POSITIVE_INFINITY, signal }: PromptBounds = {},
+  ): Promise<Prompt | undefined> {
+    if (this.#tokenizer.cannotFit(textsOf(messages), most)) return undefined;
     const history: ChatHistoryItem[] = toChatHistory(messages);
     const state = this.#wrapper.generateContextState({
       chatHistory: history,
@@ -56,7 +83,11 @@ export class PromptTemplate {
         ? {}
         : { availableFunctions: toFunctions(tools), documentFunctionParams: true }),
     });
-    const tokens = state.contextText.tokenize(this.#model.tokenizer);
+    const tokens = await this.#tokenizer.tokensOf(state.contextText, {
+      most,
+      turns: new LoopTurns(signal),
+    });
+    if (tokens === undefined) return undefined;
     const { bos, shouldPrependBosToken } = this.#model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     const markers = this.#markers(state, tools.length > 0);
@@ -145,6 +176,21 @@ export class PromptTemplate {
       })
       .join("");
   }
+}
+
+/** The refusal of a conversation; `more`: than the context, and nobody counted further. */
+export function tooLong(tokens: number | "more", contextSize: number): NodeError {
+  const found = tokens === "more" ? `more than ${contextSize}` : tokens;
+  return new NodeError(
+    "context_length_exceeded",
+    `The messages have ${found} tokens; with room for an answer, this model's context of ${contextSize} tokens holds at most ${contextSize - 1}. Shorten the messages.`,
+    { param: "messages" },
+  );
+}
+
+/** What people and models said; a template adds to it. */
+function* textsOf(messages: readonly ChatMessage[]): Generator<string> {
+  for (const { content } of messages) yield content;
 }
 
 const prefixTriggersOf = (state: ContextState) =>

@@ -4,6 +4,7 @@ import { totalmem } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import type { Program } from "../core/program.ts";
 import type { Progress } from "../core/progress.ts";
 import { type Quantization, transcodedName } from "../core/quantization.ts";
 import { weightsDigest } from "./fingerprint.ts";
@@ -14,8 +15,7 @@ export interface TranscodeOptions {
   type: Quantization;
   folder: string;
   threads: number;
-  /** The command line that runs this program. */
-  program: readonly string[];
+  program: Program;
   signal: AbortSignal;
   progress: Progress;
   log: Log;
@@ -65,7 +65,8 @@ async function run(
 ): Promise<void> {
   const partial = `${target}.${crypto.randomUUID()}.part`;
   const step = progress.step(`Transcoding ${basename(path)} to ${type}`, bytes, "bytes");
-  const child = Bun.spawn([...program, "quantize", path, partial, type, String(threads)], {
+  const child = Bun.spawn([...program.command, "quantize", path, partial, type, String(threads)], {
+    env: program.env,
     stdin: "ignore",
     stdout: "ignore",
     stderr: "pipe",

@@ -57,10 +57,8 @@ export class Entrance {
       tell();
     }
     places.defer(() => connections.ended(request));
+    // Kept until what was asked for has ended, also where the client left before: the model is still at it.
     const held = places.move();
-    const leave = () => held.dispose();
-    // A client that leaves before its answer began is told nothing, and must not keep its place.
-    request.signal.addEventListener("abort", leave, { once: true });
     return {
       caller: caller.id,
       countsTokens: caller.limits.tokensPerMinute > 0,
@@ -69,7 +67,7 @@ export class Entrance {
         limiter.charge(caller, tokens);
         tell();
       },
-      [Symbol.dispose]: leave,
+      [Symbol.dispose]: () => held.dispose(),
     };
   }
 

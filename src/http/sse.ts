@@ -70,6 +70,7 @@ export async function eventStream(
       .finally(finish);
   };
   signal?.addEventListener("abort", expire, { once: true });
+  if (signal?.aborted === true) expire();
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {

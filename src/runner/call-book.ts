@@ -18,10 +18,15 @@ interface Entry {
   isStarted: boolean;
   /** How many processes it was to be answered by. */
   attempts: number;
+  /** Whether nobody wants the answer any more; it stays here until the process is done with it. */
+  isCancelled: boolean;
 }
 
 /** One that was waiting did not kill the process; one that waited at several deaths may have. */
 const mostAttempts = 3;
+
+/** Nobody reads it: who cancels a call has a reason of their own. */
+const notWanted = new NodeError("internal", "The answer is not wanted any more.");
 
 export class CallBook {
   readonly #entries = new Map<number, Entry>();
@@ -49,7 +54,14 @@ export class CallBook {
 
   add(call: Call, listener: CallListener): number {
     const id = this.#nextId++;
-    this.#entries.set(id, { call, listener, isGiven: false, isStarted: false, attempts: 0 });
+    this.#entries.set(id, {
+      call,
+      listener,
+      isGiven: false,
+      isStarted: false,
+      attempts: 0,
+      isCancelled: false,
+    });
     this.#onChange();
     return id;
   }
@@ -69,21 +81,28 @@ export class CallBook {
       const entry = this.#entries.get(id);
       if (entry === undefined) continue;
       if (item.type === "start") entry.isStarted = true;
-      if (item.type !== "start" && item.type !== "event") this.forget(id);
+      if (item.type !== "start" && item.type !== "event") this.#forget(id);
       if (item.type === "error") entry.listener.fail(fromSentError(item.error));
       else entry.listener.hear(item);
     }
   }
 
-  /** Says whether the call was known. */
-  forget(id: number): boolean {
-    const isKnown = this.#entries.delete(id);
-    if (isKnown) this.#onChange();
-    return isKnown;
+  /** The caller left: one that no process has ends at once, else when the process says so. */
+  cancel(id: number, process: RunnerProcess | undefined): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.isCancelled) return;
+    entry.isCancelled = true;
+    if (entry.isGiven) process?.send({ type: "cancel", id });
+    else this.#fail((candidate) => candidate === entry, notWanted);
+  }
+
+  #forget(id: number): void {
+    if (this.#entries.delete(id)) this.#onChange();
   }
 
   /** The process died: what it had begun is lost, the rest waits for the next; returns how many are lost. */
   loseProcess(error: NodeError): number {
+    this.#fail(({ isCancelled }) => isCancelled, notWanted);
     const lost = this.#fail(
       ({ isStarted, attempts }) => isStarted || attempts >= mostAttempts,
       error,
@@ -105,7 +124,7 @@ export class CallBook {
   #fail(isChosen: (entry: Entry) => boolean, { kind, message, param, cause }: NodeError): number {
     const chosen = [...this.#entries].filter(([, entry]) => isChosen(entry));
     for (const [id, { listener }] of chosen) {
-      this.forget(id);
+      this.#forget(id);
       const details = { cause, ...(param === undefined ? {} : { param }) };
       listener.fail(new NodeError(kind, message, details));
     }

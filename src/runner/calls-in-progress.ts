@@ -63,11 +63,11 @@ export class CallsInProgress {
     if (engine.type === "chat" && call.type === "count-chat") {
       return {
         type: "counts",
-        counts: [await engine.engine.countTokens(call.messages, call.tools)],
+        counts: [await engine.engine.countTokens(call.messages, call.tools, { signal })],
       };
     }
     if (engine.type === "embedding" && call.type === "count-inputs") {
-      return { type: "counts", counts: await engine.engine.countTokens(call.inputs) };
+      return { type: "counts", counts: await engine.engine.countTokens(call.inputs, { signal }) };
     }
     if (engine.type === "embedding" && call.type === "embed") {
       const embeddings = await engine.engine.embed(call.inputs, { signal, onStart });

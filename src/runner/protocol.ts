@@ -36,6 +36,8 @@ export type ToRunner =
   /** So many more events of the call may be sent. */
   | { type: "more"; id: number; events: number }
   | { type: "cancel"; id: number }
+  /** To be answered at once, by the loop that all else is done in. */
+  | { type: "heartbeat" }
   /** Threads that the model may use from now on. */
   | { type: "threads"; most: number };
 
@@ -87,8 +89,8 @@ export type FromRunner =
   | { type: "progress"; label: string; percent: number }
   | { type: "loaded"; version: string; facts: Facts }
   | { type: "not-loaded"; error: SentError }
-  /** Resident bytes of the process. */
-  | { type: "memory"; bytes: number }
+  /** Its loop turns; `bytes`: resident memory of the process. */
+  | { type: "heartbeat"; bytes: number }
   /** All that came since the last of these: a token costs no message of its own where several come at once. */
   | { type: "items"; items: { id: number; item: CallItem }[] };
 

@@ -1,4 +1,5 @@
 /** The ports of a model whose engine is in another process. */
+import { setTimeout as pauseFor } from "node:timers/promises";
 import { NodeError } from "../core/errors.ts";
 import type {
   CallOptions,
@@ -78,15 +79,17 @@ async function ask<Type extends Asked>(
     },
     fail: reject,
   });
+  // Who asked keeps its place until the process is done: what it is at is still its own.
   const leave = (): void => {
     cancel();
-    reject(signal?.reason);
+    void pauseFor(longestGoodbyeMs, undefined, { ref: false }).then(() => reject(signal?.reason));
   };
   signal?.addEventListener("abort", leave, { once: true });
   try {
     return await promise;
   } finally {
     signal?.removeEventListener("abort", leave);
+    signal?.throwIfAborted();
   }
 }
 
@@ -100,9 +103,11 @@ async function* generate(
   const events: GenerationEvent[] = [];
   let outcome: { error?: unknown } | undefined;
   let arrived = Promise.withResolvers<void>();
+  const { promise: hasEnded, resolve: end } = Promise.withResolvers<void>();
   const settle = (error?: unknown): void => {
     outcome ??= error === undefined ? {} : { error };
     arrived.resolve();
+    end();
   };
   const call: Call = {
     type: "generate",
@@ -122,7 +127,7 @@ async function* generate(
   // Also where nobody reads: what holds a slot must not wait for that.
   const leave = (): void => {
     cancel();
-    settle(signal.reason);
+    arrived.resolve();
   };
   signal.addEventListener("abort", leave, { once: true });
   let taken = 0;
@@ -137,6 +142,7 @@ async function* generate(
         taken = 0;
       }
       if (events.length > 0) continue;
+      signal.throwIfAborted();
       if (outcome?.error !== undefined) throw outcome.error;
       if (outcome !== undefined) return;
       await arrived.promise;
@@ -145,8 +151,17 @@ async function* generate(
   } finally {
     signal.removeEventListener("abort", leave);
     cancel();
+    if (outcome === undefined) {
+      await Promise.race([hasEnded, pauseFor(longestGoodbyeMs, undefined, { ref: false })]);
+    }
   }
 }
+
+/**
+ * How long who left waits for the process to be done with what it asked: within a slice of a text or a
+ * token, unless the process hangs, which must not keep a caller from hearing that its time is up.
+ */
+const longestGoodbyeMs = 10_000;
 
 const unexpected = ({ type }: CallItem): NodeError =>
   new NodeError("internal", `A runner answered with '${type}', which was not asked for.`);

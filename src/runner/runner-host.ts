@@ -5,19 +5,21 @@ import type { Log } from "../core/log.ts";
 import type { LoadedModel } from "../core/model.ts";
 import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
+import type { Program } from "../core/program.ts";
 import type { EngineSettings, Work } from "./protocol.ts";
 import { remoteChatEngine, remoteEmbeddingEngine, remoteReranker } from "./remote-engines.ts";
 import { Runner } from "./runner.ts";
 import { ThreadShares } from "./thread-shares.ts";
 
 export interface RunnerHostOptions {
-  /** The command line that runs this program. */
-  program: readonly string[];
+  program: Program;
   /** `threads`: the budget of all of them together. */
   engine: EngineSettings;
   log: Log;
-  /** Hears that a model's process died and is started again. */
-  onRestart?: (model: string) => void;
+  /** How long a model's process may leave its heartbeat unanswered before it is started again; 0: for ever. */
+  heartbeatTimeoutMs: number;
+  /** Hears that a model's process died, or hung, and is started again. */
+  onRestart?: (model: string, why: { hung: boolean }) => void;
   /** Most memory of all models together, with the function that says how much one needs. */
   memory?: { limit: number; bytesOf: (work: Work) => Promise<number> };
 }
@@ -104,7 +106,7 @@ export class RunnerHost implements ModelHost {
   }
 
   async #start({ name, work, mostWaiting: most, loading, keepAliveMs }: Start): Promise<Runner> {
-    const { program, engine, log, onRestart } = this.#options;
+    const { program, engine, log, heartbeatTimeoutMs, onRestart } = this.#options;
     const bytes = (await this.#options.memory?.bytesOf(work)) ?? 0;
     const resident: Resident = { runner: undefined, bytes };
     const makeRoom = (signal: AbortSignal): Promise<Disposable> =>
@@ -117,10 +119,11 @@ export class RunnerHost implements ModelHost {
         engine,
         work,
         log,
+        heartbeatTimeoutMs,
         shares: this.#shares,
         mostWaiting: most,
         makeRoom,
-        onRestart: () => onRestart?.(name),
+        onRestart: (hung) => onRestart?.(name, { hung }),
         ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
       },
       loading,

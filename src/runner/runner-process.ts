@@ -1,7 +1,10 @@
 /** One process that runs one model: started, loaded, spoken to, and over when it ends. */
+import { setTimeout as pauseFor } from "node:timers/promises";
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import type { Program } from "../core/program.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import {
   type EngineSettings,
   type Facts,
@@ -12,12 +15,13 @@ import {
 } from "./protocol.ts";
 
 export interface RunnerOptions {
-  /** The command line that runs this program. */
-  program: readonly string[];
+  program: Program;
   /** What the model is called, in messages and in the list of processes. */
   name: string;
   engine: EngineSettings;
   work: Work;
+  /** How long it may leave its heartbeat unanswered, once it is loaded; 0: for ever. */
+  heartbeatTimeoutMs: number;
   log: Log;
 }
 
@@ -34,15 +38,21 @@ export interface RunnerProcess {
   send(message: ToRunner): void;
   /** Resident bytes, as it last said; undefined: it has not. */
   residentBytes(): number | undefined;
+  /** For how long nothing was heard of it. */
+  silentMs(): number;
   /** Settles when the process is over, with how it ended. */
   ended: Promise<Ending>;
   /** Ends it at once; a runner holds nothing that would be lost. */
   kill(): void;
+  /** The same, and waits for its end; not for ever, so that one that the kernel cannot end keeps no node. */
+  end(): Promise<void>;
 }
 
-interface Ending {
-  /** `SIGSEGV`, or `exit code 1`. */
+export interface Ending {
+  /** `SIGSEGV`, `exit code 1`, or `no heartbeat for 30 s`. */
   how: string;
+  /** Whether it was ended because it left its heartbeat unanswered. */
+  hung: boolean;
   /** The end of what it wrote to standard error. */
   lastWords: string;
 }
@@ -57,7 +67,7 @@ export const runnerCommand = "runner";
 
 /** Starts a process and waits until its model is loaded. */
 export async function startRunner(
-  { program, name, engine, work, log }: RunnerOptions,
+  { program, name, engine, work, log, heartbeatTimeoutMs }: RunnerOptions,
   { progress, signal, onItems }: StartOptions,
 ): Promise<RunnerProcess> {
   signal.throwIfAborted();
@@ -67,7 +77,9 @@ export async function startRunner(
   let step: ProgressStep | undefined;
   let isOpen = true;
   let residentBytes: number | undefined;
-  const child = Bun.spawn([...program, runnerCommand, name], {
+  let hung = false;
+  const child = Bun.spawn([...program.command, runnerCommand, name], {
+    env: program.env,
     serialization: "advanced",
     stdin: "ignore",
     stdout: "ignore",
@@ -76,6 +88,7 @@ export async function startRunner(
       isOpen = false;
     },
     ipc(message: FromRunner) {
+      heartbeat.heard();
       switch (message.type) {
         case "listening":
           send({ type: "load", engine, work });
@@ -83,7 +96,7 @@ export async function startRunner(
         case "items":
           onItems(message.items);
           return;
-        case "memory":
+        case "heartbeat":
           residentBytes = message.bytes;
           return;
         case "log":
@@ -95,6 +108,7 @@ export async function startRunner(
           return;
         case "loaded":
           step?.finish();
+          heartbeat.loaded();
           loaded.resolve({ version: message.version, facts: message.facts });
           return;
         case "not-loaded":
@@ -105,9 +119,11 @@ export async function startRunner(
   });
   const said = tailOf(child.stderr);
   const ended = child.exited.then(async (): Promise<Ending> => {
+    heartbeat[Symbol.dispose]();
     const how =
       child.signalCode === null ? `exit code ${child.exitCode}` : String(child.signalCode);
-    return { how, lastWords: await said };
+    const silence = `no heartbeat for ${Math.round(heartbeat.silentMs / 1000)} s`;
+    return { how: hung ? silence : how, hung, lastWords: await said };
   });
   const kill = (): void => child.kill("SIGKILL");
   const send = (message: ToRunner): void => {
@@ -118,6 +134,14 @@ export async function startRunner(
       // It has ended and hears nothing any more, which `ended` is about to tell.
     }
   };
+  const heartbeat = new Heartbeat({
+    timeoutMs: heartbeatTimeoutMs,
+    ask: () => send({ type: "heartbeat" }),
+    onSilent() {
+      hung = true;
+      kill();
+    },
+  });
   const broken = ended.then(({ how, lastWords }): never => {
     throw new NodeError(
       "unavailable",
@@ -134,8 +158,15 @@ export async function startRunner(
       ...facts,
       send,
       residentBytes: () => residentBytes,
+      silentMs: () => heartbeat.silentMs,
       ended,
       kill,
+      async end() {
+        heartbeat[Symbol.dispose]();
+        kill();
+        await Promise.race([ended, pauseFor(longestEndMs, undefined, { ref: false })]);
+        child.unref();
+      },
     };
   } catch (error) {
     step?.finish("failed");
@@ -146,6 +177,9 @@ export async function startRunner(
     signal.removeEventListener("abort", kill);
   }
 }
+
+/** A process in an uninterruptible call of the kernel, as to a dead disk, is not ended by any signal. */
+const longestEndMs = 5000;
 
 const mostWords = 4000;
 

@@ -6,6 +6,7 @@ import { noProgress, type Progress } from "../core/progress.ts";
 import { CallBook, type CallListener } from "./call-book.ts";
 import type { Call, Facts } from "./protocol.ts";
 import {
+  type Ending,
   ProcessEnded,
   type RunnerOptions,
   type RunnerProcess,
@@ -22,12 +23,14 @@ export interface SupervisionOptions extends RunnerOptions {
   keepAliveMs?: number;
   /** Waits until there is memory for its process, and keeps it until the process is there. */
   makeRoom: (signal: AbortSignal) => Promise<Disposable>;
-  /** Hears of every death. */
-  onRestart: () => void;
+  /** Hears of every death; `hung`: it was ended because it left its heartbeat unanswered. */
+  onRestart: (hung: boolean) => void;
 }
 
 /** A process that lived so long does not count as failing again and again. */
 const steadyMs = 10_000;
+/** A process that was silent for this part of its time is no longer called ready. */
+const worryingPart = 3;
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
 /** A start that fails so often in a row is not waited for any longer. */
@@ -101,19 +104,24 @@ export class Runner implements AsyncDisposable {
 
   /** Why it cannot answer now; one that sleeps can, and who wakes it waits as for any first token. */
   problem(): string | undefined {
-    return this.#process === undefined ? this.#failure?.message : undefined;
+    if (this.#process === undefined) return this.#failure?.message;
+    const { name, heartbeatTimeoutMs } = this.#options;
+    const silentMs = this.#process.silentMs();
+    if (heartbeatTimeoutMs === 0 || silentMs < heartbeatTimeoutMs / worryingPart) return undefined;
+    return `The model '${name}' has left its heartbeat unanswered for ${Math.round(silentMs / 1000)} s; after ${heartbeatTimeoutMs / 1000} s its process is started again.`;
   }
 
-  /** Makes a call; what is returned ends it, or says that more of its events can be taken. */
+  /**
+   * Makes a call; what is returned ends it, or says that more of its events can be taken. A call that is
+   * ended is heard of once more: when the process is done with it.
+   */
   call(call: Call, listener: CallListener): { cancel(): void; more(events: number): void } {
     this.#checkRoom();
     const id = this.#book.add(call, listener);
     if (this.#process === undefined) this.#wake();
     else if (!this.#isRetiring) this.#book.giveTo(this.#process);
     return {
-      cancel: () => {
-        if (this.#book.forget(id)) this.#process?.send({ type: "cancel", id });
-      },
+      cancel: () => this.#book.cancel(id, this.#process),
       more: (events) => this.#process?.send({ type: "more", id, events }),
     };
   }
@@ -148,9 +156,7 @@ export class Runner implements AsyncDisposable {
     this.#book.failAll(stopped);
     clearTimeout(this.#idleTimer);
     this.#share.leave();
-    const process = this.#process;
-    process?.kill();
-    await process?.ended;
+    await this.#process?.end();
   }
 
   #checkRoom(): void {
@@ -203,14 +209,14 @@ export class Runner implements AsyncDisposable {
     this.#failure = undefined;
     this.#since = performance.now();
     process.send({ type: "threads", most: this.#share.threads });
-    void process.ended.then(({ how, lastWords }) => {
+    void process.ended.then((ending) => {
       // One that was put to sleep did not die.
-      if (this.#process === process) this.#died(how, lastWords);
+      if (this.#process === process) this.#died(ending);
     });
     this.#used();
   }
 
-  #died(how: string, lastWords: string): void {
+  #died({ how, hung, lastWords }: Ending): void {
     this.#process = undefined;
     this.#isRetiring = false;
     if (this.#stopping.signal.aborted) return;
@@ -225,7 +231,7 @@ export class Runner implements AsyncDisposable {
       requests_waiting: this.#book.size,
       ...(lastWords === "" ? {} : { last_words: lastWords }),
     });
-    onRestart();
+    onRestart(hung);
     void this.#start(pauseAfter(this.#deaths++));
   }
 

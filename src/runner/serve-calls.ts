@@ -19,8 +19,10 @@ export type Send = (message: FromRunner) => void;
 /** What a runner has inside, once it is loaded. */
 export type Engine = LoadedModel | { type: "reranker"; reranker: Reranker };
 
-/** Answers the node; what it returns hears every message. */
-export function serveCalls(send: Send): (message: ToRunner) => void {
+/** Answers the node; what it returns hears every message but heartbeats. */
+export function serveCalls(
+  send: Send,
+): (message: Exclude<ToRunner, { type: "heartbeat" }>) => void {
   let host: LocalHost | undefined;
   let calls: CallsInProgress | undefined;
   const load = async ({ engine: settings, work }: Extract<ToRunner, { type: "load" }>) => {

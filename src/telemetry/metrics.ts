@@ -91,7 +91,12 @@ export class Metrics implements MetricsPage {
   );
   readonly #restarts = this.#counter(
     "runner_restarts_total",
-    "Times that a model's process ended by itself and was started again.",
+    "Times that a model's process ended by itself, or hung, and was started again.",
+    ["model"],
+  );
+  readonly #hangs = this.#counter(
+    "runner_hangs_total",
+    "Those of the restarts where the process had left its heartbeat unanswered.",
     ["model"],
   );
   readonly #residentBytes = this.#gauge(
@@ -108,6 +113,7 @@ export class Metrics implements MetricsPage {
     for (const { name: model, type } of sources.models) {
       this.#promptTokens.inc({ model }, 0);
       this.#restarts.inc({ model }, 0);
+      this.#hangs.inc({ model }, 0);
       if (type === "embedding") {
         this.#embeddings.inc({ model }, 0);
       } else {
@@ -173,8 +179,9 @@ export class Metrics implements MetricsPage {
     this.#requestSeconds.observe({ operation }, (to - from) / 1000);
   }
 
-  runnerRestarted(model: string): void {
+  runnerRestarted(model: string, { hung }: { hung: boolean }): void {
     this.#restarts.inc({ model });
+    if (hung) this.#hangs.inc({ model });
   }
 
   watchMemory(process: string, residentBytes: () => number | undefined): Disposable {

@@ -25,8 +25,8 @@ export class NodeTelemetry implements Telemetry {
     for (const watcher of [this.#metrics, ...this.#watchers]) watcher.requestEnded(record);
   }
 
-  runnerRestarted(model: string): void {
-    this.#metrics.runnerRestarted(model);
+  runnerRestarted(model: string, why: { hung: boolean }): void {
+    this.#metrics.runnerRestarted(model, why);
   }
 
   watchMemory(process: string, residentBytes: () => number | undefined): Disposable {

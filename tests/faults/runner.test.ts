@@ -80,6 +80,33 @@ describe("a runner that is killed", () => {
   });
 });
 
+describe("a runner that lives and does nothing", () => {
+  test("is noticed, said by /ready, ended and started again; its requests are not lost for ever", async () => {
+    await using under = await nodeUnderFault({ top: "[engine]\nheartbeat_timeout = 4" });
+    const { pid } = under.node.process;
+    const stream = frames(await under.post("/chat/completions", long("go on", 1900)));
+    await stream.next();
+    const runner = await runnerOf(pid, "tiny-chat");
+    process.kill(runner, "SIGSTOP");
+    const waiting = under.post("/chat/completions", chatBody("anybody?", 3));
+    const reasons = new Set<string>();
+    for (let tries = 0; isAlive(runner) && tries < 2000; tries++) {
+      for (const reason of (await under.ready()).reasons) reasons.add(reason);
+      await Bun.sleep(10);
+    }
+    expect(isAlive(runner)).toBe(false);
+    expect([...reasons].join(" ")).toContain("'tiny-chat' has left its heartbeat unanswered for");
+    // What it had begun is lost, what it had not is answered by the next.
+    expect((await Array.fromAsync(stream)).at(-1)).toContain('{"error":{"message":"The process');
+    expect((await waiting).status).toBe(200);
+    await under.expectWell();
+    const metrics = await (await fetch(`${under.node.origin}/metrics`)).text();
+    expect(metrics).toMatch(/paddock_runner_hangs_total\{model="tiny-chat"\} [1-9]/);
+    expect(metrics).toMatch(/paddock_runner_restarts_total\{model="tiny-chat"\} [1-9]/);
+    expect(under.node.stderr()).toContain("no heartbeat for 4 s");
+  });
+});
+
 describe("a Ctrl-C, which reaches the node and its runners alike,", () => {
   test("lets answers in progress end, and leaves no process behind", async () => {
     await using under = await nodeUnderFault();
@@ -106,5 +133,29 @@ describe("a node that is killed", () => {
     expect(runners.filter(isAlive)).toEqual([]);
     await under.restart();
     await under.expectWell();
+  });
+
+  test("takes a runner with it that does nothing any more", async () => {
+    await using under = await nodeUnderFault();
+    const runner = await runnerOf(under.node.process.pid, "tiny-chat");
+    process.kill(runner, "SIGSTOP");
+    try {
+      await under.stop("SIGKILL");
+      for (let tries = 0; isAlive(runner) && tries < 500; tries++) await Bun.sleep(10);
+      expect(isAlive(runner)).toBe(false);
+    } finally {
+      if (isAlive(runner)) process.kill(runner, "SIGKILL");
+    }
+  });
+});
+
+describe("a node that is asked to stop", () => {
+  test("ends a runner that does nothing any more", async () => {
+    await using under = await nodeUnderFault();
+    const runner = await runnerOf(under.node.process.pid, "tiny-chat");
+    process.kill(runner, "SIGSTOP");
+    under.node.process.kill("SIGTERM");
+    expect(await under.node.exit()).toBe(0);
+    expect(isAlive(runner)).toBe(false);
   });
 });

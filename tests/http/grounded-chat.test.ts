@@ -93,7 +93,7 @@ describe("a grounded answer", () => {
   });
 
   test("is narrowed by a request", async () => {
-    const app = await filledApp({ rag: { policy: "last-user-message" } });
+    const app = await filledApp({ rag: { policy: "last-user-message", contextWindow: 2 } });
     app.chat.script(finish);
     const rag = { limit: 1, score_threshold: 0.9, context_window: 2, policy: "system-message" };
     const answer = await decode(ChatCompletion, await app.post(path, { ...body, rag }));
@@ -128,6 +128,7 @@ describe("a grounded answer", () => {
     [{ rag: { limit: 0 } }, "rag.limit"],
     [{ rag: { score_threshold: 2 } }, "rag.score_threshold"],
     [{ rag: { context_window: 0.5 } }, "rag.context_window"],
+    [{ rag: { context_window: 2 } }, "rag.context_window"],
   ])("is refused by the field that is wrong: %j", async (wrong, param) => {
     const response = await testApp().post(path, { ...body, ...wrong });
     expect(response.status).toBe(400);

@@ -32,6 +32,7 @@ describe("the numbers of a node", () => {
     expect(sampleValue(found, "paddock_generated_tokens_total", chatty)).toBe(0);
     expect(sampleValue(found, "paddock_embeddings_total", { model: "others" })).toBe(0);
     expect(sampleValue(found, "paddock_runner_restarts_total", chatty)).toBe(0);
+    expect(sampleValue(found, "paddock_runner_hangs_total", chatty)).toBe(0);
     expect(sampleValue(found, "paddock_slots", chatty)).toBe(2);
     const build = { version: "1.2.3", engine: "llama.cpp v9 (test)" };
     expect(sampleValue(found, "paddock_build_info", build)).toBe(1);
@@ -140,12 +141,14 @@ describe("the numbers of a node", () => {
 
   test("say how often a model's process was started again, and what memory processes hold", async () => {
     const app = testApp();
-    app.telemetry.runnerRestarted("chatty");
+    app.telemetry.runnerRestarted("chatty", { hung: false });
+    app.telemetry.runnerRestarted("chatty", { hung: true });
     const node = app.telemetry.watchMemory("node", () => 1000);
     using _runner = app.telemetry.watchMemory("chatty", () => 500);
     using _away = app.telemetry.watchMemory("vectors", () => undefined);
     const first = await numbers(app);
-    expect(sampleValue(first, "paddock_runner_restarts_total", chatty)).toBe(1);
+    expect(sampleValue(first, "paddock_runner_restarts_total", chatty)).toBe(2);
+    expect(sampleValue(first, "paddock_runner_hangs_total", chatty)).toBe(1);
     const memory = (found: Families) =>
       found
         .get("paddock_resident_memory_bytes")

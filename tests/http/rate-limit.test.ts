@@ -22,8 +22,8 @@ async function failure(response: Response): Promise<unknown> {
   return ((await response.json()) as { error: unknown }).error;
 }
 
-function request(body: object, signal?: AbortSignal): Request {
-  return new Request("http://localhost/v1/chat/completions", {
+function request(body: object, signal?: AbortSignal, path = "/v1/chat/completions"): Request {
+  return new Request(`http://localhost${path}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -195,6 +195,27 @@ describe("a place among requests at once", () => {
     expect((await ask(app)).status).toBe(200);
   });
 
+  test("is kept while the model is at what a client asked for that left", async () => {
+    const app = testApp(one);
+    const { promise: isCounted, resolve } = Promise.withResolvers<void>();
+    let counts = 0;
+    app.embedding.countTokens = async () => {
+      counts++;
+      await isCounted;
+      return [1];
+    };
+    const client = new AbortController();
+    const embedding = { model: "vectors", input: "a" };
+    const asked = app.handle(request(embedding, client.signal, "/v1/embeddings"));
+    await waitFor("the count", () => counts === 1);
+    client.abort();
+    expect((await ask(app)).status).toBe(429);
+    expect(counts).toBe(1);
+    resolve();
+    await asked;
+    expect((await ask(app)).status).toBe(200);
+  });
+
   test.each<[string, (app: TestApp) => Promise<unknown>]>([
     [
       "a plain answer",
@@ -244,8 +265,12 @@ describe("a place among requests at once", () => {
       async (app) => {
         const client = new AbortController();
         app.chat.script({ type: "text", text: "a" }, { type: "text", text: "b" }, finish);
-        await app.handle(request({ ...chat, stream: true }, client.signal));
+        const asked = request({ ...chat, stream: true }, client.signal);
+        let idle = 0;
+        app.connections.opened(asked, { onIdle: () => void idle++ });
+        await app.handle(asked);
         client.abort();
+        await waitFor("an idle connection", () => idle === 1);
       },
     ],
     [

@@ -43,7 +43,8 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
   const template = new PromptTemplate(model, chatWrapperFor("qwen", model));
   const messages = [{ role: "user", content: "Think" }] as const;
   const request: GenerationRequest = { messages, sampling: greedy, ...more };
-  const prompt = template.render(messages, more.toolUse?.tools);
+  const prompt = await template.render(messages, more.toolUse?.tools);
+  if (prompt === undefined) throw new Error("the prompt is too long");
   const { syntax } = prompt.calls;
   const calls = { ...toolUse, only: undefined, syntax, withPrefix: false };
   const generation = new Generation({

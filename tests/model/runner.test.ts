@@ -254,6 +254,62 @@ describe("a runner in the moment its process dies", () => {
   });
 });
 
+describe("a runner that is at what a caller asked who left", () => {
+  test("is done with it before the caller is: counts", async () => {
+    const { host } = runners();
+    const { engine } = await embeddingOn(host);
+    kill(host, "mapper", "SIGSTOP");
+    const gone = new AbortController();
+    let hasSettled = false;
+    const counting = rejectionOf(
+      engine.countTokens(["abc"], { signal: gone.signal }).finally(() => {
+        hasSettled = true;
+      }),
+    );
+    gone.abort(new Error("left"));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(hasSettled).toBe(false);
+    kill(host, "mapper", "SIGCONT");
+    expect(await counting).toMatchObject({ message: "left" });
+    expect(await engine.countTokens(["abc"], { signal })).toEqual([5]);
+  });
+
+  test("is done with it before the caller is: an answer", async () => {
+    const { host } = runners();
+    const { engine } = await chatOn(host);
+    const gone = new AbortController();
+    const answer = engine.generate(request("Leave", 1900), { signal: gone.signal });
+    const reader = answer[Symbol.asyncIterator]();
+    await reader.next();
+    kill(host, "talker", "SIGSTOP");
+    gone.abort(new Error("left"));
+    let hasSettled = false;
+    const rest = rejectionOf(
+      drain(reader).finally(() => {
+        hasSettled = true;
+      }),
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(hasSettled).toBe(false);
+    kill(host, "talker", "SIGCONT");
+    expect(await rest).toMatchObject({ message: "left" });
+  });
+
+  test("does not take it to the next process", async () => {
+    const { host, log } = runners();
+    const { engine } = await embeddingOn(host);
+    kill(host, "mapper", "SIGSTOP");
+    const gone = new AbortController();
+    const counting = rejectionOf(engine.countTokens(["abc"], { signal: gone.signal }));
+    gone.abort(new Error("left"));
+    kill(host, "mapper");
+    expect(await counting).toMatchObject({ message: "left" });
+    expect(log.filter(({ level }) => level === "error")).toMatchObject([
+      { fields: { requests_lost: 0, requests_waiting: 0 } },
+    ]);
+  });
+});
+
 describe("a runner whose answer nobody reads", () => {
   test("has its slot back when the answer's time is up", async () => {
     const { host } = runners();

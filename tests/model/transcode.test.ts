@@ -2,15 +2,19 @@ import { describe, expect, test } from "bun:test";
 import { copyFile, mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { readGgufFileInfo } from "node-llama-cpp";
+import { engineEnvironment, type Program } from "../../src/core/program.ts";
 import { readModelFacts } from "../../src/engine/model-facts.ts";
 import { type TranscodeOptions, transcode } from "../../src/engine/transcode.ts";
+import { mainFile } from "../support/paddock-process.ts";
 import { recordingLog } from "../support/recording-log.ts";
 import { silentProgress } from "../support/silence.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyChatModel } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";
 
-const program = [process.execPath, join(import.meta.dir, "..", "..", "src", "main.ts")];
+const env = engineEnvironment(process.env);
+const running = (...command: readonly string[]): Program => ({ command, env });
+const program = running(process.execPath, mainFile);
 
 function options(folder: string, overrides: Partial<TranscodeOptions> = {}) {
   const { log, lines } = recordingLog();
@@ -142,7 +146,11 @@ describe("transcoding", () => {
   test("uses the original, with one line in the log, where it cannot be done", async () => {
     await using folder = await tempDir();
     const path = await tinyFile(folder.path);
-    const failing = [process.execPath, "--eval", "console.error('no quantiser'); process.exit(3)"];
+    const failing = running(
+      process.execPath,
+      "--eval",
+      "console.error('no quantiser'); process.exit(3)",
+    );
     const { options: wanted, lines } = options(folder.path, { program: failing });
     expect(await transcode(path, wanted)).toBe(path);
     expect(lines).toEqual([
@@ -159,11 +167,13 @@ describe("transcoding", () => {
     await using folder = await tempDir();
     const path = await tinyFile(folder.path);
     const stop = new AbortController();
-    const sleeping = [process.execPath, "--eval", "setTimeout(() => {}, 60000)"];
+    const sleeping = running(process.execPath, "--eval", "setTimeout(() => {}, 60000)");
     const { options: wanted } = options(folder.path, { program: sleeping, signal: stop.signal });
-    const running = transcode(path, wanted);
+    const transcoding = transcode(path, wanted);
     stop.abort(new Error("stopped"));
-    expect(await running.catch((error: unknown) => error)).toMatchObject({ message: "stopped" });
+    expect(await transcoding.catch((error: unknown) => error)).toMatchObject({
+      message: "stopped",
+    });
     expect(await readdir(folder.path)).toEqual(["tiny.f32.gguf"]);
   });
 });

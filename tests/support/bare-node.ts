@@ -23,7 +23,7 @@ export function bareNode({
       flags: {},
     }),
     baseDir,
-    program: [],
+    program: { command: [], env: {} },
     version: "0.0.0",
     handbook: async () => [],
     log: silentLog,

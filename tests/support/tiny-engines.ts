@@ -7,6 +7,7 @@ import type {
   ModelSettings,
 } from "../../src/core/model.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
+import { engineEnvironment } from "../../src/core/program.ts";
 import { type Backend, openBackend } from "../../src/engine/backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
 import { RunnerHost, type RunnerHostOptions } from "../../src/runner/runner-host.ts";
@@ -80,8 +81,9 @@ export const tinySpec = (
 /** Models in processes of this repository's program. */
 export function testRunners(options: Partial<RunnerHostOptions> = {}): RunnerHost {
   return new RunnerHost({
-    program: [process.execPath, mainFile],
+    program: { command: [process.execPath, mainFile], env: engineEnvironment(process.env) },
     engine: { threads: availableParallelism(), accelerator: false },
+    heartbeatTimeoutMs: 30_000,
     log: silentLog,
     ...options,
   });

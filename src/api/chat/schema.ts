@@ -166,7 +166,7 @@ export const ChatCompletionRequest = T.Object(
         ],
         { "x-expected": "true, false or {policy, limit, score_threshold, context_window}" },
       ),
-      "Whether the answer is grounded in the node's collection. `true`: as the node does it, or into the last user message where it does not. `limit` and `score_threshold` narrow the node's. An extension.",
+      "Whether the answer is grounded in the node's collection. `true`: as the node does it, or into the last user message where it does not. `limit` and `score_threshold` narrow the node's; a `context_window` above the node's is refused. An extension.",
     ),
     stream: nullable(T.Boolean(), "Send the answer in pieces as they are generated.", false),
     stream_options: nullable(

@@ -10,14 +10,14 @@ export async function checkEngine({ config, baseDir, program }: Patient): Promis
   const accelerator = config.models.some(({ n_gpu_layers: layers }) => layers !== 0);
   const child = Bun.spawn(
     [
-      ...program,
+      ...program.command,
       probeName,
       "--threads",
       String(threads),
       ...(accelerator ? ["--accelerator"] : []),
       ...(folder === undefined ? [] : ["--gpu-libraries", resolve(baseDir, folder)]),
     ],
-    { stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    { env: program.env, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
   );
   const [printed, said] = await Promise.all([
     new Response(child.stdout).text(),

@@ -1,5 +1,6 @@
 /** What a check of the doctor's found. */
 import type { Config } from "../../config/schema.ts";
+import type { Program } from "../../core/program.ts";
 
 export interface Finding {
   /** What was looked at: `model tiny-chat`. */
@@ -18,8 +19,7 @@ export interface Patient {
   /** What relative paths start from. */
   baseDir: string;
   dataDir: string;
-  /** The command line that runs this program. */
-  program: readonly string[];
+  program: Program;
 }
 
 export const ok = (check: string, message: string): Finding => ({ check, status: "ok", message });

@@ -111,7 +111,7 @@ export interface CallOptions {
 export interface ChatEngine {
   /** Most tokens of a prompt and its answer. */
   readonly contextSize: number;
-  /** How many tokens the prompt of a conversation has. */
+  /** How many tokens the prompt of a conversation has; Infinity where it is known to be more than the context, and nobody counted further. */
   countTokens(
     messages: readonly ChatMessage[],
     tools?: readonly Tool[],

@@ -25,7 +25,10 @@ export interface EmbeddingEngine {
   readonly maxTokens: number;
   /** How many tokens there are in the model's vocabulary. */
   readonly vocabularySize: number;
-  /** How many tokens each input has, the model's own markers included; 0 where it reads nothing. */
+  /**
+   * How many tokens each input has, the model's own markers included; 0 where it reads nothing, and
+   * Infinity where it is known to be more than `maxTokens`, and nobody counted further.
+   */
   countTokens(
     inputs: readonly EmbeddingInput[],
     options?: { signal: AbortSignal },

@@ -79,8 +79,8 @@ export interface Telemetry {
   /** `sinceReceivedMs`: how long ago the request came. */
   worked(event: WorkEvent, sinceReceivedMs: number): void;
   requestEnded(record: RequestRecord): void;
-  /** The process that runs a model ended by itself and was started again. */
-  runnerRestarted(model: string): void;
+  /** The process that runs a model ended, or hung and was ended, and is started again. */
+  runnerRestarted(model: string, why: { hung: boolean }): void;
   /** Has a process's memory reported until the answer is disposed; `undefined`: not known now. */
   watchMemory(process: string, residentBytes: () => number | undefined): Disposable;
 }

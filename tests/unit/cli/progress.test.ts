@@ -10,7 +10,7 @@ function shell(isTerminal: boolean) {
   const said: string[] = [];
   const made: Shell = {
     env: {},
-    program: [],
+    program: { command: [], env: {} },
     cwd: "/",
     version: "0.0.0",
     build: "",

@@ -125,9 +125,20 @@ describe("a request", () => {
     const { ground, embedding } = await grounding({ contextWindow: 2 });
     const messages = [user("one"), assistant("a"), user("two"), assistant("b"), user("three")];
     await ground(messages);
-    await ground(messages, { bounds: {}, contextWindow: 9 });
     await ground(messages, { bounds: {}, contextWindow: 1 });
-    expect(embedding.requests).toEqual(["two\nthree", "one\ntwo\nthree", "three"]);
+    expect(embedding.requests).toEqual(["two\nthree", "three"]);
+  });
+
+  test("is refused where it wants more messages in the question than the node allows", async () => {
+    const { ground, embedding } = await grounding({ contextWindow: 2 });
+    const asked = ground([user("one")], { bounds: {}, contextWindow: 3 });
+    expect(await rejectionOf(asked)).toMatchObject({
+      kind: "invalid_request",
+      param: "rag.context_window",
+      message:
+        "'rag.context_window' is 3; this node allows at most 2 (its own rag.context_window).",
+    });
+    expect(embedding.requests).toEqual([]);
   });
 });
 

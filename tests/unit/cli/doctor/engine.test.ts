@@ -7,7 +7,7 @@ const examine = (script: string, env = {}) =>
     config: loadConfig({ env, flags: {} }),
     baseDir: "/",
     dataDir: "/nowhere",
-    program: ["sh", "-c", script],
+    program: { command: ["sh", "-c", script], env: {} },
   });
 
 const answer = (fields: object) => `echo '${JSON.stringify(fields)}'`;

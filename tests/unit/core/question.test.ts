@@ -1,0 +1,27 @@
+import { describe, expect, test } from "bun:test";
+import type { EmbeddingInput } from "../../../src/core/ports/embedding-engine.ts";
+import { questionOf } from "../../../src/core/question.ts";
+import { ScriptedEmbeddingEngine } from "../../support/scripted-engines.ts";
+
+class CountingEngine extends ScriptedEmbeddingEngine {
+  /** Characters that were counted, all calls together. */
+  counted = 0;
+
+  override async countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]> {
+    for (const input of inputs) this.counted += input.length;
+    return await super.countTokens(inputs);
+  }
+}
+
+const { signal } = new AbortController();
+
+describe("the question of a conversation with a message far too long", () => {
+  test("is the end of that message, and most of it is never counted", async () => {
+    const engine = new CountingEngine();
+    const content = `${"word ".repeat(200_000)}what hums?`;
+    const messages = Array.from({ length: 5 }, () => ({ role: "user", content }) as const);
+    const question = await questionOf(messages, 5, engine, { prefix: "", signal });
+    expect(question).toEqual({ text: "word word word word word word what hums?", shortened: true });
+    expect(engine.counted).toBeLessThan(content.length / 10);
+  });
+});
