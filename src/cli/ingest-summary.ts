@@ -6,6 +6,8 @@ export interface IngestOutcome {
   removed: readonly string[];
   /** Files of folders that no reader knows, by extension. */
   skipped: ReadonlyMap<string, number>;
+  /** What is there and was not taken, with the reason. */
+  leftOut: readonly { path: string; reason: string }[];
   seconds: number;
   collection: string;
   /** Passages that the collection has now. */
@@ -13,9 +15,12 @@ export interface IngestOutcome {
   dryRun: boolean;
 }
 
+/** Of what was left out; more would hide what was done. */
+const mostNamed = 20;
+
 export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): string {
   const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
-  const { removed, skipped, seconds, collection, total, dryRun } = outcome;
+  const { removed, skipped, leftOut, seconds, collection, total, dryRun } = outcome;
   const count = added.length + changed.length + unchanged.length + empty.length + failed.length;
   const parts = [
     [added.length, "new"],
@@ -41,6 +46,12 @@ export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): st
     );
     lines.push(`Left alone, since Paddock does not read them: ${kindsOf.join(", ")}.`);
   }
+  for (const { path, reason } of leftOut.slice(0, mostNamed)) {
+    lines.push(`Left out: ${path}, since ${reason}.`);
+  }
+  if (leftOut.length > mostNamed) {
+    lines.push(`Left out: ${leftOut.length - mostNamed} more, which --json names.`);
+  }
   lines.push(`The collection '${collection}' ${dryRun ? "has" : "now has"} ${total} passages.`);
   return `${lines.join("\n")}\n`;
 }
@@ -48,13 +59,14 @@ export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): st
 /** Documents by what became of them, and how many passages that made. */
 export function summaryJson(summary: IngestSummary, outcome: IngestOutcome): string {
   const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
-  const { removed, skipped, seconds, collection, total, dryRun } = outcome;
+  const { removed, skipped, leftOut, seconds, collection, total, dryRun } = outcome;
   const fields = {
     dry_run: dryRun,
     collection,
     passages: { stored: embedded, kept: reused, left_out: unreadable, total },
     documents: { new: added, changed, unchanged, empty, failed, removed },
     left_alone: Object.fromEntries(skipped),
+    left_out: leftOut,
     seconds,
   };
   return `${JSON.stringify(fields)}\n`;

@@ -8,6 +8,7 @@ import { NodeError, reasonOf } from "../core/errors.ts";
 import type { EmbeddingModel } from "../core/model.ts";
 import type { StoredDocument } from "../core/ports/passage-repository.ts";
 import { type FoundFiles, findFiles, isLeftAlone } from "../ingest/find-files.ts";
+import { globBase, namedRoots } from "../ingest/named-roots.ts";
 import { handbookLabel } from "../ingest/pages.ts";
 import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
 import { originIn, type SourceDocument } from "../ingest/plan-document.ts";
@@ -103,6 +104,7 @@ async function ingestOnce(
   const outcome = {
     removed,
     skipped: found.skipped,
+    leftOut: found.leftOut,
     seconds: (performance.now() - startedAt) / 1000,
     collection: config.vectorstore.collection_name,
     total: await repository.count(),
@@ -157,10 +159,13 @@ async function follow(
   paths: readonly string[],
   run: () => Promise<boolean>,
 ): Promise<void> {
-  // Globs are followed by the folder that they begin in.
-  const roots = paths.map((path) => resolve(shell.cwd, path.replace(/[^/]*[*?[{].*$/, "") || "."));
+  // Globs are followed by the folder that they begin in, and a link that was named by both its ends.
+  const named = paths.map((path) => resolve(shell.cwd, globBase(path)));
+  const roots = [...new Set([...named, ...(await namedRoots(paths, shell.cwd))])];
   const watcher = watch(roots, {
     ignoreInitial: true,
+    // Else a link would have all that it leads to watched, and that may be the whole disk.
+    followSymlinks: false,
     // The roots themselves were asked for, whatever they are called.
     ignored: (path) =>
       isLeftAlone(path.slice(roots.find((root) => path.startsWith(root))?.length ?? 0)),
