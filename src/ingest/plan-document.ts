@@ -66,7 +66,9 @@ export async function planDocument(
     textField === undefined ? {} : { textField },
   );
   const chunks: Chunk[] = [];
-  for (const text of texts) chunks.push(...(await cutToFit(text, engine, documentPrefix)));
+  for (const text of texts) {
+    for (const part of await cutToFit(text, engine, documentPrefix)) chunks.push(part);
+  }
   const counts = await engine.countTokens(chunks.map(({ source }) => source));
   const readable = chunks.filter((_, at) => counts[at] !== 0);
   const vectors = stored === undefined ? new Map() : await storedVectors(repository, document.name);

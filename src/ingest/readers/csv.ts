@@ -1,7 +1,7 @@
 /** Tables with a header row, separated by commas, semicolons or tabs: a text for each row. */
 import { CsvError, parse } from "csv-parse/sync";
 import type { ReadOptions, ReadText } from "./read.ts";
-import { recordText, textFieldOf } from "./record.ts";
+import { headingFieldOf, textFieldOf, textUnder } from "./record.ts";
 import { decodeText } from "./text-encoding.ts";
 import { unreadable } from "./unreadable.ts";
 
@@ -19,9 +19,14 @@ function readTable(text: string, delimiter: string, { textField }: ReadOptions):
   const columns = header.map((name) => name.trim());
   const named = columns.filter((name) => name !== "");
   const textColumn = textFieldOf(named, { wanted: textField, called: "column" });
-  return rows.flatMap((cells) =>
-    recordText(new Map(columns.map((name, index) => [name, cells[index] ?? ""])), textColumn),
-  );
+  // Looked up once: of many columns, a row may have few.
+  const headingColumn = headingFieldOf(named, textColumn);
+  const at = (column: string): number => columns.lastIndexOf(column);
+  const [textAt, headingAt] = [
+    at(textColumn),
+    headingColumn === undefined ? -1 : at(headingColumn),
+  ];
+  return rows.flatMap((cells) => textUnder(cells[headingAt] ?? "", cells[textAt] ?? ""));
 }
 
 function parseRows(text: string, delimiter: string): string[][] {

@@ -16,8 +16,7 @@ async function toHtml(bytes: Uint8Array): Promise<string> {
   try {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const { value } = await mammoth.convertToHtml({ buffer }, { styleMap, convertImage });
-    // Notes end in a link back to their number.
-    return value.replace(/\s*<a href="#[^"]*">↑<\/a>/g, "");
+    return withoutBackLinks(value);
   } catch (cause) {
     throw unreadable(
       "is damaged or not a Word document; open it in Word and save it again as .docx",
@@ -25,6 +24,13 @@ async function toHtml(bytes: Uint8Array): Promise<string> {
     );
   }
 }
+
+/** Notes end in a link back to their number. */
+const withoutBackLinks = (html: string): string =>
+  html
+    .split(/<a href="#[^"]*">↑<\/a>/)
+    .map((part, index, { length }) => (index === length - 1 ? part : part.trimEnd()))
+    .join("");
 
 const styleMap = ["p[style-name='Title'] => h1:fresh"];
 const convertImage = mammoth.images.imgElement(async () => ({ src: "" }));
