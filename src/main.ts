@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
+import { printable } from "./cli/printable.ts";
 import { wantsColour } from "./cli/style.ts";
 import { cacheFolder } from "./embedded/cache-folder.ts";
 import { carried } from "./embedded/carried.ts";
@@ -70,13 +71,15 @@ async function beProgram(): Promise<number> {
         carried?.handbook ?? (await pagesIn(join(import.meta.dir, "..", "docs"))),
       isTerminal: process.stderr.isTTY === true,
       hasColour: wantsColour(process.env, process.stdout.isTTY === true),
-      print: (text) => void process.stdout.write(text),
+      print: (text) => void process.stdout.write(printable(text)),
       printAll: async (texts) => {
         for await (const text of texts) {
-          if (!process.stdout.write(text)) await once(process.stdout, "drain");
+          if (!process.stdout.write(printable(text))) await once(process.stdout, "drain");
         }
       },
-      say: (text) => void process.stderr.write(text),
+      say: (text) => void process.stderr.write(printable(text)),
+      paint: (text) => void process.stdout.write(text),
+      draw: (text) => void process.stderr.write(text),
       input: {
         isTerminal: process.stdin.isTTY === true,
         stream: () => Bun.stdin.stream(),

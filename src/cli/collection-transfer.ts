@@ -12,6 +12,7 @@ import { readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
 import { embedWith, transfer } from "../ingest/transfer.ts";
 import { existing, withHome } from "./collection-home.ts";
 import { addExamples } from "./examples.ts";
+import { escapedJson } from "./printable.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -28,7 +29,7 @@ export function exportTo(shell: Shell): Command {
       const total = await repository.count();
       const step = createProgress(shell).step("Exporting", total, "passages");
       const lines = archiveLines(repository, shell.stopped, (done) => step.update(done));
-      if (output === undefined) await shell.printAll(lines);
+      if (output === undefined) await shell.printAll(escaped(lines));
       else await writeAside(resolve(shell.cwd, output), output, lines);
       step.finish(`${total} passages`);
     }),
@@ -57,6 +58,10 @@ async function writeAside(
       cause,
     });
   }
+}
+
+async function* escaped(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield escapedJson(line);
 }
 
 async function* archiveLines(

@@ -1,5 +1,6 @@
 /** What an ingest did, as lines for a person or as JSON for a program. */
 import type { IngestSummary } from "../ingest/pipeline.ts";
+import { printableJson, printableName } from "./printable.ts";
 
 export interface IngestOutcome {
   /** Documents that were removed. */
@@ -38,16 +39,16 @@ export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): st
     lines.push(`${unreadable} passages were left out: the model can read nothing in them.`);
   }
   if (removed.length > 0) {
-    lines.push(`${dryRun ? "Would remove" : "Removed"}: ${removed.join(", ")}.`);
+    lines.push(`${dryRun ? "Would remove" : "Removed"}: ${removed.map(printableName).join(", ")}.`);
   }
   if (skipped.size > 0) {
     const kindsOf = [...skipped].map(
-      ([extension, number]) => `${number} ${extension || "without an extension"}`,
+      ([extension, number]) => `${number} ${printableName(extension) || "without an extension"}`,
     );
     lines.push(`Left alone, since Paddock does not read them: ${kindsOf.join(", ")}.`);
   }
   for (const { path, reason } of leftOut.slice(0, mostNamed)) {
-    lines.push(`Left out: ${path}, since ${reason}.`);
+    lines.push(`Left out: ${printableName(path)}, since ${reason}.`);
   }
   if (leftOut.length > mostNamed) {
     lines.push(`Left out: ${leftOut.length - mostNamed} more, which --json names.`);
@@ -69,5 +70,5 @@ export function summaryJson(summary: IngestSummary, outcome: IngestOutcome): str
     left_out: leftOut,
     seconds,
   };
-  return `${JSON.stringify(fields)}\n`;
+  return `${printableJson(fields)}\n`;
 }

@@ -18,6 +18,7 @@ import { addExamples } from "./examples.ts";
 import { summaryJson, summaryLines } from "./ingest-summary.ts";
 import { createLog } from "./log.ts";
 import { nodeFor } from "./node-for.ts";
+import { printableName } from "./printable.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -86,9 +87,12 @@ async function ingestOnce(
   const startedAt = performance.now();
   const { repository, prefixes, embedding } = target;
   const found = await findDocuments(shell, paths, flags);
-  for (const path of found.missing) shell.say(`${path}: there is no such file or folder.\n`);
+  for (const path of found.missing)
+    shell.say(`${printableName(path)}: there is no such file or folder.\n`);
   for (const { path, reason } of found.unlisted) {
-    shell.say(`${path || "."}: cannot be looked into (${reason}); what was stored of it stays.\n`);
+    shell.say(
+      `${printableName(path || ".")}: cannot be looked into (${reason}); what was stored of it stays.\n`,
+    );
   }
   const summary = await ingest(found.documents, {
     engine: embedding.engine,
@@ -98,7 +102,8 @@ async function ingestOnce(
     ...(flags.dryRun === undefined ? {} : { dryRun: flags.dryRun }),
     progress: createProgress(shell),
     signal: shell.stopped,
-    onProblem: (document, reason) => shell.say(`${document}: ${reason}\n`),
+    onProblem: (document, reason) =>
+      shell.say(`${printableName(document)}: ${printableName(reason)}\n`),
   });
   const removed = await removeGone(target, found, summary, flags);
   const outcome = {
