@@ -10,6 +10,7 @@ import { cacheFolder } from "./embedded/cache-folder.ts";
 import { carried } from "./embedded/carried.ts";
 import { useNativePlace } from "./embedded/native-libraries.ts";
 import { pagesIn } from "./ingest/pages.ts";
+import { readerCommand } from "./ingest/reading-process.ts";
 import { runnerCommand } from "./runner/runner-process.ts";
 
 /** Exit codes; those of commands are in cli/program.ts. */
@@ -25,6 +26,7 @@ useNativePlace({
 });
 
 if (process.argv[2] === runnerCommand) await beRunner();
+else if (process.argv[2] === readerCommand) await beReader();
 else process.exitCode = await beProgram();
 
 /** A runner ends with its node and with nothing else: Ctrl-C goes to both, and the node finishes first. */
@@ -43,6 +45,19 @@ async function beRunner(): Promise<void> {
     listen: (hear) => void process.on("message", hear),
     residentMemory: () => process.memoryUsage.rss(),
   });
+}
+
+/** Ends with the command that started it, and with nothing else. */
+async function beReader(): Promise<void> {
+  const send = process.send?.bind(process);
+  if (send === undefined) {
+    process.stderr.write("A reader is started by 'paddock ingest', not by hand.\n");
+    process.exit(2);
+  }
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+  process.on("disconnect", () => process.exit(0));
+  const { runReader } = await import("./cli/reader.ts");
+  runReader({ send, listen: (hear) => void process.on("message", hear) });
 }
 
 async function beProgram(): Promise<number> {

@@ -9,10 +9,13 @@ import type { EmbeddingModel } from "../core/model.ts";
 import type { StoredDocument } from "../core/ports/passage-repository.ts";
 import { type FoundFiles, findFiles, isLeftAlone } from "../ingest/find-files.ts";
 import { globBase, namedRoots } from "../ingest/named-roots.ts";
+import { boundedBytes } from "../ingest/open-file.ts";
 import { handbookLabel } from "../ingest/pages.ts";
 import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
 import { originIn, type SourceDocument } from "../ingest/plan-document.ts";
+import type { ReadLimits } from "../ingest/readers/limits.ts";
 import { readableExtensions } from "../ingest/readers/read.ts";
+import { ReadingProcess } from "../ingest/reading-process.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { summaryJson, summaryLines } from "./ingest-summary.ts";
@@ -31,7 +34,7 @@ interface IngestFlags {
   json?: boolean;
 }
 
-type Target = OpenCollection & { embedding: EmbeddingModel };
+type Target = OpenCollection & { embedding: EmbeddingModel; reading: ReadingProcess };
 
 export function ingestCommand(shell: Shell): Command {
   const command = addConfigOptions(
@@ -69,7 +72,8 @@ export function ingestCommand(shell: Shell): Command {
     const level = config.log_level === "info" ? "warn" : config.log_level;
     await using node = nodeFor(shell, config, createLog(level, shell.isTerminal));
     const target = await node.openCollection(shell.stopped, { create: flags.dryRun !== true });
-    const run = () => ingestOnce(shell, config, target, paths, flags);
+    await using reading = new ReadingProcess({ ...shell, ...config.ingest });
+    const run = () => ingestOnce(shell, config, { ...target, reading }, paths, flags);
     if (flags.watch === true) await follow(shell, paths, run);
     else if (!(await run()))
       throw new NodeError("invalid_request", "Some documents were not read.");
@@ -85,8 +89,8 @@ async function ingestOnce(
   flags: IngestFlags,
 ): Promise<boolean> {
   const startedAt = performance.now();
-  const { repository, prefixes, embedding } = target;
-  const found = await findDocuments(shell, paths, flags);
+  const { repository, prefixes, embedding, reading } = target;
+  const found = await findDocuments(shell, paths, flags, config.ingest);
   for (const path of found.missing)
     shell.say(`${printableName(path)}: there is no such file or folder.\n`);
   for (const { path, reason } of found.unlisted) {
@@ -100,6 +104,8 @@ async function ingestOnce(
     documentPrefix: prefixes.documentPrefix,
     ...(flags.textField === undefined ? {} : { textField: flags.textField }),
     ...(flags.dryRun === undefined ? {} : { dryRun: flags.dryRun }),
+    limits: config.ingest,
+    readDocument: reading.read,
     progress: createProgress(shell),
     signal: shell.stopped,
     onProblem: (document, reason) =>
@@ -125,15 +131,16 @@ async function findDocuments(
   shell: Shell,
   paths: readonly string[],
   { name = "stdin.md" }: IngestFlags,
+  limits: ReadLimits,
 ): Promise<FoundFiles> {
   const found = await findFiles(
     paths.filter((path) => path !== "-"),
     shell.cwd,
+    limits,
   );
   if (!paths.includes("-")) return found;
-  const bytes = Buffer.concat(await Array.fromAsync(shell.input.stream()));
-  const read = async () => bytes;
-  const input: SourceDocument = { name, origin: "stdin", bytes: bytes.length, read };
+  const read = () => boundedBytes(shell.input.stream(), limits);
+  const input: SourceDocument = { name, origin: "stdin", bytes: 0, read };
   return { ...found, documents: [...found.documents, input] };
 }
 

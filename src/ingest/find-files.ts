@@ -7,6 +7,7 @@ import { globSigns, isUnder, namedRoots, realPath } from "./named-roots.ts";
 import { readUnder } from "./open-file.ts";
 import { digest } from "./passage-identity.ts";
 import type { SourceDocument } from "./plan-document.ts";
+import { defaultLimits, type ReadLimits } from "./readers/limits.ts";
 import { readableExtensions } from "./readers/read.ts";
 
 export interface FoundFiles {
@@ -36,10 +37,15 @@ type Found = Omit<FoundFiles, "documents" | "covers" | "leftOut"> & {
   scopes: ((document: string) => boolean)[];
   /** What links may lead into. */
   roots: readonly string[];
+  limits: ReadLimits;
 };
 
 /** Names are relative to `cwd` where they lie under it, so that the same file is the same document. */
-export async function findFiles(paths: readonly string[], cwd: string): Promise<FoundFiles> {
+export async function findFiles(
+  paths: readonly string[],
+  cwd: string,
+  limits = defaultLimits,
+): Promise<FoundFiles> {
   const found: Found = {
     documents: new Map(),
     missing: [],
@@ -47,16 +53,20 @@ export async function findFiles(paths: readonly string[], cwd: string): Promise<
     skipped: new Map(),
     leftOut: new Map(),
     roots: await namedRoots(paths, cwd),
+    limits,
     origin: originOf(cwd),
     scopes: [],
   };
   for (const path of paths) await addPath(found, path, cwd);
-  const { documents, scopes, leftOut, roots: _, ...rest } = found;
+  const { documents, scopes, leftOut, missing, unlisted, skipped, origin } = found;
   const hidden = found.unlisted.map(({ path }) => path);
   const isHidden = (document: string): boolean =>
     hidden.some((path) => document === path || document.startsWith(`${path}/`));
   return {
-    ...rest,
+    missing,
+    unlisted,
+    skipped,
+    origin,
     documents: [...documents.values()].sort((a, b) => a.name.localeCompare(b.name)),
     leftOut: [...leftOut].map(([path, reason]) => ({ path, reason })),
     covers: (document) => !isHidden(document) && scopes.some((covers) => covers(document)),
@@ -143,7 +153,7 @@ async function addKnown(found: Found, path: string, cwd: string): Promise<void> 
 }
 
 function add(
-  { documents, origin }: Found,
+  { documents, origin, limits }: Found,
   path: string,
   bytes: number,
   cwd: string,
@@ -152,7 +162,7 @@ function add(
   const name = documentName(path, cwd);
   // What is named itself and lies in a named folder as well stays the user's own choice.
   if (roots !== undefined && documents.has(name)) return;
-  documents.set(name, { name, origin, bytes, read: () => readUnder(path, roots) });
+  documents.set(name, { name, origin, bytes, read: () => readUnder(path, roots, limits) });
 }
 
 function documentName(path: string, cwd: string): string {

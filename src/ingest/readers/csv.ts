@@ -1,5 +1,7 @@
 /** Tables with a header row, separated by commas, semicolons or tabs: a text for each row. */
 import { CsvError, parse } from "csv-parse/sync";
+import { NodeError } from "../../core/errors.ts";
+import { beyond, type ReadLimits } from "./limits.ts";
 import type { ReadOptions, ReadText } from "./read.ts";
 import { headingFieldOf, textFieldOf, textUnder } from "./record.ts";
 import { decodeText } from "./text-encoding.ts";
@@ -13,8 +15,8 @@ export function readCsv(bytes: Uint8Array, options: ReadOptions): ReadText {
 export const readTsv = (bytes: Uint8Array, options: ReadOptions): ReadText =>
   readTable(decodeText(bytes), "\t", options);
 
-function readTable(text: string, delimiter: string, { textField }: ReadOptions): ReadText {
-  const [header, ...rows] = parseRows(text, delimiter);
+function readTable(text: string, delimiter: string, { textField, limits }: ReadOptions): ReadText {
+  const [header, ...rows] = parseRows(text, delimiter, limits);
   if (header === undefined) return [];
   const columns = header.map((name) => name.trim());
   const named = columns.filter((name) => name !== "");
@@ -29,16 +31,21 @@ function readTable(text: string, delimiter: string, { textField }: ReadOptions):
   return rows.flatMap((cells) => textUnder(cells[headingAt] ?? "", cells[textAt] ?? ""));
 }
 
-function parseRows(text: string, delimiter: string): string[][] {
+function parseRows(text: string, delimiter: string, limits: ReadLimits): string[][] {
+  const most = limits.max_records + 1;
   try {
-    return parse(text, {
+    const rows = parse(text, {
       delimiter,
       record_delimiter: ["\r\n", "\n", "\r"],
       relax_column_count: true,
       relax_quotes: true,
       skip_empty_lines: true,
+      to: most + 1,
     });
+    if (rows.length > most) throw beyond("max_records", limits);
+    return rows;
   } catch (cause) {
+    if (cause instanceof NodeError) throw cause;
     const where = cause instanceof CsvError ? lineOf(cause) : "";
     throw unreadable(`is not a table of comma- or tab-separated values${where}`, cause);
   }

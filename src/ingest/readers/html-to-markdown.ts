@@ -4,11 +4,12 @@ import { pipeTable } from "./html-table.ts";
 import { headingTags, hiddenTags } from "./html-tags.ts";
 import { inlineText, lineText } from "./html-text.ts";
 import { type HtmlElement, type HtmlNode, parseHtml } from "./html-tree.ts";
+import type { ReadLimits } from "./limits.ts";
 import { escapeMarkers, heading } from "./markdown.ts";
 
 /** The page as Markdown, under its title if it has no heading of level 1. */
-export function htmlToMarkdown(html: string): string {
-  const { title, body } = parseHtml(html);
+export function htmlToMarkdown(html: string, limits: ReadLimits): string {
+  const { title, body } = parseHtml(html, limits);
   const blocks = toBlocks(body.children);
   const name = title === undefined ? "" : lineText(title.children);
   const isNamed = name === "" || blocks.some((block) => block.startsWith("# "));
