@@ -2,13 +2,12 @@
 import { createReadStream, existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { resolve } from "node:path";
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
 import { Command } from "commander";
 import { findMismatch } from "../core/collection.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { PassageRepository } from "../core/ports/passage-repository.ts";
 import { readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
+import { linesOf } from "../ingest/lines.ts";
 import { embedWith, transfer } from "../ingest/transfer.ts";
 import { existing, withHome } from "./collection-home.ts";
 import { addExamples } from "./examples.ts";
@@ -91,12 +90,9 @@ export function importFrom(shell: Shell): Command {
   return command.action((path: string) =>
     withHome(shell, command, async ({ config, node }) => {
       const { embedding, repository, prefixes } = await node.openCollection(shell.stopped);
-      const lines = createInterface({
-        input:
-          path === "-"
-            ? Readable.from(shell.input.stream())
-            : createReadStream(resolve(shell.cwd, path)),
-      });
+      const lines = linesOf(
+        path === "-" ? shell.input.stream() : createReadStream(resolve(shell.cwd, path)),
+      );
       const archive = await readArchive(lines);
       const { documentPrefix } = prefixes;
       const keepVectors =
