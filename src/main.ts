@@ -4,12 +4,14 @@ import { once } from "node:events";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
+import { printable } from "./cli/printable.ts";
 import { wantsColour } from "./cli/style.ts";
 import { engineEnvironment } from "./core/program.ts";
 import { cacheFolder } from "./embedded/cache-folder.ts";
 import { carried } from "./embedded/carried.ts";
 import { useNativePlace } from "./embedded/native-libraries.ts";
 import { pagesIn } from "./ingest/pages.ts";
+import { readerCommand } from "./ingest/reading-process.ts";
 import { runnerCommand } from "./runner/runner-process.ts";
 
 /** Exit codes; those of commands are in cli/program.ts. */
@@ -25,18 +27,16 @@ useNativePlace({
 });
 
 if (process.argv[2] === runnerCommand) await beRunner();
+else if (process.argv[2] === readerCommand) await beReader();
 else process.exitCode = await beProgram();
 
-/** A runner ends with its node and with nothing else: Ctrl-C goes to both, and the node finishes first. */
 async function beRunner(): Promise<void> {
   const send = process.send?.bind(process);
   if (send === undefined) {
     process.stderr.write("A runner is started by a node, not by hand: 'paddock serve'.\n");
     process.exit(2);
   }
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
-  process.on("disconnect", () => process.exit(0));
-  await endWithNode();
+  await endWithParent();
   // Of the program a runner needs only this.
   const { runRunner } = await import("./cli/runner.ts");
   runRunner({
@@ -46,15 +46,29 @@ async function beRunner(): Promise<void> {
   });
 }
 
-/** The closed channel is noticed by a loop that turns; this holds for one that is blocked or stopped too. */
-async function endWithNode(): Promise<void> {
-  const node = process.ppid;
-  const { endWithParent } = await import("./runner/parent-death.ts");
-  if (process.platform !== "linux" || !endWithParent()) {
+/** Ends with who started it, and with nothing else: a Ctrl-C that reaches both is theirs to answer. */
+async function endWithParent(): Promise<void> {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+  // The closed channel is noticed by a loop that turns; the rest holds for one that is blocked or stopped too.
+  process.on("disconnect", () => process.exit(0));
+  const parent = process.ppid;
+  const { endWithParentProcess } = await import("./runner/parent-death.ts");
+  if (process.platform !== "linux" || !endWithParentProcess()) {
     new Worker(new URL("./parent-watch.ts", import.meta.url)).unref();
   }
-  // One that ended before sends no model to load, and its channel is closed: the loop is free to notice.
-  if (process.ppid !== node) process.exit(0);
+  // One that ended before sends nothing to do, and its channel is closed: the loop is free to notice.
+  if (process.ppid !== parent) process.exit(0);
+}
+
+async function beReader(): Promise<void> {
+  const send = process.send?.bind(process);
+  if (send === undefined) {
+    process.stderr.write("A reader is started by 'paddock ingest', not by hand.\n");
+    process.exit(2);
+  }
+  await endWithParent();
+  const { runReader } = await import("./cli/reader.ts");
+  runReader({ send, listen: (hear) => void process.on("message", hear) });
 }
 
 async function beProgram(): Promise<number> {
@@ -90,13 +104,15 @@ async function beProgram(): Promise<number> {
         carried?.handbook ?? (await pagesIn(join(import.meta.dir, "..", "docs"))),
       isTerminal: process.stderr.isTTY === true,
       hasColour: wantsColour(process.env, process.stdout.isTTY === true),
-      print: (text) => void process.stdout.write(text),
+      print: (text) => void process.stdout.write(printable(text)),
       printAll: async (texts) => {
         for await (const text of texts) {
-          if (!process.stdout.write(text)) await once(process.stdout, "drain");
+          if (!process.stdout.write(printable(text))) await once(process.stdout, "drain");
         }
       },
-      say: (text) => void process.stderr.write(text),
+      say: (text) => void process.stderr.write(printable(text)),
+      paint: (text) => void process.stdout.write(text),
+      draw: (text) => void process.stderr.write(text),
       input: {
         isTerminal: process.stdin.isTTY === true,
         stream: () => Bun.stdin.stream(),

@@ -18,6 +18,8 @@ export function describedProgram(): Command {
     hasColour: false,
     print: unused,
     printAll: unused,
+    paint: unused,
+    draw: unused,
     say: unused,
     input: { isTerminal: false, stream: unused, line: unused, terminal: unused },
     residentMemory: unused,

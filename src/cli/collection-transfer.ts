@@ -2,16 +2,16 @@
 import { createReadStream, existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { resolve } from "node:path";
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
 import { Command } from "commander";
 import { findMismatch } from "../core/collection.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { PassageRepository } from "../core/ports/passage-repository.ts";
 import { readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
+import { linesOf } from "../ingest/lines.ts";
 import { embedWith, transfer } from "../ingest/transfer.ts";
 import { existing, withHome } from "./collection-home.ts";
 import { addExamples } from "./examples.ts";
+import { escapedJson } from "./printable.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -28,7 +28,7 @@ export function exportTo(shell: Shell): Command {
       const total = await repository.count();
       const step = createProgress(shell).step("Exporting", total, "passages");
       const lines = archiveLines(repository, shell.stopped, (done) => step.update(done));
-      if (output === undefined) await shell.printAll(lines);
+      if (output === undefined) await shell.printAll(escaped(lines));
       else await writeAside(resolve(shell.cwd, output), output, lines);
       step.finish(`${total} passages`);
     }),
@@ -59,6 +59,10 @@ async function writeAside(
   }
 }
 
+async function* escaped(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield escapedJson(line);
+}
+
 async function* archiveLines(
   repository: PassageRepository,
   signal: AbortSignal,
@@ -86,12 +90,9 @@ export function importFrom(shell: Shell): Command {
   return command.action((path: string) =>
     withHome(shell, command, async ({ config, node }) => {
       const { embedding, repository, prefixes } = await node.openCollection(shell.stopped);
-      const lines = createInterface({
-        input:
-          path === "-"
-            ? Readable.from(shell.input.stream())
-            : createReadStream(resolve(shell.cwd, path)),
-      });
+      const lines = linesOf(
+        path === "-" ? shell.input.stream() : createReadStream(resolve(shell.cwd, path)),
+      );
       const archive = await readArchive(lines);
       const { documentPrefix } = prefixes;
       const keepVectors =

@@ -7,6 +7,7 @@ import { copy, exportTo, importFrom } from "./collection-transfer.ts";
 import { addConfigOptions } from "./configure.ts";
 import { confirm } from "./confirm.ts";
 import { addExamples } from "./examples.ts";
+import { printableJson } from "./printable.ts";
 import type { Shell } from "./shell.ts";
 import { toTable } from "./table.ts";
 
@@ -43,7 +44,7 @@ function list(shell: Shell): Command {
       }
       for (const problem of problems) shell.say(`${problem}\n`);
       if (command.opts().json === true) {
-        shell.print(`${JSON.stringify(rows, null, 2)}\n`);
+        shell.print(`${printableJson(rows, 2)}\n`);
         return;
       }
       if (rows.length + problems.length === 0) {
@@ -82,7 +83,7 @@ function count(shell: Shell): Command {
       await using repository = await existing(home, wanted);
       const passages = await repository.count();
       const isJson = command.opts().json === true;
-      shell.print(`${isJson ? JSON.stringify({ name: wanted, passages }) : passages}\n`);
+      shell.print(`${isJson ? printableJson({ name: wanted, passages }) : passages}\n`);
     }),
   );
 }

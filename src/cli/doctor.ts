@@ -11,6 +11,7 @@ import { checkModels, type FoundModel } from "./doctor/models.ts";
 import { checkPort, checkReach } from "./doctor/network.ts";
 import { checkStore } from "./doctor/store.ts";
 import { addExamples } from "./examples.ts";
+import { printable, printableJson } from "./printable.ts";
 import type { Shell } from "./shell.ts";
 import { createStyle } from "./style.ts";
 
@@ -30,11 +31,11 @@ export function doctorCommand(shell: Shell): Command {
     const isJson = command.opts().json === true;
     for await (const finding of examine(shell, command)) {
       findings.push(finding);
-      if (!isJson) shell.print(toLines(shell, finding));
+      if (!isJson) shell.paint(toLines(shell, finding));
     }
     const problems = findings.filter(({ status }) => status === "problem").length;
     if (isJson) {
-      shell.print(`${JSON.stringify({ ok: problems === 0, findings }, null, 2)}\n`);
+      shell.print(`${printableJson({ ok: problems === 0, findings }, 2)}\n`);
     }
     if (problems > 0) {
       const count = problems === 1 ? "One thing" : `${problems} things`;
@@ -113,6 +114,8 @@ function toLines(shell: Shell, { check, status, message, remedy }: Finding): str
   const paint = { ok: style.good, note: style.doubtful, problem: style.bad }[status];
   const label = paint(words[status]) + " ".repeat(labelWidth - words[status].length);
   const advice =
-    remedy === undefined ? "" : `${" ".repeat(labelWidth)}${style.faint("->")} ${remedy}\n`;
-  return `${label}${style.strong(check)}: ${message}\n${advice}`;
+    remedy === undefined
+      ? ""
+      : `${" ".repeat(labelWidth)}${style.faint("->")} ${printable(remedy)}\n`;
+  return `${label}${style.strong(check)}: ${printable(message)}\n${advice}`;
 }

@@ -1,11 +1,14 @@
 /** What an ingest did, as lines for a person or as JSON for a program. */
 import type { IngestSummary } from "../ingest/pipeline.ts";
+import { printableJson, printableName } from "./printable.ts";
 
 export interface IngestOutcome {
   /** Documents that were removed. */
   removed: readonly string[];
   /** Files of folders that no reader knows, by extension. */
   skipped: ReadonlyMap<string, number>;
+  /** What is there and was not taken, with the reason. */
+  leftOut: readonly { path: string; reason: string }[];
   seconds: number;
   collection: string;
   /** Passages that the collection has now. */
@@ -13,9 +16,12 @@ export interface IngestOutcome {
   dryRun: boolean;
 }
 
+/** Of what was left out; more would hide what was done. */
+const mostNamed = 20;
+
 export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): string {
   const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
-  const { removed, skipped, seconds, collection, total, dryRun } = outcome;
+  const { removed, skipped, leftOut, seconds, collection, total, dryRun } = outcome;
   const count = added.length + changed.length + unchanged.length + empty.length + failed.length;
   const parts = [
     [added.length, "new"],
@@ -33,13 +39,19 @@ export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): st
     lines.push(`${unreadable} passages were left out: the model can read nothing in them.`);
   }
   if (removed.length > 0) {
-    lines.push(`${dryRun ? "Would remove" : "Removed"}: ${removed.join(", ")}.`);
+    lines.push(`${dryRun ? "Would remove" : "Removed"}: ${removed.map(printableName).join(", ")}.`);
   }
   if (skipped.size > 0) {
     const kindsOf = [...skipped].map(
-      ([extension, number]) => `${number} ${extension || "without an extension"}`,
+      ([extension, number]) => `${number} ${printableName(extension) || "without an extension"}`,
     );
     lines.push(`Left alone, since Paddock does not read them: ${kindsOf.join(", ")}.`);
+  }
+  for (const { path, reason } of leftOut.slice(0, mostNamed)) {
+    lines.push(`Left out: ${printableName(path)}, since ${reason}.`);
+  }
+  if (leftOut.length > mostNamed) {
+    lines.push(`Left out: ${leftOut.length - mostNamed} more, which --json names.`);
   }
   lines.push(`The collection '${collection}' ${dryRun ? "has" : "now has"} ${total} passages.`);
   return `${lines.join("\n")}\n`;
@@ -48,14 +60,15 @@ export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): st
 /** Documents by what became of them, and how many passages that made. */
 export function summaryJson(summary: IngestSummary, outcome: IngestOutcome): string {
   const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
-  const { removed, skipped, seconds, collection, total, dryRun } = outcome;
+  const { removed, skipped, leftOut, seconds, collection, total, dryRun } = outcome;
   const fields = {
     dry_run: dryRun,
     collection,
     passages: { stored: embedded, kept: reused, left_out: unreadable, total },
     documents: { new: added, changed, unchanged, empty, failed, removed },
     left_alone: Object.fromEntries(skipped),
+    left_out: leftOut,
     seconds,
   };
-  return `${JSON.stringify(fields)}\n`;
+  return `${printableJson(fields)}\n`;
 }

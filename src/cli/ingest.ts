@@ -8,15 +8,20 @@ import { NodeError, reasonOf } from "../core/errors.ts";
 import type { EmbeddingModel } from "../core/model.ts";
 import type { StoredDocument } from "../core/ports/passage-repository.ts";
 import { type FoundFiles, findFiles, isLeftAlone } from "../ingest/find-files.ts";
+import { globBase, namedRoots } from "../ingest/named-roots.ts";
+import { boundedBytes } from "../ingest/open-file.ts";
 import { handbookLabel } from "../ingest/pages.ts";
 import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
 import { originIn, type SourceDocument } from "../ingest/plan-document.ts";
+import type { ReadLimits } from "../ingest/readers/limits.ts";
 import { readableExtensions } from "../ingest/readers/read.ts";
+import { ReadingProcess } from "../ingest/reading-process.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { summaryJson, summaryLines } from "./ingest-summary.ts";
 import { createLog } from "./log.ts";
 import { nodeFor } from "./node-for.ts";
+import { printableName } from "./printable.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -29,7 +34,7 @@ interface IngestFlags {
   json?: boolean;
 }
 
-type Target = OpenCollection & { embedding: EmbeddingModel };
+type Target = OpenCollection & { embedding: EmbeddingModel; reading: ReadingProcess };
 
 export function ingestCommand(shell: Shell): Command {
   const command = addConfigOptions(
@@ -67,7 +72,8 @@ export function ingestCommand(shell: Shell): Command {
     const level = config.log_level === "info" ? "warn" : config.log_level;
     await using node = nodeFor(shell, config, createLog(level, shell.isTerminal));
     const target = await node.openCollection(shell.stopped, { create: flags.dryRun !== true });
-    const run = () => ingestOnce(shell, config, target, paths, flags);
+    await using reading = new ReadingProcess({ program: shell.program, ...config.ingest });
+    const run = () => ingestOnce(shell, config, { ...target, reading }, paths, flags);
     if (flags.watch === true) await follow(shell, paths, run);
     else if (!(await run()))
       throw new NodeError("invalid_request", "Some documents were not read.");
@@ -83,11 +89,14 @@ async function ingestOnce(
   flags: IngestFlags,
 ): Promise<boolean> {
   const startedAt = performance.now();
-  const { repository, prefixes, embedding } = target;
-  const found = await findDocuments(shell, paths, flags);
-  for (const path of found.missing) shell.say(`${path}: there is no such file or folder.\n`);
+  const { repository, prefixes, embedding, reading } = target;
+  const found = await findDocuments(shell, paths, flags, config.ingest);
+  for (const path of found.missing)
+    shell.say(`${printableName(path)}: there is no such file or folder.\n`);
   for (const { path, reason } of found.unlisted) {
-    shell.say(`${path || "."}: cannot be looked into (${reason}); what was stored of it stays.\n`);
+    shell.say(
+      `${printableName(path || ".")}: cannot be looked into (${reason}); what was stored of it stays.\n`,
+    );
   }
   const summary = await ingest(found.documents, {
     engine: embedding.engine,
@@ -95,14 +104,18 @@ async function ingestOnce(
     documentPrefix: prefixes.documentPrefix,
     ...(flags.textField === undefined ? {} : { textField: flags.textField }),
     ...(flags.dryRun === undefined ? {} : { dryRun: flags.dryRun }),
+    limits: config.ingest,
+    readDocument: reading.read,
     progress: createProgress(shell),
     signal: shell.stopped,
-    onProblem: (document, reason) => shell.say(`${document}: ${reason}\n`),
+    onProblem: (document, reason) =>
+      shell.say(`${printableName(document)}: ${printableName(reason)}\n`),
   });
   const removed = await removeGone(target, found, summary, flags);
   const outcome = {
     removed,
     skipped: found.skipped,
+    leftOut: found.leftOut,
     seconds: (performance.now() - startedAt) / 1000,
     collection: config.vectorstore.collection_name,
     total: await repository.count(),
@@ -118,15 +131,16 @@ async function findDocuments(
   shell: Shell,
   paths: readonly string[],
   { name = "stdin.md" }: IngestFlags,
+  limits: ReadLimits,
 ): Promise<FoundFiles> {
   const found = await findFiles(
     paths.filter((path) => path !== "-"),
     shell.cwd,
+    limits,
   );
   if (!paths.includes("-")) return found;
-  const bytes = Buffer.concat(await Array.fromAsync(shell.input.stream()));
-  const read = async () => bytes;
-  const input: SourceDocument = { name, origin: "stdin", bytes: bytes.length, read };
+  const read = () => boundedBytes(shell.input.stream(), limits);
+  const input: SourceDocument = { name, origin: "stdin", bytes: 0, read };
   return { ...found, documents: [...found.documents, input] };
 }
 
@@ -157,10 +171,13 @@ async function follow(
   paths: readonly string[],
   run: () => Promise<boolean>,
 ): Promise<void> {
-  // Globs are followed by the folder that they begin in.
-  const roots = paths.map((path) => resolve(shell.cwd, path.replace(/[^/]*[*?[{].*$/, "") || "."));
+  // Globs are followed by the folder that they begin in, and a link that was named by both its ends.
+  const named = paths.map((path) => resolve(shell.cwd, globBase(path)));
+  const roots = [...new Set([...named, ...(await namedRoots(paths, shell.cwd))])];
   const watcher = watch(roots, {
     ignoreInitial: true,
+    // Else a link would have all that it leads to watched, and that may be the whole disk.
+    followSymlinks: false,
     // The roots themselves were asked for, whatever they are called.
     ignored: (path) =>
       isLeftAlone(path.slice(roots.find((root) => path.startsWith(root))?.length ?? 0)),

@@ -8,6 +8,7 @@ import { keysFile, SqliteKeys } from "../keys/sqlite-keys.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { parseExpiry } from "./expiry.ts";
+import { printableJson } from "./printable.ts";
 import type { Shell } from "./shell.ts";
 import { toTable } from "./table.ts";
 
@@ -56,7 +57,7 @@ function create(shell: Shell): Command {
         limits: limitsOf(options),
       });
       if (options.json === true) {
-        shell.print(`${JSON.stringify({ ...toJson(key), key: text }, null, 2)}\n`);
+        shell.print(`${printableJson({ ...toJson(key), key: text }, 2)}\n`);
         return;
       }
       shell.print(`${text}\n`);
@@ -104,7 +105,7 @@ function list(shell: Shell): Command {
     withKeys(shell, command, (keys) => {
       const all = keys.list();
       if (command.opts().json === true) {
-        shell.print(`${JSON.stringify(all.map(toJson), null, 2)}\n`);
+        shell.print(`${printableJson(all.map(toJson), 2)}\n`);
         return;
       }
       if (all.length === 0) shell.say("No key was given out; 'paddock keys create NAME' does.\n");

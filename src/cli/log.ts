@@ -3,6 +3,7 @@ import pino from "pino";
 import pretty from "pino-pretty";
 import type { Log, LogFields } from "../core/log.ts";
 import { errorFields } from "./error-fields.ts";
+import { printable } from "./printable.ts";
 
 const standardError = 2;
 
@@ -11,12 +12,24 @@ export function createLog(level: string, isTerminal: boolean): Log {
     ? pretty({ destination: standardError, sync: true, ignore: "pid,hostname" })
     : pino.destination({ fd: standardError, sync: true });
   const logger = pino(
-    { level, base: null, serializers: { error: (error: unknown) => errorFields(error) } },
+    { level, base: null, serializers: { error: (error: unknown) => printed(errorFields(error)) } },
     destination,
   );
   const at =
     (name: "debug" | "info" | "warn" | "error") =>
     (message: string, fields: LogFields = {}): void =>
-      logger[name](fields, message);
+      logger[name](printed(fields), printable(message));
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
+
+/** The fields with every text in them printable: they name what callers and files are called. */
+function printed(value: unknown): unknown {
+  if (typeof value === "string") return printable(value);
+  if (Array.isArray(value)) return value.map(printed);
+  if (!isPlain(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, printed(field)]));
+}
+
+/** Errors and the like are for the serializers. */
+const isPlain = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;

@@ -11,6 +11,7 @@ import { confirm } from "./confirm.ts";
 import { addExamples } from "./examples.ts";
 import { findModels, isInFolder, type ModelRow } from "./model-rows.ts";
 import { parameterCount } from "./model-summary.ts";
+import { printableJson } from "./printable.ts";
 import type { Shell } from "./shell.ts";
 import { toTable } from "./table.ts";
 
@@ -43,9 +44,7 @@ function list(shell: Shell): Command {
     if (command.opts().json === true) {
       const { memory, availableMemory } = machine;
       const models = rows.map(toJson);
-      shell.print(
-        `${JSON.stringify({ models, unfinished, unused, memory, availableMemory }, null, 2)}\n`,
-      );
+      shell.print(`${printableJson({ models, unfinished, unused, memory, availableMemory }, 2)}\n`);
       return;
     }
     shell.print(toTable(rows.map(toCells)));

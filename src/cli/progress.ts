@@ -1,6 +1,7 @@
 /** Progress of long work: one moving line on a terminal, a few plain lines elsewhere. */
 import { byteSize } from "../core/byte-size.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
+import { printableName } from "./printable.ts";
 import type { Shell } from "./shell.ts";
 
 type Unit = Parameters<Progress["step"]>[2];
@@ -21,16 +22,16 @@ const plainEveryMs = 60_000;
 /** A rate is that of the last seconds: a connection that was fast an hour ago helps nobody. */
 const recentMs = 10_000;
 
-export function createProgress({ isTerminal, say }: Shell): Progress {
+export function createProgress({ isTerminal, say, draw }: Shell): Progress {
   return {
     step: (label, total, unit, from = 0) => {
-      const work = { label, total, unit, from };
-      return isTerminal ? bar(say, work) : lines(say, work);
+      const work = { label: printableName(label), total, unit, from };
+      return isTerminal ? bar(draw, work) : lines(say, work);
     },
   };
 }
 
-function bar(say: Shell["say"], work: Work): ProgressStep {
+function bar(write: Shell["draw"], work: Work): ProgressStep {
   const { label, total, unit } = work;
   const startedAt = performance.now();
   const rateAt = pace(work.from);
@@ -38,14 +39,18 @@ function bar(say: Shell["say"], work: Work): ProgressStep {
   const draw = (done: number, note?: string): void => {
     const rate = rateAt(done);
     const speed =
-      unit === "percent" ? "" : note === undefined ? `  ${amount(rate, unit)}/s` : `  ${note}`;
+      unit === "percent"
+        ? ""
+        : note === undefined
+          ? `  ${amount(rate, unit)}/s`
+          : `  ${printableName(note)}`;
     if (total === 0) {
-      say(`\r\u001b[K${label} ${amount(done, unit)}${speed}`);
+      write(`\r\u001b[K${label} ${amount(done, unit)}${speed}`);
       return;
     }
     const share = Math.min(1, done / total);
     const filled = Math.round(share * barWidth);
-    say(
+    write(
       `\r\u001b[K${label} [${"=".repeat(filled)}${" ".repeat(barWidth - filled)}] ${Math.floor(share * 100)} %${speed}${timeLeft(total - done, rate, "  ")}`,
     );
   };
@@ -57,7 +62,7 @@ function bar(say: Shell["say"], work: Work): ProgressStep {
       draw(done, note);
     },
     finish(note) {
-      say(`\r\u001b[K${label}: ${note ?? "done"} (${elapsed(startedAt)})\n`);
+      write(`\r\u001b[K${label}: ${printableName(note ?? "done")} (${elapsed(startedAt)})\n`);
     },
   };
 }

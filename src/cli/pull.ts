@@ -10,6 +10,7 @@ import { resolveSource } from "../models/sources/resolve.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { configurationFor, describeModel, fits } from "./model-summary.ts";
+import { printableJson } from "./printable.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -43,7 +44,7 @@ export function pullCommand(shell: Shell): Command {
     const pulled: Pulled[] = [];
     for (const source of sourcesOf(wanted)) pulled.push(await pull(shell, command, source));
     if (command.opts().json === true) {
-      shell.print(`${JSON.stringify(pulled.map(toJson), null, 2)}\n`);
+      shell.print(`${printableJson(pulled.map(toJson), 2)}\n`);
     } else for (const each of pulled) await show(shell, each);
   });
 }

@@ -17,12 +17,16 @@ export interface Shell {
   isTerminal: boolean;
   /** Whether what is printed may have colour. */
   hasColour: boolean;
-  /** Writes to standard output: what the command was asked for. */
+  /** Writes to standard output: what the command was asked for, without control characters. */
   print(text: string): void;
   /** The same for much of it: no faster than it is read. */
   printAll(texts: AsyncIterable<string>): Promise<void>;
-  /** Writes to standard error: progress and messages. */
+  /** Writes to standard error: messages, without control characters. */
   say(text: string): void;
+  /** Writes to standard output as it is, colours included; what is from elsewhere must be printable already. */
+  paint(text: string): void;
+  /** The same to standard error, for progress that moves. */
+  draw(text: string): void;
   /** Standard input. */
   input: ShellInput;
   /** How much memory the process holds, in bytes. */

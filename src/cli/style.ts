@@ -1,5 +1,6 @@
-/** Colour for people: on a terminal that shows it, and never where it is not wanted. */
+/** Colour for people: on a terminal that shows it, and never where it is not wanted. The text is made printable. */
 import { styleText } from "node:util";
+import { printable } from "./printable.ts";
 
 export interface Style {
   good(text: string): string;
@@ -29,7 +30,7 @@ export function createStyle(hasColour: boolean): Style {
   const styled =
     (format: Parameters<typeof styleText>[0]) =>
     (text: string): string =>
-      hasColour ? styleText(format, text, { validateStream: false }) : text;
+      hasColour ? styleText(format, printable(text), { validateStream: false }) : printable(text);
   return {
     good: styled("green"),
     bad: styled("red"),

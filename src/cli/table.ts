@@ -1,4 +1,5 @@
 /** Rows as aligned columns. */
+import { printableName } from "./printable.ts";
 
 export function toTable(rows: readonly Readonly<Record<string, string | number>>[]): string {
   const [first] = rows;
@@ -6,7 +7,7 @@ export function toTable(rows: readonly Readonly<Record<string, string | number>>
   const names = Object.keys(first);
   const cells = [
     names.map((name) => name.toUpperCase()),
-    ...rows.map((row) => names.map((name) => String(row[name] ?? ""))),
+    ...rows.map((row) => names.map((name) => printableName(String(row[name] ?? "")))),
   ];
   const widths = names.map((_, column) =>
     Math.max(...cells.map((row) => row[column]?.length ?? 0)),

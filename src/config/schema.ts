@@ -130,6 +130,55 @@ const Rag = T.Object(
   { ...strict, default: {} },
 );
 
+const Ingest = T.Object(
+  {
+    max_file_bytes: T.Integer({
+      minimum: 1024,
+      default: 64 * 1024 * 1024,
+      description: "Largest file that is read, and most that is taken from standard input.",
+    }),
+    max_unpacked_bytes: T.Integer({
+      minimum: 1024,
+      default: 64 * 1024 * 1024,
+      description: "Most bytes that the text of a Word file unpacks to.",
+    }),
+    max_unpack_ratio: T.Integer({
+      minimum: 1,
+      default: 100,
+      description: "How many times its own size that may be; up to 256 KiB it may be any.",
+    }),
+    max_elements: T.Integer({
+      minimum: 1,
+      default: 500_000,
+      description:
+        "Most elements of a Word file or an HTML page; each of Word's takes about 25 µs and 2 kB.",
+    }),
+    max_pages: T.Integer({ minimum: 1, default: 5000, description: "Most pages of a PDF." }),
+    max_records: T.Integer({
+      minimum: 1,
+      default: 1_000_000,
+      description: "Most rows of a CSV or TSV file, and most lines of a JSONL file.",
+    }),
+    max_text_length: T.Integer({
+      minimum: 1,
+      default: 64 * 1024 * 1024,
+      description: "Most characters of text that come out of a file.",
+    }),
+    read_timeout: T.Integer({
+      minimum: 1,
+      maximum: 86_400,
+      default: 120,
+      description: "Seconds that reading a file may take.",
+    }),
+    read_memory: T.Integer({
+      minimum: 256,
+      default: 2048,
+      description: "Megabytes of memory that reading a file may take; heeded on Linux.",
+    }),
+  },
+  { ...strict, default: {} },
+);
+
 const Engine = T.Object(
   {
     threads: T.Integer({
@@ -312,6 +361,7 @@ export const Config = T.Object(
     vectorstore: Vectorstore,
     retrieval: Retrieval,
     rag: Rag,
+    ingest: Ingest,
     engine: Engine,
     limits: Limits,
     metrics: Metrics,

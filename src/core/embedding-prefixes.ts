@@ -29,9 +29,17 @@ const families: readonly (readonly [RegExp, EmbeddingPrefixes])[] = [
   ],
 ];
 
+/** A file says what its model is called, at any length; the expressions above look for an end after each beginning. */
+const longestName = 1000;
+
 /** By any name that the model goes by; a model of no known family wants none. */
 export function knownPrefixes(names: readonly string[]): EmbeddingPrefixes {
-  const spelled = names.map((name) => name.toLowerCase().replace(/[\s_]+/g, "-"));
+  const spelled = names.map((name) =>
+    name
+      .slice(0, longestName)
+      .toLowerCase()
+      .replace(/[\s_]+/g, "-"),
+  );
   const family = families.find(([pattern]) => spelled.some((name) => pattern.test(name)));
   return family?.[1] ?? none;
 }

@@ -86,16 +86,28 @@ interface Heading {
 
 /** `# title`, or a line of one paragraph underlined with = or -. */
 function headingOf(line: string, before: readonly string[]): Heading | undefined {
-  const [, marks, title] = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line) ?? [];
-  if (marks !== undefined && title !== undefined) {
-    return { level: marks.length, title, underlined: false };
+  const [, marks] = /^(#{1,6})\s/.exec(line) ?? [];
+  if (marks !== undefined) {
+    const title = withoutClosingMarks(line.slice(marks.length));
+    return title.length > longestHeading
+      ? undefined
+      : { level: marks.length, title, underlined: false };
   }
-  const [above, ...more] = before;
+  const [above] = before;
+  if (above === undefined || before.length > 1) return undefined;
   const [, rule] = /^(=|-)\1{2,}\s*$/.exec(line) ?? [];
-  if (rule === undefined || above === undefined || more.length > 0 || isTableRow(above)) {
-    return undefined;
-  }
+  if (rule === undefined || isTableRow(above) || above.length > longestHeading) return undefined;
   return { level: rule === "=" ? 1 : 2, title: above.trim(), underlined: true };
+}
+
+/** A longer line is text: every passage under a heading repeats it. */
+const longestHeading = 1000;
+
+/** `title ##` says its level twice. By hand: an expression for it tries every space as the last. */
+function withoutClosingMarks(text: string): string {
+  let end = text.length;
+  while (text.charAt(end - 1) === "#") end -= 1;
+  return text.slice(0, end).trim();
 }
 
 const isTableRow = (line: string): boolean => /^\s*\|.*\|\s*$/.test(line);

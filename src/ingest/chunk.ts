@@ -24,7 +24,7 @@ export async function chunk(text: string, options: ChunkOptions): Promise<Chunk[
     if (current !== undefined) chunks.push(toChunk(current));
     current = undefined;
   };
-  for (const block of await flatMap(toBlocks(text), (whole) => fit(whole, options))) {
+  for (const block of await fitAll(toBlocks(text), options)) {
     const joined = current === undefined ? undefined : await join(current, block, options);
     if (joined !== undefined) {
       current = joined;
@@ -36,6 +36,30 @@ export async function chunk(text: string, options: ChunkOptions): Promise<Chunk[
   }
   flush();
   return chunks;
+}
+
+/** Every block in pieces that fit. A path of headings that takes most of a passage is a text of its own, once. */
+async function fitAll(blocks: readonly Block[], options: ChunkOptions): Promise<Block[]> {
+  let section: number | undefined;
+  let isCrowded = false;
+  return await flatMap(blocks, async (block) => {
+    const isFirst = block.section !== section;
+    if (isFirst) isCrowded = await crowds(block, options);
+    section = block.section;
+    if (!isCrowded || block.headings.length === 0) return await fit(block, options);
+    const bare: Block = { ...block, headings: [] };
+    const path: Block[] = isFirst ? [{ ...bare, kind: "prose", text: pathOf(block) }] : [];
+    return await flatMap([...path, bare], (part) => fit(part, options));
+  });
+}
+
+/** Whether the headings leave less room than they take, so that a long text would repeat them more than itself. */
+async function crowds(block: Block, { countTokens, maxTokens }: ChunkOptions): Promise<boolean> {
+  const path = pathOf(block);
+  if (path === "") return false;
+  return (
+    2 * path.length > maxTokens * mostLettersPerToken || 2 * (await countTokens(path)) > maxTokens
+  );
 }
 
 const pathOf = ({ headings }: Pick<Block, "headings">): string => headings.join(" > ");
@@ -89,18 +113,12 @@ const character = /(?:)/u;
 /** A block that is too long becomes several, cut at lines or sentences, else words, else characters. */
 async function fit(block: Block, options: ChunkOptions): Promise<Block[]> {
   if (await fits(block, options)) return [block];
-  // Headings that leave no room for a word are text like any other.
-  if (block.headings.length > 0 && !(await fits({ ...block, text: "word" }, options))) {
-    return await flatMap([pathOf(block), block.text], (text) =>
-      fit({ ...block, headings: [], text }, options),
-    );
-  }
   if (block.kind === "table") return await fitTable(block, options);
   const room = (text: string): Promise<boolean> => fits({ ...block, text }, options);
   const separators = [lineEnd, sentenceEnd, wordEnd, character];
   return (await cut(block.text, separators, room)).map((text) => ({
     ...block,
-    text: block.kind === "code" ? text.replace(/\s+$/, "") : text.trim(),
+    text: block.kind === "code" ? text.trimEnd() : text.trim(),
   }));
 }
 
@@ -172,6 +190,7 @@ async function flatMap<Value, Result>(
   map: (value: Value) => Promise<Result[]>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (const value of values) results.push(...(await map(value)));
+  // One by one: as arguments of one call, a hundred thousand overflow the stack.
+  for (const value of values) for (const result of await map(value)) results.push(result);
   return results;
 }

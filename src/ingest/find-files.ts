@@ -1,10 +1,13 @@
 /** Finds the files that paths, folders and globs name, and knows what of a collection they stand for. */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { lstat, readdir, stat } from "node:fs/promises";
 import { extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Glob } from "bun";
 import { reasonOf } from "../core/errors.ts";
+import { globSigns, isUnder, namedRoots, realPath } from "./named-roots.ts";
+import { readUnder } from "./open-file.ts";
 import { digest } from "./passage-identity.ts";
 import type { SourceDocument } from "./plan-document.ts";
+import { defaultLimits, type ReadLimits } from "./readers/limits.ts";
 import { readableExtensions } from "./readers/read.ts";
 
 export interface FoundFiles {
@@ -15,40 +18,57 @@ export interface FoundFiles {
   unlisted: { path: string; reason: string }[];
   /** Files of folders that no reader knows, by their extension. */
   skipped: Map<string, number>;
+  /** What is there and is not taken, with the reason: links that lead elsewhere, and what is no file. */
+  leftOut: { path: string; reason: string }[];
   /** Where the documents come from; one of another origin is not theirs, whatever its name. */
   origin: string;
   /** Whether a document's name stands for a file that these paths name and that could be seen, be it there or not. */
   covers: (document: string) => boolean;
 }
 
-const globSigns = /[*?[{]/;
 /** Whether a path leads through what begins with a dot, or through libraries: both are left alone. */
 export const isLeftAlone = (path: string): boolean =>
   /(^|\/)(\.[^/.][^/]*|node_modules)(\/|$)/.test(path);
 
-type Found = Omit<FoundFiles, "documents" | "covers"> & {
+type Found = Omit<FoundFiles, "documents" | "covers" | "leftOut"> & {
   documents: Map<string, SourceDocument>;
+  /** Reasons by path. */
+  leftOut: Map<string, string>;
   scopes: ((document: string) => boolean)[];
+  /** What links may lead into. */
+  roots: readonly string[];
+  limits: ReadLimits;
 };
 
 /** Names are relative to `cwd` where they lie under it, so that the same file is the same document. */
-export async function findFiles(paths: readonly string[], cwd: string): Promise<FoundFiles> {
+export async function findFiles(
+  paths: readonly string[],
+  cwd: string,
+  limits = defaultLimits,
+): Promise<FoundFiles> {
   const found: Found = {
     documents: new Map(),
     missing: [],
     unlisted: [],
     skipped: new Map(),
+    leftOut: new Map(),
+    roots: await namedRoots(paths, cwd),
+    limits,
     origin: originOf(cwd),
     scopes: [],
   };
   for (const path of paths) await addPath(found, path, cwd);
-  const { documents, scopes, ...rest } = found;
+  const { documents, scopes, leftOut, missing, unlisted, skipped, origin } = found;
   const hidden = found.unlisted.map(({ path }) => path);
   const isHidden = (document: string): boolean =>
     hidden.some((path) => document === path || document.startsWith(`${path}/`));
   return {
-    ...rest,
+    missing,
+    unlisted,
+    skipped,
+    origin,
     documents: [...documents.values()].sort((a, b) => a.name.localeCompare(b.name)),
+    leftOut: [...leftOut].map(([path, reason]) => ({ path, reason })),
     covers: (document) => !isHidden(document) && scopes.some((covers) => covers(document)),
   };
 }
@@ -68,7 +88,8 @@ async function addPath(found: Found, path: string, cwd: string): Promise<void> {
     await addFolder(found, full, cwd);
   } else if (there !== undefined) {
     found.scopes.push((document) => document === name);
-    add(found, full, there.size, cwd);
+    // Named itself, it is taken wherever it leads, be it a link or a pipe.
+    add(found, full, there.size, cwd, undefined);
   } else if (globSigns.test(path)) {
     await addGlob(found, path, name, cwd);
   } else {
@@ -99,23 +120,49 @@ async function addFolder(found: Found, folder: string, cwd: string): Promise<voi
     if (isLeftAlone(entry.name)) continue;
     const path = join(folder, entry.name);
     if (entry.isDirectory()) await addFolder(found, path, cwd);
-    // A link to a file is taken, a link to a folder is not: it may lead back here.
-    else if (entry.isFile() || entry.isSymbolicLink()) await addKnown(found, path, cwd);
+    else await addKnown(found, path, cwd);
   }
 }
 
 /** Takes a file that a reader knows; one that went away since it was listed is not there. */
 async function addKnown(found: Found, path: string, cwd: string): Promise<void> {
-  const there = await stat(path).catch(() => undefined);
-  if (there?.isFile() !== true) return;
-  const extension = extname(path).toLowerCase();
-  if (readableExtensions.includes(extension)) add(found, path, there.size, cwd);
-  else found.skipped.set(extension, (found.skipped.get(extension) ?? 0) + 1);
+  const isLink = (await lstat(path).catch(() => undefined))?.isSymbolicLink();
+  if (isLink === undefined) return;
+  const leaveOut = (reason: string): void => {
+    found.leftOut.set(documentName(path, cwd), reason);
+  };
+  const real = await realPath(path);
+  const there = real === undefined ? undefined : await stat(real).catch(() => undefined);
+  if (real === undefined || there === undefined) {
+    if (isLink) leaveOut("it is a link that leads nowhere");
+    return;
+  }
+  // Not by the link's own path alone: a folder above it may be one, too.
+  if (!isUnder(found.roots, real)) {
+    leaveOut("its link leads out of the folders that were named");
+  } else if (there.isDirectory()) {
+    // It may lead back here.
+    leaveOut("it is a link to a folder; name the folder itself");
+  } else if (!there.isFile()) {
+    leaveOut("it is no file");
+  } else {
+    const extension = extname(path).toLowerCase();
+    if (readableExtensions.includes(extension)) add(found, path, there.size, cwd, found.roots);
+    else found.skipped.set(extension, (found.skipped.get(extension) ?? 0) + 1);
+  }
 }
 
-function add({ documents, origin }: Found, path: string, bytes: number, cwd: string): void {
+function add(
+  { documents, origin, limits }: Found,
+  path: string,
+  bytes: number,
+  cwd: string,
+  roots: readonly string[] | undefined,
+): void {
   const name = documentName(path, cwd);
-  documents.set(name, { name, origin, bytes, read: () => readFile(path) });
+  // What is named itself and lies in a named folder as well stays the user's own choice.
+  if (roots !== undefined && documents.has(name)) return;
+  documents.set(name, { name, origin, bytes, read: () => readUnder(path, roots, limits) });
 }
 
 function documentName(path: string, cwd: string): string {

@@ -8,6 +8,7 @@ import type {
 } from "../core/ports/passage-repository.ts";
 import { type Chunk, chunk } from "./chunk.ts";
 import { digest, passageId } from "./passage-identity.ts";
+import type { ReadLimits } from "./readers/limits.ts";
 import { readDocument } from "./readers/read.ts";
 
 /** A document before it is read. */
@@ -28,6 +29,9 @@ export interface PlanOptions {
   documentPrefix: string;
   /** Column or field of a record that holds its text. */
   textField?: string;
+  limits?: ReadLimits;
+  /** Turns a document into texts; default: in this process. */
+  readDocument?: typeof readDocument;
 }
 
 export interface PlannedPassage extends Passage {
@@ -55,18 +59,20 @@ export async function planDocument(
   stored: StoredDocument | undefined,
   options: PlanOptions,
 ): Promise<DocumentPlan> {
-  const { engine, repository, documentPrefix, textField } = options;
+  const { engine, repository, documentPrefix, textField, limits } = options;
+  const { readDocument: read = readDocument } = options;
   const bytes = await contentOf(document);
   const content = digest(recipe, documentPrefix, textField ?? "", bytes);
   const documentHash = `${document.origin}:${content}`;
   if (stored?.hash === documentHash && stored.passages === stored.parts) return { change: "none" };
-  const texts = await readDocument(
-    document.name,
-    bytes,
-    textField === undefined ? {} : { textField },
-  );
+  const texts = await read(document.name, bytes, {
+    ...(textField === undefined ? {} : { textField }),
+    ...(limits === undefined ? {} : { limits }),
+  });
   const chunks: Chunk[] = [];
-  for (const text of texts) chunks.push(...(await cutToFit(text, engine, documentPrefix)));
+  for (const text of texts) {
+    for (const part of await cutToFit(text, engine, documentPrefix)) chunks.push(part);
+  }
   const counts = await engine.countTokens(chunks.map(({ source }) => source));
   const readable = chunks.filter((_, at) => counts[at] !== 0);
   const vectors = stored === undefined ? new Map() : await storedVectors(repository, document.name);
@@ -119,6 +125,7 @@ async function contentOf(document: SourceDocument): Promise<Uint8Array> {
   try {
     return await document.read();
   } catch (cause) {
+    if (cause instanceof NodeError) throw cause;
     throw new NodeError("invalid_request", `It cannot be read: ${reasonOf(cause)}.`, { cause });
   }
 }

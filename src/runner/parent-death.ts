@@ -12,7 +12,7 @@ const sigkill = 9;
  * a node that is its main thread, which lives as long as the node. A parent that ended before the
  * call is not noticed: look at the parent's id before and after.
  */
-export function endWithParent(): boolean {
+export function endWithParentProcess(): boolean {
   for (const name of libraries) {
     try {
       const { symbols, close } = dlopen(name, {

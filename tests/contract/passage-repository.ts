@@ -170,6 +170,29 @@ export function passageRepositoryContract(
         await repository.upsert([]);
       }));
 
+    test.each([
+      ["NaN", Float32Array.of(Number.NaN, 0, 1), "this one has NaN in place 0"],
+      ["an infinity", Float32Array.of(0, Infinity, 0), "this one has Infinity in place 1"],
+      ["a negative infinity", Float32Array.of(0, 0, -Infinity), "has -Infinity in place 2"],
+      ["another dimension", Float32Array.of(1, 0), "of 3 numbers; this one has 2"],
+    ])("refuses vectors with %s, stored or asked for", (_, vector, message) =>
+      withRepository(async (repository) => {
+        await repository.upsert([east]);
+        const attempts = [
+          () => repository.upsert([north, { ...west, vector }]),
+          () => repository.search(vector, everything),
+          () => repository.matchWords("a", vector, 1),
+        ];
+        for (const attempt of attempts) {
+          const refusal = await rejectionOf(attempt());
+          expect(refusal).toMatchObject({ kind: "invalid_request" });
+          expect(String(refusal)).toContain("The collection 'contract' holds vectors of ");
+          expect(String(refusal)).toContain(message);
+        }
+        expect(await repository.count()).toBe(1);
+      }),
+    );
+
     test("refuses a query of another dimension", () =>
       withRepository(async (repository) => {
         const short = Float32Array.of(1);

@@ -92,6 +92,38 @@ describe("paddock chat in a pipe", () => {
     });
   });
 
+  test("shows no control character of an answer, a failure or a model's name", async () => {
+    await using folder = await tempDir();
+    const script: Script = ({ path, body }) => {
+      if (path === "/v1/models") return modelList("m", "evil\u001b[8m");
+      if (path !== "/v1/chat/completions") return undefined;
+      const { messages } = body as { messages: { content: string }[] };
+      if (messages.at(-1)?.content === "fail") {
+        return Response.json({ error: { message: "No\u001b]0;title\u0007." } }, { status: 400 });
+      }
+      // Sequences that are whole, cut between pieces, and of C1.
+      const pieces = ["a\u001b", "[2J\tb\n", "\u001b]0;ti", "tle\u0007c\u009b31m\u007f\b", "\rd"];
+      return streamOf([...pieces.map((piece) => frame(piece)), frame("", "stop"), done]);
+    };
+    await using server = conventionServer(script);
+    const ask = (input: string, ...more: string[]) =>
+      runPaddock(["chat", "--url", server.url, ...more], { cwd: folder.path, input });
+    expect((await ask("say")).stdout).toBe(
+      "a\uFFFD[2J\tb\n\uFFFD]0;title\uFFFDc\uFFFD31m\uFFFD\uFFFD\uFFFDd\n",
+    );
+    expect((await ask("fail")).stderr).toContain("No\uFFFD]0;title\uFFFD.");
+    expect((await ask("a", "--model", "x")).stderr).toContain("There are: m, evil\uFFFD[8m.");
+    await using terminal = openTerminal(["chat", "--url", server.url], { cwd: folder.path });
+    await terminal.shows("Talking with m");
+    terminal.type("say\r");
+    await terminal.shows("a\uFFFD[2J");
+    expect(await terminal.shows("\uFFFDd")).toContain("\uFFFD]0;title\uFFFDc\uFFFD31m");
+    terminal.type("fail\r");
+    await terminal.shows("No\uFFFD]0;title\uFFFD.");
+    terminal.type("/model\r");
+    await terminal.shows("evil\uFFFD[8m");
+  });
+
   test("takes the whole answer of a server that does not stream", async () => {
     await using folder = await tempDir();
     const whole = { choices: [{ message: { role: "assistant", content: "All at once." } }] };

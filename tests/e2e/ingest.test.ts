@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { RetrieveResult } from "../../src/api/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
@@ -60,6 +60,26 @@ async function retrieve(origin: string, content: string): Promise<string[]> {
 }
 
 describe("paddock ingest", () => {
+  test("shows no control character of a file's name, and escapes them in JSON", async () => {
+    const hostile = "\u001b]0;title\u0007";
+    await using folder = await place({
+      [`docs/bad${hostile}.jsonl`]: '{"k\\u001b[8m": "x"}',
+      [`docs/good${hostile}.md`]: "a note.",
+      [`docs/other.x${hostile}`]: "",
+    });
+    await symlink("/etc/hostname", join(folder.path, `docs/out${hostile}.md`));
+    const shown = await folder.ingest("docs", `docs/gone${hostile}`);
+    expect(`${shown.stdout}${shown.stderr}`).not.toMatch(/[^\P{Cc}\n]/u);
+    expect(shown.stdout).toContain("Left out: docs/out\uFFFD]0;title\uFFFD.md, since its link");
+    expect(shown.stderr).toContain("docs/bad\uFFFD]0;title\uFFFD.jsonl: has no text field");
+    const { stdout } = await folder.ingest("docs", "--json");
+    expect(stdout).not.toMatch(/[^\P{Cc}\n]/u);
+    expect(JSON.parse(stdout)).toMatchObject({
+      documents: { unchanged: [`docs/good${hostile}.md`] },
+      left_out: [{ path: `docs/out${hostile}.md`, reason: expect.stringContaining("leads out") }],
+    });
+  });
+
   test("adds files that a running node then retrieves, and replaces them", async () => {
     await using folder = await place({
       "animals.md": "# Animals\n\nllamas hum.\n\n# Plants\n\nroses bloom.",

@@ -4,13 +4,13 @@ import { extname, resolve } from "node:path";
 import { closest, distance } from "fastest-levenshtein";
 import type { ConventionClient } from "../../chat-client/convention-client.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import { printable } from "../printable.ts";
+import { printable, printableName } from "../printable.ts";
 import type { Shell } from "../shell.ts";
 import type { Style } from "../style.ts";
 import { type Conversation, toMarkdown } from "./conversation.ts";
 
 export interface ChatContext {
-  shell: Pick<Shell, "cwd" | "print">;
+  shell: Pick<Shell, "cwd" | "print" | "paint">;
   client: ConventionClient;
   conversation: Conversation;
   style: Style;
@@ -69,8 +69,8 @@ async function retrieve(question: string, { client, shell, style, signal }: Chat
   const passages = await client.retrieve(question, signal);
   if (passages.length === 0) shell.print("No passage fits well enough.\n");
   for (const { score, place, source } of passages) {
-    const where = style.faint(printable(place ?? ""));
-    shell.print(`${style.strong(score.toFixed(3))} ${where}
+    const where = style.faint(printableName(place ?? ""));
+    shell.paint(`${style.strong(score.toFixed(3))} ${where}
 ${printable(source)}
 
 `);
@@ -81,7 +81,7 @@ async function switchModel(name: string, { client, conversation, shell, signal }
   const names = await client.chatModels(signal);
   if (name === "") {
     const mark = (known: string): string => (known === conversation.model ? "*" : " ");
-    shell.print(names.map((known) => `${mark(known)} ${printable(known)}\n`).join(""));
+    shell.print(names.map((known) => `${mark(known)} ${printableName(known)}\n`).join(""));
     return;
   }
   if (!names.includes(name)) {

@@ -1,7 +1,7 @@
 /** A chat in the terminal: questions and answers in turn, until one of them leaves. */
 import type { ConventionClient } from "../../chat-client/convention-client.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import { printable } from "../printable.ts";
+import { printable, printableName } from "../printable.ts";
 import type { Shell } from "../shell.ts";
 import { createStyle } from "../style.ts";
 import type { Conversation } from "./conversation.ts";
@@ -31,7 +31,7 @@ export async function talk(
     }
   });
   shell.print(
-    `Talking with ${printable(conversation.model)}. /help lists what else can be done.\n`,
+    `Talking with ${printableName(conversation.model)}. /help lists what else can be done.\n`,
   );
   while (!shell.stopped.aborted) {
     const line = await lines.next(style.strong(prompt));
@@ -46,7 +46,7 @@ export async function talk(
         if (!(await runSlashCommand(line, context))) break;
       } else await answer(line, context);
     } catch (error) {
-      shell.print(`${signal.aborted ? style.faint("(stopped)") : style.bad(sentence(error))}\n`);
+      shell.paint(`${signal.aborted ? style.faint("(stopped)") : style.bad(sentence(error))}\n`);
     } finally {
       work = undefined;
     }
@@ -63,8 +63,7 @@ async function answer(
   let written = "";
   try {
     for await (const { type, text } of client.answer(request, signal)) {
-      const shown = printable(text);
-      shell.print(type === "thought" ? style.faint(shown) : shown);
+      shell.paint(type === "thought" ? style.faint(text) : printable(text));
       if (type === "text") written += text;
     }
   } finally {
@@ -74,4 +73,4 @@ async function answer(
 }
 
 const sentence = (error: unknown): string =>
-  printable(error instanceof NodeError ? error.message : `Something failed: ${reasonOf(error)}`);
+  error instanceof NodeError ? error.message : `Something failed: ${reasonOf(error)}`;

@@ -1,30 +1,40 @@
 /** Word documents: headings, lists and tables by their styles, without images. */
 import mammoth from "mammoth";
+import { NodeError } from "../../core/errors.ts";
+import { boundedParts } from "./docx-parts.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";
-import type { ReadText } from "./read.ts";
+import type { ReadLimits } from "./limits.ts";
+import type { ReadOptions, ReadText } from "./read.ts";
 import { unreadable } from "./unreadable.ts";
 
-export async function readDocx(bytes: Uint8Array): Promise<ReadText> {
-  const markdown = htmlToMarkdown(await toHtml(bytes));
+export async function readDocx(bytes: Uint8Array, { limits }: ReadOptions): Promise<ReadText> {
+  const markdown = htmlToMarkdown(await toHtml(bytes, limits), limits);
   return markdown === "" ? [] : [markdown];
 }
 
-async function toHtml(bytes: Uint8Array): Promise<string> {
+async function toHtml(bytes: Uint8Array, limits: ReadLimits): Promise<string> {
   if (isOldOffice(bytes)) {
     throw unreadable("is encrypted or in the old .doc format; save it as .docx without a password");
   }
   try {
-    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const buffer = await boundedParts(bytes, limits);
     const { value } = await mammoth.convertToHtml({ buffer }, { styleMap, convertImage });
-    // Notes end in a link back to their number.
-    return value.replace(/\s*<a href="#[^"]*">↑<\/a>/g, "");
+    return withoutBackLinks(value);
   } catch (cause) {
+    if (cause instanceof NodeError) throw cause;
     throw unreadable(
       "is damaged or not a Word document; open it in Word and save it again as .docx",
       cause,
     );
   }
 }
+
+/** Notes end in a link back to their number. */
+const withoutBackLinks = (html: string): string =>
+  html
+    .split(/<a href="#[^"]*">↑<\/a>/)
+    .map((part, index, { length }) => (index === length - 1 ? part : part.trimEnd()))
+    .join("");
 
 const styleMap = ["p[style-name='Title'] => h1:fresh"];
 const convertImage = mammoth.images.imgElement(async () => ({ src: "" }));

@@ -28,7 +28,21 @@ function titleOf(yaml: string): string | undefined {
   }
 }
 
+/** Line by line: one expression over the page takes every length of a fence to the page's end. */
 function hasTopHeading(page: string): boolean {
-  const prose = page.replace(/^[ \t]*(```+|~~~+).*?^[ \t]*\1/gms, "");
-  return /^#[ \t]+\S/m.test(prose) || /^\S.*\r?\n=+[ \t]*$/m.test(prose);
+  let fence: string | undefined;
+  let above = "";
+  for (const line of page.split(/\r?\n/)) {
+    const mark = /^[ \t]*(```+|~~~+)/.exec(line)?.[1];
+    if (fence !== undefined) {
+      if (line.trimStart().startsWith(fence)) fence = undefined;
+    } else if (mark !== undefined) {
+      fence = mark;
+      above = "";
+    } else {
+      if (/^#[ \t]+\S/.test(line) || (/^=+[ \t]*$/.test(line) && /^\S/.test(above))) return true;
+      above = line;
+    }
+  }
+  return false;
 }

@@ -5,11 +5,18 @@ import type { HtmlElement } from "./html-tree.ts";
 /** Cells that span more are a mistake or an attack. */
 const mostColumns = 20;
 const mostRows = 200;
+/** A table of more, with the spans and blanks that make it a rectangle, is no table that somebody reads. */
+const mostCells = 250_000;
+/** Characters that cells say again in rows below their own; from there on those rows stay blank. */
+const mostRepeated = 500_000;
 
-/** The rows as lines with pipes, the first as the header; nothing for a table with one column or less. */
+/** The rows as lines with pipes, the first as the header; nothing for a table with one column or less, or with too many cells. */
 export function pipeTable(table: HtmlElement): string | undefined {
-  const rows = gridOf(rowsOf(table)).filter((row) => row.some((cell) => cell !== ""));
+  const grid = gridOf(rowsOf(table));
+  if (grid === undefined) return undefined;
+  const rows = grid.filter((row) => row.some((cell) => cell !== ""));
   const width = rows.reduce((most, row) => Math.max(most, row.length), 0);
+  if (width * rows.length > mostCells) return undefined;
   const [header, ...body] = rows.map((row) => line([...row, ...blanks(width - row.length)]));
   if (header === undefined || width < 2) return undefined;
   return [header, line(Array<string>(width).fill("---")), ...body].join("\n");
@@ -27,15 +34,19 @@ function rowsOf(element: HtmlElement): HtmlElement[] {
 }
 
 /** The cells' texts by row and column; a cell over several rows says its text in each of them. */
-function gridOf(rows: readonly HtmlElement[]): string[][] {
+function gridOf(rows: readonly HtmlElement[]): string[][] | undefined {
   let reaching = new Map<number, { text: string; rows: number }>();
-  return rows.map((row) => {
+  let count = 0;
+  let repeated = 0;
+  const grid: string[][] = [];
+  for (const row of rows) {
     const cells: string[] = [];
     const next = new Map<number, { text: string; rows: number }>();
     const fillFromAbove = (): void => {
       for (let above = reaching.get(cells.length); above; above = reaching.get(cells.length)) {
         if (above.rows > 1) next.set(cells.length, { text: above.text, rows: above.rows - 1 });
-        cells.push(above.text);
+        repeated += above.text.length;
+        cells.push(repeated > mostRepeated ? "" : above.text);
       }
     };
     for (const cell of row.children) {
@@ -51,8 +62,11 @@ function gridOf(rows: readonly HtmlElement[]): string[][] {
     }
     fillFromAbove();
     reaching = next;
-    return cells;
-  });
+    count += cells.length;
+    if (count > mostCells) return undefined;
+    grid.push(cells);
+  }
+  return grid;
 }
 
 function spanOf(written: string | undefined, most: number): number {

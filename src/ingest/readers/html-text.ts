@@ -11,12 +11,15 @@ export function inlineText(nodes: readonly HtmlNode[]): string {
     if (typeof node === "string") return collapse(decodeEntities(node));
     return node.tag === "br" ? "\n" : inlineCode(node);
   });
-  return text
-    .join("")
-    .replace(/ *\n */g, "\n")
-    .replace(/\n{3,}/g, "\n\n")
-    .replace(/ +/g, " ")
-    .trim();
+  return (
+    text
+      .join("")
+      // First, so that the next one never meets a run of spaces: it would try each of them.
+      .replace(/ +/g, " ")
+      .replace(/ ?\n ?/g, "\n")
+      .replace(/\n{3,}/g, "\n\n")
+      .trim()
+  );
 }
 
 /** All text of the nodes in one line, whatever blocks they are. */

@@ -4,18 +4,22 @@ import { pipeTable } from "./html-table.ts";
 import { headingTags, hiddenTags } from "./html-tags.ts";
 import { inlineText, lineText } from "./html-text.ts";
 import { type HtmlElement, type HtmlNode, parseHtml } from "./html-tree.ts";
+import type { ReadLimits } from "./limits.ts";
 import { escapeMarkers, heading } from "./markdown.ts";
 
 /** The page as Markdown, under its title if it has no heading of level 1. */
-export function htmlToMarkdown(html: string): string {
-  const { title, body } = parseHtml(html);
+export function htmlToMarkdown(html: string, limits: ReadLimits): string {
+  const { title, body } = parseHtml(html, limits);
   const blocks = toBlocks(body.children);
   const name = title === undefined ? "" : lineText(title.children);
   const isNamed = name === "" || blocks.some((block) => block.startsWith("# "));
   return (isNamed ? blocks : [heading(1, name), ...blocks]).join("\n\n");
 }
 
-function toBlocks(nodes: readonly HtmlNode[]): string[] {
+/** Lists and quotations within each other; deeper ones are not indented further, which would repeat in every line. */
+const deepest = 16;
+
+function toBlocks(nodes: readonly HtmlNode[], depth = 0): string[] {
   const blocks: string[] = [];
   let inline: HtmlNode[] = [];
   const flush = (): void => {
@@ -28,14 +32,14 @@ function toBlocks(nodes: readonly HtmlNode[]): string[] {
       inline.push(node);
     } else if (!hiddenTags.has(node.tag)) {
       flush();
-      for (const block of blocksOf(node)) blocks.push(block);
+      for (const block of blocksOf(node, depth)) blocks.push(block);
     }
   }
   flush();
   return blocks;
 }
 
-function blocksOf(element: HtmlElement): string[] {
+function blocksOf(element: HtmlElement, depth: number): string[] {
   switch (element.tag) {
     case "h1":
     case "h2":
@@ -50,28 +54,31 @@ function blocksOf(element: HtmlElement): string[] {
     case "ul":
     case "ol":
     case "menu":
-      return holds(element, headingTags) ? toBlocks(element.children) : listOf(element);
+      return depth === deepest || holds(element, headingTags)
+        ? toBlocks(element.children, depth)
+        : listOf(element, depth + 1);
     case "dl":
-      return definitionsOf(element);
+      return definitionsOf(element, depth);
     case "pre":
       return codeFence(element);
     case "blockquote": {
-      const quoted = toBlocks(element.children).join("\n\n");
-      return quoted === "" ? [] : [quoted.replace(/^/gm, "> ").replace(/ +$/gm, "")];
+      if (depth === deepest) return toBlocks(element.children, depth);
+      const quoted = toBlocks(element.children, depth + 1).join("\n\n");
+      return quoted === "" ? [] : [quotation(quoted)];
     }
     case "table":
-      return tableOf(element);
+      return tableOf(element, depth);
     default:
-      return toBlocks(element.children);
+      return toBlocks(element.children, depth);
   }
 }
 
-function listOf({ tag, attributes, children }: HtmlElement): string[] {
+function listOf({ tag, attributes, children }: HtmlElement, depth: number): string[] {
   const items: string[] = [];
   const first = Number.parseInt(attributes.start ?? "1", 10);
   for (const child of children) {
     const isItem = typeof child !== "string" && child.tag === "li";
-    const blocks = toBlocks(isItem ? child.children : [child]);
+    const blocks = toBlocks(isItem ? child.children : [child], depth);
     const [start, ...rest] = blocks;
     if (start === undefined) continue;
     // Lists stand close to what is above them, and one that is in no item belongs to the last.
@@ -89,13 +96,13 @@ function listOf({ tag, attributes, children }: HtmlElement): string[] {
 }
 
 /** Terms above their definitions: in one block where all are short, else as blocks of their own. */
-function definitionsOf(list: HtmlElement): string[] {
+function definitionsOf(list: HtmlElement, depth: number): string[] {
   const entries = list.children.flatMap((child) =>
     typeof child !== "string" && child.tag === "div" ? child.children : [child],
   );
   const blocks: string[] = [];
   for (const entry of entries) {
-    const [first, ...rest] = toBlocks([entry]);
+    const [first, ...rest] = toBlocks([entry], depth);
     if (first === undefined) continue;
     const isShort = rest.length === 0 && !first.includes("\n");
     if (typeof entry !== "string" && entry.tag === "dd" && isShort && blocks.length > 0) {
@@ -106,13 +113,13 @@ function definitionsOf(list: HtmlElement): string[] {
 }
 
 /** A table that holds headings, code or tables is there for the looks of the page. */
-function tableOf(table: HtmlElement): string[] {
+function tableOf(table: HtmlElement, depth: number): string[] {
   const pipes = holds(table, ["table", "pre", ...headingTags]) ? undefined : pipeTable(table);
-  if (pipes === undefined) return toBlocks(table.children);
+  if (pipes === undefined) return toBlocks(table.children, depth);
   const captions = table.children.filter(
     (child) => typeof child !== "string" && child.tag === "caption",
   );
-  return [...toBlocks(captions), pipes];
+  return [...toBlocks(captions, depth), pipes];
 }
 
 const holds = (element: HtmlElement, tags: readonly string[]): boolean =>
@@ -127,6 +134,12 @@ const hung = (marker: string, text: string): string =>
   text.startsWith("```")
     ? `${marker.trimEnd()}\n${indented(text, marker.length)}`
     : `${marker}${indented(text, marker.length).trimStart()}`;
+
+const quotation = (text: string): string =>
+  text
+    .split("\n")
+    .map((line) => `> ${line}`.trimEnd())
+    .join("\n");
 
 const indented = (text: string, width: number): string =>
   text.replace(/^(?=.)/gm, " ".repeat(width));

@@ -1,5 +1,6 @@
 /** The elements of an HTML page that shape its text, as a tree; all others are as if they were not there. */
 import { blockTags, hiddenTags, impliedEnds } from "./html-tags.ts";
+import { beyond, type ReadLimits } from "./limits.ts";
 
 export interface HtmlElement {
   tag: string;
@@ -13,11 +14,15 @@ const keptAttributes = ["class", "start", "colspan", "rowspan"];
 /** Deeper nesting than any page needs is flattened, so that a hostile one cannot exhaust the stack. */
 const deepest = 200;
 
-export function parseHtml(html: string): { title: HtmlElement | undefined; body: HtmlElement } {
+export function parseHtml(
+  html: string,
+  limits: ReadLimits,
+): { title: HtmlElement | undefined; body: HtmlElement } {
   const body: HtmlElement = { tag: "body", attributes: {}, children: [] };
   const stack = [body];
   const holders: HtmlElement[] = [];
   let title: HtmlElement | undefined;
+  let elements = 0;
   const top = (): HtmlElement => stack.at(-1) ?? body;
   const rewriter = new HTMLRewriter();
   rewriter.onDocument({
@@ -30,6 +35,8 @@ export function parseHtml(html: string): { title: HtmlElement | undefined; body:
   });
   rewriter.on("*", {
     element: (source) => {
+      elements += 1;
+      if (elements > limits.max_elements) return;
       const tag = source.hasAttribute("hidden") ? "hidden" : source.tagName;
       if (!isKept(tag) || isDropped(top().tag)) return;
       if (stack.length > deepest && !isDropped(tag)) return;
@@ -48,6 +55,7 @@ export function parseHtml(html: string): { title: HtmlElement | undefined; body:
     },
   });
   rewriter.transform(html);
+  if (elements > limits.max_elements) throw beyond("max_elements", limits);
   return { title, body: contentOf(body, holders) };
 }
 

@@ -1,10 +1,10 @@
 /** HTML pages, in UTF-8, UTF-16 with a byte order mark, or the encoding that they name. */
 import { htmlToMarkdown } from "./html-to-markdown.ts";
-import type { ReadText } from "./read.ts";
+import type { ReadOptions, ReadText } from "./read.ts";
 import { decodeText } from "./text-encoding.ts";
 
-export function readHtml(bytes: Uint8Array): ReadText {
-  const markdown = htmlToMarkdown(asHtml(decodeText(bytes, namedEncoding(bytes))));
+export function readHtml(bytes: Uint8Array, { limits }: ReadOptions): ReadText {
+  const markdown = htmlToMarkdown(asHtml(decodeText(bytes, namedEncoding(bytes))), limits);
   return markdown === "" ? [] : [markdown];
 }
 

@@ -1,13 +1,17 @@
 /** JSON records, one a line: a text for each. */
+import { beyond } from "./limits.ts";
 import type { ReadOptions, ReadText } from "./read.ts";
 import { recordText, textFieldOf } from "./record.ts";
 import { decodeText } from "./text-encoding.ts";
 import { unreadable } from "./unreadable.ts";
 
-export const readJsonl = (bytes: Uint8Array, options: ReadOptions): ReadText =>
-  decodeText(bytes)
-    .split("\n")
-    .flatMap((line, index) => (line.trim() === "" ? [] : readLine(line, index + 1, options)));
+export function readJsonl(bytes: Uint8Array, options: ReadOptions): ReadText {
+  const lines = decodeText(bytes).split("\n");
+  if (lines.length > options.limits.max_records + 1) throw beyond("max_records", options.limits);
+  return lines.flatMap((line, index) =>
+    line.trim() === "" ? [] : readLine(line, index + 1, options),
+  );
+}
 
 function readLine(line: string, number: number, { textField }: ReadOptions): string[] {
   const record = parseLine(line, number);

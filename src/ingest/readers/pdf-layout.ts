@@ -67,9 +67,11 @@ const leader = / … \w+$/;
 
 /** The text goes on in the next line, with a word that was divided in one piece again. */
 function joined(text: string, next: string): string {
-  if (/\p{L}[-‐\u00ad]$/u.test(text)) {
+  // Its last characters decide; a paragraph may be as long as the document.
+  const end = text.slice(-4);
+  if (/\p{L}[-‐\u00ad]$/u.test(end)) {
     return /^\p{Ll}/u.test(next) ? `${text.slice(0, -1)}${next}` : `${text}${next}`;
   }
-  const isSpaceless = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}。、]$/u.test(text);
+  const isSpaceless = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}。、]$/u.test(end);
   return isSpaceless ? `${text}${next}` : `${text} ${next}`;
 }

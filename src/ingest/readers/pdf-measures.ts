@@ -15,16 +15,24 @@ export interface PdfMeasures {
 const clearly = 1.15;
 /** Times the usual distance. */
 const far = 1.3;
+/** Lines that are compared with each other; more of them on a page are no columns that somebody reads. */
+const mostLines = 2000;
 
 export function measure(lines: readonly PdfLine[]): PdfMeasures {
   const textSize = usualSize(lines);
   const leading = usualLeading(lines);
   const pages = Map.groupBy(lines, ({ page }) => page);
   const angles = new Map([...pages].map(([page, onPage]) => [page, usualAngle(onPage)]));
-  const columnEnd = ({ page, angle, left, size }: PdfLine): number =>
-    (pages.get(page) ?? [])
+  const linesBeside = ({ page }: PdfLine): readonly PdfLine[] => {
+    const onPage = pages.get(page) ?? [];
+    return onPage.length > mostLines ? [] : onPage;
+  };
+  const columnEnd = (line: PdfLine): number => {
+    const { angle, left, size } = line;
+    return linesBeside(line)
       .filter((other) => other.angle === angle && Math.abs(other.left - left) < 3 * size)
       .reduce((end, { right }) => Math.max(end, right), 0);
+  };
   return {
     isLarge: ({ size, angle, page }) => size >= clearly * textSize && angle === angles.get(page),
     differInSize: (a, b) => Math.max(a.size, b.size) >= clearly * Math.min(a.size, b.size),

@@ -30,10 +30,13 @@ function edgesOf(page: readonly PdfLine[]): PdfLine[] {
   return sorted.length <= 2 * edge ? sorted : [...sorted.slice(0, edge), ...sorted.slice(-edge)];
 }
 
+/** A line has a page number among its first numbers, or among none; each makes a copy of the line. */
+const mostNumbers = 16;
+
 /** The text, and the text with each of its numbers as the distance from the page's, which page numbers keep. */
 function formsOf({ text, page, down }: PdfLine): string[] {
-  const numbers = [...text.matchAll(/\d{1,6}/g)];
-  const relative = numbers.map(({ 0: number, index }) => {
+  const numbers = text.matchAll(/\d{1,6}/g).take(mostNumbers);
+  const relative = numbers.toArray().map(({ 0: number, index }) => {
     const after = text.slice(index + number.length);
     return `${text.slice(0, index)}{${Number(number) - page}}${after}`;
   });

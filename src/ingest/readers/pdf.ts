@@ -1,12 +1,14 @@
 /** PDF files: the text of all pages as one, as far as it was written as text. */
 import { getDocumentProxy } from "unpdf";
+import { NodeError } from "../../core/errors.ts";
+import { beyond, type ReadLimits } from "./limits.ts";
 import { pdfLayout } from "./pdf-layout.ts";
 import { linesOf, type PdfLine } from "./pdf-lines.ts";
-import type { ReadText } from "./read.ts";
+import type { ReadOptions, ReadText } from "./read.ts";
 import { unreadable } from "./unreadable.ts";
 
-export async function readPdf(bytes: Uint8Array): Promise<ReadText> {
-  const markdown = pdfLayout(await readLines(bytes));
+export async function readPdf(bytes: Uint8Array, { limits }: ReadOptions): Promise<ReadText> {
+  const markdown = pdfLayout(await readLines(bytes, limits));
   if (markdown === "") {
     throw unreadable("has no text in it, perhaps it is a scan; run it through OCR first");
   }
@@ -16,21 +18,22 @@ export async function readPdf(bytes: Uint8Array): Promise<ReadText> {
 /** Of pdf.js: it writes its warnings to the console otherwise. */
 const errorsOnly = 0;
 
-async function readLines(bytes: Uint8Array): Promise<PdfLine[]> {
+async function readLines(bytes: Uint8Array, limits: ReadLimits): Promise<PdfLine[]> {
   try {
     // A copy, because pdf.js takes the bytes away from whom it gets them.
     const pdf = await getDocumentProxy(new Uint8Array(bytes), { verbosity: errorsOnly });
     try {
+      if (pdf.numPages > limits.max_pages) throw beyond("max_pages", limits);
       const pages: PdfLine[][] = [];
+      let length = 0;
       for (let number = 1; number <= pdf.numPages; number += 1) {
         const page = await pdf.getPage(number);
         const { items } = await page.getTextContent();
-        pages.push(
-          linesOf(
-            items.filter((item) => "str" in item),
-            number,
-          ),
-        );
+        const texts = items.filter((item) => "str" in item);
+        // Pages may share what they show, so that a small file has many times its own size.
+        length += texts.reduce((sum, { str }) => sum + str.length, 0);
+        if (length > limits.max_text_length) throw beyond("max_text_length", limits);
+        pages.push(linesOf(texts, number));
         page.cleanup();
       }
       return pages.flat();
@@ -38,6 +41,7 @@ async function readLines(bytes: Uint8Array): Promise<PdfLine[]> {
       await pdf.loadingTask.destroy();
     }
   } catch (cause) {
+    if (cause instanceof NodeError) throw cause;
     const isEncrypted = cause instanceof Error && cause.name === "PasswordException";
     throw unreadable(
       isEncrypted

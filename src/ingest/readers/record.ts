@@ -31,9 +31,7 @@ export function textFieldOf(
   const field = wanted === undefined ? find(fields, usualTextFields) : findExactly(fields, wanted);
   if (field !== undefined) return field;
   const there =
-    fields.length === 0
-      ? `there is no ${called} at all`
-      : `there is ${fields.map((name) => `'${name}'`).join(", ")}`;
+    fields.length === 0 ? `there is no ${called} at all` : `there is ${namesOf(fields)}`;
   throw unreadable(
     wanted === undefined
       ? `has no ${called} with a usual name for text${where}; ${there}; choose with --text-field NAME`
@@ -43,13 +41,35 @@ export function textFieldOf(
 
 /** The record's text under its heading; nothing where the text is blank. */
 export function recordText(fields: ReadonlyMap<string, string>, textField: string): string[] {
-  const text = fields.get(textField)?.trim() ?? "";
-  if (text === "") return [];
-  const others = [...fields.keys()].filter((name) => name !== textField);
-  const headingField = find(others, usualHeadingFields);
-  const title = headingField === undefined ? "" : (fields.get(headingField)?.trim() ?? "");
-  return [title === "" ? text : `${heading(1, title)}\n\n${text}`];
+  const headingField = headingFieldOf([...fields.keys()], textField);
+  const title = headingField === undefined ? "" : (fields.get(headingField) ?? "");
+  return textUnder(title, fields.get(textField) ?? "");
 }
+
+/** The name among `fields` that holds what stands above the text; undefined where none does. */
+export const headingFieldOf = (fields: readonly string[], textField: string): string | undefined =>
+  find(
+    fields.filter((name) => name !== textField),
+    usualHeadingFields,
+  );
+
+/** A text under its title, where it has one; nothing where the text is blank. */
+export function textUnder(title: string, text: string): string[] {
+  if (text.trim() === "") return [];
+  return [title.trim() === "" ? text.trim() : `${heading(1, title.trim())}\n\n${text.trim()}`];
+}
+
+/** The names in a message; a file may have as many, and as long, as it likes. */
+function namesOf(fields: readonly string[]): string {
+  const named = fields
+    .slice(0, mostNamed)
+    .map((name) => `'${name.length > longestName ? `${name.slice(0, longestName)}…` : name}'`);
+  const more = fields.length - named.length;
+  return `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+const mostNamed = 20;
+const longestName = 50;
 
 /** The field that has the earliest of the names, whatever its case. */
 function find(fields: readonly string[], names: readonly string[]): string | undefined {

@@ -1,7 +1,7 @@
 /** Passages in a collection of a Qdrant server. */
 import type { Schemas } from "@qdrant/js-client-rest";
+import { checkVector } from "../../core/check-vector.ts";
 import { toUnitLength } from "../../core/embedding.ts";
-import { NodeError } from "../../core/errors.ts";
 import type {
   CollectionDescription,
   EmbeddedPassage,
@@ -216,16 +216,7 @@ export class QdrantRepository implements PassageRepository {
   }
 
   #checkVector(vector: Float32Array): void {
-    const { dimension } = this.#shape;
-    if (vector.length !== dimension) {
-      throw new NodeError(
-        "invalid_request",
-        `The collection '${this.#name}' holds vectors of ${dimension} dimensions; this one has ${vector.length}.`,
-      );
-    }
-    if (!vector.every(Number.isFinite)) {
-      throw new NodeError("invalid_request", "A vector holds a value that is not a number.");
-    }
+    checkVector(vector, { name: this.#name, dimension: this.#shape.dimension });
   }
 }
 

@@ -1,15 +1,9 @@
-/** An index's file beside its collection: written aside and renamed, named anew each time, checked when read. */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+/**
+ * An index's file beside its collection: written aside and renamed, named anew each time, checked
+ * when read. Only usearch itself works on the event loop: syncing and reading back take turns with others.
+ */
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface IndexFile {
@@ -18,37 +12,42 @@ export interface IndexFile {
   checksum: string;
 }
 
+/** Bytes that are digested before others get their turn; about two milliseconds. */
+const slice = 1 << 20;
+
 /** Has `save` write the file of a collection; a crash leaves the one before untouched. */
-export function writeIndexFile(
+export async function writeIndexFile(
   folder: string,
   collection: string,
   save: (path: string) => void,
-): IndexFile {
+): Promise<IndexFile> {
   const file = `${collection}.${crypto.randomUUID().slice(0, 8)}.usearch`;
   const path = join(folder, file);
   const aside = `${path}.part`;
   try {
     save(aside);
-    const descriptor = openSync(aside, "r+");
-    fsyncSync(descriptor);
-    closeSync(descriptor);
-    renameSync(aside, path);
+    await sync(aside);
+    const written = await digestOf(aside);
+    await rename(aside, path);
+    return { file, ...written };
   } catch (error) {
-    rmSync(aside, { force: true });
+    await rm(aside, { force: true });
     throw error;
   }
-  return { file, bytes: statSync(path).size, checksum: checksumOf(path) };
 }
 
 /** Has `load` read the file where it is what was written; says whether it was. */
-export function readIndexFile(
+export async function readIndexFile(
   folder: string,
   { file, bytes, checksum }: IndexFile,
   load: (path: string) => void,
-): boolean {
+  isUnwanted: () => boolean,
+): Promise<boolean> {
   const path = join(folder, file);
   try {
-    if (statSync(path).size !== bytes || checksumOf(path) !== checksum) return false;
+    if (statSync(path).size !== bytes) return false;
+    const found = await digestOf(path, isUnwanted);
+    if (isUnwanted() || found.checksum !== checksum) return false;
     load(path);
     return true;
   } catch {
@@ -80,16 +79,24 @@ export function removeIndexFiles(
 const splitName = (file: string): string[] =>
   /\.usearch(\.part)?$/.test(file) ? file.split(".").slice(0, 2) : [];
 
-function checksumOf(path: string): string {
+async function sync(path: string): Promise<void> {
+  await using file = await open(path, "r+");
+  await file.sync();
+}
+
+async function digestOf(
+  path: string,
+  isUnwanted = (): boolean => false,
+): Promise<Omit<IndexFile, "file">> {
   const hash = new Bun.CryptoHasher("blake2b256");
-  const descriptor = openSync(path, "r");
-  try {
-    const buffer = new Uint8Array(4 << 20);
-    for (let read = readSync(descriptor, buffer); read > 0; read = readSync(descriptor, buffer)) {
-      hash.update(buffer.subarray(0, read));
-    }
-    return hash.digest("hex");
-  } finally {
-    closeSync(descriptor);
+  const buffer = new Uint8Array(slice);
+  let bytes = 0;
+  await using file = await open(path, "r");
+  while (!isUnwanted()) {
+    const { bytesRead } = await file.read(buffer);
+    if (bytesRead === 0) break;
+    hash.update(buffer.subarray(0, bytesRead));
+    bytes += bytesRead;
   }
+  return { bytes, checksum: hash.digest("hex") };
 }

@@ -1,5 +1,6 @@
 /** Passages in an embedded SQLite file: nothing to install, nothing lost in a crash. */
 import type { Database } from "bun:sqlite";
+import { checkVector } from "../../core/check-vector.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type {
@@ -250,11 +251,7 @@ export class SqliteRepository implements PassageRepository {
   }
 
   #checkVector(vector: Float32Array): void {
-    if (vector.length === this.#dimension) return;
-    throw new NodeError(
-      "invalid_request",
-      `The collection '${this.#collection}' holds vectors of ${this.#dimension} numbers; this one has ${vector.length}.`,
-    );
+    checkVector(vector, { name: this.#collection, dimension: this.#dimension });
   }
 }
 

@@ -73,7 +73,6 @@ export class VectorIndex {
     this.#home = home;
     this.#log = log;
     this.#index = this.#empty();
-    this.#load();
     this.follow();
   }
 
@@ -114,10 +113,16 @@ export class VectorIndex {
     this.#closed = this.#tail() > finishable;
     await this.#work;
     this.#closed = true;
+    await this.#trySave();
+  }
+
+  /** An index that could not be saved is as good as before, in this process. */
+  async #trySave(): Promise<void> {
     try {
-      this.#save();
+      await this.#save();
     } catch (error) {
       this.#log.warn("the index of vectors was not saved; the next start builds it anew", {
+        collection: this.#home?.collection,
         reason: reasonOf(error),
       });
     }
@@ -133,9 +138,11 @@ export class VectorIndex {
   }
 
   async #catchUp(): Promise<void> {
-    // Another process may have done the work already.
+    // What was saved before, by this process or another, is work that is done already.
     const saved = this.#saved();
-    if (saved !== undefined && saved.lastKey > this.#reach.lastKey + longestTail) this.#load();
+    if (saved !== undefined && saved.lastKey > this.#reach.lastKey + longestTail) {
+      await this.#load(saved);
+    }
     const index = this.#index;
     const next = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
       `select key, vector from passages where key > ? order by key limit ${slice}`,
@@ -153,7 +160,7 @@ export class VectorIndex {
       this.#unsaved += rows.length;
       await new Promise((resolve) => setTimeout(resolve, 0));
     }
-    if (!this.#closed) this.#save();
+    if (!this.#closed) await this.#trySave();
   }
 
   #followRemovals(): void {
@@ -198,33 +205,45 @@ export class VectorIndex {
     return text === undefined ? undefined : JSON.parse(text);
   }
 
-  /** Takes the saved index where it is whole; else the index starts empty, and follows the rows. */
-  #load(): void {
-    const saved = this.#saved();
-    if (this.#home === undefined || saved === undefined) return;
+  /** Takes the saved index where it is whole; else the index stays what it is, and follows the rows. */
+  async #load(saved: SavedIndex): Promise<void> {
+    if (this.#home === undefined) return;
     const index = this.#empty();
-    if (!readIndexFile(this.#home.folder, saved, (path) => index.load(path))) return;
+    const load = (path: string): void => index.load(path);
+    if (!(await readIndexFile(this.#home.folder, saved, load, () => this.#closed))) return;
     if (index.dimensions() !== this.#dimension) return;
     this.#index = index;
     this.#reach = { lastKey: saved.lastKey, lastRemoval: saved.lastRemoval };
     this.#unsaved = 0;
   }
 
-  #save(): void {
+  /** Searches go on meanwhile: what is said of the file is how far the index was when it was written. */
+  async #save(): Promise<void> {
     const index = this.#index;
     if (this.#home === undefined || this.#unsaved < worthSaving) return;
     this.#followRemovals();
     const { folder, collection } = this.#home;
-    const file = writeIndexFile(folder, collection, (path) => index.save(path));
+    const reach = { ...this.#reach };
+    const unsaved = this.#unsaved;
+    // usearch writes on the event loop; who ingested has most often saved as much already.
+    const there = this.#saved();
+    if (there !== undefined && there.lastKey + longestTail >= reach.lastKey) return;
+    const file = await writeIndexFile(folder, collection, (path) => index.save(path));
     const before = this.#saved();
-    writeMeta(this.#database, "index", JSON.stringify({ ...file, ...this.#reach }));
+    // Since it began, the collection may have been dropped, or another process have saved more.
+    const isGone = readMeta(this.#database, "dimension") === undefined;
+    if (isGone || (before !== undefined && before.lastKey > reach.lastKey)) {
+      removeIndexFile(folder, file);
+      return;
+    }
+    writeMeta(this.#database, "index", JSON.stringify({ ...file, ...reach }));
     if (before !== undefined) removeIndexFile(folder, before);
     // What a process left that was killed while it saved.
     removeIndexFiles(folder, collection, Date.now() - abandonedAfterMs);
     // An index that missed these finds keys without rows, and skips them.
     this.#database
       .query<void, [number]>("delete from removed where seq <= ?")
-      .run(this.#reach.lastRemoval);
-    this.#unsaved = 0;
+      .run(reach.lastRemoval);
+    this.#unsaved -= unsaved;
   }
 }

@@ -22,6 +22,10 @@ function shell(isTerminal: boolean) {
     },
     printAll: () => Promise.reject(new Error("Progress is not what the command was asked for")),
     say: (text) => said.push(text),
+    paint: () => {
+      throw new Error("Progress is not what the command was asked for");
+    },
+    draw: (text) => said.push(text),
     input: {
       isTerminal: false,
       stream: async function* () {},

@@ -117,6 +117,17 @@ describe("the configuration", () => {
       engine: { threads: 0, isolation: "process", heartbeat_timeout: 30, memory_limit: 0 },
       metrics: { open: false },
       telemetry: {},
+      ingest: {
+        max_file_bytes: 67_108_864,
+        max_unpacked_bytes: 67_108_864,
+        max_unpack_ratio: 100,
+        max_elements: 500_000,
+        max_pages: 5000,
+        max_records: 1_000_000,
+        max_text_length: 67_108_864,
+        read_timeout: 120,
+        read_memory: 2048,
+      },
       limits: {
         max_body_bytes: 16 * 1024 * 1024,
         request_timeout: 600,

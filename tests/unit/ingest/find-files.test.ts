@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findFiles } from "../../../src/ingest/find-files.ts";
+import { rejectionOf } from "../../support/rejection.ts";
 import { type TempDir, tempDir } from "../../support/temp-dir.ts";
 
 async function folderOf(...files: string[]): Promise<TempDir> {
@@ -118,6 +119,90 @@ describe("files", () => {
     const [document] = (await find(folder, "a.md")).documents;
     expect(document?.bytes).toBe(4);
     expect(new TextDecoder().decode(await document?.read())).toBe("a.md");
+  });
+});
+
+describe("a link", () => {
+  const outward = "its link leads out of the folders that were named";
+
+  async function withSecret(): Promise<{ folder: TempDir; secret: TempDir } & AsyncDisposable> {
+    await using folders = new AsyncDisposableStack();
+    const folder = folders.use(await folderOf("docs/a.md", "other/b.md"));
+    const secret = folders.use(await folderOf("id_rsa", "keys/c.md"));
+    await symlink(join(secret.path, "id_rsa"), join(folder.path, "docs/notes.txt"));
+    await symlink(join(secret.path, "keys"), join(folder.path, "docs/keys"));
+    await symlink("../other/b.md", join(folder.path, "docs/b.md"));
+    await symlink("nowhere.md", join(folder.path, "docs/broken.md"));
+    const kept = folders.move();
+    return { folder, secret, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  }
+
+  test("that leads out of a named folder is left out, and said to be", async () => {
+    await using place = await withSecret();
+    const { folder } = place;
+    const { names, leftOut } = await find(folder, "docs");
+    expect(names).toEqual(["docs/a.md"]);
+    expect(leftOut.toSorted((a, b) => a.path.localeCompare(b.path))).toEqual([
+      { path: "docs/b.md", reason: outward },
+      { path: "docs/broken.md", reason: "it is a link that leads nowhere" },
+      { path: "docs/keys", reason: outward },
+      { path: "docs/notes.txt", reason: outward },
+    ]);
+  });
+
+  test("that leads out is left out of globs too, of folders on the way as well", async () => {
+    await using place = await withSecret();
+    const { folder } = place;
+    expect((await find(folder, "docs/*")).names).toEqual(["docs/a.md"]);
+    expect((await find(folder, "docs/**/*.md")).names).toEqual(["docs/a.md"]);
+    expect((await find(folder, "d*/k*/*.md")).names).toEqual([]);
+  });
+
+  test("that leads into another named folder is taken", async () => {
+    await using place = await withSecret();
+    const { folder } = place;
+    const { names, leftOut } = await find(folder, "docs", "other");
+    expect(names).toEqual(["docs/a.md", "docs/b.md", "other/b.md"]);
+    expect(leftOut).not.toContainEqual(expect.objectContaining({ path: "docs/b.md" }));
+  });
+
+  test("that is named itself is followed, to a file or a folder", async () => {
+    await using place = await withSecret();
+    const { folder } = place;
+    const [document] = (await find(folder, "docs/notes.txt", "docs")).documents.filter(
+      ({ name }) => name === "docs/notes.txt",
+    );
+    expect(new TextDecoder().decode(await document?.read())).toBe("id_rsa");
+    expect((await find(folder, "docs/keys")).names).toEqual(["docs/keys/c.md"]);
+    expect((await find(folder, "docs/keys/*.md")).names).toEqual(["docs/keys/c.md"]);
+  });
+
+  test("that is put in a file's place after it was found is not read", async () => {
+    await using place = await withSecret();
+    const { folder, secret } = place;
+    const [document] = (await find(folder, "docs")).documents;
+    const path = join(folder.path, "docs/a.md");
+    await rm(path);
+    await symlink(join(secret.path, "id_rsa"), path);
+    expect(String(await rejectionOf(document?.read() ?? Promise.resolve()))).toContain("leads out");
+  });
+
+  test("that is put in a folder's place after it was found is not followed", async () => {
+    await using place = await withSecret();
+    const { folder, secret } = place;
+    await writeFile(join(secret.path, "a.md"), "secret");
+    const [document] = (await find(folder, "docs")).documents;
+    await rename(join(folder.path, "docs"), join(folder.path, "before"));
+    await symlink(secret.path, join(folder.path, "docs"));
+    expect(String(await rejectionOf(document?.read() ?? Promise.resolve()))).toContain("leads out");
+  });
+
+  test("to a pipe holds nobody up", async () => {
+    await using folder = await folderOf("docs/a.md");
+    Bun.spawnSync(["mkfifo", join(folder.path, "docs/pipe.md")]);
+    const { names, leftOut } = await find(folder, "docs");
+    expect(names).toEqual(["docs/a.md"]);
+    expect(leftOut).toEqual([{ path: "docs/pipe.md", reason: "it is no file" }]);
   });
 });
 

@@ -1,12 +1,19 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { readdirSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { PassageRepository } from "../../../../src/core/ports/passage-repository.ts";
+import {
+  type IndexFile,
+  readIndexFile,
+  writeIndexFile,
+} from "../../../../src/repository/sqlite/index-file.ts";
 import { SqliteHome } from "../../../../src/repository/sqlite/sqlite-home.ts";
 import { passage } from "../../../support/passages.ts";
 import { randomNumbers } from "../../../support/random-llama.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
 import { silentLog } from "../../../support/silence.ts";
 import { type TempDir, tempDir } from "../../../support/temp-dir.ts";
 import { specOf } from "../../../support/test-models.ts";
@@ -71,7 +78,67 @@ async function indexed(folder: TempDir): Promise<string> {
   throw new Error("The index was not written");
 }
 
+describe("an index's file", () => {
+  /** How often others had their turn while the work was done. */
+  async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    await work();
+    isOver = true;
+    return turns;
+  }
+
+  test("is synced, read back and checked while others have their turn", async () => {
+    await using folder = await tempDir();
+    const content = new Uint8Array(32 << 20).fill(7);
+    let written: IndexFile | undefined;
+    const writing = await turnsDuring(async () => {
+      written = await writeIndexFile(folder.path, "big", (path) => writeFileSync(path, content));
+    });
+    expect(writing).toBeGreaterThan(16);
+    const { file, bytes, checksum } = written ?? { file: "", bytes: 0, checksum: "" };
+    expect([bytes, await readdir(folder.path)]).toEqual([content.length, [file]]);
+    const loaded: string[] = [];
+    const load = (path: string): void => void loaded.push(path);
+    const reading = await turnsDuring(() =>
+      readIndexFile(folder.path, { file, bytes, checksum }, load, () => false),
+    );
+    expect(reading).toBeGreaterThan(16);
+    expect(loaded).toEqual([join(folder.path, file)]);
+  });
+
+  test("is not left behind where it could not be written", async () => {
+    await using folder = await tempDir();
+    const failing = writeIndexFile(folder.path, "big", (path) => {
+      writeFileSync(path, "half");
+      throw new Error("no space");
+    });
+    expect(String(await rejectionOf(failing))).toContain("no space");
+    expect(await readdir(folder.path)).toEqual([]);
+  });
+});
+
 describe("a large collection", () => {
+  test("that is dropped while its index is saved stays dropped", async () => {
+    await using folder = await tempDir();
+    const home = new SqliteHome(folder.path, silentLog);
+    {
+      await using repository = await opened(folder);
+      await repository.upsert(many);
+      await waitFor("the file", () =>
+        readdirSync(folder.path).some((name) => name.includes(".usearch")),
+      );
+      await home.drop("big");
+    }
+    expect(await home.list()).toEqual([]);
+    expect((await readdir(folder.path)).filter((name) => name.endsWith(".usearch"))).toEqual([]);
+  });
+
   test("answers while its index grows, and after", async () => {
     await using folder = await tempDir();
     await using repository = await opened(folder);

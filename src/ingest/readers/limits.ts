@@ -1,0 +1,44 @@
+/** How much a reader takes on: every bound has a name, and what is beyond one is refused by it. */
+import type { NodeError } from "../../core/errors.ts";
+import { unreadable } from "./unreadable.ts";
+
+export interface ReadLimits {
+  /** Bytes of a file. */
+  max_file_bytes: number;
+  /** Bytes that the parts of a Word file unpack to. */
+  max_unpacked_bytes: number;
+  /** How many times its own size a Word file may unpack to. */
+  max_unpack_ratio: number;
+  /** Elements of a Word file or an HTML page. */
+  max_elements: number;
+  /** Pages of a PDF. */
+  max_pages: number;
+  /** Rows of a table, or lines of a JSONL file. */
+  max_records: number;
+  /** Characters of text that come out of a file. */
+  max_text_length: number;
+}
+
+export const defaultLimits: ReadLimits = {
+  max_file_bytes: 64 << 20,
+  max_unpacked_bytes: 64 << 20,
+  max_unpack_ratio: 100,
+  max_elements: 500_000,
+  max_pages: 5000,
+  max_records: 1_000_000,
+  max_text_length: 64 << 20,
+};
+
+const words: Readonly<Record<keyof ReadLimits, string>> = {
+  max_file_bytes: "bytes",
+  max_unpacked_bytes: "bytes once it is unpacked",
+  max_unpack_ratio: "times its size once it is unpacked, which no document of a person does",
+  max_elements: "elements",
+  max_pages: "pages",
+  max_records: "records",
+  max_text_length: "characters of text",
+};
+
+/** The refusal of a file that goes beyond a limit. */
+export const beyond = (limit: keyof ReadLimits, limits: ReadLimits): NodeError =>
+  unreadable(`has more than ${limits[limit]} ${words[limit]}; divide it, or raise ingest.${limit}`);

@@ -1,0 +1,105 @@
+/** Documents that are small and made to be slow: each took minutes, or filled the memory, before it was bounded. */
+import { describe, expect, test } from "bun:test";
+import { toBlocks } from "../../../src/ingest/blocks.ts";
+import { type Chunk, chunk } from "../../../src/ingest/chunk.ts";
+import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
+import { readDocument } from "../../../src/ingest/readers/read.ts";
+import { rejectionOf } from "../../support/rejection.ts";
+import { wordFile } from "../../support/word-file.ts";
+
+/** Far more than any of them takes now, far less than it took. */
+const mostSeconds = 20;
+
+const read = (name: string, text: string): Promise<readonly string[]> =>
+  Promise.resolve(readDocument(name, new TextEncoder().encode(text)));
+
+const cut = (text: string): Promise<Chunk[]> =>
+  chunk(text, {
+    maxTokens: 256,
+    overlapTokens: 32,
+    countTokens: async (piece) => Math.ceil(piece.length / 4),
+  });
+
+async function quickly<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  const startedAt = performance.now();
+  const result = await work();
+  expect((performance.now() - startedAt) / 1000).toBeLessThan(mostSeconds);
+  return result;
+}
+
+const sizeOf = (texts: readonly string[]): number =>
+  texts.reduce((sum, { length }) => sum + length, 0);
+
+describe("a hostile document", () => {
+  test("may have any number of spaces in a heading", async () => {
+    const line = `# a${" ".repeat(500_000)}b`;
+    expect(await quickly(() => toBlocks(line))).toHaveLength(1);
+  });
+
+  test("may have a paragraph of any number of lines", async () => {
+    const [block] = await quickly(() => toBlocks("a\n".repeat(300_000)));
+    expect(block?.text).toHaveLength(599_999);
+  });
+
+  test("may have a fence of any length above a page", async () => {
+    const page = `---\ntitle: a\n---\n${"`".repeat(300_000)}\n${"a\n".repeat(300_000)}`;
+    expect(await quickly(() => read("a.md", page))).toEqual([expect.stringMatching(/^# a\n/)]);
+  });
+
+  test("may have any number of spaces between elements without text", async () => {
+    const page = `<p>${"<code></code> ".repeat(300_000)}end`;
+    expect(await quickly(() => read("a.html", page))).toEqual(["end"]);
+  });
+
+  test("may have any number of spaces in a quotation", async () => {
+    const page = `<blockquote><pre>${" ".repeat(500_000)}x</pre></blockquote>`;
+    expect(await quickly(() => read("a.html", page))).toHaveLength(1);
+  });
+
+  test.each(["<blockquote>", "<ul><li>"])("indents %s to a bounded depth", async (tags) => {
+    const page = `${tags.repeat(95)}${"a<br>".repeat(100_000)}`;
+    const texts = await quickly(() => read("a.html", page));
+    expect(sizeOf(texts)).toBeLessThan(5_000_000);
+  });
+
+  test("may say that its cells span everything", async () => {
+    const wide = `<tr>${"<td colspan=20>a".repeat(5000)}`;
+    const page = `<table>${wide}${"<tr><td>b".repeat(50_000)}</table>`;
+    expect(sizeOf(await quickly(() => read("a.html", page)))).toBeLessThan(2_000_000);
+    const tall = `<tr>${`<td rowspan=200>${"x".repeat(500)}`.repeat(400)}${"<tr>".repeat(200)}`;
+    const texts = await quickly(() => read("a.html", `<table>${tall}</table>`));
+    expect(sizeOf(texts)).toBeLessThan(2_000_000);
+  });
+
+  test("may have many columns and many rows with none of them", async () => {
+    const table = `text${",a".repeat(100_000)}\n${"a\n".repeat(100_000)}`;
+    expect(await quickly(() => read("a.csv", table))).toHaveLength(100_000);
+  });
+
+  test("has not all of its columns named in a message", async () => {
+    const names = Array.from({ length: 100_000 }, (_, at) => `"k${at}":"x"`);
+    const refusal = await rejectionOf(read("a.jsonl", `{${names.join(",")}}`));
+    expect(String(refusal)).toContain("'k19' and 99980 more");
+  });
+
+  test("repeats a long heading in no passage", async () => {
+    const long = `# ${"a ".repeat(100_000)}\n\n${"b\n\n".repeat(1000)}`;
+    const levels = [1, 2, 3, 4, 5, 6].map((level) => `${"#".repeat(level)} ${"a".repeat(990)}`);
+    const many = `${levels.join("\n\n")}\n\n${"b\n\n".repeat(100_000)}`;
+    for (const text of [long, many]) {
+      const chunks = await quickly(() => cut(text));
+      expect(sizeOf(chunks.map(({ source }) => source))).toBeLessThan(4 * text.length);
+    }
+  });
+
+  test("may be cut into more passages than a call has arguments", async () => {
+    const chunks = await quickly(() => cut("# a\n".repeat(400_000)));
+    expect(chunks).toHaveLength(400_000);
+  });
+
+  test("may be a Word file of a million spaces", async () => {
+    const bytes = await wordFile(`<w:p><w:r><w:t>${" ".repeat(1_000_000)}</w:t></w:r></w:p>`);
+    const limits = { ...defaultLimits, max_unpack_ratio: 1_000_000 };
+    expect(await quickly(() => readDocument("a.docx", bytes, { limits }))).toEqual([]);
+  });
+});
