@@ -8,7 +8,6 @@ import { errorResponse, toNodeError } from "../../http/errors.ts";
 import { clientGone, exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored } from "../../http/ignored-fields.ts";
 import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
-import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import type { PromptLog } from "../../http/prompt-log.ts";
 import { requestIdHeader } from "../../http/request-id.ts";
@@ -33,7 +32,9 @@ export interface ChatRoutesServices {
 
 export function chatRoutes(services: ChatRoutesServices) {
   const { chat, entrance, log, promptLog, limits, stopping } = services;
-  const readBody = bodyReader(ChatCompletionRequest, limits);
+  const readBody = bodyReader(ChatCompletionRequest, limits, [
+    { param: "messages", most: limits.maxMessages, setting: "limits.max_messages" },
+  ]);
   return new Elysia({ prefix: "/v1" }).post(
     "/chat/completions",
     async ({ request, set }) => {
@@ -42,7 +43,6 @@ export function chatRoutes(services: ChatRoutesServices) {
       const body = await readBody(request);
       const exchange = exchangeOf(request);
       exchange.model = body.model;
-      checkLength("messages", body.messages.length, limits.maxMessages, "limits.max_messages");
       // Who asks for passages must be one who may.
       const wantsPassages = body.rag !== undefined && body.rag !== null && body.rag !== false;
       if (wantsPassages) visit.require("retrieve");
