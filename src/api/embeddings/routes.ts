@@ -10,7 +10,7 @@ import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import type { PromptLog } from "../../http/prompt-log.ts";
 import { EmbeddingRequest } from "./schema.ts";
-import { toEmbeddingList, toEmbeddingRequest } from "./wire.ts";
+import { toEmbeddingListJson, toEmbeddingRequest, totalTokens } from "./wire.ts";
 
 export interface EmbeddingRoutesServices {
   embeddings: EmbeddingService;
@@ -53,9 +53,9 @@ export function embeddingRoutes(services: EmbeddingRoutesServices) {
       const { report } = exchange;
       const asked = toEmbeddingRequest(body);
       const result = await embeddings.embed(asked, { signal, report });
-      const list = toEmbeddingList(body, result);
-      visit.charge(list.usage.total_tokens);
-      return list;
+      visit.charge(totalTokens(result.embeddings));
+      const json = await toEmbeddingListJson(body, result);
+      return new Response(json, { headers: { "content-type": "application/json" } });
     },
     {
       parse: "none",
