@@ -210,7 +210,8 @@ const Limits = T.Object(
     concurrency: T.Integer({
       minimum: 0,
       default: 0,
-      description: "The same for requests in progress at once.",
+      description:
+        "The same for requests in progress at once; a chat for `n` answers counts as `n`.",
     }),
   },
   { ...strict, default: {} },

@@ -56,7 +56,7 @@ export class LlamaChatEngine implements ChatEngine {
     request: GenerationRequest,
     options: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
-    this.#slots.admit();
+    this.#slots.admit(options.caller);
     const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
     const prompt = this.#template.render(messages, toolUse?.tools);
     const room = this.#room(prompt.tokens.length);

@@ -46,6 +46,7 @@ export function chatRoutes(services: ChatRoutesServices) {
       // Who asks for passages must be one who may.
       const wantsPassages = body.rag !== undefined && body.rag !== null && body.rag !== false;
       if (wantsPassages) visit.require("retrieve");
+      visit.widen(body.n ?? 1);
       promptLog.asked(set.headers, { model: body.model, messages: body.messages });
       announceIgnored(ignoredFields(body), set.headers, log);
       const gone = new AbortController();
