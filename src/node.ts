@@ -123,6 +123,7 @@ export class PaddockNode implements AsyncDisposable {
         maxMessages: config.limits.max_messages,
         maxInputs: config.limits.max_inputs,
         requestTimeoutMs: config.limits.request_timeout * 1000,
+        stallTimeoutMs: config.http.stall_timeout * 1000,
       },
       log,
       promptLog: config.log_prompts ? new PromptLog(log) : new PromptLog(),

@@ -225,6 +225,13 @@ const Http = T.Object(
       default: 60,
       description: "Seconds that a connection may be idle between an answer and the next request.",
     }),
+    stall_timeout: T.Integer({
+      minimum: 1,
+      maximum: 3600,
+      default: 60,
+      description:
+        "Seconds that a client may take nothing of a streamed answer that goes on; then the answer is ended, and its slot is free.",
+    }),
     cors_origins: T.Array(
       T.String({
         pattern: "^(\\*|https?://[^\\s/?#@]+)$",

@@ -34,6 +34,7 @@ const table: Record<ErrorKind, WireError> = {
     code: "body_timeout",
     headers: { connection: "close" },
   },
+  client_stalled: { status: 408, type: "invalid_request_error", code: "client_stalled" },
   unsupported_media_type: {
     status: 415,
     type: "invalid_request_error",

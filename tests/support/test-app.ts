@@ -46,6 +46,7 @@ export interface TestAppOptions {
   maxMessages?: number;
   maxInputs?: number;
   requestTimeoutMs?: number;
+  stallTimeoutMs?: number;
   stopping?: AbortSignal;
   logPrompts?: boolean;
   corsOrigins?: readonly string[];
@@ -153,6 +154,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
       maxMessages: options.maxMessages ?? 2048,
       maxInputs: options.maxInputs ?? 2048,
       requestTimeoutMs: options.requestTimeoutMs ?? 0,
+      stallTimeoutMs: options.stallTimeoutMs ?? 60_000,
     },
     log,
     promptLog: options.logPrompts === true ? new PromptLog(log) : new PromptLog(),

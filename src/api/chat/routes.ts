@@ -5,7 +5,7 @@ import type { Log } from "../../core/log.ts";
 import { requestSignal } from "../../http/deadline.ts";
 import type { Entrance } from "../../http/entrance.ts";
 import { errorResponse, toNodeError } from "../../http/errors.ts";
-import { clientGone, exchangeOf } from "../../http/exchange.ts";
+import { clientGone, clientStalled, exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored } from "../../http/ignored-fields.ts";
 import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
@@ -25,7 +25,12 @@ export interface ChatRoutesServices {
   entrance: Entrance;
   log: Log;
   promptLog: PromptLog;
-  limits: BodyLimits & { maxMessages: number; requestTimeoutMs: number };
+  limits: BodyLimits & {
+    maxMessages: number;
+    requestTimeoutMs: number;
+    /** How long a client may take nothing of a stream. */
+    stallTimeoutMs: number;
+  };
   /** Aborts when the node stops, with an error for whoever is being answered. */
   stopping: AbortSignal;
 }
@@ -80,6 +85,14 @@ export function chatRoutes(services: ChatRoutesServices) {
         onCancel: (reason) => {
           exchange.broke(clientGone);
           gone.abort(reason);
+        },
+        stallMs: limits.stallTimeoutMs,
+        onStall: (error) => {
+          exchange.broke(clientStalled);
+          gone.abort(error);
+          log.warn("a client did not read its answer, which was ended", {
+            id: set.headers[requestIdHeader],
+          });
         },
         onError: (error) => {
           if (request.signal.aborted) {
