@@ -111,7 +111,7 @@ export class PaddockNode implements AsyncDisposable {
       }),
       stopping: this.#stopping.signal,
       isDraining,
-      reasonsAgainst: () => reasonsAgainst(parts),
+      reasonsAgainst: (who) => reasonsAgainst(parts, who),
       metrics,
       metricsOpen: config.metrics.open,
       telemetry: this.#telemetry,

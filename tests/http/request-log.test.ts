@@ -199,17 +199,18 @@ describe("the log line of a request", () => {
   });
 
   test.each([
-    ["/v1/models", "models", 200],
-    ["/v1/models/chatty", "models", 200],
-    ["/v1/info", "info", 200],
-    ["/docs", "docs", 200],
-    ["/ready", "ready", 200],
-    ["/nowhere", "other", 404],
-  ])("is there for %s too", async (address, operation, status) => {
+    ["/v1/models", "models", 200, {}],
+    ["/v1/models/chatty", "models", 200, {}],
+    ["/v1/info", "info", 200, { key: "anyone" }],
+    ["/docs", "docs", 200, {}],
+    ["/ready", "ready", 200, { key: "anyone" }],
+    ["/nowhere", "other", 404, {}],
+  ])("is there for %s too", async (address, operation, status, caller) => {
     const app = testApp();
     await app.handle(new Request(`http://localhost${address}`, { headers: mine }));
     expect(await line(app)).toEqual({
       id: "mine",
+      ...caller,
       operation,
       method: "GET",
       path: address,
