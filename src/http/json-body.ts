@@ -24,7 +24,7 @@ export function bodyReader<Schema extends TSchema>(
   const checker = TypeCompiler.Compile(schema);
   return async (request) => {
     const bytes = await readBytes(request, limits);
-    checkSize(bytes);
+    await checkSize(bytes);
     const body = parse(bytes);
     checkLists(body, lists);
     return validate(checker, schema, body);
@@ -110,8 +110,8 @@ const overdue = (seconds: number): NodeError =>
   );
 
 /** Refuses what is small in bytes and large in everything else, before any of it is built. */
-function checkSize(bytes: Uint8Array): void {
-  const excess = new JsonSize().add(bytes);
+async function checkSize(bytes: Uint8Array): Promise<void> {
+  const excess = await new JsonSize().addInSlices(bytes);
   if (excess === undefined) return;
   const { what, field } = excess;
   throw new NodeError(

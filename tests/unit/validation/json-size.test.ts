@@ -17,10 +17,18 @@ describe("a JSON text", () => {
     ["null"],
     ['""'],
     [`{"a":${nested(deepestNesting - 1)}}`],
-    [`{"a":${list(mostValues - 3)}}`],
+    [`{"a":${list(mostValues - 4)}}`],
     [`{${members(mostKeys)}}`],
     // In a text nothing counts, whatever it is made of.
     [JSON.stringify({ a: '[{":,'.repeat(mostValues), b: "\\" })],
+    [
+      JSON.stringify([
+        "x".repeat(1000),
+        `${"x".repeat(1000)}\\`,
+        `${'\\"'.repeat(500)}[[`,
+        nested(300),
+      ]),
+    ],
     ["not JSON at all"],
     ['"a text without an end'],
     ['"a text that ends in an escape\\'],
@@ -39,6 +47,17 @@ describe("a JSON text", () => {
     [list(mostValues), "values", undefined],
   ] as const)("beyond one says which, and in which field (%#)", (text, what, field) => {
     expect(add(text)).toEqual({ what, field });
+  });
+
+  test("is looked at in slices all the same, and others get their turn between", async () => {
+    const text = new TextEncoder().encode(`{"a":${" ".repeat(8e6)}"[[","b":${nested(300)}}`);
+    let turns = 0;
+    const turn = setInterval(() => turns++, 0);
+    expect(await new JsonSize().addInSlices(text)).toEqual({ what: "nesting", field: "b" });
+    clearInterval(turn);
+    expect(turns).toBeGreaterThan(0);
+    const small = new TextEncoder().encode('{"a":[1]}');
+    expect(await new JsonSize().addInSlices(small)).toBeUndefined();
   });
 
   test("counts with those before it", () => {
