@@ -1,7 +1,8 @@
 /** Messages between the wire and the domain: joined, complete, and refused by name where they are not. */
 import { NodeError } from "../core/errors.ts";
 import type { ChatMessage, ToolCall } from "../core/ports/chat-engine.ts";
-import { deepestNesting, isTooDeep } from "../validation/nesting.ts";
+import { quoted, shortened } from "../core/quoted.ts";
+import { excessText, JsonSize } from "../validation/json-size.ts";
 import type { Content, Message } from "./message-schema.ts";
 
 export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
@@ -9,10 +10,12 @@ export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
     throw refuse("messages", "needs a message with the role 'user'");
   }
   checkToolCalls(messages);
-  return messages.map((message, index) => toChatMessage(message, `messages[${index}]`));
+  // One count for all: the arguments of many calls are as large as one call's can be.
+  const size = new JsonSize();
+  return messages.map((message, index) => toChatMessage(message, `messages[${index}]`, size));
 }
 
-function toChatMessage(message: Message, at: string): ChatMessage {
+function toChatMessage(message: Message, at: string, size: JsonSize): ChatMessage {
   const { role, content, tool_calls: calls } = message;
   switch (role) {
     case "system":
@@ -23,7 +26,11 @@ function toChatMessage(message: Message, at: string): ChatMessage {
     case "assistant": {
       if (!calls?.length) return { role, content: textOf(content, at) };
       const text = content === null || content === undefined ? "" : textOf(content, at);
-      return { role, content: text, toolCalls: calls.map((call, n) => toToolCall(call, at, n)) };
+      return {
+        role,
+        content: text,
+        toolCalls: calls.map((call, n) => toToolCall(call, `${at}.tool_calls[${n}]`, size)),
+      };
     }
     case "tool":
       return { role, content: textOf(content, at), toolCallId: message.tool_call_id ?? "" };
@@ -33,19 +40,19 @@ function toChatMessage(message: Message, at: string): ChatMessage {
 function toToolCall(
   { id, function: { name, arguments: text } }: NonNullable<Message["tool_calls"]>[number],
   at: string,
-  index: number,
+  size: JsonSize,
 ): ToolCall {
-  const param = `${at}.tool_calls[${index}].function.arguments`;
+  const param = `${at}.function.arguments`;
   const complete = text === "" ? "{}" : text;
-  if (isTooDeep(parseArguments(complete, param))) {
-    throw refuse(param, `is nested deeper than ${deepestNesting} levels`);
-  }
+  const excess = size.add(Buffer.from(complete));
+  if (excess !== undefined) throw refuse(param, excessText[excess.what]);
+  checkJson(complete, param);
   return { id, name, arguments: complete };
 }
 
-function parseArguments(text: string, param: string): unknown {
+function checkJson(text: string, param: string): void {
   try {
-    return JSON.parse(text);
+    JSON.parse(text);
   } catch {
     throw refuse(param, "is not JSON");
   }
@@ -61,7 +68,10 @@ function checkToolCalls(messages: readonly Message[]): void {
         throw refuse(`${at}.tool_call_id`, "is required for a message with the role 'tool'");
       }
       if (!open.delete(id)) {
-        throw refuse(`${at}.tool_call_id`, `'${id}' answers no tool call of the message before it`);
+        throw refuse(
+          `${at}.tool_call_id`,
+          `${quoted(id)} answers no tool call of the message before it`,
+        );
       }
       continue;
     }
@@ -74,8 +84,14 @@ function checkToolCalls(messages: readonly Message[]): void {
   if (open.size > 0) throw unanswered(open, "messages");
 }
 
-const unanswered = (open: ReadonlySet<string>, param: string): NodeError =>
-  refuse(param, `comes before the tool calls ${[...open].join(", ")} were answered`);
+/** So many calls are named; the rest is counted. */
+const mostNamed = 8;
+
+function unanswered(open: ReadonlySet<string>, param: string): NodeError {
+  const named = [...open].slice(0, mostNamed).map(shortened).join(", ");
+  const rest = open.size > mostNamed ? ` and ${open.size - mostNamed} more` : "";
+  return refuse(param, `comes before the tool calls ${named}${rest} were answered`);
+}
 
 const partNames: Readonly<Record<string, string>> = {
   image_url: "images",
@@ -97,10 +113,10 @@ function textOf(content: Content | null | undefined, at: string): string {
       const param = `${at}.content[${index}]`;
       if (type === "refusal" && refusal !== undefined) return refusal;
       if (type !== "text") {
-        const what = partNames[type] ?? `parts of type '${type}'`;
+        const what = partNames[type] ?? `parts of type ${quoted(type)}`;
         throw refuse(
           param,
-          `has the type '${type}': this node's models read text only, no ${what}`,
+          `has the type ${quoted(type)}: this node's models read text only, no ${what}`,
         );
       }
       if (text === undefined) throw refuse(`${param}.text`, "is required: a string");

@@ -38,7 +38,10 @@ function create(shell: Shell): Command {
     .option("--expires <when>", "a date (2027-01-31), or a time from now (12h, 30d)")
     .option("--requests-per-minute <n>", "most requests a minute; 0: no bound; default: the node's")
     .option("--tokens-per-minute <n>", "most tokens a minute, of prompts and answers")
-    .option("--concurrency <n>", "most requests in progress at once")
+    .option(
+      "--concurrency <n>",
+      "most requests in progress at once; a chat for n answers counts as n",
+    )
     .option("--json", "as JSON");
   addExamples(
     command,

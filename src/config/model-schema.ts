@@ -69,7 +69,7 @@ export const ModelConfig = T.Object(
       minimum: 0,
       default: 64,
       description:
-        "Chat requests that may wait for a free place; beyond it they are refused with 503.",
+        "Chat answers that may wait for a free place; beyond it, requests are refused with 503, first those of the caller who has the most.",
     }),
     keep_alive: T.Integer({
       minimum: -1,

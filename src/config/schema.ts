@@ -270,7 +270,8 @@ const Limits = T.Object(
     concurrency: T.Integer({
       minimum: 0,
       default: 0,
-      description: "The same for requests in progress at once.",
+      description:
+        "The same for requests in progress at once; a chat for `n` answers counts as `n`.",
     }),
   },
   { ...strict, default: {} },
@@ -283,6 +284,13 @@ const Http = T.Object(
       maximum: 240,
       default: 60,
       description: "Seconds that a connection may be idle between an answer and the next request.",
+    }),
+    stall_timeout: T.Integer({
+      minimum: 1,
+      maximum: 3600,
+      default: 60,
+      description:
+        "Seconds that a client may take nothing of a streamed answer that goes on; then the answer is ended, and its slot is free.",
     }),
     cors_origins: T.Array(
       T.String({

@@ -157,6 +157,12 @@ export const settings: readonly Setting[] = [
     asNumber,
     "seconds that a connection may be idle between requests",
   ),
+  setting(
+    ["http", "stall_timeout"],
+    "stall-timeout",
+    asNumber,
+    "seconds that a client may take nothing of a stream",
+  ),
   setting(["http", "cors_origins"], "cors-origins", asList, "origins whose pages may ask"),
   setting(["http", "allowed_hosts"], "allowed-hosts", asList, "further names of a loopback node"),
 ];

@@ -74,8 +74,11 @@ export class ChatService {
       },
       ...(maxTokens === undefined ? {} : { maxTokens }),
     };
+    // One that fails takes the others with it, also those that still wait for a slot.
+    const abandoned = new AbortController();
+    const signal = AbortSignal.any([options.signal, abandoned.signal]);
     const answers = Array.from({ length: choices }, (_, index) =>
-      engine.generate(withSeedOf(complete, index), options),
+      engine.generate(withSeedOf(complete, index), { ...options, signal }),
     );
     return {
       model: card.name,
@@ -83,7 +86,7 @@ export class ChatService {
       choices,
       ...(grounding === undefined ? {} : { grounding }),
       promptTokens: async () => engine.countTokens(messages, complete.toolUse?.tools),
-      events: merge(answers),
+      events: merge(answers, () => abandoned.abort()),
     };
   }
 }

@@ -83,6 +83,8 @@ function checkWords(engine: EmbeddingEngine, input: EmbeddingInput, param: strin
     throw new NodeError("invalid_request", `${param} is ${what}; give it some text.`, { param });
   }
   if (typeof input !== "string") {
+    // They are counted as they are, before anything else is done with them.
+    if (input.length > engine.maxTokens) checkLength(engine, input.length, param);
     const unknown = input.find((token) => token >= engine.vocabularySize);
     if (unknown !== undefined) {
       throw new NodeError(

@@ -10,6 +10,7 @@ export const errorKinds = [
   "method_not_allowed",
   "payload_too_large",
   "body_timeout",
+  "client_stalled",
   "unsupported_media_type",
   "context_length_exceeded",
   "too_many_requests",

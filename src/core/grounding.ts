@@ -1,9 +1,10 @@
 /** Grounded chat: passages that match the question go into the prompt, and the answer says which. */
 import { NodeError, reasonOf } from "./errors.ts";
+import { type Conversation, fitToContext, type Turn } from "./fit-to-context.ts";
 import { groundedContent, groundedSystem } from "./grounded-prompt.ts";
-import { GroundedTurns } from "./grounded-turns.ts";
+import { GroundedTurns, type RememberedPoint, turnKeys } from "./grounded-turns.ts";
 import type { Log } from "./log.ts";
-import type { ChatEngine, ChatMessage, Tool } from "./ports/chat-engine.ts";
+import type { CallOptions, ChatEngine, ChatMessage } from "./ports/chat-engine.ts";
 import type { EmbedOptions } from "./ports/embedding-engine.ts";
 import type { ScoredPassage, SearchBounds } from "./ports/passage-repository.ts";
 import { questionOf } from "./question.ts";
@@ -41,32 +42,12 @@ export interface Grounding {
   notice?: string;
 }
 
-export interface Conversation {
-  messages: readonly ChatMessage[];
-  tools: readonly Tool[];
-  /** Most tokens of the answer, where that is known. */
-  maxTokens: number | undefined;
-}
-
 export interface GroundedConversation {
   messages: readonly ChatMessage[];
   grounding?: Grounding;
 }
 
-/** The passages of a user message. */
-interface Turn {
-  /** Which message it is. */
-  index: number;
-  points: readonly ScoredPassage[];
-}
-
 type Found = Pick<Grounding, "points" | "error" | "notice">;
-
-/** What an answer is left of the context where the request does not say. */
-const answerTokens = 512;
-const answerShare = 0.25;
-/** How full the context may be of a prompt that had to lose a turn. */
-const afterShedding = 0.7;
 
 export class GroundingService {
   readonly #retrieval: RetrievalService;
@@ -80,12 +61,15 @@ export class GroundingService {
     this.#log = log;
   }
 
-  /** The conversation with its passages. Where retrieval fails it is answered without, and says so. */
+  /**
+   * The conversation with its passages. Where retrieval fails it is answered without, and says so.
+   * What a caller's turns were given is that caller's alone.
+   */
   async ground(
     conversation: Conversation,
     wanted: RagRequest | undefined,
     engine: ChatEngine,
-    options: EmbedOptions,
+    options: EmbedOptions & Pick<CallOptions, "caller">,
   ): Promise<GroundedConversation> {
     checkContextWindow(wanted?.contextWindow, this.#settings.contextWindow);
     const policy = this.#policy(wanted);
@@ -93,11 +77,12 @@ export class GroundingService {
     const { messages } = conversation;
     const last = messages.findLastIndex(({ role }) => role === "user");
     const intoUser = policy === "last-user-message";
-    // Amid a turn, as between a tool's call and its result, the passages stay those of its beginning.
-    const begun = last < messages.length - 1 ? this.#turns.recall(messages, last) : [];
+    const keys = turnKeys(options.caller ?? "", messages);
+    const recalled = await this.#recall(keys, { last, intoUser, messages });
+    const begun = recalled.find(({ index }) => index === last)?.points ?? [];
     const found =
       begun.length > 0 ? { points: begun } : await this.#find(messages, wanted, options);
-    const earlier = intoUser ? this.#earlierTurns(messages, last) : [];
+    const earlier = recalled.filter(({ index }) => index !== last);
     const there = new Set(earlier.flatMap(({ points }) => points.map(({ id }) => id)));
     // What an earlier turn brought is in the prompt already.
     const own = found.points.filter(({ id }) => !there.has(id));
@@ -105,7 +90,7 @@ export class GroundingService {
     const render = (kept: readonly Turn[]): readonly ChatMessage[] =>
       intoUser ? this.#intoUser(messages, kept) : this.#intoSystem(messages, kept);
     const kept = await fitToContext(turns, render, conversation, { engine, ...options });
-    if (intoUser) this.#keep(messages, turns, kept);
+    if (intoUser) this.#keep(keys, turns, kept);
     const points = kept.flatMap((turn) => turn.points);
     return {
       messages: render(kept),
@@ -119,9 +104,9 @@ export class GroundingService {
   }
 
   /** The next turn begins with what is in the prompt now. */
-  #keep(messages: readonly ChatMessage[], turns: readonly Turn[], kept: readonly Turn[]): void {
-    for (const { index } of turns) this.#turns.forget(messages, index);
-    for (const { index, points } of kept) this.#turns.remember(messages, index, points);
+  #keep(keys: ReadonlyMap<number, string>, turns: readonly Turn[], kept: readonly Turn[]): void {
+    for (const { index } of turns) this.#turns.forget(keys.get(index) ?? "");
+    for (const { index, points } of kept) this.#turns.remember(keys.get(index) ?? "", points);
   }
 
   #policy(wanted: RagRequest | undefined): RagPolicy {
@@ -158,11 +143,41 @@ export class GroundingService {
     }
   }
 
-  #earlierTurns(messages: readonly ChatMessage[], last: number): Turn[] {
-    return messages.slice(0, last).flatMap(({ role }, index) => {
-      const points = role === "user" ? this.#turns.recall(messages, index) : [];
-      return points.length === 0 ? [] : [{ index, points }];
-    });
+  /**
+   * The turns that were given passages, with those of them that the collection still has. Amid a
+   * turn, as between a tool's call and its result, its own passages stay those of its beginning.
+   */
+  async #recall(
+    keys: ReadonlyMap<number, string>,
+    {
+      last,
+      intoUser,
+      messages,
+    }: { last: number; intoUser: boolean } & Pick<Conversation, "messages">,
+  ): Promise<Turn[]> {
+    const wanted = [...keys].filter(([index]) =>
+      index === last ? last < messages.length - 1 : intoUser,
+    );
+    const turns = wanted.map(([index, key]) => ({ index, points: this.#turns.recall(key) }));
+    const ids = new Set(turns.flatMap(({ points }) => points.map(({ id }) => id)));
+    if (ids.size === 0) return [];
+    try {
+      const passages = await this.#retrieval.read([...ids]);
+      const there = new Map(passages.map((passage) => [passage.id, passage]));
+      const present = ({ id, score }: RememberedPoint): ScoredPassage[] => {
+        const passage = there.get(id);
+        return passage === undefined ? [] : [{ ...passage, score }];
+      };
+      return turns
+        .map(({ index, points }) => ({ index, points: points.flatMap(present) }))
+        .filter(({ points }) => points.length > 0);
+    } catch (error) {
+      // They are remembered on: a store that is away for a turn has not lost them.
+      this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
+        reason: reasonOf(error),
+      });
+      return [];
+    }
   }
 
   #intoUser(messages: readonly ChatMessage[], turns: readonly Turn[]): readonly ChatMessage[] {
@@ -183,38 +198,5 @@ export class GroundingService {
   }
 }
 
-/**
- * Leaves out the oldest turns' passages, then this turn's of the lowest score, until the rest fits.
- * Once a turn has to go, others go with it to make room for some turns to come: each time the prompt
- * begins differently, all of it is evaluated again.
- */
-async function fitToContext(
-  turns: readonly Turn[],
-  render: (turns: readonly Turn[]) => readonly ChatMessage[],
-  { tools, maxTokens = answerTokens }: Conversation,
-  { engine, signal }: { engine: ChatEngine; signal: AbortSignal },
-): Promise<readonly Turn[]> {
-  const { contextSize } = engine;
-  const room = contextSize - Math.min(maxTokens, Math.floor(contextSize * answerShare));
-  const tokensOf = (kept: readonly Turn[]): Promise<number> =>
-    engine.countTokens(render(kept), tools, { signal });
-  let kept = turns;
-  let most = room;
-  for (let tokens = await tokensOf(kept); tokens > most; tokens = await tokensOf(kept)) {
-    const shorter = shorten(kept);
-    if (shorter === undefined || (kept.length === 1 && tokens <= room)) break;
-    most = kept.length > 1 ? Math.floor(room * afterShedding) : room;
-    kept = shorter;
-  }
-  return kept;
-}
-
 const countPoints = (turns: readonly Turn[]): number =>
   turns.reduce((sum, { points }) => sum + points.length, 0);
-
-function shorten(turns: readonly Turn[]): readonly Turn[] | undefined {
-  if (turns.length > 1) return turns.slice(1);
-  const [last] = turns;
-  if (last === undefined || last.points.length === 0) return undefined;
-  return [{ ...last, points: last.points.slice(0, -1) }];
-}

@@ -5,9 +5,14 @@ export interface Numbered<Value> {
   value: Value;
 }
 
-/** Ends when all have ended; a failure or an early return ends the others. */
+/**
+ * Ends when all have ended; a failure or an early return ends the others. `abandon` is called then:
+ * an iteration that is waiting for its next value hears of its end only afterwards, and must be
+ * told by other means to stop waiting.
+ */
 export async function* merge<Value>(
   iterables: readonly AsyncIterable<Value>[],
+  abandon: () => void = () => {},
 ): AsyncGenerator<Numbered<Value>> {
   const iterators = iterables.map((iterable) => iterable[Symbol.asyncIterator]());
   const step = async (index: number) => ({ index, result: await iterators[index]?.next() });
@@ -27,6 +32,7 @@ export async function* merge<Value>(
   } finally {
     // What was asked for and is not wanted any more may still fail; nobody is left to hear it.
     for (const unwanted of pending.values()) unwanted.catch(() => {});
+    if (pending.size > 0) abandon();
     await Promise.allSettled(iterators.map((iterator) => iterator.return?.()));
   }
 }

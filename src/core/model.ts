@@ -4,6 +4,7 @@ import type { ChatEngine } from "./ports/chat-engine.ts";
 import type { EmbeddingEngine } from "./ports/embedding-engine.ts";
 import type { EmbeddingIdentity } from "./ports/passage-repository.ts";
 import type { PromptTemplateName } from "./prompt-templates.ts";
+import { quoted } from "./quoted.ts";
 
 export type ModelType = "chat" | "embedding";
 
@@ -89,7 +90,7 @@ export class ModelRegistry {
       const names = [...this.#types.keys()].join(", ");
       throw new NodeError(
         "model_not_found",
-        `The model '${name}' is not on this node. Its models are: ${names}.`,
+        `The model ${quoted(name)} is not on this node. Its models are: ${names}.`,
         { param: "model" },
       );
     }
@@ -138,7 +139,7 @@ export class ModelRegistry {
         : `The ${wanted} models of this node are: ${names.join(", ")}.`;
     const other = this.#types.get(name);
     const why = other === undefined ? "is not on this node" : `is a model of type '${other}'`;
-    return new NodeError("model_not_found", `The model '${name}' ${why}. ${has}`, {
+    return new NodeError("model_not_found", `The model ${quoted(name)} ${why}. ${has}`, {
       param: "model",
     });
   }

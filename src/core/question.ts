@@ -8,8 +8,8 @@ export interface Question {
   shortened: boolean;
 }
 
-/** More than any token stands for: a text that is longer does not fit, and need not be counted to know it. */
-const charactersPerToken = 256;
+/** No text has tokens so long on the average; what is longer does not fit, and is not counted. */
+const charactersPerToken = 64;
 
 /** The last `window` user messages, older ones left out first, then the beginning of the last. */
 export async function questionOf(
@@ -18,24 +18,29 @@ export async function questionOf(
   engine: EmbeddingEngine,
   { prefix, signal }: { prefix: string; signal: AbortSignal },
 ): Promise<Question> {
-  const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
-  const mostCharacters = engine.maxTokens * charactersPerToken;
-  const fits = async (text: string): Promise<boolean> => {
-    if (text.length > mostCharacters) return false;
-    const [tokens = 0] = await engine.countTokens([prefix + text], { signal });
+  const longest = engine.maxTokens * charactersPerToken;
+  const fits = async (parts: readonly string[], separator: string): Promise<boolean> => {
+    if (parts.reduce((sum, { length }) => sum + length, 0) > longest) return false;
+    const [tokens = 0] = await engine.countTokens([prefix + parts.join(separator)], { signal });
     return tokens <= engine.maxTokens;
   };
-  for (let count = Math.min(window, said.length); count > 0; count--) {
-    const text = said.slice(-count).join("\n");
-    if (await fits(text)) return { text, shortened: false };
-  }
+  const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+  const asked = said.slice(-window);
+  const from = await firstFitting(asked.length, (at) => fits(asked.slice(at), "\n"));
+  if (from < asked.length) return { text: asked.slice(from).join("\n"), shortened: false };
   // What is asked tends to stand at the end of a long message.
-  const words = (said.at(-1) ?? "").slice(-mostCharacters).split(/(?<=\s)/);
-  let [from, to] = [0, words.length];
+  const words = (said.at(-1) ?? "").slice(-longest).split(/(?<=\s)/);
+  const start = await firstFitting(words.length, (at) => fits(words.slice(at), ""));
+  return { text: words.slice(start).join(""), shortened: true };
+}
+
+/** The lowest number from which on all fit, by halves; `end` where none does. */
+async function firstFitting(end: number, fits: (at: number) => Promise<boolean>): Promise<number> {
+  let [from, to] = [0, end];
   while (from < to) {
     const middle = (from + to) >> 1;
-    if (await fits(words.slice(middle).join(""))) to = middle;
+    if (await fits(middle)) to = middle;
     else from = middle + 1;
   }
-  return { text: words.slice(from).join(""), shortened: true };
+  return from;
 }

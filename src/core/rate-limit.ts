@@ -34,7 +34,7 @@ export interface Standing {
 interface Account {
   requests: Spending;
   tokens: Spending;
-  /** Requests in progress. */
+  /** Answers in progress. */
   active: number;
 }
 
@@ -103,14 +103,28 @@ export class RateLimiter {
     refuseBeyond(caller, account, now);
     const { requestsPerMinute } = caller.limits;
     if (requestsPerMinute > 0) account.requests.add(1, requestsPerMinute, now);
-    account.active++;
-    let isHere = true;
-    return {
-      [Symbol.dispose]: () => {
-        if (isHere) account.active--;
-        isHere = false;
-      },
-    };
+    return takePlaces(account, 1);
+  }
+
+  /** Further places for a request that was let in and is for several answers; or refuses it. */
+  widen(caller: LimitedCaller, answers: number): Disposable {
+    const { called, limits } = caller;
+    const account = this.#account(caller, this.#now());
+    const more = answers - 1;
+    if (limits.concurrency > 0 && answers > limits.concurrency) {
+      throw new NodeError(
+        "invalid_request",
+        `'n' asks for ${answers} answers; ${called} may have ${limits.concurrency} in progress at once.`,
+        { param: "n" },
+      );
+    }
+    if (limits.concurrency > 0 && account.active + more > limits.concurrency) {
+      throw refusal("too_many_requests", placeRetryMs, [
+        `${called} may have ${limits.concurrency} answers in progress at once; with the ${answers} of this request there would be ${account.active + more}.`,
+        "Ask again when one has ended.",
+      ]);
+    }
+    return takePlaces(account, more);
   }
 
   /** Counts what an answer used; the caller may come into debt, and then waits longer. */
@@ -152,6 +166,17 @@ export class RateLimiter {
       if (isIdle) this.#accounts.delete(id);
     }
   }
+}
+
+function takePlaces(account: Account, places: number): Disposable {
+  account.active += places;
+  let isHere = true;
+  return {
+    [Symbol.dispose]: () => {
+      if (isHere) account.active -= places;
+      isHere = false;
+    },
+  };
 }
 
 const newAccount = (now: number): Account => ({

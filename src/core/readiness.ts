@@ -12,17 +12,19 @@ export interface ReadinessParts {
   isDraining: () => boolean;
 }
 
-/** What is in the way; nothing where the node is ready. */
-export async function reasonsAgainst({
-  models,
-  loads,
-  retrieval,
-  isDraining,
-}: ReadinessParts): Promise<string[]> {
+/** What a stranger is told in place of what the store says of itself. */
+const collectionNotReady =
+  "The node's collection is not ready. A caller with a key is told why, and the log has it.";
+
+/** What is in the way; nothing where the node is ready. A stranger hears nothing of the store. */
+export async function reasonsAgainst(
+  { models, loads, retrieval, isDraining }: ReadinessParts,
+  { isStranger = false } = {},
+): Promise<string[]> {
   const problem = await retrieval.problem();
   return [
     ...models.problems(),
-    ...(problem === undefined ? [] : [problem]),
+    ...(problem === undefined ? [] : [isStranger ? collectionNotReady : problem]),
     ...loads.problems(),
     ...(isDraining() ? ["The node is stopping."] : []),
   ];

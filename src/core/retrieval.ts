@@ -4,7 +4,12 @@ import { NodeError } from "./errors.ts";
 import type { EmbeddingModel, ModelRegistry } from "./model.ts";
 import type { ChatMessage } from "./ports/chat-engine.ts";
 import type { EmbedOptions } from "./ports/embedding-engine.ts";
-import type { PassageRepository, ScoredPassage, SearchBounds } from "./ports/passage-repository.ts";
+import type {
+  Passage,
+  PassageRepository,
+  ScoredPassage,
+  SearchBounds,
+} from "./ports/passage-repository.ts";
 import type { Reranker } from "./ports/reranker.ts";
 import { fuse } from "./score-fusion.ts";
 
@@ -100,6 +105,11 @@ export class RetrievalService {
       prefix: knowledge.queryPrefix,
     });
     return await this.find(question, this.#narrow(request.bounds), options, knowledge);
+  }
+
+  /** Those of the passages that the collection has now. */
+  async read(ids: readonly string[]): Promise<Passage[]> {
+    return await this.#ready().repository.read(ids);
   }
 
   /** What is put before a question; nothing while there is no collection. */

@@ -64,7 +64,7 @@ export class LlamaChatEngine implements ChatEngine {
     request: GenerationRequest,
     options: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
-    this.#slots.admit();
+    this.#slots.admit(options.caller);
     const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
     const bounds = { most: this.contextSize, signal: options.signal };
     const prompt = await this.#template.render(messages, toolUse?.tools, bounds);

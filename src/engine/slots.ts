@@ -37,6 +37,7 @@ interface Lease extends SlotRequest {
 interface Waiter {
   request: SlotRequest;
   give: (slot: Slot) => void;
+  refuse: (error: NodeError) => void;
 }
 
 /** The part of a slot's tokens that a conversation keeps when it goes on. */
@@ -57,13 +58,9 @@ export class Slots {
     this.#free = [...cache.sequences];
   }
 
-  /** Refuses at once what would find the line full, before anything is computed for it. */
-  admit(): void {
-    if (this.#free.length > 0 || !this.#waiting.full) return;
-    throw new NodeError(
-      "overloaded",
-      `The node is busy: ${this.#waiting.size} requests wait already. Try again in a moment.`,
-    );
+  /** Refuses at once what would find no place in the line, before anything is computed for it. */
+  admit(caller = ""): void {
+    if (this.#free.length === 0 && !this.#waiting.admits(caller)) throw this.#busy();
   }
 
   /** Waits for a free slot; an aborted signal leaves the line, a full line is refused at once. */
@@ -71,20 +68,27 @@ export class Slots {
     signal.throwIfAborted();
     const best = this.#best(request);
     if (best !== undefined) return this.#lend(best, request);
-    this.admit();
+    this.admit(caller);
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();
-    const waiter: Waiter = { request, give: resolve };
+    const waiter: Waiter = { request, give: resolve, refuse: reject };
     const leave = (): void => {
       this.#waiting.leave(caller, waiter);
       reject(signal.reason);
     };
     signal.addEventListener("abort", leave, { once: true });
-    this.#waiting.join(caller, waiter);
+    this.#waiting.join(caller, waiter)?.refuse(this.#busy());
     try {
       return await promise;
     } finally {
       signal.removeEventListener("abort", leave);
     }
+  }
+
+  #busy(): NodeError {
+    return new NodeError(
+      "overloaded",
+      `The node is busy: ${this.#waiting.size} requests wait already. Try again in a moment.`,
+    );
   }
 
   /**

@@ -25,6 +25,17 @@ export interface Access {
   check(request: Request, ...wanted: readonly Scope[]): Caller;
 }
 
+/** Whether the caller may be told what strangers may not; without keys there are no strangers. */
+export function isKnown(access: Access, request: Request): boolean {
+  try {
+    access.check(request);
+    return true;
+  } catch (error) {
+    if (error instanceof NodeError && error.kind === "unauthenticated") return false;
+    throw error;
+  }
+}
+
 /** `fixed`: keys of the configuration, which open everything; `ring`: keys that were given out. */
 export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
   const known = fixed.map(digest);

@@ -18,6 +18,8 @@ export interface Visit extends Disposable {
   readonly countsTokens: boolean;
   /** Refuses a request that turns out to want more than was checked. */
   require(...wanted: readonly Scope[]): void;
+  /** Takes a place for each of the answers that the request turns out to be for; or refuses it. */
+  widen(answers: number): void;
   charge(tokens: number): void;
 }
 
@@ -63,6 +65,10 @@ export class Entrance {
       caller: caller.id,
       countsTokens: caller.limits.tokensPerMinute > 0,
       require: (...more) => void access.check(request, ...wanted, ...more),
+      widen: (answers) => {
+        // Who has left holds no places any more.
+        if (!held.disposed) held.use(limiter.widen(caller, answers));
+      },
       charge: (tokens) => {
         limiter.charge(caller, tokens);
         tell();

@@ -35,6 +35,7 @@ const table: Record<ErrorKind, WireError> = {
     code: "body_timeout",
     headers: { connection: "close" },
   },
+  client_stalled: { status: 408, type: "invalid_request_error", code: "client_stalled" },
   unsupported_media_type: {
     status: 415,
     type: "invalid_request_error",
@@ -91,11 +92,18 @@ export function toNodeError(error: unknown): NodeError {
   );
 }
 
-export function errorBody({ kind, message, param }: NodeError): ErrorBody {
-  const { status, type, code } = table[kind];
-  const shown = status < 500 ? message : withoutPlaces(message);
-  return { error: { message: shown, type, param: param ?? null, code } };
+/** What a caller wrote may be in both, and a caller may write as much as a body holds. */
+const longest = { message: 2000, param: 200 };
+
+export function errorBody(error: NodeError): ErrorBody {
+  const { status, type, code } = table[error.kind];
+  const message = shorten(error.message, longest.message);
+  const param = error.param === undefined ? null : shorten(error.param, longest.param);
+  return { error: { message: status < 500 ? message : withoutPlaces(message), type, param, code } };
 }
+
+const shorten = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most)}…` : text;
 
 export function errorResponse(error: NodeError, headers: Record<string, string> = {}): Response {
   const wire = table[error.kind];

@@ -15,6 +15,9 @@ import { requestFields } from "./request-log.ts";
 /** The status that proxies log for a request whose client went away. */
 export const clientGone = 499;
 
+/** The status that a stream counts as whose client was there and did not read. */
+export const clientStalled = 408;
+
 /** What a caller writes in place of a name need not be one. */
 const longestName = 128;
 
@@ -131,6 +134,7 @@ class Exchange {
   get #outcome(): Outcome {
     const status = this.#brokenStatus ?? this.#status;
     if (status === clientGone) return "client left";
+    if (this.#brokenStatus === clientStalled) return "client stalled";
     return status < 400 ? "ok" : "error";
   }
 

@@ -2,8 +2,10 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { NodeError } from "../core/errors.ts";
-import { deepestNesting, isTooDeep } from "../validation/nesting.ts";
+import { quoted } from "../core/quoted.ts";
+import { excessText, JsonSize } from "../validation/json-size.ts";
 import { findViolation, formatPath, type Violation } from "../validation/violation.ts";
+import { checkLists, type ListBound } from "./list-length.ts";
 
 export type BodyReader<Schema extends TSchema> = (request: Request) => Promise<Static<Schema>>;
 
@@ -13,12 +15,20 @@ export interface BodyLimits {
   bodyTimeoutMs: number;
 }
 
+/** `lists`: how long lists of the body may be, which is looked at before anything in them. */
 export function bodyReader<Schema extends TSchema>(
   schema: Schema,
   limits: BodyLimits,
+  lists: readonly ListBound[] = [],
 ): BodyReader<Schema> {
   const checker = TypeCompiler.Compile(schema);
-  return async (request) => validate(checker, schema, parse(await readText(request, limits)));
+  return async (request) => {
+    const bytes = await readBytes(request, limits);
+    await checkSize(bytes);
+    const body = parse(bytes);
+    checkLists(body, lists);
+    return validate(checker, schema, body);
+  };
 }
 
 function validate<Schema extends TSchema>(
@@ -45,7 +55,7 @@ function messageOf({ path, kind, expected, found, knownKeys }: Violation): strin
   return `${name} must be ${expected}; found ${found}.`;
 }
 
-async function readText(request: Request, limits: BodyLimits): Promise<string> {
+async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const { maxBodyBytes: maxBytes } = limits;
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
@@ -66,11 +76,7 @@ async function readText(request: Request, limits: BodyLimits): Promise<string> {
     if (size > maxBytes) throw tooLarge;
     chunks.push(chunk);
   }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
-  } catch (cause) {
-    throw new NodeError("invalid_request", "The body is not valid UTF-8.", { cause });
-  }
+  return Buffer.concat(chunks);
 }
 
 /** What comes until the time is up, which is counted for the whole: a trickle is late too. */
@@ -103,29 +109,34 @@ const overdue = (seconds: number): NodeError =>
     `The body did not arrive within the ${seconds} s that this node waits for it (limits.body_timeout).`,
   );
 
-function parse(text: string): unknown {
-  if (text.trim() === "") {
-    throw new NodeError("invalid_request", "The body is empty; a JSON object is needed.");
-  }
-  const value = parseJson(text);
-  if (isTooDeep(value)) throw tooDeep(value);
-  return value;
-}
-
-function tooDeep(body: unknown): NodeError {
-  const [param] = Object.entries(Object(body)).find(([, field]) => isTooDeep([field])) ?? [];
-  const what = param === undefined ? "The body" : `'${param}'`;
-  return new NodeError(
+/** Refuses what is small in bytes and large in everything else, before any of it is built. */
+async function checkSize(bytes: Uint8Array): Promise<void> {
+  const excess = await new JsonSize().addInSlices(bytes);
+  if (excess === undefined) return;
+  const { what, field } = excess;
+  throw new NodeError(
     "invalid_request",
-    `${what} is nested too deep: a body may have ${deepestNesting} levels.`,
-    param === undefined ? {} : { param },
+    `${field === undefined ? "The body" : quoted(field)} ${excessText[what]}.`,
+    field === undefined ? {} : { param: field },
   );
 }
 
-function parseJson(text: string): unknown {
+function parse(bytes: Uint8Array): unknown {
+  const text = decode(bytes);
+  if (text.trim() === "") {
+    throw new NodeError("invalid_request", "The body is empty; a JSON object is needed.");
+  }
   try {
     return JSON.parse(text);
   } catch (cause) {
     throw new NodeError("invalid_request", "The body is not valid JSON.", { cause });
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new NodeError("invalid_request", "The body is not valid UTF-8.", { cause });
   }
 }

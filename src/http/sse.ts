@@ -1,4 +1,5 @@
 /** Server-sent events: the one stream of the node, pulled by its reader, so that a slow one slows generation. */
+import { NodeError } from "../core/errors.ts";
 import { errorBody, toNodeError } from "./errors.ts";
 
 const type = "text/event-stream";
@@ -23,12 +24,16 @@ export interface EventStreamOptions {
   onCancel: (reason: unknown) => void;
   /** Hears of a failure after the first frame, which can no longer be a status. */
   onError: (error: unknown) => void;
+  /** Called when the reader has not asked for the next frame in time; what makes them must stop. */
+  onStall?: (error: NodeError) => void;
   /** Called once, however the stream ends, when what makes the frames has ended too. */
   onEnd?: () => void;
   /** Ends the stream with its reason, also where nobody reads. */
   signal?: AbortSignal;
   /** How long nothing may be sent before a comment is; default: 5 s. */
   keepAliveMs?: number;
+  /** How long the reader may take nothing while there is something for it; default: 60 s. */
+  stallMs?: number;
 }
 
 /**
@@ -38,8 +43,10 @@ export interface EventStreamOptions {
  */
 export async function eventStream(
   frames: AsyncIterable<string>,
-  { onCancel, onError, onEnd = () => {}, signal, keepAliveMs = 5000 }: EventStreamOptions,
+  options: EventStreamOptions,
 ): Promise<Response> {
+  const { onCancel, onError, onStall = () => {}, onEnd = () => {}, signal } = options;
+  const { keepAliveMs = 5000, stallMs = 60_000 } = options;
   const iterator = frames[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
   const encode = (data: string): Uint8Array => encoder.encode(`data: ${data}\n\n`);
@@ -52,41 +59,56 @@ export async function eventStream(
     onEnd();
     throw error;
   }
-  let isGone = false;
+  let isOver = false;
   let isPulled = false;
-  let failure: { error: unknown } | undefined;
+  let stall: ReturnType<typeof setTimeout> | undefined;
   const finish = (): void => {
+    isOver = true;
+    clearTimeout(stall);
     signal?.removeEventListener("abort", expire);
     onEnd();
   };
-  /** A reader that waits hears it from the frames; one that does not read must not keep them from ending. */
-  const expire = (): void => {
-    if (isPulled || isGone || failure !== undefined) return;
-    failure = { error: signal?.reason };
-    onError(failure.error);
+  /** Ends the stream from this side, with the reason for who reads on. */
+  const close = (controller: Controller, error: unknown): void => {
+    controller.enqueue(encode(JSON.stringify(errorBody(toNodeError(error)))));
+    controller.close();
+  };
+  /** The same while the reader takes nothing, which must not keep the frames from ending. */
+  const abandon = (error: unknown, tell: () => void): void => {
+    if (isPulled || isOver) return;
+    isOver = true;
+    tell();
+    if (controller !== undefined) close(controller, error);
     pending?.catch(() => {});
     void Promise.resolve(iterator.return?.())
       .catch(() => {})
       .finally(finish);
   };
+  /** A reader that waits hears it from the frames. */
+  const expire = (): void => abandon(signal?.reason, () => onError(signal?.reason));
+  /** From when a frame was handed over to when the next is asked for; a slow model does not count. */
+  const watch = (): void => {
+    clearTimeout(stall);
+    stall = setTimeout(() => {
+      const error = stalled(stallMs / 1000);
+      abandon(error, () => onStall(error));
+    }, stallMs);
+  };
+  let controller: Controller | undefined;
   signal?.addEventListener("abort", expire, { once: true });
-  if (signal?.aborted === true) expire();
+  watch();
   const stream = new ReadableStream<Uint8Array>(
     {
+      start(started) {
+        controller = started;
+      },
       async pull(controller) {
-        const end = (error: unknown): void => {
-          controller.enqueue(encode(JSON.stringify(errorBody(toNodeError(error)))));
-          controller.close();
-        };
-        if (failure !== undefined) {
-          end(failure.error);
-          return;
-        }
         isPulled = true;
+        clearTimeout(stall);
         try {
           pending ??= iterator.next();
           const next = await within(pending, keepAliveMs);
-          if (isGone) return;
+          if (isOver) return;
           if (next === undefined) {
             controller.enqueue(encoder.encode(comment));
             return;
@@ -97,17 +119,18 @@ export async function eventStream(
           controller.close();
           finish();
         } catch (error) {
-          if (isGone) return;
+          if (isOver) return;
           onError(error);
-          end(error);
+          close(controller, error);
           finish();
         } finally {
           isPulled = false;
+          if (!isOver) watch();
         }
       },
       async cancel(reason) {
-        isGone = true;
-        if (failure !== undefined) return;
+        if (isOver) return;
+        isOver = true;
         onCancel(reason);
         pending?.catch(() => {});
         try {
@@ -119,8 +142,17 @@ export async function eventStream(
     },
     { highWaterMark: 0 },
   );
+  if (signal?.aborted === true) expire();
   return new Response(stream, { headers });
 }
+
+type Controller = ReadableStreamDefaultController<Uint8Array>;
+
+const stalled = (seconds: number): NodeError =>
+  new NodeError(
+    "client_stalled",
+    `The client took nothing of its answer for ${seconds} s, and the answer was ended (http.stall_timeout).`,
+  );
 
 /** What the promise gives, or nothing if it takes longer. */
 async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | undefined> {

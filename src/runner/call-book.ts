@@ -1,5 +1,6 @@
 /** The calls of a model from the moment they are made until they are answered, whichever process does it. */
 import { NodeError } from "../core/errors.ts";
+import { pack } from "./packed-call.ts";
 import { type Call, type CallItem, fromSentError } from "./protocol.ts";
 import type { RunnerProcess } from "./runner-process.ts";
 
@@ -72,7 +73,7 @@ export class CallBook {
       if (entry.isGiven) continue;
       entry.isGiven = true;
       entry.attempts++;
-      process.send({ type: "call", id, call: entry.call });
+      process.send({ type: "call", id, call: pack(entry.call) });
     }
   }
 

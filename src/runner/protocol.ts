@@ -10,6 +10,7 @@ import type {
 import type { Embedding, EmbeddingInput } from "../core/ports/embedding-engine.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
+import type { PackedCall } from "./packed-call.ts";
 
 /** What the runner of a model opens the engine with. */
 export interface EngineSettings {
@@ -32,7 +33,7 @@ export type Call =
 
 export type ToRunner =
   | { type: "load"; engine: EngineSettings; work: Work }
-  | { type: "call"; id: number; call: Call }
+  | { type: "call"; id: number; call: PackedCall }
   /** So many more events of the call may be sent. */
   | { type: "more"; id: number; events: number }
   | { type: "cancel"; id: number }

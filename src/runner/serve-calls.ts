@@ -6,6 +6,7 @@ import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import { type LocalHost, openLocalHost } from "../engine/local-host.ts";
 import { CallsInProgress } from "./calls-in-progress.ts";
+import { unpack } from "./packed-call.ts";
 import {
   type FromRunner,
   type LogLevel,
@@ -37,7 +38,7 @@ export function serveCalls(
         load(message).catch((error) => send({ type: "not-loaded", error: toSentError(error) }));
         return;
       case "call":
-        calls?.start(message.id, message.call);
+        calls?.start(message.id, unpack(message.call));
         return;
       case "more":
         calls?.more(message.id, message.events);

@@ -1,6 +1,7 @@
 /** Finds the first place where a value breaks a schema, and says it for a person. */
 import { KindGuard, type TSchema, Type } from "@sinclair/typebox";
-import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
+import { ValueErrorType } from "@sinclair/typebox/value";
+import { type SchemaError, schemaErrors } from "./schema-errors.ts";
 
 export interface Violation {
   /** Keys and indices from the root to the place at fault. */
@@ -15,20 +16,25 @@ export interface Violation {
 }
 
 export function findViolation(schema: TSchema, value: unknown): Violation | undefined {
-  const error = Value.Errors(schema, value).First();
+  const [error] = schemaErrors(schema, value);
   return error === undefined ? undefined : toViolation(narrowUnion(error));
 }
+
+/** A key may be as long as the value that it is in. */
+const longestKey = 64;
 
 /** `messages[0].role` */
 export function formatPath(path: readonly (string | number)[]): string {
   return path
-    .map((part, index) =>
-      typeof part === "number" ? `[${part}]` : index === 0 ? part : `.${part}`,
-    )
+    .map((part, index) => {
+      const key = shorten(String(part), longestKey);
+      if (/^\d+$/.test(key)) return `[${key}]`;
+      return index === 0 ? key : `.${key}`;
+    })
     .join("");
 }
 
-function toViolation(error: ValueError): Violation {
+function toViolation(error: SchemaError): Violation {
   const kind =
     error.type === ValueErrorType.ObjectRequiredProperty
       ? "missing"
@@ -36,7 +42,7 @@ function toViolation(error: ValueError): Violation {
         ? "unknown"
         : "wrong";
   return {
-    path: parsePointer(error.path),
+    path: error.path,
     expected: describeSchema(error.schema),
     found: describeValue(error.value),
     kind,
@@ -45,9 +51,9 @@ function toViolation(error: ValueError): Violation {
 }
 
 /** Follows a failed union into the one variant that the value was meant for, if there is one. */
-function narrowUnion(error: ValueError): ValueError {
+function narrowUnion(error: SchemaError): SchemaError {
   if (error.type !== ValueErrorType.Union) return error;
-  const variants = error.errors.map((variant) => [...variant]);
+  const variants = error.variants.map(firstOf);
   // A variant with another discriminator was not meant; if none was, the discriminator is at fault.
   const meant = variants.filter((errors) => !errors.some(isDiscriminator));
   const [fault] = variants.flatMap((errors) => errors.filter(isDiscriminator));
@@ -59,25 +65,39 @@ function narrowUnion(error: ValueError): ValueError {
   return deeper.find(isBound) ?? deeper.sort((a, b) => depth(b) - depth(a))[0] ?? error;
 }
 
+/** What a variant is judged by: a list may have a million errors, and each costs. */
+const fewErrors = 16;
+
+function firstOf(errors: Iterable<SchemaError>): SchemaError[] {
+  const first: SchemaError[] = [];
+  for (const error of errors) if (first.push(error) === fewErrors) break;
+  return first;
+}
+
 /** The place at fault, with every literal that some variant would have taken there. */
-function withAllLiterals(fault: ValueError, errors: readonly ValueError[]): ValueError {
-  const literals = errors.filter((error) => isDiscriminator(error) && error.path === fault.path);
+function withAllLiterals(fault: SchemaError, errors: readonly SchemaError[]): SchemaError {
+  const at = formatPath(fault.path);
+  const literals = errors.filter(
+    (error) => isDiscriminator(error) && formatPath(error.path) === at,
+  );
   return { ...fault, schema: Type.Union(literals.map(({ schema }) => schema)) };
 }
 
 /** How far inside, and how far along a list, a variant failed. */
-const depth = ({ path }: ValueError): number =>
-  path.split("/").length * 1e6 + Number(/\/(\d+)$/.exec(path)?.[1] ?? 0);
+const depth = ({ path }: SchemaError): number => {
+  const last = path.at(-1);
+  return path.length * 1e6 + (typeof last === "number" ? last : 0);
+};
 
-const isInside = (inner: ValueError, outer: ValueError): boolean =>
+const isInside = (inner: SchemaError, outer: SchemaError): boolean =>
   inner.path.length > outer.path.length;
 
 /** A literal that tells variants apart says which variant was not meant, not what is wrong. */
-const isDiscriminator = ({ schema, type }: ValueError): boolean =>
+const isDiscriminator = ({ schema, type }: SchemaError): boolean =>
   KindGuard.IsLiteral(schema) && type === ValueErrorType.Literal;
 
 /** Right type, wrong size: the variant was meant. */
-const isBound = ({ type }: ValueError): boolean =>
+const isBound = ({ type }: SchemaError): boolean =>
   [
     ValueErrorType.NumberMinimum,
     ValueErrorType.NumberMaximum,
@@ -89,14 +109,6 @@ const isBound = ({ type }: ValueError): boolean =>
     ValueErrorType.StringMaxLength,
     ValueErrorType.StringPattern,
   ].includes(type);
-
-function parsePointer(pointer: string): (string | number)[] {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
-    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
-}
 
 function describeSchema(schema: TSchema): string {
   const said: unknown = schema["x-expected"];
@@ -131,7 +143,8 @@ function describeValue(value: unknown): string {
 
 const longestQuote = 40;
 
-function quote(value: unknown): string {
-  if (typeof value !== "string") return String(value);
-  return value.length > longestQuote ? `'${value.slice(0, longestQuote)}…'` : `'${value}'`;
-}
+const quote = (value: unknown): string =>
+  typeof value === "string" ? `'${shorten(value, longestQuote)}'` : String(value);
+
+const shorten = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most)}…` : text;

@@ -213,6 +213,24 @@ export function passageRepositoryContract(
         expect(await collect(repository.passages("none.md"))).toEqual([]);
       }));
 
+    test("reads the passages of some ids as they are now, and of what is gone nothing", () =>
+      withRepository(async (repository, { home }) => {
+        const stored = ({ vector: _, ...rest }: EmbeddedPassage) => rest;
+        const read = async (...passages: EmbeddedPassage[]) =>
+          (await repository.read(passages.map(({ id }) => id))).toSorted((a, b) =>
+            a.id.localeCompare(b.id),
+          );
+        expect(await read()).toEqual([]);
+        await repository.upsert([east, northEast, north]);
+        expect(await read(east, north, west)).toEqual([east, north].map(stored));
+        // Another process changes the collection.
+        await using other = await home.open("contract");
+        const changed = { ...east, heading: "Changed" };
+        await other?.upsert([changed]);
+        await other?.delete(north.document);
+        expect(await read(east, northEast, north)).toEqual([changed, northEast].map(stored));
+      }));
+
     test("gives back more passages than one page of an answer holds, each once", () =>
       withRepository(async (repository) => {
         const many = Array.from({ length: 2500 }, (_, at) =>

@@ -69,6 +69,21 @@ describe("clients", () => {
     await under.expectWell();
   });
 
+  test("that read nothing for longer than stall_timeout lose their answers, and others get the slots", async () => {
+    await using under = await nodeUnderFault({ top: "[http]\nstall_timeout = 1" });
+    // Four answers in one stream are larger than what sockets hold, by far.
+    const body = JSON.stringify(long("slow", 1900, { logprobs: true, top_logprobs: 20, n: slots }));
+    const reader = rawPost(under.node.origin, body);
+    await waitFor("the answers to begin", () => reader.begun());
+    // Without that bound it would wait for request_timeout, ten minutes.
+    expect((await under.post("/chat/completions", chatBody("hello", 20))).status).toBe(200);
+    await waitFor("the log to say so", () =>
+      under.node.stderr().includes('"outcome":"client stalled"'),
+    );
+    reader.close();
+    await under.expectWell();
+  });
+
   test("that send slowly, or stop amid a request, keep nobody from being answered", async () => {
     await using under = await nodeUnderFault();
     const { hostname, port } = new URL(under.node.origin);

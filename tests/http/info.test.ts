@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { NodeInfo } from "../../src/api/info/schema.ts";
+import { decode } from "../support/decode.ts";
 import { testApp } from "../support/test-app.ts";
 
 const model = (name: string, type: string) => ({
@@ -49,5 +50,16 @@ describe("node information", () => {
   test("is given while the models are being prepared", async () => {
     const response = await testApp({ unprepared: true }).get("/v1/info");
     expect([response.status, await response.json()]).toEqual([200, { ...info, models: [] }]);
+  });
+
+  test("shows the store's address to a caller with a key only, where keys are wanted", async () => {
+    const storeUrl = "http://qdrant.internal:6333";
+    const app = testApp({ storeUrl, keys: ["a-good-key"] });
+    const urlFor = async (headers: Record<string, string>, asked = app) =>
+      (await decode(NodeInfo, await asked.get("/v1/info", headers))).vectorstore_config.url;
+    expect(await urlFor({})).toBe("hidden");
+    expect(await urlFor({ authorization: "Bearer another-key" })).toBe("hidden");
+    expect(await urlFor({ authorization: "Bearer a-good-key" })).toBe(storeUrl);
+    expect(await urlFor({}, testApp({ storeUrl }))).toBe(storeUrl);
   });
 });

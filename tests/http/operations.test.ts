@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { Readiness } from "../../src/api/operations/schema.ts";
+import { NodeError } from "../../src/core/errors.ts";
+import { decode } from "../support/decode.ts";
 import { finish, ScriptedChatEngine } from "../support/scripted-engines.ts";
-import { testApp } from "../support/test-app.ts";
+import { type TestAppOptions, testApp } from "../support/test-app.ts";
 import { chatModel } from "../support/test-models.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -74,6 +77,25 @@ describe("readiness", () => {
     const refused = await app.post("/v1/embeddings", { model: "vectors", input: "a" });
     expect([refused.status, refused.headers.get("connection")]).toEqual([503, "close"]);
     expect(await refused.json()).toMatchObject({ error: { code: "unavailable" } });
+  });
+
+  test("tells a stranger nothing of the store, where keys are wanted", async () => {
+    const keys = ["a-good-key"];
+    const reason = "Qdrant at http://qdrant.internal:6333 cannot be reached (refused).";
+    const reasonsOf = async (options: TestAppOptions, headers: Record<string, string> = {}) => {
+      const app = testApp(options);
+      app.retrieval.unavailable(new NodeError("unavailable", reason));
+      const response = await app.get("/ready", headers);
+      expect(response.status).toBe(503);
+      return (await decode(Readiness, response)).reasons.at(-1);
+    };
+    const unprepared = true;
+    expect(await reasonsOf({ unprepared, keys })).toBe(
+      "The node's collection is not ready. A caller with a key is told why, and the log has it.",
+    );
+    const known = { authorization: "Bearer a-good-key" };
+    expect(await reasonsOf({ unprepared, keys }, known)).toBe(reason);
+    expect(await reasonsOf({ unprepared })).toBe(reason);
   });
 
   test("and health want no key", async () => {

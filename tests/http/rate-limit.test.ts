@@ -184,6 +184,37 @@ describe("a place among requests at once", () => {
     expect((await ask(app)).status).toBe(200);
   });
 
+  test("is taken for each of several answers, and given back with them", async () => {
+    const app = testApp({ callerLimits: { concurrency: 4 } });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    for (let choice = 0; choice < 3; choice++) {
+      app.chat.script({ type: "text", text: "a" }, () => promise, finish);
+    }
+    const stream = await app.post("/v1/chat/completions", { ...chat, stream: true, n: 3 });
+    expect((await ask(app)).status).toBe(200);
+    const two = await app.post("/v1/chat/completions", { ...chat, n: 2 });
+    expect(await failure(two)).toMatchObject({
+      type: "requests",
+      message: expect.stringContaining(
+        "may have 4 answers in progress at once; with the 2 of this request there would be 5.",
+      ),
+    });
+    resolve();
+    await stream.text();
+    for (let choice = 0; choice < 4; choice++) app.chat.script(finish);
+    expect((await app.post("/v1/chat/completions", { ...chat, n: 4 })).status).toBe(200);
+  });
+
+  test("is refused for more answers than a caller may ever have", async () => {
+    const app = testApp({ callerLimits: { concurrency: 4 } });
+    const response = await app.post("/v1/chat/completions", { ...chat, n: 8 });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      error: { param: "n", message: expect.stringContaining("'n' asks for 8 answers") },
+    });
+    expect((await ask(app)).status).toBe(200);
+  });
+
   test("is given back when the time of a stream is up that nobody reads any more", async () => {
     const app = testApp({ ...one, requestTimeoutMs: 20 });
     app.chat.script({ type: "text", text: "a" }, { type: "text", text: "b" }, finish);

@@ -111,6 +111,17 @@ describe("the log line of a request", () => {
     });
   });
 
+  test("says that the client did not read its stream, and so do the numbers", async () => {
+    const app = testApp({ stallTimeoutMs: 5 });
+    app.chat.script(text("a"), text("b"), finish);
+    await app.post(path, streamed);
+    expect(await line(app)).toMatchObject({ status: 200, outcome: "client stalled" });
+    expect(app.chat.ended).toBe(1);
+    expect(await (await app.get("/metrics")).text()).toContain(
+      'paddock_requests_total{operation="chat",status="408"} 1',
+    );
+  });
+
   test("says that the client left before a plain answer was there", async () => {
     const app = testApp();
     const gone = new AbortController();
@@ -188,17 +199,18 @@ describe("the log line of a request", () => {
   });
 
   test.each([
-    ["/v1/models", "models", 200],
-    ["/v1/models/chatty", "models", 200],
-    ["/v1/info", "info", 200],
-    ["/docs", "docs", 200],
-    ["/ready", "ready", 200],
-    ["/nowhere", "other", 404],
-  ])("is there for %s too", async (address, operation, status) => {
+    ["/v1/models", "models", 200, {}],
+    ["/v1/models/chatty", "models", 200, {}],
+    ["/v1/info", "info", 200, { key: "anyone" }],
+    ["/docs", "docs", 200, {}],
+    ["/ready", "ready", 200, { key: "anyone" }],
+    ["/nowhere", "other", 404, {}],
+  ])("is there for %s too", async (address, operation, status, caller) => {
     const app = testApp();
     await app.handle(new Request(`http://localhost${address}`, { headers: mine }));
     expect(await line(app)).toEqual({
       id: "mine",
+      ...caller,
       operation,
       method: "GET",
       path: address,

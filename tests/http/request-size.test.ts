@@ -76,9 +76,54 @@ describe("a value that is nested 100,000 deep", () => {
     expect(await failure(response)).toEqual([
       400,
       "messages[1].tool_calls[0].function.arguments",
-      "'messages[1].tool_calls[0].function.arguments' is nested deeper than 256 levels.",
+      "'messages[1].tool_calls[0].function.arguments' is nested too deep: a body may have 256 levels.",
     ]);
   });
+});
+
+describe("what a caller wrote", () => {
+  const long = "x".repeat(100_000);
+  const assistant = (id: string) => ({
+    role: "assistant",
+    tool_calls: [{ id, type: "function", function: { name: "f", arguments: "{}" } }],
+  });
+
+  test.each<[string, object]>([
+    ["as a model", { model: long }],
+    ["as a token id", { logit_bias: { [long]: 1 } }],
+    ["as a role", { messages: [{ role: long }] }],
+    ["as a type of content", { messages: [{ role: "user", content: [{ type: long }] }] }],
+    ["as the id of a call", { messages: [user, assistant(long)] }],
+    ["as the id of a result", { messages: [user, { role: "tool", tool_call_id: long }] }],
+    ["as the name of a tool", { tools: [{ type: "function", function: { name: long } }] }],
+    [
+      "as a choice of tool",
+      {
+        tools: [{ type: "function", function: { name: "f" } }],
+        tool_choice: { type: "function", function: { name: long } },
+      },
+    ],
+    ["as a field", { [long]: JSON.parse("[".repeat(300) + "]".repeat(300)) }],
+  ])("is repeated only in part in an error: %s", async (_, fields) => {
+    const body = { model: "chatty", messages: [user], ...fields };
+    const response = await testApp().post("/v1/chat/completions", body);
+    expect(response.ok).toBe(false);
+    expect((await response.text()).length).toBeLessThan(2500);
+  });
+});
+
+test.each([
+  ["/v1/chat/completions", "messages"],
+  ["/v1/retrieve", "messages"],
+  ["/v1/embeddings", "input"],
+])("%s: a list that is too long is refused for that, whatever is in it", async (path, field) => {
+  const app = testApp({ maxMessages: 2, maxInputs: 2 });
+  const response = await app.post(path, { model: "chatty", [field]: [true, true, true] });
+  expect(await failure(response)).toEqual([
+    400,
+    field,
+    expect.stringContaining(`'${field}' is a list of 3; this node takes at most 2`),
+  ]);
 });
 
 test("a body that does not arrive in time is a 408 that closes the connection", async () => {

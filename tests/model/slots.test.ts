@@ -124,6 +124,21 @@ describe("slots", () => {
     for (const { usage } of await Promise.all(accepted)) expect(usage.completionTokens).toBe(4);
   });
 
+  test("let one caller fill the line, and give of its places to another who comes", async () => {
+    const held = await Promise.all([hold("a"), hold("b")]);
+    const mine = Array.from({ length: maxQueue }, (_, at) =>
+      run(ask([user(`mine ${at}`)]), { caller: "ada" }),
+    );
+    const others = run(ask([user("other")]), { caller: "grace" });
+    expect(await rejectionOf(mine[maxQueue - 1] ?? others)).toMatchObject({ kind: "overloaded" });
+    expect(await rejectionOf(run(ask([user("more")]), { caller: "ada" }))).toMatchObject({
+      kind: "overloaded",
+    });
+    await release(held);
+    const served = await Promise.all([...mine.slice(0, -1), others]);
+    expect(served.map(({ usage }) => usage.completionTokens)).toEqual(served.map(() => 4));
+  });
+
   test("serve callers in turn", async () => {
     const held = await Promise.all([hold("a"), hold("b")]);
     const served: string[] = [];

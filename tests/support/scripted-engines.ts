@@ -13,7 +13,7 @@ import type {
   EmbedOptions,
 } from "../../src/core/ports/embedding-engine.ts";
 
-export type ScriptStep = GenerationEvent | Error | (() => Promise<void>);
+export type ScriptStep = GenerationEvent | Error | ((signal: AbortSignal) => Promise<void>);
 
 export const finish: Extract<GenerationEvent, { type: "finish" }> = {
   type: "finish",
@@ -55,7 +55,7 @@ export class ScriptedChatEngine implements ChatEngine {
       for (const step of steps) {
         signal.throwIfAborted();
         if (step instanceof Error) throw step;
-        if (typeof step === "function") await step();
+        if (typeof step === "function") await step(signal);
         else yield step;
       }
     } finally {

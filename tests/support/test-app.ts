@@ -25,6 +25,7 @@ export interface TestApp {
   embedding: ScriptedEmbeddingEngine;
   repository: SqliteRepository;
   models: ModelRegistry;
+  retrieval: RetrievalService;
   telemetry: NodeTelemetry;
   log: LogLine[];
   /** What a server would say of a request's connection. */
@@ -32,11 +33,13 @@ export interface TestApp {
   handle(request: Request): Promise<Response>;
   /** Sends a JSON body. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
-  get(path: string): Promise<Response>;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
 }
 
 export interface TestAppOptions {
   keys?: readonly string[];
+  /** Address of the vector store. */
+  storeUrl?: string;
   callerLimits?: Partial<CallerLimits>;
   connectionsPerClient?: number;
   /** The clock of the limits; default: the real one. */
@@ -46,6 +49,7 @@ export interface TestAppOptions {
   maxMessages?: number;
   maxInputs?: number;
   requestTimeoutMs?: number;
+  stallTimeoutMs?: number;
   stopping?: AbortSignal;
   logPrompts?: boolean;
   corsOrigins?: readonly string[];
@@ -86,7 +90,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     {
       name: "default",
       embeddingModel: "vectors",
-      url: "embedded",
+      url: options.storeUrl ?? "embedded",
       bounds: { limit: 5, scoreThreshold: 0.4 },
     },
     { mode: "dense", candidates: 50, ...options.retrieval },
@@ -143,7 +147,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     }),
     stopping: options.stopping ?? new AbortController().signal,
     isDraining,
-    reasonsAgainst: () => reasonsAgainst(parts),
+    reasonsAgainst: (who) => reasonsAgainst(parts, who),
     metrics,
     metricsOpen: options.metricsOpen ?? false,
     telemetry,
@@ -156,6 +160,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
       maxMessages: options.maxMessages ?? 2048,
       maxInputs: options.maxInputs ?? 2048,
       requestTimeoutMs: options.requestTimeoutMs ?? 0,
+      stallTimeoutMs: options.stallTimeoutMs ?? 60_000,
     },
     log,
     promptLog: options.logPrompts === true ? new PromptLog(log) : new PromptLog(),
@@ -166,6 +171,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     embedding,
     repository,
     models,
+    retrieval,
     telemetry,
     log: lines,
     connections,
@@ -178,6 +184,6 @@ export function testApp(options: TestAppOptions = {}): TestApp {
           body: typeof body === "string" ? body : JSON.stringify(body),
         }),
       ),
-    get: (path) => handle(new Request(`http://localhost${path}`)),
+    get: (path, headers = {}) => handle(new Request(`http://localhost${path}`, { headers })),
   };
 }

@@ -80,7 +80,8 @@ function write(draft: Draft, event: GenerationEvent): void {
     case "text":
       draft.content += event.text;
       if (event.logprobs !== undefined) {
-        draft.logprobs = [...(draft.logprobs ?? []), ...event.logprobs];
+        draft.logprobs ??= [];
+        draft.logprobs.push(...event.logprobs);
       }
       break;
     case "reasoning":

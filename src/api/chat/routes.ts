@@ -5,10 +5,9 @@ import type { Log } from "../../core/log.ts";
 import { requestSignal } from "../../http/deadline.ts";
 import type { Entrance } from "../../http/entrance.ts";
 import { errorResponse, toNodeError } from "../../http/errors.ts";
-import { clientGone, exchangeOf } from "../../http/exchange.ts";
+import { clientGone, clientStalled, exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored } from "../../http/ignored-fields.ts";
 import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
-import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import type { PromptLog } from "../../http/prompt-log.ts";
 import { requestIdHeader } from "../../http/request-id.ts";
@@ -26,14 +25,21 @@ export interface ChatRoutesServices {
   entrance: Entrance;
   log: Log;
   promptLog: PromptLog;
-  limits: BodyLimits & { maxMessages: number; requestTimeoutMs: number };
+  limits: BodyLimits & {
+    maxMessages: number;
+    requestTimeoutMs: number;
+    /** How long a client may take nothing of a stream. */
+    stallTimeoutMs: number;
+  };
   /** Aborts when the node stops, with an error for whoever is being answered. */
   stopping: AbortSignal;
 }
 
 export function chatRoutes(services: ChatRoutesServices) {
   const { chat, entrance, log, promptLog, limits, stopping } = services;
-  const readBody = bodyReader(ChatCompletionRequest, limits);
+  const readBody = bodyReader(ChatCompletionRequest, limits, [
+    { param: "messages", most: limits.maxMessages, setting: "limits.max_messages" },
+  ]);
   return new Elysia({ prefix: "/v1" }).post(
     "/chat/completions",
     async ({ request, set }) => {
@@ -42,10 +48,10 @@ export function chatRoutes(services: ChatRoutesServices) {
       const body = await readBody(request);
       const exchange = exchangeOf(request);
       exchange.model = body.model;
-      checkLength("messages", body.messages.length, limits.maxMessages, "limits.max_messages");
       // Who asks for passages must be one who may.
       const wantsPassages = body.rag !== undefined && body.rag !== null && body.rag !== false;
       if (wantsPassages) visit.require("retrieve");
+      visit.widen(body.n ?? 1);
       promptLog.asked(set.headers, { model: body.model, messages: body.messages });
       announceIgnored(ignoredFields(body), set.headers, log);
       const gone = new AbortController();
@@ -79,6 +85,14 @@ export function chatRoutes(services: ChatRoutesServices) {
         onCancel: (reason) => {
           exchange.broke(clientGone);
           gone.abort(reason);
+        },
+        stallMs: limits.stallTimeoutMs,
+        onStall: (error) => {
+          exchange.broke(clientStalled);
+          gone.abort(error);
+          log.warn("a client did not read its answer, which was ended", {
+            id: set.headers[requestIdHeader],
+          });
         },
         onError: (error) => {
           if (request.signal.aborted) {

@@ -3,6 +3,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { RagRequest } from "../../core/grounding.ts";
 import type { AnswerFormat, Sampling, Tool, ToolUse } from "../../core/ports/chat-engine.ts";
+import { quoted } from "../../core/quoted.ts";
 import { toChatMessages } from "../messages.ts";
 import type { ChatCompletionRequest } from "./schema.ts";
 
@@ -88,7 +89,7 @@ function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
   if (names.includes(name)) return { ...use, choice: { name } };
   throw refuse(
     "tool_choice.function.name",
-    `'${name}' is not one of the tools: ${names.join(", ")}`,
+    `${quoted(name)} is not one of the tools: ${names.join(", ")}`,
   );
 }
 

@@ -7,11 +7,10 @@ import type { Entrance } from "../../http/entrance.ts";
 import { exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
-import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import type { PromptLog } from "../../http/prompt-log.ts";
 import { EmbeddingRequest } from "./schema.ts";
-import { toEmbeddingList, toEmbeddingRequest } from "./wire.ts";
+import { toEmbeddingListJson, toEmbeddingRequest, totalTokens } from "./wire.ts";
 
 export interface EmbeddingRoutesServices {
   embeddings: EmbeddingService;
@@ -26,7 +25,15 @@ export interface EmbeddingRoutesServices {
 export function embeddingRoutes(services: EmbeddingRoutesServices) {
   const { embeddings, entrance, log, promptLog, limits, stopping } = services;
   const { requestTimeoutMs } = limits;
-  const readBody = bodyReader(EmbeddingRequest, limits);
+  const readBody = bodyReader(EmbeddingRequest, limits, [
+    {
+      param: "input",
+      most: limits.maxInputs,
+      setting: "limits.max_inputs",
+      // A list of numbers is one text.
+      isFor: (first) => typeof first !== "number",
+    },
+  ]);
   return new Elysia({ prefix: "/v1" }).post(
     "/embeddings",
     async ({ request, set }) => {
@@ -45,11 +52,10 @@ export function embeddingRoutes(services: EmbeddingRoutesServices) {
       ending.defer(clear);
       const { report } = exchange;
       const asked = toEmbeddingRequest(body);
-      checkLength("input", asked.inputs.length, limits.maxInputs, "limits.max_inputs");
       const result = await embeddings.embed(asked, { signal, report });
-      const list = toEmbeddingList(body, result);
-      visit.charge(list.usage.total_tokens);
-      return list;
+      visit.charge(totalTokens(result.embeddings));
+      const json = await toEmbeddingListJson(body, result);
+      return new Response(json, { headers: { "content-type": "application/json" } });
     },
     {
       parse: "none",

@@ -29,22 +29,34 @@ function toInputs(input: EmbeddingRequest["input"]): EmbeddingInput[] {
     : input.flatMap((item) => (typeof item === "number" ? [] : [item]));
 }
 
-export function toEmbeddingList(
+/** Numbers that are written before others get their turn: some milliseconds. */
+const sliceNumbers = 32_768;
+
+/** An `EmbeddingList` as JSON; vectors of thousands of texts take seconds to write in one go. */
+export async function toEmbeddingListJson(
   { encoding_format: format }: EmbeddingRequest,
   { model, embeddings }: { model: string; embeddings: readonly Embedding[] },
-): EmbeddingList {
-  const tokens = embeddings.reduce((sum, embedding) => sum + embedding.tokens, 0);
-  return {
-    object: "list",
-    data: embeddings.map(({ vector }, index) => ({
-      index,
-      object: "embedding",
-      embedding: format === "base64" ? toBase64(vector) : Array.from(vector),
-    })),
-    model,
-    usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
-  };
+): Promise<string> {
+  const items: string[] = [];
+  let numbers = 0;
+  for (const [index, { vector }] of embeddings.entries()) {
+    const embedding = format === "base64" ? toBase64(vector) : Array.from(vector);
+    items.push(JSON.stringify({ index, object: "embedding", embedding } satisfies Item));
+    numbers += vector.length;
+    if (numbers < sliceNumbers) continue;
+    numbers = 0;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const tokens = totalTokens(embeddings);
+  const usage = { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens } as const;
+  const rest = JSON.stringify({ model, usage } satisfies Omit<EmbeddingList, "object" | "data">);
+  return `{"object":"list","data":[${items.join(",")}],${rest.slice(1)}`;
 }
+
+type Item = EmbeddingList["data"][number];
+
+export const totalTokens = (embeddings: readonly Embedding[]): number =>
+  embeddings.reduce((sum, { tokens }) => sum + tokens, 0);
 
 function toBase64({ buffer, byteOffset, byteLength }: Float32Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString("base64");

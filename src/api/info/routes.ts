@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import type { ModelRegistry } from "../../core/model.ts";
 import type { RetrievalService } from "../../core/retrieval.ts";
+import { type Access, isKnown } from "../../http/auth.ts";
 import { operation, tags } from "../../http/operation.ts";
 import { type NodeIdentity, toNodeInfo } from "./wire.ts";
 
@@ -10,6 +11,7 @@ export interface InfoRoutesServices {
   retrieval: RetrievalService;
   /** Asked at each request: the port and the engine are known only once the node runs. */
   identity: () => NodeIdentity;
+  access: Access;
 }
 
 const description = (operationId: string, summary: string) =>
@@ -52,8 +54,15 @@ const description = (operationId: string, summary: string) =>
     errors: {},
   });
 
-export function infoRoutes({ models, retrieval, identity }: InfoRoutesServices) {
-  const info = () => toNodeInfo(identity(), models.cards(), retrieval.collection);
+/** What a stranger sees in place of the store's address, where keys are wanted. */
+const hiddenUrl = "hidden";
+
+export function infoRoutes({ models, retrieval, identity, access }: InfoRoutesServices) {
+  const info = ({ request }: { request: Request }) => {
+    const { collection } = retrieval;
+    const shown = isKnown(access, request) ? collection : { ...collection, url: hiddenUrl };
+    return toNodeInfo(identity(), models.cards(), shown);
+  };
   return new Elysia({ prefix: "/v1" })
     .post("/info", info, {
       parse: "none",

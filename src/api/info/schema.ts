@@ -22,7 +22,10 @@ export const NodeInfo = T.Object({
   port: T.String({ description: "A string, not a number." }),
   models: T.Array(ModelInfo),
   vectorstore_config: T.Object({
-    url: T.String({ description: "Address of the vector store, without credentials." }),
+    url: T.String({
+      description:
+        "Address of the vector store, without credentials; `hidden` to callers without a key where keys are wanted.",
+    }),
     collection_name: T.String(),
     limit: T.Integer(),
     score_threshold: T.Number(),

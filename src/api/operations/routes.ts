@@ -1,14 +1,14 @@
 /** GET /health, GET /ready and GET /metrics, for whoever watches the node. */
 import { Elysia } from "elysia";
 import type { MetricsPage } from "../../core/ports/telemetry.ts";
-import type { Access } from "../../http/auth.ts";
+import { type Access, isKnown } from "../../http/auth.ts";
 import { operation, tags } from "../../http/operation.ts";
 import { withoutPlaces } from "../../http/shown.ts";
 import type { Readiness } from "./schema.ts";
 
 export interface OperationRoutesServices {
   /** What keeps the node from taking a request now. */
-  reasonsAgainst: () => Promise<string[]>;
+  reasonsAgainst: (who: { isStranger: boolean }) => Promise<string[]>;
   /** Whether the node was asked to stop, and takes no new requests. */
   isDraining: () => boolean;
   metrics: MetricsPage;
@@ -35,8 +35,8 @@ export function operationRoutes({
     })
     .get(
       "/ready",
-      async ({ set }): Promise<Readiness> => {
-        const reasons = await reasonsAgainst();
+      async ({ request, set }): Promise<Readiness> => {
+        const reasons = await reasonsAgainst({ isStranger: !isKnown(access, request) });
         if (reasons.length === 0) return { status: "ready", reasons };
         set.status = 503;
         return { status: "not ready", reasons: reasons.map(withoutPlaces) };

@@ -7,7 +7,6 @@ import type { Entrance } from "../../http/entrance.ts";
 import { exchangeOf } from "../../http/exchange.ts";
 import { announceIgnored, unknownKeys } from "../../http/ignored-fields.ts";
 import { type BodyLimits, bodyReader } from "../../http/json-body.ts";
-import { checkLength } from "../../http/list-length.ts";
 import { modelErrors, operation, tags } from "../../http/operation.ts";
 import type { PromptLog } from "../../http/prompt-log.ts";
 import { RetrieveRequest } from "./schema.ts";
@@ -29,7 +28,9 @@ export interface RetrieveRoutesServices {
 export function retrieveRoutes(services: RetrieveRoutesServices) {
   const { retrieval, entrance, log, promptLog, limits, stopping } = services;
   const { requestTimeoutMs } = limits;
-  const readBody = bodyReader(RetrieveRequest, limits);
+  const readBody = bodyReader(RetrieveRequest, limits, [
+    { param: "messages", most: limits.maxMessages, setting: "limits.max_messages" },
+  ]);
   return new Elysia({ prefix: "/v1" }).post(
     "/retrieve",
     async ({ request, set }) => {
@@ -37,7 +38,6 @@ export function retrieveRoutes(services: RetrieveRoutesServices) {
       const body = await readBody(request);
       const exchange = exchangeOf(request);
       exchange.model = body.model;
-      checkLength("messages", body.messages.length, limits.maxMessages, "limits.max_messages");
       promptLog.asked(set.headers, { model: body.model, messages: body.messages });
       announceIgnored(unknownKeys(body, Object.keys(RetrieveRequest.properties)), set.headers, log);
       using ending = new DisposableStack();

@@ -82,6 +82,8 @@ export interface PassageRepository extends AsyncDisposable {
   documents(): Promise<StoredDocument[]>;
   /** The stored passages, of one document or of all; each once, in no promised order. */
   passages(document?: string): AsyncIterable<EmbeddedPassage>;
+  /** Those of the passages with these ids that are stored now; each once, in no promised order. */
+  read(ids: readonly string[]): Promise<Passage[]>;
   /** Stores the passages; when it returns they survive a crash. Refuses all where one vector is of another dimension or not finite. */
   upsert(passages: readonly EmbeddedPassage[]): Promise<void>;
   /** Removes a document's passages, except those whose ids are to be kept; returns how many. */

@@ -39,8 +39,8 @@ export type FinishedWork = Extract<WorkEvent, { type: "answered" | "embedded" | 
 
 export type Report = (event: WorkEvent) => void;
 
-/** `client left`: nobody waits for the rest any more. */
-export type Outcome = "ok" | "error" | "client left";
+/** `client left`: nobody waits for the rest any more; `client stalled`: its client took nothing of a stream. */
+export type Outcome = "ok" | "error" | "client left" | "client stalled";
 
 /** What a request used, where an answer or vectors were computed for it. */
 export interface UsedTokens {

@@ -5,6 +5,7 @@ import { toUnitLength } from "../../core/embedding.ts";
 import type {
   CollectionDescription,
   EmbeddedPassage,
+  Passage,
   PassageRepository,
   ScoredPassage,
   SearchBounds,
@@ -74,6 +75,14 @@ export class QdrantRepository implements PassageRepository {
       if (passage && vector)
         yield { ...passage, vector: this.#isCosine ? vector : toUnitLength(vector) };
     }
+  }
+
+  async read(ids: readonly string[]): Promise<Passage[]> {
+    if (ids.length === 0) return [];
+    const points = await this.#connection.read((client) =>
+      client.retrieve(this.#name, { ids: ids.map(pointId), with_payload: payloadFields }),
+    );
+    return points.flatMap((point) => passageOf(point) ?? []);
   }
 
   async upsert(passages: readonly EmbeddedPassage[]): Promise<void> {

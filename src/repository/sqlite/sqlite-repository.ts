@@ -118,6 +118,16 @@ export class SqliteRepository implements PassageRepository {
     }
   }
 
+  async read(ids: readonly string[]): Promise<Passage[]> {
+    this.#checkIdentity();
+    return this.#database
+      .query<Row, [string]>(
+        `select ${columns} from passages where id in (select value from json_each(?))`,
+      )
+      .all(JSON.stringify(ids))
+      .map(toPassage);
+  }
+
   async upsert(passages: readonly EmbeddedPassage[]): Promise<void> {
     this.#checkIdentity();
     for (const { vector } of passages) this.#checkVector(vector);

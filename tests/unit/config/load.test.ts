@@ -78,6 +78,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_DEFAULT_TOKENS_PER_MINUTE: ["9000", 9000],
   PADDOCK_DEFAULT_CONCURRENCY: ["2", 2],
   PADDOCK_KEEP_ALIVE: ["20", 20],
+  PADDOCK_STALL_TIMEOUT: ["30", 30],
   PADDOCK_CORS_ORIGINS: [
     "https://app.example.org, http://localhost:3000",
     ["https://app.example.org", "http://localhost:3000"],
@@ -97,7 +98,7 @@ describe("the configuration", () => {
       log_level: "info",
       log_prompts: false,
       auth: { api_keys: [], open: false },
-      http: { keep_alive: 60, cors_origins: [], allowed_hosts: [] },
+      http: { keep_alive: 60, stall_timeout: 60, cors_origins: [], allowed_hosts: [] },
       vectorstore: {
         url: "embedded",
         timeout: 5,

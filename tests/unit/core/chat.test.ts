@@ -51,6 +51,12 @@ function service({ nPredict = -1 }: { nPredict?: number } = {}) {
   return { engine, chat, answer };
 }
 
+/** A first token that comes only if nobody gives it up. */
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+
 describe("a chat answer", () => {
   test("tells its model, fingerprint and number of choices, and its events", async () => {
     const { engine, answer } = service();
@@ -106,6 +112,15 @@ describe("a chat answer", () => {
 });
 
 describe("several choices", () => {
+  test("end with the first that fails, also those that still wait", async () => {
+    const { engine, answer } = service();
+    engine.script(new Error("broken"));
+    engine.script({ type: "text", text: "Hi" }, untilAborted);
+    engine.script(untilAborted);
+    expect(await rejectionOf(answer({ choices: 3 }))).toMatchObject({ message: "broken" });
+    expect(engine.ended).toBe(3);
+  });
+
   test("have seeds that count up from the request's", async () => {
     const { engine, answer } = service();
     engine.script(finish).script(finish).script(finish);

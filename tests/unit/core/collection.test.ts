@@ -11,6 +11,7 @@ import { recordingLog } from "../../support/recording-log.ts";
 import { rejectionOf } from "../../support/rejection.ts";
 import { silentLog } from "../../support/silence.ts";
 import { type TempDir, tempDir } from "../../support/temp-dir.ts";
+import { unusedRepository } from "../../support/unused-repository.ts";
 
 const spec = (
   fingerprint: string,
@@ -97,7 +98,7 @@ describe("a collection", () => {
     const foreign = (distance: string): CollectionHome => ({
       list: async () => ["notes"],
       open: async (): Promise<PassageRepository> => ({
-        ...unused,
+        ...unusedRepository,
         describe: async () => ({ name: "notes", dimension: 2, distance, url: "http://store" }),
         count: async () => 0,
       }),
@@ -114,20 +115,3 @@ describe("a collection", () => {
     });
   });
 });
-
-const refuse = (): never => {
-  throw new Error("not asked for");
-};
-
-const unused: PassageRepository = {
-  matchesWords: false,
-  describe: refuse,
-  count: refuse,
-  documents: refuse,
-  passages: refuse,
-  upsert: refuse,
-  delete: refuse,
-  search: refuse,
-  matchWords: refuse,
-  [Symbol.asyncDispose]: async () => {},
-};

@@ -32,6 +32,17 @@ describe("embeddings", () => {
 });
 
 describe("a text that cannot be embedded", () => {
+  test("has more token ids than the model takes, and is not even counted", async () => {
+    const { engine, embeddings } = service();
+    engine.countTokens = () => Promise.reject(new Error("It was counted"));
+    const inputs = [[1], Array.from({ length: 9 }, () => 1)];
+    const { signal } = new AbortController();
+    await expect(embeddings.embed({ model: "mapper", inputs }, { signal })).rejects.toMatchObject({
+      kind: "context_length_exceeded",
+      param: "input[1]",
+    });
+  });
+
   test("is empty, and is named before any text is computed", async () => {
     const { engine, embed } = service();
     await expect(embed("fine", "", "fine")).rejects.toMatchObject({

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import type { Conversation } from "../../../src/core/fit-to-context.ts";
 import {
-  type Conversation,
   GroundingService,
   type RagRequest,
   type RagSettings,
@@ -13,6 +13,7 @@ import { recordingLog } from "../../support/recording-log.ts";
 import { rejectionOf } from "../../support/rejection.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "../../support/scripted-engines.ts";
 import { embeddingModel, memoryRepository } from "../../support/test-models.ts";
+import { unusedRepository } from "../../support/unused-repository.ts";
 
 const user = (content: string): ChatMessage => ({ role: "user", content });
 const assistant = (content: string): ChatMessage => ({ role: "assistant", content });
@@ -53,9 +54,11 @@ async function grounding(settings: Partial<RagSettings> = {}, attach = true) {
     messages: readonly ChatMessage[],
     wanted?: RagRequest,
     more: Partial<Conversation> = {},
+    caller = "ada",
   ) =>
     service.ground({ messages, tools: [], maxTokens: undefined, ...more }, wanted, engine, {
       signal: new AbortController().signal,
+      caller,
     });
   return { ground, engine, embedding, service, retrieval, repository };
 }
@@ -283,5 +286,71 @@ describe("retrieval that fails", () => {
     const conversation = { messages: [user("q")], tools: [], maxTokens: undefined };
     const left = service.ground(conversation, undefined, engine, { signal });
     expect(await rejectionOf(left)).toMatchObject({ message: "left" });
+  });
+});
+
+describe("the passages of an earlier turn", () => {
+  const begun = [user("q")];
+  const goesOn = [...begun, assistant("a"), user("q q q q q q")];
+
+  test("belong to the caller who asked for them", async () => {
+    const { ground } = await grounding();
+    await ground(begun, undefined, {}, "ada");
+    const { grounding: others } = await ground(goesOn, undefined, {}, "grace");
+    expect(others?.carried).toBe(0);
+    const { grounding: own } = await ground(goesOn, undefined, {}, "ada");
+    expect(own?.carried).toBe(3);
+  });
+
+  test("are gone with the document that they were taken from", async () => {
+    const { ground, repository } = await grounding();
+    await ground(begun);
+    await repository.delete("a.md");
+    const { messages, grounding: used } = await ground(goesOn);
+    expect(used?.points.map(({ source }) => source)).toEqual(["p3", "p4"]);
+    expect(messages[0]).toEqual(user("[1] p3\n\nUse these.\n\nq"));
+  });
+
+  test("are gone amid the turn too", async () => {
+    const { ground, repository } = await grounding();
+    await ground(begun);
+    await repository.delete("a.md");
+    const { grounding: used } = await ground([...begun, assistant("a")]);
+    expect(used?.points.map(({ source }) => source)).toEqual(["p3"]);
+  });
+
+  test("are left out while the collection cannot be read, and come back with it", async () => {
+    const { ground, retrieval, repository } = await grounding();
+    await ground(begun);
+    const away = () => Promise.reject(new Error("away"));
+    const broken = { ...unusedRepository, read: away, search: away };
+    retrieval.attach({ repository: broken, queryPrefix: "" });
+    expect((await ground(goesOn)).grounding).toEqual({
+      points: [],
+      dropped: 0,
+      carried: 0,
+      error: "Retrieval failed.",
+    });
+    retrieval.attach({ repository, queryPrefix: "" });
+    expect((await ground(goesOn)).grounding?.carried).toBe(3);
+  });
+
+  test("are looked for by reading the conversation once", async () => {
+    const { ground } = await grounding();
+    let read = 0;
+    const turns = 300;
+    const messages = Array.from(
+      { length: turns },
+      (): ChatMessage => ({
+        role: "user",
+        get content() {
+          read++;
+          return "x";
+        },
+      }),
+    );
+    await ground(messages);
+    // By the hash, the question, the rendering and the count; once for each turn would be 45,000.
+    expect(read).toBeLessThan(turns * 20);
   });
 });

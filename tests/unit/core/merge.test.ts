@@ -78,6 +78,19 @@ describe("merged iterations", () => {
     expect(other.made).toBeLessThan(10);
   });
 
+  test("tell those that have no value yet when one fails, and nobody when all end", async () => {
+    const abandoned = new AbortController();
+    const waiting = new Source(
+      () => new Promise((resolve) => abandoned.signal.addEventListener("abort", () => resolve())),
+    );
+    const abandon = () => abandoned.abort();
+    await Array.fromAsync(merge([new Source("a"), new Source("b")], abandon));
+    expect(abandoned.signal.aborted).toBe(false);
+    const merged = merge([new Source(new Error("broken")), waiting], abandon);
+    expect(await rejectionOf(Array.fromAsync(merged))).toMatchObject({ message: "broken" });
+    expect(waiting.ended).toBe(true);
+  });
+
   test("end together when the reader leaves, a failure that nobody waits for included", async () => {
     const gate = Promise.withResolvers<void>();
     const failing = new Source(() => gate.promise, new Error("too late"));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { ChatMessage } from "../../../src/core/ports/chat-engine.ts";
 import type { EmbeddingInput } from "../../../src/core/ports/embedding-engine.ts";
 import { questionOf } from "../../../src/core/question.ts";
 import { ScriptedEmbeddingEngine } from "../../support/scripted-engines.ts";
@@ -24,4 +25,18 @@ describe("the question of a conversation with a message far too long", () => {
     expect(question).toEqual({ text: "word word word word word word what hums?", shortened: true });
     expect(engine.counted).toBeLessThan(content.length / 10);
   });
+});
+
+const user = (content: string): ChatMessage => ({ role: "user", content });
+
+test.each([
+  ["one long message", 1, [user("a b c ".repeat(100_000))]],
+  ["many messages", 100, Array.from({ length: 100 }, () => user("a ".repeat(50_000)))],
+])("the question of %s is found without counting what cannot fit", async (_, window, messages) => {
+  const engine = new CountingEngine();
+  const question = await questionOf(messages, window, engine, { prefix: "", signal });
+  expect(question.shortened).toBe(true);
+  expect(question.text.trim().split(" ").length).toBeLessThanOrEqual(engine.maxTokens);
+  // The engine takes 8 tokens: some hundred characters.
+  expect(engine.counted).toBeLessThan(10_000);
 });

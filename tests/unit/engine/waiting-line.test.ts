@@ -57,4 +57,32 @@ describe("the waiting line", () => {
     expect(line.full).toBe(false);
     expect(new WaitingLine(0).full).toBe(true);
   });
+
+  test("lets one caller fill it while nobody else comes", () => {
+    const line = new WaitingLine<string>(3);
+    for (const waiter of ["a1", "a2", "a3"]) {
+      expect(line.admits("a")).toBe(true);
+      expect(line.join("a", waiter)).toBeUndefined();
+    }
+    expect(line.admits("a")).toBe(false);
+  });
+
+  test("gives a newcomer the last place of whoever has the most, until all have their share", () => {
+    const line = new WaitingLine<string>(4);
+    for (const waiter of ["a1", "a2", "a3", "a4"]) line.join("a", waiter);
+    expect([line.admits("b"), line.join("b", "b1"), line.size]).toEqual([true, "a4", 4]);
+    expect([line.admits("b"), line.join("b", "b2"), line.size]).toEqual([true, "a3", 4]);
+    expect([line.admits("a"), line.admits("b")]).toEqual([false, false]);
+    expect([line.admits("c"), line.join("c", "c1"), line.size]).toEqual([true, "a2", 4]);
+    expect(line.admits("d")).toBe(true);
+    expect(drain(line)).toEqual(["a1", "b1", "c1", "b2"]);
+  });
+
+  test("takes no place from who has one only", () => {
+    const line = new WaitingLine<string>(2);
+    line.join("a", "a1");
+    line.join("b", "b1");
+    expect(line.admits("c")).toBe(false);
+    expect(new WaitingLine(0).admits("c")).toBe(false);
+  });
 });

@@ -14,6 +14,7 @@ const expected: Record<ErrorKind, { status: number; type: string; code: string |
   method_not_allowed: { status: 405, type: invalid, code: "method_not_allowed" },
   payload_too_large: { status: 413, type: invalid, code: "payload_too_large" },
   body_timeout: { status: 408, type: invalid, code: "body_timeout" },
+  client_stalled: { status: 408, type: invalid, code: "client_stalled" },
   too_many_requests: { status: 429, type: "requests", code: "rate_limit_exceeded" },
   too_many_tokens: { status: 429, type: "tokens", code: "rate_limit_exceeded" },
   unsupported_media_type: { status: 415, type: invalid, code: "unsupported_media_type" },

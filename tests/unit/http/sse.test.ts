@@ -168,3 +168,40 @@ describe("a stream whose time is up", () => {
     expect(heard).toEqual(["failed", "let go", "ended"]);
   });
 });
+
+describe("a reader that takes nothing", () => {
+  test("loses its answer after a while, and is told why if it reads on", async () => {
+    const { state, frames } = source("one", "two", "three");
+    const heard = listeners();
+    const onStall = mock((_: NodeError) => {});
+    const onEnd = mock(() => {});
+    const response = await eventStream(frames, { ...heard, onStall, onEnd, stallMs: 5 });
+    const reader = readerOf(response);
+    await reader.read();
+    await waitFor("the end", () => onEnd.mock.calls.length === 1);
+    expect(onStall.mock.calls).toMatchObject([[{ kind: "client_stalled" }]]);
+    expect(state).toEqual({ made: 1, ended: true });
+    const { value } = await reader.read();
+    expect(new TextDecoder().decode(value)).toContain('"code":"client_stalled"');
+    expect((await reader.read()).done).toBe(true);
+    expect([heard.onError.mock.calls, heard.onCancel.mock.calls]).toEqual([[], []]);
+    expect(onEnd).toHaveBeenCalledTimes(1);
+  });
+
+  test("is told apart from one that waits for a slow model", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { frames } = source("one", gate.promise, "two");
+    const onStall = mock((_: NodeError) => {});
+    const options = { ...listeners(), onStall, keepAliveMs: 20, stallMs: 10 };
+    const reader = readerOf(await eventStream(frames, options));
+    await reader.read();
+    // Each comment comes later than a reader may take nothing.
+    for (let comments = 0; comments < 3; comments++) {
+      expect(new TextDecoder().decode((await reader.read()).value)).toBe(": waiting\n\n");
+    }
+    gate.resolve();
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("data: two\n\n");
+    expect(onStall).not.toHaveBeenCalled();
+    await reader.cancel();
+  });
+});

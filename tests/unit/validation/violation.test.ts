@@ -93,6 +93,38 @@ describe("the first violation", () => {
   });
 });
 
+describe("a long list", () => {
+  const Inputs = T.Union([
+    T.Array(T.String(), { minItems: 1 }),
+    T.Array(T.Integer(), { minItems: 1 }),
+    T.Array(T.Array(T.Integer(), { minItems: 1 })),
+  ]);
+
+  test("of which every item is wrong is judged by its first few", () => {
+    let looked = 0;
+    const wrong = new Proxy(
+      Array.from({ length: 100_000 }, () => true),
+      {
+        get(items, key) {
+          looked++;
+          return Reflect.get(items, key);
+        },
+      },
+    );
+    expect(findViolation(Inputs, wrong)).toMatchObject({ path: [0], found: "true" });
+    expect(looked).toBeLessThan(1000);
+  });
+
+  test("is gone through to the one item that is wrong", () => {
+    const tokens: unknown[] = Array.from({ length: 50_000 }, () => 7);
+    expect(findViolation(Inputs, [...tokens, "x"])).toMatchObject({
+      path: [50_000],
+      expected: "an integer",
+      found: "'x'",
+    });
+  });
+});
+
 describe("what is expected", () => {
   test.each<[TSchema, string]>([
     [T.String(), "a string"],
@@ -130,4 +162,9 @@ describe("what was found", () => {
 test("a path is written as a program would", () => {
   expect(formatPath([])).toBe("");
   expect(formatPath(["messages", 0, "content", 12, "text"])).toBe("messages[0].content[12].text");
+  expect(formatPath(["logit_bias", "17"])).toBe("logit_bias[17]");
+});
+
+test("a path is no longer than one can read, whatever keys it has", () => {
+  expect(formatPath(["a", "x".repeat(1e6)])).toBe(`a.${"x".repeat(64)}…`);
 });

@@ -1,0 +1,121 @@
+/** For each operation the largest bodies that a node with default limits takes, and those just beyond. */
+import { mostKeys, mostValues } from "../../src/validation/json-size.ts";
+
+export interface LargeBody {
+  path: string;
+  /** What it is made of. */
+  what: string;
+  body: () => string;
+}
+
+/** The node's default for `limits.max_body_bytes`, less the rest of the body. */
+const bytes = 16 * 1024 * 1024 - 1024;
+const mostMessages = 2048;
+/** Of these a body has a few beside what it is filled with. */
+const [values, keys] = [mostValues - 100, mostKeys - 100];
+
+const times = (count: number, item: string | ((at: number) => string)): string =>
+  Array.from({ length: count }, (_, at) => (typeof item === "string" ? item : item(at))).join();
+/** As many as fit. */
+const filled = (item: string): string => times(Math.floor(bytes / (item.length + 1)), item);
+const upTo = (most: number, item: string): string =>
+  times(Math.min(most, Math.floor(bytes / (item.length + 1))), item);
+const members = (count: number, value = "1"): string =>
+  times(count, (at) => `"${String(at).padStart(7, "0")}":${value}`);
+const named = (count: number): string => times(count, (at) => `"field${at}":1`);
+const text = (length: number): string => "word ".repeat(Math.floor(length / 5));
+
+const chat = (rest: string): string => `{"model":"tiny-chat","max_tokens":1,${rest}}`;
+const said = '"messages":[{"role":"user","content":"hello"}]';
+const asked = (content: string): string => `"messages":[{"role":"user","content":${content}}]`;
+const called = (args: string): string =>
+  `"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":${JSON.stringify(args)}}}]},{"role":"tool","tool_call_id":"c","content":"r"}]`;
+const conversation = (count: number, length: number): string =>
+  `"messages":[${times(count, (at) => `{"role":"${at % 2 === 0 ? "user" : "assistant"}","content":"${text(length)}"}`)},{"role":"user","content":"hello"}]`;
+const share = Math.floor(bytes / mostMessages) - 64;
+
+const chatBodies: Record<string, () => string> = {
+  "one text": () => chat(asked(`"${text(bytes)}"`)),
+  "one word": () => chat(asked(`"${"x".repeat(bytes)}"`)),
+  "escaped characters": () => chat(asked(`"${'\\"'.repeat(bytes / 2)}"`)),
+  "a long conversation": () => chat(conversation(mostMessages - 1, share)),
+  "a long grounded conversation": () => chat(`"rag":true,${conversation(mostMessages - 1, share)}`),
+  "a grounded text": () => chat(`"rag":{"context_window":100},${asked(`"${text(bytes)}"`)}`),
+  "too many messages": () =>
+    chat(`"messages":[${upTo(keys / 2, '{"role":"user","content":"a"}')}]`),
+  "empty messages": () => chat(`"messages":[${upTo(values, "{}")}]`),
+  "text parts": () => chat(asked(`[${upTo(keys / 2, '{"type":"text","text":"a"}')}]`)),
+  "a last part that is none": () =>
+    chat(asked(`[${upTo(keys / 2, '{"type":"text","text":"a"}')},{"type":1}]`)),
+  "parts that are none": () => chat(asked(`[${upTo(values, "true")}]`)),
+  "calls that are none": () =>
+    chat(`"messages":[{"role":"assistant","tool_calls":[${upTo(values, "1")}]}]`),
+  "arguments of a call": () => chat(called(`[${upTo(values - 100, "[]")}]`)),
+  "more arguments of a call": () => chat(called(`[${filled("[]")}]`)),
+  "nested arguments of a call": () => chat(called("[".repeat(bytes))),
+  biases: () => chat(`${said},"logit_bias":{${members(keys)}}`),
+  "a last bias that is none": () => chat(`${said},"logit_bias":{${members(keys)},"9999999":"x"}`),
+  "biases of no token": () => chat(`${said},"logit_bias":{${named(keys)}}`),
+  "stop texts": () => chat(`${said},"stop":[${upTo(values, '""')}]`),
+  "long stop texts": () => chat(`${said},"stop":[${times(4, `"${text(bytes / 4 - 8)}"`)}]`),
+  "tools that are none": () => chat(`${said},"tools":[${upTo(values, "1")}]`),
+  "a tool's description": () =>
+    chat(
+      `${said},"tools":[{"type":"function","function":{"name":"f","description":"${text(bytes)}"}}]`,
+    ),
+  "fields that nobody knows": () => chat(`${said},${named(keys)}`),
+  "fields of a message that nobody knows": () =>
+    chat(`"messages":[{"role":"user","content":"a",${named(keys)}}]`),
+  "more fields than it may have": () => chat(`${said},${named(1_000_000)}`),
+  "one name of a field": () => chat(`${said},"${"x".repeat(bytes)}":1`),
+  "a number of all digits": () => chat(`${said},"n":${"9".repeat(bytes)}`),
+  modalities: () => chat(`${said},"modalities":[${upTo(values, '"text"')}]`),
+  brackets: () => chat(`${said},"x":${"[".repeat(bytes / 2)}${"]".repeat(bytes / 2)}`),
+  "a list in place of an object": () => `[${upTo(values, "1")}]`,
+  "a longer list in its place": () => `[${filled("1")}]`,
+  spaces: () => " ".repeat(bytes),
+  "no JSON": () => '{"a":'.repeat(bytes / 5),
+  "a text without an end": () => `"${text(bytes)}`,
+};
+
+const embed = (input: string): string => `{"model":"tiny-embedding","input":${input}}`;
+
+const embeddingBodies: Record<string, () => string> = {
+  "one text": () => embed(`"${text(bytes)}"`),
+  texts: () => embed(`[${times(mostMessages, `"${text(share)}"`)}]`),
+  "short texts": () => embed(`[${times(mostMessages, '"hello"')}]`),
+  "too many texts": () => embed(`[${upTo(values, '""')}]`),
+  "many times true": () => embed(`[${filled("true")}]`),
+  "true as often as it may be": () => embed(`[${upTo(values, "true")}]`),
+  objects: () => embed(`[${filled("{}")}]`),
+  "token ids": () => embed(`[${upTo(values, "1")}]`),
+  "more token ids": () => embed(`[${filled("1")}]`),
+  "token ids, and a last that is none": () => embed(`[${upTo(values - 1, "1")},true]`),
+  "lists of token ids": () => embed(`[${times(mostMessages, `[${times(480, "1")}]`)}]`),
+  "short lists of token ids": () => embed(`[${times(mostMessages, `[${times(8, "1")}]`)}]`),
+  "lists of token ids, and a last that is none": () =>
+    embed(`[${times(mostMessages - 1, `[${times(480, "1")}]`)},[1,"x"]]`),
+  "fields that nobody knows": () => `{"model":"tiny-embedding","input":"a",${named(keys)}}`,
+  "a model's name": () => `{"model":"${text(bytes)}","input":"a"}`,
+};
+
+const retrieve = (rest: string): string => `{"model":"tiny-embedding",${rest}}`;
+
+const retrieveBodies: Record<string, () => string> = {
+  "one text": () => retrieve(asked(`"${text(bytes)}"`)),
+  "a long conversation": () => retrieve(conversation(mostMessages - 1, share)),
+  "messages that are none": () => retrieve(`"messages":[${upTo(values, "true")}]`),
+  "a limit of all digits": () => retrieve(`${said},"limit":${"9".repeat(bytes)}`),
+};
+
+const of = (path: string, bodies: Record<string, () => string>): LargeBody[] =>
+  Object.entries(bodies).map(([what, body]) => ({ path, what, body }));
+
+export const largestBodies: readonly LargeBody[] = [
+  ...of("/v1/chat/completions", chatBodies),
+  ...of("/v1/embeddings", embeddingBodies),
+  ...of("/v1/retrieve", retrieveBodies),
+  // Operations that read no body.
+  ...of("/v1/models", { "a list": () => `[${filled("1")}]` }),
+  ...of("/v1/info", { "a list": () => `[${filled("1")}]` }),
+];
