@@ -7,7 +7,9 @@ import {
 } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { AnswerFormat, Tool } from "../core/ports/chat-engine.ts";
+import { mostOpenReadings, OverBudget } from "./grammar/budget.ts";
 import { JsonSchemaCompiler } from "./grammar/json-schema.ts";
+import { nativeCost } from "./grammar/native-cost.ts";
 import { GrammarRules, literal } from "./grammar/rules.ts";
 import type { CallSyntax } from "./tool-call-parser.ts";
 
@@ -48,16 +50,18 @@ export class Grammars {
       roots.push(rules.object());
     } else if (format !== undefined) {
       const param = "response_format.json_schema.schema";
-      roots.push(new JsonSchemaCompiler(rules, format.schema, param).compile());
+      roots.push(new JsonSchemaCompiler(rules, format.schema, param).compile().rule);
     }
     if (calls !== undefined) roots.push(callRule(rules, calls));
-    const grammar = await this.#compile(rules.toString(roots.join(" | ")));
+    const param = format === undefined || format === "json" ? "tools" : "response_format";
+    const grammar = await this.#compile(rules.toString(roots.join(" | ")), param);
     return new LlamaGrammarEvaluationState({ model: this.#model, grammar });
   }
 
-  async #compile(text: string): Promise<LlamaGrammar> {
+  async #compile(text: string, param: string): Promise<LlamaGrammar> {
     const known = this.#compiled.get(text);
     if (known !== undefined) return known;
+    checkCost(text, param);
     try {
       const grammar = await this.#llama.createGrammar({ grammar: text });
       if (this.#compiled.size >= mostKept) {
@@ -72,9 +76,19 @@ export class Grammars {
       throw new NodeError(
         "invalid_request",
         `The schema makes a grammar that llama.cpp cannot use: ${reasonOf(cause)}`,
-        { param: "response_format", cause },
+        { param, cause },
       );
     }
+  }
+}
+
+/** Refuses what would keep llama.cpp busy for long: it parses on the process's own loop. */
+function checkCost(text: string, param: string): void {
+  try {
+    nativeCost(text);
+  } catch (error) {
+    if (!(error instanceof OverBudget)) throw error;
+    throw new NodeError("invalid_request", `${param}: The schema ${error.message}.`, { param });
   }
 }
 
@@ -82,13 +96,25 @@ function callRule(
   rules: GrammarRules,
   { tools, only, syntax, parallel, withPrefix }: CallShape,
 ): string {
+  const readingsOf = new Map<string, number>();
   const one = tools.flatMap((tool, at) => {
     const { name } = tool;
     if (only !== undefined && name !== only) return [];
     const param = `tools[${at}].function.parameters`;
     const compiler = new JsonSchemaCompiler(rules, argumentsSchema(tool, param), param);
     const head = literal(`${name}${syntax.paramsPrefix(name)}`);
-    return `${head} ${compiler.compile()} ${optionalLiteral(syntax.suffix(name))}`;
+    const { rule, readings } = compiler.compile();
+    // Those of one name are told apart by nothing before their arguments.
+    const open = (readingsOf.get(name) ?? 0) + readings;
+    readingsOf.set(name, open);
+    if (open > mostOpenReadings) {
+      throw new NodeError(
+        "invalid_request",
+        `${param}: The schema keeps, with those of the same name, more than ${mostOpenReadings} readings of a call open.`,
+        { param },
+      );
+    }
+    return `${head} ${rule} ${optionalLiteral(syntax.suffix(name))}`;
   });
   const call = rules.add("call", one.map((option) => `(${option})`).join(" | "));
   const prefix = optionalLiteral(syntax.prefix);

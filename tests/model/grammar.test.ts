@@ -70,11 +70,31 @@ const schemas: Record<string, object | boolean> = {
     ...object({ from: { $ref: "#/$defs/place~1x" }, to: { $ref: "#/$defs/place~1x" } }, ["from"]),
     $defs: { "place/x": object({ city: word }, ["city"]) },
   },
+  "a pointer into a list": {
+    ...object({ a: { $ref: "#/$defs/one/anyOf/1" } }, ["a"]),
+    $defs: { one: { anyOf: [{ type: "null" }, { type: "integer", minimum: 5, maximum: 6 }] } },
+  },
+  "a pointer with escapes": {
+    ...object({ a: { $ref: "#/$defs/x~0y~1%7Bz%7D%20%C3%A9" } }, ["a"]),
+    $defs: { "x~y/{z} é": { type: "boolean" } },
+  },
   "a recursive document": tree,
   "a recursive definition": {
     $ref: "#/$defs/node",
     $defs: {
       node: object({ next: { anyOf: [{ $ref: "#/$defs/node" }, { type: "null" }] } }, ["next"]),
+    },
+  },
+  "a recursive choice, told apart by its first property": {
+    $ref: "#/$defs/term",
+    $defs: {
+      term: {
+        anyOf: [
+          object({ op: { const: "not" }, of: { $ref: "#/$defs/term" } }, ["op", "of"]),
+          object({ op: { const: "is" }, word }, ["op", "word"]),
+          { type: "boolean" },
+        ],
+      },
     },
   },
   "all of several objects": {

@@ -172,6 +172,33 @@ describe("a tool call", () => {
     expect(usage.completionTokens).toBeLessThanOrEqual(3);
   });
 
+  test("share one bound with the others, and the one that meets it is refused by its place", async () => {
+    // Each counts to about a thousand, which takes a step or more for each.
+    const many = Array.from({ length: 20 }, (_, at) => ({
+      name: `t${at}`,
+      parameters: { properties: { a: { type: "string", pattern: `^.{0,${999 - at}}$` } } },
+    }));
+    const toolUse = { tools: many, choice: "auto", parallel: false } as const;
+    expect(await rejectionOf(run(plain, ask("auto", { toolUse })))).toMatchObject({
+      kind: "invalid_request",
+      param: expect.stringMatching(/^tools\[[1-9]\d?\]\.function\.parameters$/),
+      message: expect.stringContaining("steps to compile"),
+    });
+  });
+
+  test("of one name with many readings are refused", async () => {
+    const named = Array.from({ length: 200 }, (_, at) => ({
+      name: "get",
+      parameters: { properties: { a: { type: "string", maxLength: 1 + at } } },
+    }));
+    const toolUse = { tools: named, choice: "auto", parallel: false } as const;
+    expect(await rejectionOf(run(plain, ask("auto", { toolUse })))).toMatchObject({
+      kind: "invalid_request",
+      param: "tools[128].function.parameters",
+      message: expect.stringContaining("readings of a call open"),
+    });
+  });
+
   test("with a schema that cannot be held is refused by the tool's place", async () => {
     const broken = { name: "broken", parameters: { type: "object", not: {} } };
     const toolUse = { tools: [time, broken], choice: "auto", parallel: true } as const;

@@ -1,5 +1,7 @@
 /** Sets of characters as GBNF for the inside of a JSON string, where some must be escaped. */
 
+import { literal } from "./rules.ts";
+
 /** Code points from the first to the last. */
 export type Range = readonly [number, number];
 
@@ -19,36 +21,65 @@ export function complement(ranges: readonly Range[]): Range[] {
   return gaps;
 }
 
+/** Adds a range after those that lie before it. */
+export function extend(ranges: Range[], range: Range): void {
+  const before = ranges.at(-1);
+  if (before === undefined || before[1] + 1 !== range[0]) ranges.push(range);
+  else ranges[ranges.length - 1] = [before[0], range[1]];
+}
+
+/** Whether the ranges are one character. */
+export const isOne = (ranges: readonly Range[]): ranges is readonly [Range] =>
+  ranges.length === 1 && ranges[0]?.[0] === ranges[0]?.[1];
+
 /** What JSON can hold as it is; the rest is control characters, surrogates, quote and backslash. */
-const plain: readonly Range[] = [
+export const plain: readonly Range[] = [
   [0x20, 0x21],
   [0x23, 0x5b],
   [0x5d, 0x7e],
   [0xa0, 0xd7ff],
   [0xe000, last],
 ];
-const quote = 0x22;
-const backslash = 0x5c;
+const escapable: readonly Range[] = [
+  [0x22, 0x22],
+  [0x5c, 0x5c],
+];
 
-export function characterClass(ranges: readonly Range[]): string {
-  const kept = ranges.flatMap(([from, to]) =>
-    plain.flatMap(([low, high]): Range[] =>
+/** The characters of the ranges that a class may write into a JSON string. */
+export const writable = (ranges: readonly Range[]): Range[] =>
+  intersection(ranges, [...plain, ...escapable]);
+
+function intersection(ranges: readonly Range[], others: readonly Range[]): Range[] {
+  return ranges.flatMap(([from, to]) =>
+    others.flatMap(([low, high]): Range[] =>
       from <= high && to >= low ? [[Math.max(from, low), Math.min(to, high)]] : [],
     ),
   );
-  const has = (code: number): boolean => ranges.some(([from, to]) => from <= code && code <= to);
-  const options = [
-    ...(kept.length === 0 ? [] : [`[${kept.map(render).join("")}]`]),
-    ...(has(quote) ? ['"\\\\\\""'] : []),
-    ...(has(backslash) ? ['"\\\\\\\\"'] : []),
-  ];
-  // A class of nothing that can be written matches nothing: a literal that no text has.
-  return options.length === 0
-    ? "[\\x00]"
-    : options.length === 1
-      ? `${options[0]}`
-      : `(${options.join(" | ")})`;
 }
+
+/** One of the characters, as GBNF for the inside of a JSON string. */
+export function characterClass(ranges: readonly Range[]): string {
+  const kept = intersection(ranges, plain);
+  const single = isOne(kept) ? literal(String.fromCodePoint(kept[0][0])) : gbnfClass(kept);
+  const options = [...(kept.length === 0 ? [] : [single]), ...escapes(ranges)];
+  return options.length === 1 ? `${options[0]}` : `(${options.join(" | ")})`;
+}
+
+/** The characters that JSON writes otherwise: quote, backslash, and what a pattern names one by one. */
+function escapes(ranges: readonly Range[]): string[] {
+  return ranges.flatMap(([from, to]) => {
+    const codes: string[] = [];
+    for (let code = from; code <= to; code++) {
+      const inside = plain.find(([low, high]) => low <= code && code <= high);
+      if (inside !== undefined) code = inside[1];
+      else codes.push(literal(JSON.stringify(String.fromCodePoint(code)).slice(1, -1)));
+    }
+    return codes;
+  });
+}
+
+/** A class of GBNF. */
+export const gbnfClass = (ranges: readonly Range[]): string => `[${ranges.map(render).join("")}]`;
 
 const render = ([from, to]: Range): string =>
   from === to ? escaped(from) : `${escaped(from)}-${escaped(to)}`;

@@ -1,5 +1,16 @@
 /** JSON Schema to a grammar whose every sentence is JSON that validates. */
 import { NodeError } from "../../core/errors.ts";
+import { textsGrammar } from "./automaton-rules.ts";
+import { deepestSchema, mostOpenReadings, mostOptionalProperties, OverBudget } from "./budget.ts";
+import { membersGrammar } from "./object-members.ts";
+import {
+  beginsWithItself,
+  behind,
+  everyKind,
+  type Kind,
+  OpenReadings,
+  type Part,
+} from "./readings.ts";
 import { type GrammarRules, jsonLiteral } from "./rules.ts";
 import {
   bounds,
@@ -7,68 +18,85 @@ import {
   numberGrammar,
   type Place,
   repeat,
+  shown,
   stringGrammar,
 } from "./scalars.ts";
-import {
-  areDisjoint,
-  assertions,
-  isObject,
-  isOfType,
-  mergeSchemas,
-  type SchemaObject,
-  Unjoinable,
-} from "./schema-merge.ts";
+import { assertions, isObject, isOfType, type SchemaObject } from "./schema-merge.ts";
+import { SchemaResolver } from "./schema-resolver.ts";
 
-/** Keywords that assert something which the grammar cannot hold the model to. */
-const unsupported = [
-  "not",
-  "if",
-  "then",
-  "else",
-  "contains",
-  "minContains",
-  "maxContains",
-  "dependentRequired",
-  "dependentSchemas",
-  "dependencies",
-  "patternProperties",
-  "propertyNames",
-  "multipleOf",
-  "unevaluatedItems",
-  "$dynamicRef",
-  "$recursiveRef",
-];
-
-const deepest = 64;
+/** A longer piece is a rule of its own, so that it is written once however often it is used. */
+const longestInline = 120;
 
 /** Compiles one document; `param` names it in errors. */
 export class JsonSchemaCompiler {
   readonly #rules: GrammarRules;
   readonly #root: unknown;
+  readonly #resolver: SchemaResolver;
   readonly #param: string;
-  readonly #references = new Map<string, string>();
+  readonly #readings: OpenReadings;
+  /** What was compiled, by the sub-schema itself. */
+  readonly #parts = new Map<object, Part>();
+  /** What was compiled of schemas that were merged, by their JSON. */
+  readonly #merged = new Map<string, Part>();
+  /** Rules of references, by what they point to. */
+  readonly #references = new Map<unknown, Part>();
+  readonly #choices: { path: readonly string[]; part: Part }[] = [];
 
   constructor(rules: GrammarRules, root: unknown, param: string) {
     this.#rules = rules;
     this.#root = root;
     this.#param = param;
+    this.#readings = new OpenReadings(rules.budget);
+    this.#resolver = new SchemaResolver({
+      root,
+      budget: rules.budget,
+      refuse: (path, why) => this.#refuse(path, why),
+    });
   }
 
-  /** The rule for the whole document. */
-  compile(): string {
-    return this.#rule("schema", this.#schema(this.#root, [], 0));
+  /** The rule for the whole document, and how many readings of an answer it keeps open. */
+  compile(): { rule: string; readings: number } {
+    try {
+      const { text, readings } = this.#schema(this.#root, [], 0);
+      this.#readings.settle();
+      for (const { path, part } of this.#choices) this.#checkChoice(part, path);
+      return { rule: this.#rule("schema", text), readings: readings.value };
+    } catch (error) {
+      if (error instanceof OverBudget) throw this.#refuse([], error.message);
+      throw error;
+    }
   }
 
-  #schema(schema: unknown, path: readonly string[], depth: number): string {
-    if (depth > deepest) throw this.#refuse(path, `is nested deeper than ${deepest} levels`);
-    if (schema === true) return this.#rules.value();
+  #schema(schema: unknown, path: readonly string[], depth: number): Part {
+    this.#rules.budget.spend();
+    if (depth > deepestSchema) {
+      throw this.#refuse(path, `is nested deeper than ${deepestSchema} levels`);
+    }
+    if (schema === true) return this.#part(this.#rules.value(), everyKind);
     if (!isObject(schema)) throw this.#refuse(path, "is not a schema: an object or true is needed");
-    this.#checkKeywords(schema, path);
+    const known = this.#parts.get(schema);
+    if (known !== undefined) return known;
+    this.#resolver.checkKeywords(schema, path);
     const body = this.#shape(schema, path, depth);
-    return schema.nullable === true ? `(${body}) | ${this.#rules.null()}` : body;
+    const whole =
+      schema.nullable === true
+        ? this.#choice([body, this.#part(this.#rules.null(), ["null"])], path)
+        : body;
+    const part = this.#short(whole, path);
+    this.#parts.set(schema, part);
+    return part;
   }
 
-  #shape(schema: SchemaObject, path: readonly string[], depth: number): string {
+  #part(text: string, kinds: readonly Kind[], inside: readonly Part[] = []): Part {
+    return { text, kinds, readings: this.#readings.most(inside.map(({ readings }) => readings)) };
+  }
+
+  #short(part: Part, path: readonly string[]): Part {
+    if (part.text.length <= longestInline) return part;
+    return { ...part, text: this.#rule(path.at(-1) ?? "schema", part.text) };
+  }
+
+  #shape(schema: SchemaObject, path: readonly string[], depth: number): Part {
     if (schema.$ref !== undefined) {
       const { $ref, ...beside } = assertions(schema);
       if (Object.keys(beside).length === 0) return this.#reference($ref, path, depth);
@@ -76,60 +104,74 @@ export class JsonSchemaCompiler {
     }
     if (schema.allOf !== undefined) {
       const { allOf, ...beside } = schema;
-      return this.#joined(beside, this.#list(allOf, [...path, "allOf"]), [...path, "allOf"], depth);
+      return this.#joined(
+        beside,
+        this.#resolver.list(allOf, [...path, "allOf"]),
+        [...path, "allOf"],
+        depth,
+      );
     }
     for (const keyword of ["anyOf", "oneOf"] as const) {
       if (schema[keyword] !== undefined) return this.#union(schema, keyword, path, depth);
     }
     if ("const" in schema || schema.enum !== undefined) return this.#values(schema, path);
     if (Array.isArray(schema.type)) {
-      const types = this.#list(schema.type, [...path, "type"]).map((type) =>
-        this.#rule(path.at(-1) ?? "type", this.#typed({ ...schema, type }, path, depth)),
+      const types = [...new Set(this.#resolver.list(schema.type, [...path, "type"]))];
+      const parts = types.map((type) =>
+        this.#short(this.#typed({ ...schema, type }, path, depth), path),
       );
-      return types.join(" | ");
+      return this.#choice(parts, [...path, "type"]);
     }
     return this.#typed(schema, path, depth);
   }
 
-  #typed(schema: SchemaObject, path: readonly string[], depth: number): string {
+  #typed(schema: SchemaObject, path: readonly string[], depth: number): Part {
     switch (schema.type ?? impliedType(schema)) {
       case "object":
         return this.#object(schema, path, depth);
       case "array":
         return this.#array(schema, path, depth);
       case "string":
-        return stringGrammar(schema, this.#place(path));
+        return this.#part(stringGrammar(schema, this.#place(path)), ["string"]);
       case "integer":
-        return integerGrammar(schema, this.#place(path));
+        return this.#part(integerGrammar(schema, this.#place(path)), ["number"]);
       case "number":
-        return numberGrammar(schema, this.#place(path));
+        return this.#part(numberGrammar(schema, this.#place(path)), ["number"]);
       case "boolean":
-        return this.#rules.boolean();
+        return this.#part(this.#rules.boolean(), ["boolean"]);
       case "null":
-        return this.#rules.null();
+        return this.#part(this.#rules.null(), ["null"]);
       case undefined:
-        return this.#rules.value();
+        return this.#part(this.#rules.value(), everyKind);
       default:
-        throw this.#refuse([...path, "type"], `'${String(schema.type)}' is not a JSON type`);
+        throw this.#refuse([...path, "type"], `'${shown(schema.type)}' is not a JSON type`);
     }
   }
 
   /** The values that `const` and `enum` fix, as far as `type` allows them. */
-  #values(schema: SchemaObject, path: readonly string[]): string {
+  #values(schema: SchemaObject, path: readonly string[]): Part {
     const { const: only, enum: listed, type, ...rest } = assertions(schema);
     const [beside] = Object.keys(rest).filter((keyword) => keyword !== "nullable");
     const keyword = listed === undefined ? "const" : "enum";
     if (beside !== undefined) {
       throw this.#refuse([...path, keyword], `is not supported beside '${beside}'`);
     }
-    const values = listed === undefined ? [only] : this.#list(listed, [...path, "enum"]);
+    const values = listed === undefined ? [only] : this.#resolver.list(listed, [...path, "enum"]);
     const types = type === undefined || Array.isArray(type) ? type : [type];
-    const fixed = "const" in schema ? JSON.stringify(only) : undefined;
+    const { budget } = this.#rules;
+    const fixed = "const" in schema ? budget.json(only) : undefined;
     const allowed = values
-      .filter((value) => fixed === undefined || JSON.stringify(value) === fixed)
-      .filter((value) => types === undefined || types.some((name) => isOfType(value, name)));
+      .filter((value) => types === undefined || types.some((name) => isOfType(value, name)))
+      .map((value) => budget.json(value))
+      .filter((value) => fixed === undefined || value === fixed);
     if (allowed.length === 0) throw this.#refuse([...path, keyword], "allows no value");
-    return allowed.map(jsonLiteral).join(" | ");
+    return this.#fixed(allowed);
+  }
+
+  /** One of some values, given as JSON. */
+  #fixed(values: readonly string[]): Part {
+    const kinds = [...new Set(values.map(kindOf))];
+    return { ...this.#part(textsGrammar(this.#rules, values), kinds), values };
   }
 
   /** One of several schemas, each together with what stands beside them. */
@@ -138,29 +180,44 @@ export class JsonSchemaCompiler {
     keyword: "anyOf" | "oneOf",
     path: readonly string[],
     depth: number,
-  ): string {
+  ): Part {
     const { [keyword]: listed, ...beside } = schema;
     const at = [...path, keyword];
-    const options = this.#list(listed, at);
-    if (keyword === "oneOf") this.#checkDisjoint(options, at);
+    const options = this.#resolver.list(listed, at);
+    if (keyword === "oneOf") this.#resolver.checkDisjoint(options, at);
     const plain = Object.keys(assertions(beside)).every((name) => name === "nullable");
-    return options
-      .map((option, index) =>
-        plain
-          ? this.#schema(option, [...at, String(index)], depth + 1)
-          : this.#joined(beside, [option], [...at, String(index)], depth),
-      )
-      .map((body) => `(${body})`)
-      .join(" | ");
+    const parts = options.map((option, index) =>
+      plain
+        ? this.#schema(option, [...at, String(index)], depth + 1)
+        : this.#joined(beside, [option], [...at, String(index)], depth),
+    );
+    return this.#choice(parts, at);
   }
 
-  /** A grammar cannot see to it that only one of several matches; they must exclude each other. */
-  #checkDisjoint(options: readonly unknown[], path: readonly string[]): void {
-    const schemas = options.map((option) => this.#resolve(option, path));
-    schemas.forEach((schema, at) => {
-      if (schemas.slice(at + 1).every((other) => areDisjoint(schema, other))) return;
-      throw this.#refuse(path, "has options that one value could match together; use anyOf");
-    });
+  /** What any of the parts allows. */
+  #choice(parts: readonly Part[], path: readonly string[]): Part {
+    const fixed = parts.flatMap((part) => behind(part).values ?? []);
+    const free = parts.filter((part) => behind(part).values === undefined);
+    const options = fixed.length === 0 ? free : [this.#fixed(fixed), ...free];
+    const distinct = [...new Map(options.map((option) => [option.text, option])).values()];
+    const [only, ...others] = distinct;
+    if (only !== undefined && others.length === 0) return only;
+    const part: Part = {
+      text: distinct.map(({ text }) => `(${text})`).join(" | "),
+      kinds: [],
+      readings: this.#readings.choice(distinct),
+      options: distinct,
+    };
+    this.#choices.push({ path, part });
+    return part;
+  }
+
+  #checkChoice(part: Part, path: readonly string[]): void {
+    if (part.readings.value <= mostOpenReadings) return;
+    const why = beginsWithItself(part, this.#rules.budget)
+      ? "refers to itself before anything is written"
+      : `keeps more than ${mostOpenReadings} readings of an answer open; put a property that tells the options apart first, required and with a const`;
+    throw this.#refuse(path, why);
   }
 
   /** The schema that asserts what all of them do. */
@@ -169,87 +226,45 @@ export class JsonSchemaCompiler {
     parts: readonly unknown[],
     path: readonly string[],
     depth: number,
-  ): string {
-    try {
-      const merged = parts
-        .map((part) => this.#flatten(part, path, depth))
-        .reduce(mergeSchemas, assertions(beside));
-      return this.#schema(merged, path, depth + 1);
-    } catch (error) {
-      if (!(error instanceof Unjoinable)) throw error;
-      throw this.#refuse(path, `cannot be held together with '${error.keyword}' beside it`);
-    }
-  }
-
-  /** A schema without references and `allOf` at its top. */
-  #flatten(part: unknown, path: readonly string[], depth: number): SchemaObject {
-    if (depth > deepest) throw this.#refuse(path, "refers to itself");
-    const schema = this.#resolve(part, path);
-    this.#checkKeywords(schema, path);
-    const { allOf, ...own } = schema;
-    if (allOf === undefined) return own;
-    return this.#list(allOf, [...path, "allOf"])
-      .map((inner) => this.#flatten(inner, path, depth + 1))
-      .reduce(mergeSchemas, own);
-  }
-
-  /** The schema that a reference, and a reference to a reference, stands for. */
-  #resolve(part: unknown, path: readonly string[]): SchemaObject {
-    let target = part;
-    for (let steps = 0; isObject(target) && typeof target.$ref === "string"; steps++) {
-      const { $ref, ...beside } = assertions(target);
-      const found = this.#lookUp(String($ref), path);
-      if (steps > deepest) throw this.#refuse(path, "refers to itself");
-      target = isObject(found) ? mergeSchemas(beside, found) : found;
-    }
-    if (target === true) return {};
-    if (!isObject(target)) throw this.#refuse(path, "holds something that is not a schema");
-    return target;
-  }
-
-  #list(value: unknown, path: readonly string[]): readonly unknown[] {
-    if (Array.isArray(value) && value.length > 0) return value;
-    throw this.#refuse(path, "needs a list of at least one");
-  }
-
-  #reference(reference: unknown, path: readonly string[], depth: number): string {
-    if (typeof reference !== "string") throw this.#refuse([...path, "$ref"], "is not a string");
-    const known = this.#references.get(reference);
+  ): Part {
+    const merged = this.#resolver.join(beside, parts, path, depth);
+    const key = this.#rules.budget.json(merged);
+    const known = this.#merged.get(key);
     if (known !== undefined) return known;
-    const target = this.#lookUp(reference, path);
+    const part = this.#schema(merged, path, depth + 1);
+    this.#merged.set(key, part);
+    return part;
+  }
+
+  #reference(reference: unknown, path: readonly string[], depth: number): Part {
+    if (typeof reference !== "string") throw this.#refuse([...path, "$ref"], "is not a string");
+    const target = this.#resolver.lookUp(reference, path);
+    const known = this.#references.get(target);
+    if (known !== undefined) return known;
     const name = this.#rules.reserve(`ref-${reference.split("/").at(-1)}`);
-    this.#references.set(reference, name);
+    const meant: Part[] = [];
+    const part: Part = { ...this.#part(name, []), options: meant };
+    this.#references.set(target, part);
     const body = this.#schema(target, [reference], depth + 1);
-    if (body === name)
+    if (body.text === name) {
       throw this.#refuse([...path, "$ref"], "refers to itself and to nothing else");
-    this.#rules.define(name, body);
-    return name;
+    }
+    this.#rules.define(name, body.text);
+    meant.push(body);
+    part.readings.sums.push([body.readings]);
+    return part;
   }
 
-  #lookUp(reference: string, path: readonly string[]): unknown {
-    if (reference !== "#" && !reference.startsWith("#/")) {
-      throw this.#refuse([...path, "$ref"], `'${reference}' points outside of the schema`);
-    }
-    let target: unknown = this.#root;
-    for (const part of reference.split("/").slice(1)) {
-      const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
-      target = isObject(target) && Object.hasOwn(target, key) ? target[key] : undefined;
-    }
-    if (target === undefined) {
-      throw this.#refuse([...path, "$ref"], `'${reference}' points to nothing`);
-    }
-    return target;
-  }
-
-  #object(schema: SchemaObject, path: readonly string[], depth: number): string {
+  #object(schema: SchemaObject, path: readonly string[], depth: number): Part {
     const properties = schema.properties ?? {};
     if (!isObject(properties)) throw this.#refuse([...path, "properties"], "is not an object");
     const required = new Set(Array.isArray(schema.required) ? schema.required : []);
     for (const key of required) {
+      this.#rules.budget.spend();
       if (typeof key === "string" && Object.hasOwn(properties, key)) continue;
       throw this.#refuse(
         [...path, "required"],
-        `names '${String(key)}', which is not among the properties`,
+        `names '${shown(key)}', which is not among the properties`,
       );
     }
     const names = Object.keys(properties);
@@ -260,62 +275,57 @@ export class JsonSchemaCompiler {
       const fits = keyword === "minProperties" ? bound <= required.size : bound >= names.length;
       if (!fits) throw this.#refuse([...path, keyword], "cannot be held together with properties");
     }
-    const space = this.#rules.space();
-    const members = names.map((key) => {
-      const value = this.#schema(properties[key], [...path, "properties", key], depth + 1);
-      const rule = this.#rule(key, value);
-      return { text: `${jsonLiteral(key)} ":" ${space} ${rule}`, required: required.has(key) };
-    });
-    return `"{" ${space} ${this.#members(members)} ${space} "}"`;
-  }
-
-  /** The members in their order, optional ones perhaps left out, with commas only between. */
-  #members(members: readonly { text: string; required: boolean }[]): string {
-    const space = this.#rules.space();
-    // What may follow a member that was written, from the last member back to the first.
-    let tail = "";
-    // What may come while none was written yet.
-    let head = "";
-    for (const { text, required } of members.toReversed()) {
-      const first = `${text} ${tail}`;
-      head = required ? first : head === "" ? `(${first})?` : `(${first} | ${head})`;
-      const next = `${space} "," ${space} ${text}`;
-      const following = required ? `${next} ${tail}` : `(${next})? ${tail}`;
-      tail = this.#rule("members", following);
-      head = this.#rule("members", head);
+    if (names.length - required.size > mostOptionalProperties) {
+      throw this.#refuse(
+        [...path, "properties"],
+        `has more than ${mostOptionalProperties} that are not required`,
+      );
     }
-    return head;
+    const space = this.#rules.space();
+    const members = names.map((key, at) => {
+      const part = this.#schema(properties[key], [...path, "properties", key], depth + 1);
+      const text = `${jsonLiteral(key)} ":" ${space} ${this.#rule(key, part.text)}`;
+      return { key, at, part, text, required: required.has(key) };
+    });
+    const text = `"{" ${space} ${membersGrammar(this.#rules, members)} ${space} "}"`;
+    const parts = members.map(({ part }) => part);
+    const byKey = new Map(members.map((member) => [member.key, member]));
+    return { ...this.#part(text, ["object"], parts), members: byKey };
   }
 
-  #map(schema: SchemaObject, path: readonly string[], depth: number): string {
+  #map(schema: SchemaObject, path: readonly string[], depth: number): Part {
     const extra = schema.additionalProperties ?? schema.unevaluatedProperties ?? true;
     const space = this.#rules.space();
     const [least, most] = bounds(schema, "minProperties", "maxProperties", this.#place(path));
     if (extra === false) {
       if (least > 0) throw this.#refuse([...path, "minProperties"], "asks for what is not allowed");
-      return '"{}"';
+      return this.#part('"{}"', ["object"]);
     }
     const value = this.#schema(extra, [...path, "additionalProperties"], depth + 1);
-    const member = `${this.#rules.string()} ":" ${space} ${this.#rule("member", value)}`;
-    return `"{" ${space} ${this.#repeated(member, least, most)} ${space} "}"`;
+    const member = `${this.#rules.string()} ":" ${space} ${this.#rule("member", value.text)}`;
+    const text = `"{" ${space} ${this.#repeated(member, least, most)} ${space} "}"`;
+    return this.#part(text, ["object"], [value]);
   }
 
-  #array(schema: SchemaObject, path: readonly string[], depth: number): string {
+  #array(schema: SchemaObject, path: readonly string[], depth: number): Part {
     if (schema.uniqueItems === true) {
       throw this.#refuse([...path, "uniqueItems"], "is not supported");
     }
     const space = this.#rules.space();
     const [least, most] = bounds(schema, "minItems", "maxItems", this.#place(path));
     const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
-    const fixed = prefix.map((item, at) =>
-      this.#rule("item", this.#schema(item, [...path, "prefixItems", String(at)], depth + 1)),
+    const parts = prefix.map((item, at) =>
+      this.#schema(item, [...path, "prefixItems", String(at)], depth + 1),
     );
+    const fixed = parts.map(({ text }) => this.#rule("item", text));
     const items = schema.items ?? true;
     const rest = items === false ? undefined : this.#schema(items, [...path, "items"], depth + 1);
+    const inside = rest === undefined ? parts : [...parts, rest];
     const separator = `${space} "," ${space}`;
     if (fixed.length === 0) {
-      const list = rest === undefined ? "" : this.#repeated(this.#rule("item", rest), least, most);
-      return `"[" ${space} ${list} ${space} "]"`;
+      const item = rest === undefined ? "" : this.#rule("item", rest.text);
+      const list = rest === undefined ? "" : this.#repeated(item, least, most);
+      return this.#part(`"[" ${space} ${list} ${space} "]"`, ["array"], inside);
     }
     if (most !== undefined && most < fixed.length) {
       throw this.#refuse([...path, "maxItems"], "must cover every one of prefixItems");
@@ -330,8 +340,9 @@ export class JsonSchemaCompiler {
     const more =
       rest === undefined || allowed === 0
         ? ""
-        : `(${separator} ${this.#rule("item", rest)})${repeat(wanted, allowed)}`;
-    return `"[" ${space} ${fixed.join(` ${separator} `)} ${more} ${space} "]"`;
+        : `(${separator} ${this.#rule("item", rest.text)})${repeat(wanted, allowed)}`;
+    const list = `${fixed.join(` ${separator} `)} ${more}`;
+    return this.#part(`"[" ${space} ${list} ${space} "]"`, ["array"], inside);
   }
 
   /** `item`s with commas between them, from `least` to `most`. */
@@ -350,22 +361,30 @@ export class JsonSchemaCompiler {
     };
   }
 
-  #checkKeywords(schema: SchemaObject, path: readonly string[]): void {
-    const keyword = unsupported.find((name) => name in schema);
-    if (keyword !== undefined) throw this.#refuse([...path, keyword], "is not supported");
-  }
-
   #rule(name: string, body: string): string {
     // Marked, so that no property's name is taken for a rule of the grammar itself.
     return this.#rules.add(`of-${name}`, body);
   }
 
   #refuse(path: readonly string[], why: string): NodeError {
-    const keyword = path.length === 0 ? "The schema" : `'${path.join("/")}'`;
+    const keyword = path.length === 0 ? "The schema" : `'${shown(path.join("/"))}'`;
     return new NodeError("invalid_request", `${this.#param}: ${keyword} ${why}.`, {
       param: this.#param,
     });
   }
+}
+
+/** The kind of a value that is given as JSON. */
+function kindOf(json: string): Kind {
+  const kinds: Readonly<Record<string, Kind>> = {
+    "{": "object",
+    "[": "array",
+    '"': "string",
+    t: "boolean",
+    f: "boolean",
+    n: "null",
+  };
+  return kinds[json.charAt(0)] ?? "number";
 }
 
 const impliedTypes: Readonly<Record<string, readonly string[]>> = {

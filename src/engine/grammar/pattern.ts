@@ -1,8 +1,23 @@
 /** The part of regular expressions that a grammar can follow, as GBNF for the inside of a JSON string. */
-import { characterClass, codeOf, complement, type Range } from "./character-class.ts";
-import { literal, plainCharacter } from "./rules.ts";
+import { type Automaton, automatonOf, type Expression } from "./automaton.ts";
+import { automatonGrammar } from "./automaton-rules.ts";
+import { type Budget, deepestPattern, mostPatternCharacters, OverBudget } from "./budget.ts";
+import {
+  characterClass,
+  codeOf,
+  complement,
+  plain,
+  type Range,
+  writable,
+} from "./character-class.ts";
+import type { GrammarRules } from "./rules.ts";
 
-export class UnsupportedPattern extends Error {}
+/** A pattern that no grammar is made for; the message says why. */
+export class UnsupportedPattern extends Error {
+  constructor(message = "uses what a grammar cannot follow") {
+    super(message);
+  }
+}
 
 const classes: Readonly<Record<string, readonly Range[]>> = {
   d: [[0x30, 0x39]],
@@ -16,20 +31,61 @@ const classes: Readonly<Record<string, readonly Range[]>> = {
 };
 
 /** What stands for any character. */
-const any = plainCharacter;
+const any: Expression = { type: "set", ranges: plain };
+const anything: Expression = { type: "repeat", item: any, least: 0, most: undefined };
+
+/** GBNF for strings that match the pattern. */
+export function patternGrammar(pattern: string, rules: GrammarRules): string {
+  return rules.once(`pattern ${pattern}`, () =>
+    automatonGrammar(rules, patternAutomaton(pattern, rules.budget), characterClass),
+  );
+}
 
 /**
- * GBNF for strings that match the pattern. As in JSON Schema the pattern may match anywhere, unless
+ * The strings that match the pattern. As in JSON Schema the pattern may match anywhere, unless
  * `^` and `$` tie it down; what a grammar cannot follow (look-around, back references) is refused.
  */
-export function patternGrammar(pattern: string): string {
+function patternAutomaton(pattern: string, budget: Budget): Automaton {
+  if (pattern.length > mostPatternCharacters) {
+    throw new OverBudget(`has a pattern of more than ${mostPatternCharacters} characters`);
+  }
+  const automaton = automatonOf(parse(pattern), budget);
+  if (automaton === undefined) throw new UnsupportedPattern("matches nothing that JSON can hold");
+  return automaton;
+}
+
+function parse(pattern: string): Expression {
   const fromStart = pattern.startsWith("^");
-  const toEnd = /(^|[^\\])(\\\\)*\$$/.test(pattern);
-  const inner = pattern.slice(fromStart ? 1 : 0, toEnd ? -1 : undefined);
-  const parser = new PatternParser(inner);
-  const body = parser.alternation();
-  if (!parser.atEnd) throw new UnsupportedPattern(pattern);
-  return `${fromStart ? "" : `${any}* `}(${body})${toEnd ? "" : ` ${any}*`}`;
+  const toEnd = pattern.endsWith("$") && !isEscaped(pattern, pattern.length - 1);
+  const parser = new PatternParser(pattern.slice(fromStart ? 1 : 0, toEnd ? -1 : undefined));
+  let body: Expression | undefined;
+  try {
+    body = parser.alternation(0);
+    if (!parser.atEnd) throw new UnsupportedPattern();
+  } catch (error) {
+    if (!(error instanceof UnsupportedPattern) || isRegExp(pattern)) throw error;
+  }
+  if (body === undefined || !isRegExp(pattern)) {
+    throw new UnsupportedPattern("is not a regular expression");
+  }
+  const items = [...(fromStart ? [] : [anything]), body, ...(toEnd ? [] : [anything])];
+  return { type: "sequence", items };
+}
+
+function isRegExp(pattern: string): boolean {
+  try {
+    new RegExp(pattern, "u");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether an odd number of backslashes stands before a place. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text[first - 1] === "\\") first--;
+  return (at - first) % 2 === 1;
 }
 
 class PatternParser {
@@ -44,25 +100,28 @@ class PatternParser {
     return this.#at >= this.#text.length;
   }
 
-  alternation(): string {
-    const options = [this.#sequence()];
-    while (this.#take("|")) options.push(this.#sequence());
-    return options.join(" | ");
-  }
-
-  #sequence(): string {
-    const items: string[] = [];
-    while (!this.atEnd && this.#peek() !== "|" && this.#peek() !== ")") {
-      items.push(`${this.#item()}${this.#quantifier()}`);
+  alternation(depth: number): Expression {
+    if (depth > deepestPattern) {
+      throw new OverBudget(`has a pattern with groups nested deeper than ${deepestPattern}`);
     }
-    return items.length === 0 ? '""' : items.join(" ");
+    const options = [this.#sequence(depth)];
+    while (this.#take("|")) options.push(this.#sequence(depth));
+    return { type: "choice", options };
   }
 
-  #item(): string {
+  #sequence(depth: number): Expression {
+    const items: Expression[] = [];
+    while (!this.atEnd && this.#peek() !== "|" && this.#peek() !== ")") {
+      items.push(this.#quantified(this.#item(depth)));
+    }
+    return { type: "sequence", items };
+  }
+
+  #item(depth: number): Expression {
     const character = this.#next();
     switch (character) {
       case "(":
-        return this.#group();
+        return this.#group(depth);
       case "[":
         return this.#class();
       case ".":
@@ -75,30 +134,29 @@ class PatternParser {
       case "+":
       case "?":
       case "{":
-        throw new UnsupportedPattern(this.#text);
+        throw new UnsupportedPattern();
       default:
-        return literal(JSON.stringify(character).slice(1, -1));
+        return one(character);
     }
   }
 
-  #group(): string {
-    if (this.#take("?:") === false && this.#peek() === "?")
-      throw new UnsupportedPattern(this.#text);
-    const body = this.alternation();
-    if (!this.#take(")")) throw new UnsupportedPattern(this.#text);
-    return `(${body})`;
+  #group(depth: number): Expression {
+    if (this.#take("?:") === false && this.#peek() === "?") throw new UnsupportedPattern();
+    const body = this.alternation(depth + 1);
+    if (!this.#take(")")) throw new UnsupportedPattern();
+    return body;
   }
 
-  #escape(): string {
+  #escape(): Expression {
     const character = this.#next();
     const known = classes[character];
-    if (known !== undefined) return characterClass(known);
+    if (known !== undefined) return { type: "set", ranges: known };
     // A letter or digit after the backslash has a meaning of its own: \b, \1, \p.
-    if (/[A-Za-z0-9]/.test(character)) throw new UnsupportedPattern(this.#text);
-    return literal(JSON.stringify(character).slice(1, -1));
+    if (/[A-Za-z0-9]/.test(character)) throw new UnsupportedPattern();
+    return one(character);
   }
 
-  #class(): string {
+  #class(): Expression {
     const negated = this.#take("^");
     const ranges: Range[] = [];
     while (!this.#take("]")) {
@@ -113,11 +171,11 @@ class PatternParser {
       }
       this.#take("-");
       const to = this.#member();
-      if (typeof to !== "number" || to < from) throw new UnsupportedPattern(this.#text);
+      if (typeof to !== "number" || to < from) throw new UnsupportedPattern();
       ranges.push([from, to]);
     }
-    if (ranges.length === 0) throw new UnsupportedPattern(this.#text);
-    return characterClass(negated ? complement(ranges) : ranges);
+    if (ranges.length === 0) throw new UnsupportedPattern();
+    return { type: "set", ranges: writable(negated ? complement(ranges) : ranges) };
   }
 
   /** One character of a class, or a class within it. */
@@ -127,17 +185,32 @@ class PatternParser {
     const escaped = this.#next();
     const known = classes[escaped];
     if (known !== undefined) return known;
-    if (/[A-Za-z0-9]/.test(escaped)) throw new UnsupportedPattern(this.#text);
+    if (/[A-Za-z0-9]/.test(escaped)) throw new UnsupportedPattern();
     return codeOf(escaped);
   }
 
-  #quantifier(): string {
-    const [found] = /^([*+?]|\{\d+(,\d*)?\})/.exec(this.#text.slice(this.#at)) ?? [""];
-    this.#at += found.length;
-    if (found !== "" && (this.#peek() === "?" || this.#peek() === "+")) {
-      throw new UnsupportedPattern(this.#text);
+  #quantified(item: Expression): Expression {
+    quantifier.lastIndex = this.#at;
+    const found = quantifier.exec(this.#text);
+    if (found === null) return item;
+    this.#at += found[0].length;
+    if (this.#peek() === "?" || this.#peek() === "+") throw new UnsupportedPattern();
+    const { sign = "", least = "", comma, most = "" } = found.groups ?? {};
+    if (sign !== "") {
+      return {
+        type: "repeat",
+        item,
+        least: sign === "+" ? 1 : 0,
+        most: sign === "?" ? 1 : undefined,
+      };
     }
-    return found;
+    const exactly = comma === undefined ? least : most;
+    return {
+      type: "repeat",
+      item,
+      least: Number(least),
+      most: exactly === "" ? undefined : Number(exactly),
+    };
   }
 
   #peek(): string {
@@ -145,7 +218,7 @@ class PatternParser {
   }
 
   #next(): string {
-    if (this.atEnd) throw new UnsupportedPattern(this.#text);
+    if (this.atEnd) throw new UnsupportedPattern();
     const character = String.fromCodePoint(this.#text.codePointAt(this.#at) ?? 0);
     this.#at += character.length;
     return character;
@@ -157,3 +230,10 @@ class PatternParser {
     return true;
   }
 }
+
+const quantifier = /(?<sign>[*+?])|\{(?<least>\d+)(?:(?<comma>,)(?<most>\d*))?\}/y;
+
+const one = (character: string): Expression => {
+  const code = codeOf(character);
+  return { type: "set", ranges: [[code, code]] };
+};

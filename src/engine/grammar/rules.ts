@@ -1,33 +1,69 @@
 /** A grammar under construction in llama.cpp's GBNF: named rules, and the pieces that JSON is made of. */
 
+import { Budget, mostGrammarCharacters, OverBudget } from "./budget.ts";
+
+/** Longer names of properties are cut, since a rule's name is written wherever it is referred to. */
+const longestName = 40;
+
 export class GrammarRules {
+  /** Counts the work of all that is compiled into this grammar. */
+  readonly budget = new Budget();
   readonly #rules = new Map<string, string>();
+  /** Names by what they were asked for and stand for. */
+  readonly #known = new Map<string, string>();
+  /** How often a name was asked for. */
+  readonly #taken = new Map<string, number>();
+  readonly #made = new Map<string, string>();
+  #characters = 0;
 
   /** Defines a rule, under its name or a name made unique, and returns the name to refer to it by. */
   add(name: string, body: string): string {
-    const base = name.replace(/[^A-Za-z0-9-]/g, "-") || "rule";
-    let unique = base;
-    for (let count = 2; this.#rules.has(unique); count++) {
-      if (this.#rules.get(unique) === body) return unique;
-      unique = `${base}-${count}`;
-    }
-    this.#rules.set(unique, body);
+    const base = baseOf(name);
+    const key = `${base} ${body}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const unique = this.#unique(base);
+    this.define(unique, body);
+    this.#known.set(key, unique);
     return unique;
   }
 
   /** Takes a name before its body is known, so that a rule can refer to itself. */
   reserve(name: string): string {
-    return this.add(name, `"reserved ${this.#rules.size}"`);
+    const unique = this.#unique(baseOf(name));
+    this.#rules.set(unique, "");
+    return unique;
+  }
+
+  /** What was made before under the key, or is made now. */
+  once(key: string, make: () => string): string {
+    const made = this.#made.get(key) ?? make();
+    this.#made.set(key, made);
+    return made;
   }
 
   define(name: string, body: string): void {
+    this.budget.spend();
+    this.#characters += name.length + body.length;
+    if (this.#characters > mostGrammarCharacters) {
+      throw new OverBudget(`makes a grammar of more than ${mostGrammarCharacters} characters`);
+    }
     this.#rules.set(name, body);
   }
 
+  #unique(base: string): string {
+    let count = this.#taken.get(base) ?? 0;
+    let unique: string;
+    do unique = ++count === 1 ? base : `${base}-${count}`;
+    while (this.#rules.has(unique));
+    this.#taken.set(base, count);
+    return unique;
+  }
+
+  /** The grammar's text. What refers to other rules comes before them, as llama.cpp's checks like it. */
   toString(root: string): string {
-    return [`root ::= ${root}`, ...[...this.#rules].map(([name, body]) => `${name} ::= ${body}`)]
-      .join("\n")
-      .concat("\n");
+    const lines = [...this.#rules].map(([name, body]) => `${name} ::= ${body}`);
+    return [`root ::= ${root}`, ...lines.reverse()].join("\n").concat("\n");
   }
 
   /** White space between JSON's parts: none, one space, or a line break with its indentation. */
@@ -81,9 +117,11 @@ export class GrammarRules {
   }
 }
 
+const baseOf = (name: string): string =>
+  name.slice(0, longestName).replace(/[^A-Za-z0-9-]/g, "-") || "rule";
+
 /** A character that JSON needs not escape: no control character, quote, backslash or surrogate. */
-export const plainCharacter =
-  "[\\x20-\\x21\\x23-\\x5B\\x5D-\\x7E\\u00A0-\\uD7FF\\uE000-\\U0010FFFF]";
+const plainCharacter = "[\\x20-\\x21\\x23-\\x5B\\x5D-\\x7E\\u00A0-\\uD7FF\\uE000-\\U0010FFFF]";
 
 export const fraction = '("." [0-9]{1,15})';
 

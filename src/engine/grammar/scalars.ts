@@ -6,6 +6,15 @@ import type { GrammarRules } from "./rules.ts";
 import type { SchemaObject } from "./schema-merge.ts";
 import { stringFormats } from "./string-formats.ts";
 
+/** A name or a pattern is shown to the caller as far as this. */
+const mostShown = 200;
+
+/** What a caller wrote, for an error's message. */
+export function shown(value: unknown): string {
+  const text = String(value);
+  return text.length <= mostShown ? text : `${text.slice(0, mostShown)}…`;
+}
+
 /** What a part of a schema is compiled with: its place, and how to refuse a keyword of it. */
 export interface Place {
   rules: GrammarRules;
@@ -26,26 +35,21 @@ export function stringGrammar(schema: SchemaObject, place: Place): string {
     const known = stringFormats[String(format)];
     if (known === undefined) {
       const names = Object.keys(stringFormats).join(", ");
-      throw refuse("format", `'${String(format)}' is not one of ${names}`);
+      throw refuse("format", `'${shown(format)}' is not one of ${names}`);
     }
     if (bounded) throw refuse("format", "cannot be held together with a length");
     return `"\\"" ${patternOf(known, "format", place)} "\\""`;
   }
   if (!bounded) return rules.string();
-  return `"\\"" ${rules.character()}${repeat(least, most)} "\\""`;
+  return rules.add("of-string", `"\\"" ${rules.character()}${repeat(least, most)} "\\""`);
 }
 
-function patternOf(pattern: string, keyword: string, { refuse }: Place): string {
+function patternOf(pattern: string, keyword: string, { rules, refuse }: Place): string {
   try {
-    new RegExp(pattern, "u");
-  } catch {
-    throw refuse(keyword, `'${pattern}' is not a regular expression`);
-  }
-  try {
-    return patternGrammar(pattern);
+    return patternGrammar(pattern, rules);
   } catch (error) {
     if (!(error instanceof UnsupportedPattern)) throw error;
-    throw refuse(keyword, `'${pattern}' uses what a grammar cannot follow`);
+    throw refuse(keyword, `'${shown(pattern)}' ${error.message}`);
   }
 }
 

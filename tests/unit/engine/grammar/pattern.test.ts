@@ -1,11 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { OverBudget } from "../../../../src/engine/grammar/budget.ts";
 import { patternGrammar, UnsupportedPattern } from "../../../../src/engine/grammar/pattern.ts";
-import { gbnfToRegExp } from "./gbnf-to-regexp.ts";
+import { GrammarRules } from "../../../../src/engine/grammar/rules.ts";
+import { GbnfMachine } from "./gbnf-machine.ts";
+
+/** The pattern's grammar, for the inside of a JSON string. */
+function grammarOf(pattern: string): GbnfMachine {
+  const rules = new GrammarRules();
+  const root = patternGrammar(pattern, rules);
+  return new GbnfMachine(rules.toString(root));
+}
 
 /** Whether the inside of a JSON string is a sentence of the pattern's grammar. */
 const takes = (pattern: string, text: string): boolean =>
-  gbnfToRegExp(patternGrammar(pattern)).test(JSON.stringify(text).slice(1, -1));
+  grammarOf(pattern).accepts(JSON.stringify(text).slice(1, -1));
 
 const supported = [
   "^abc$",
@@ -56,7 +65,7 @@ const careful = [
 
 describe("the grammar of a pattern", () => {
   test.each(supported)("writes only JSON strings that match it: %s", (pattern) => {
-    expectToHold(pattern, patternGrammar(pattern));
+    expectToHold(pattern, grammarOf(pattern));
   });
 
   test.each(careful)("writes only JSON strings that match it, or is refused: %s", (pattern) => {
@@ -121,23 +130,55 @@ describe("the grammar of a pattern", () => {
     "a\\",
     "[\\b]",
   ])("is refused where a grammar cannot follow it: %s", (pattern) => {
-    expect(() => patternGrammar(pattern)).toThrow(UnsupportedPattern);
+    expect(() => grammarOf(pattern)).toThrow(UnsupportedPattern);
+  });
+
+  // Each has more readings of one text than can be counted; llama.cpp would follow every one.
+  test.each([
+    ["^(a|a)*b?$", "a".repeat(60)],
+    ["^(a*)*b?$", "a".repeat(60)],
+    ["^(a?){0,60}b?$", "a".repeat(60)],
+    ["^(a|aa|aaa)+b?$", "a".repeat(60)],
+    ["^(a{0,9}){0,9}b?$", "a".repeat(60)],
+    ["^.*a.*a.*a.*$", "a".repeat(60)],
+    ["^(\\w+\\s?)*$", "word ".repeat(12)],
+  ])("has one reading of a text: %s", (pattern, text) => {
+    const { sentence, open } = grammarOf(pattern).read(text);
+    expect([sentence, open <= 4]).toEqual([true, true]);
+  });
+
+  test.each([
+    ["parentheses inside each other", "(".repeat(20_000) + ")".repeat(20_000)],
+    ["few parentheses inside each other", "(".repeat(2_000) + ")".repeat(2_000)],
+    ["a count of a million", "^a{1000000}$"],
+    ["a count of a million of nothing", "^(){1000000}$"],
+    ["counts inside counts", "^(((a{99}){99}){99}){99}$"],
+    ["counts of nothing inside counts", "^((((){999}){999}){999}){999}$"],
+    ["a choice that is remembered for long", "^(a|b)*a(a|b){40}$"],
+    ["a pattern as long as a book", "a".repeat(1_000_000)],
+    [
+      "a large class, often",
+      `^[${Array.from({ length: 3000 }, (_, at) => String.fromCodePoint(0x4e00 + 2 * at)).join("")}]{3000}(a|b|c){900}$`,
+    ],
+    ["backslashes", `${"\\\\".repeat(200_000)}$`],
+  ])("is refused where it would be too large: %s", (_, pattern) => {
+    expect(() => grammarOf(pattern)).toThrow(OverBudget);
   });
 });
 
-function grammarOrRefusal(pattern: string): string | undefined {
+function grammarOrRefusal(pattern: string): GbnfMachine | undefined {
   try {
-    return patternGrammar(pattern);
+    return grammarOf(pattern);
   } catch (error) {
     expect(error).toBeInstanceOf(UnsupportedPattern);
     return undefined;
   }
 }
 
-function expectToHold(pattern: string, grammar: string): void {
+function expectToHold(pattern: string, grammar: GbnfMachine): void {
   const expected = new RegExp(pattern, "u");
   fc.assert(
-    fc.property(fc.stringMatching(gbnfToRegExp(grammar)), (inside) => {
+    fc.property(grammar.sentences(), (inside) => {
       const value: unknown = JSON.parse(`"${inside}"`);
       expect(typeof value === "string" && expected.test(value)).toBe(true);
     }),

@@ -1,0 +1,176 @@
+/** Regular languages as deterministic automata: each text has one reading in them, never several. */
+import { type Budget, mostPatternStates, OverBudget } from "./budget.ts";
+import { extend, type Range } from "./character-class.ts";
+
+/** A pattern's parts. */
+export type Expression =
+  | { type: "set"; ranges: readonly Range[] }
+  | { type: "sequence"; items: readonly Expression[] }
+  | { type: "choice"; options: readonly Expression[] }
+  | { type: "repeat"; item: Expression; least: number; most: number | undefined };
+
+interface Edge {
+  ranges: readonly Range[];
+  to: number;
+}
+
+/** The first state is where texts begin. */
+export type Automaton = readonly { accepting: boolean; edges: readonly Edge[] }[];
+
+const tooMany = (): OverBudget =>
+  new OverBudget(`has a pattern that needs more than ${mostPatternStates} states`);
+
+/** The automaton of an expression; undefined where no text belongs to it. */
+export function automatonOf(expression: Expression, budget: Budget): Automaton | undefined {
+  const nondeterministic = new Builder(budget);
+  const end = nondeterministic.build(expression, nondeterministic.state());
+  return trimmed(determine(nondeterministic, end, budget));
+}
+
+class Builder {
+  readonly free: number[][] = [];
+  readonly edges: Edge[][] = [];
+  readonly #budget: Budget;
+
+  constructor(budget: Budget) {
+    this.#budget = budget;
+  }
+
+  state(): number {
+    // Those of the nondeterministic form are up to three for one of the other.
+    if (this.free.length >= 3 * mostPatternStates) throw tooMany();
+    this.free.push([]);
+    return this.edges.push([]) - 1;
+  }
+
+  /** Adds what reads the expression after a state, and returns the state after it. */
+  build(expression: Expression, from: number): number {
+    this.#budget.spend();
+    switch (expression.type) {
+      case "set": {
+        const to = this.state();
+        this.edges[from]?.push({ ranges: expression.ranges, to });
+        return to;
+      }
+      case "sequence":
+        return expression.items.reduce((at, item) => this.build(item, at), from);
+      case "choice": {
+        const end = this.state();
+        for (const option of expression.options) {
+          this.#skip(this.build(option, this.#after(from)), end);
+        }
+        return end;
+      }
+      case "repeat":
+        return this.#repeat(expression, from);
+    }
+  }
+
+  #repeat({ item, least, most }: Extract<Expression, { type: "repeat" }>, from: number): number {
+    if (Math.max(least, most ?? 0) > mostPatternStates) throw tooMany();
+    let at = from;
+    for (let count = 0; count < least; count++) at = this.build(item, at);
+    if (most === undefined) {
+      const loop = this.#after(at);
+      this.#skip(this.build(item, loop), loop);
+      return this.#after(loop);
+    }
+    const end = this.state();
+    for (let count = least; count < most; count++) {
+      this.#skip(at, end);
+      at = this.build(item, at);
+    }
+    this.#skip(at, end);
+    return end;
+  }
+
+  #after(from: number): number {
+    const state = this.state();
+    this.#skip(from, state);
+    return state;
+  }
+
+  #skip(from: number, to: number): void {
+    this.free[from]?.push(to);
+  }
+}
+
+/** Sets of states that are reached together become one state each. */
+function determine(builder: Builder, end: number, budget: Budget): Automaton {
+  const states: { accepting: boolean; edges: Edge[] }[] = [];
+  const sets: (readonly number[])[] = [];
+  const known = new Map<string, number>();
+  const stateOf = (targets: Iterable<number>): number => {
+    const reached = closure(builder, targets, budget);
+    const key = reached.join();
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    if (states.length >= mostPatternStates) throw tooMany();
+    known.set(key, states.length);
+    sets.push(reached);
+    return states.push({ accepting: reached.includes(end), edges: [] }) - 1;
+  };
+  stateOf([0]);
+  for (let at = 0; at < sets.length; at++) {
+    const byTarget = new Map<number, Range[]>();
+    const edges = (sets[at] ?? []).flatMap((state) => builder.edges[state] ?? []);
+    for (const { range, targets } of partition(edges, budget)) {
+      const to = stateOf(targets);
+      const ranges = byTarget.get(to) ?? [];
+      byTarget.set(to, ranges);
+      extend(ranges, range);
+    }
+    states[at]?.edges.push(...[...byTarget].map(([to, ranges]) => ({ to, ranges })));
+  }
+  return states;
+}
+
+/** The states that are reached without reading anything. */
+function closure({ free }: Builder, from: Iterable<number>, budget: Budget): number[] {
+  const reached = new Set(from);
+  for (const state of reached) {
+    budget.spend();
+    for (const next of free[state] ?? []) reached.add(next);
+  }
+  return [...reached].sort((a, b) => a - b);
+}
+
+/** Ranges that do not overlap, each with all the targets of the edges that it lies in. */
+function* partition(
+  edges: readonly Edge[],
+  budget: Budget,
+): Generator<{ range: Range; targets: Iterable<number> }> {
+  const events = edges
+    .flatMap(({ ranges, to }) =>
+      ranges.flatMap(([low, high]) => [
+        { at: low, to, change: 1 },
+        { at: high + 1, to, change: -1 },
+      ]),
+    )
+    .sort((a, b) => a.at - b.at);
+  budget.spend(Math.ceil(events.length / 4));
+  const open = new Map<number, number>();
+  let from = 0;
+  for (const { at, to, change } of events) {
+    if (at > from && open.size > 0) yield { range: [from, at - 1], targets: open.keys() };
+    from = at;
+    const count = (open.get(to) ?? 0) + change;
+    if (count === 0) open.delete(to);
+    else open.set(to, count);
+  }
+}
+
+/** Without the states from which no text comes to an end. */
+function trimmed(automaton: Automaton): Automaton | undefined {
+  const sources = automaton.map((): number[] => []);
+  automaton.forEach(({ edges }, from) => {
+    for (const { to } of edges) sources[to]?.push(from);
+  });
+  const alive = new Set([...automaton.keys()].filter((state) => automaton[state]?.accepting));
+  for (const state of alive) for (const source of sources[state] ?? []) alive.add(source);
+  if (!alive.has(0)) return undefined;
+  return automaton.map(({ accepting, edges }) => ({
+    accepting,
+    edges: edges.filter(({ to }) => alive.has(to)),
+  }));
+}
