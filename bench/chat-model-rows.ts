@@ -37,6 +37,9 @@ export async function chatModelRows(rows: ChatModelRows): Promise<void> {
   await using node = await startNode(chatModel(path, rows), rows.environment);
   const { threads, why } = node.threads();
   report.say(`${name}: ${threads} thread(s), ${why}`);
+  report.note(
+    `${name}: the node runs ${await node.engine()}, ${threads} thread(s), ${slots} slots`,
+  );
   await floor?.ask({ kind: "load-chat", path, contextSize, sequences: slots, threads });
   await using stack = new AsyncDisposableStack();
   const peer =

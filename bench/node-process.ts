@@ -10,6 +10,8 @@ export interface NodeUnderTest extends AsyncDisposable {
   pid: number;
   /** What it chose for its chat model. */
   threads(): { threads: number; why: string };
+  /** The engine's build, and how many layers of the first model are on a GPU. */
+  engine(): Promise<string>;
 }
 
 /** From the start to the listening line, of every node that was started. */
@@ -32,6 +34,10 @@ export async function startNode(
     baseUrl: `${node.origin}/v1`,
     pid: node.process.pid,
     threads: () => chosenThreads(node),
+    engine: async () => {
+      const info = JSON.parse(await (await fetch(`${node.origin}/v1/info`)).text());
+      return `${info.plugin_version}, ${info.models[0]?.n_gpu_layers} layers on a GPU`;
+    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -10,5 +10,5 @@ export const stories = (count: number): string[] =>
 export const texts = (count: number, length: number): string[] =>
   Array.from({ length: count }, () => `${++asked} ${words(length - 1, asked)}`);
 
-export const words = (count: number, seed: number): string =>
+const words = (count: number, seed: number): string =>
   Array.from({ length: count }, (_, at) => `word${((seed * 31 + at * 17) % 997) + 1}`).join(" ");

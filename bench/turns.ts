@@ -13,6 +13,9 @@ export interface Turns<Contender, Work> {
   measure: (contender: Contender, work: Work) => Promise<number>;
 }
 
+/** For about so long after its last token llama-server's threads spin, in the hope of more work. */
+const settleMs = 500;
+
 /** Only one is busy at a time, and each of them is first in its share of the runs. */
 export async function takeTurns<Contender, Work>({
   contenders: { node, peer, floor },
@@ -27,6 +30,7 @@ export async function takeTurns<Contender, Work>({
     const work = prepare();
     const first = run % entrants.length;
     for (const { contender, figures } of [...entrants.slice(first), ...entrants.slice(0, first)]) {
+      await Bun.sleep(settleMs);
       figures.push(await measure(contender, work));
     }
   }
