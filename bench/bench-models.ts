@@ -1,6 +1,5 @@
-/** The models that the benchmark runs on; made once, kept in a folder of the system's temporary files. */
+/** The models that the benchmark runs on; made once, kept in the cache of the benchmarks. */
 import { mkdir, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { engineEnvironment } from "../src/core/program.ts";
 import { transcode } from "../src/engine/transcode.ts";
@@ -9,6 +8,7 @@ import { writeGguf } from "../src/models/gguf/write.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "../src/models/sources/starter.ts";
 import { randomLlama, randomNumbers } from "../tests/support/random-llama.ts";
 import { silentProgress } from "../tests/support/silence.ts";
+import { cacheFolder } from "./cache-folder.ts";
 
 export interface BenchModels {
   /** The starter chat model, in the form that a node runs it. */
@@ -21,11 +21,11 @@ export interface BenchModels {
 const program = [process.execPath, join(import.meta.dir, "..", "src", "main.ts")];
 
 export async function benchModels(threads: number): Promise<BenchModels> {
-  const folder = join(tmpdir(), "paddock-bench");
+  const folder = cacheFolder;
   await mkdir(folder, { recursive: true });
   const small = join(folder, "small-25m.q8_0.gguf");
   if (!(await stat(small).catch(() => undefined))) {
-    const words = makeWords(31_647);
+    const words = makeWords(wordsOf32k);
     const shape = { size: 288, hidden: 768, layers: 6, heads: 6, context: 2048, words } as const;
     const gguf = randomLlama({ name: "small-25m", type: "q8_0", ...shape });
     await writeAtomically(small, (file) => writeGguf(file, gguf));
@@ -51,8 +51,11 @@ export async function benchModels(threads: number): Promise<BenchModels> {
   };
 }
 
+/** With the specials, the bytes and the characters they make a vocabulary of 32,000. */
+export const wordsOf32k = 31_647;
+
 /** Unlike words of two to four syllables, each with a leading space. */
-function makeWords(count: number): string[] {
+export function makeWords(count: number): string[] {
   const random = randomNumbers(3);
   const pick = (from: string): string => from.charAt(Math.floor(random() * from.length));
   const words = new Set<string>();

@@ -7,9 +7,10 @@ export interface ChatServer {
 
 export interface Answered {
   tokens: number;
+  /** To the first piece of text; the whole time where no text came. */
   firstMs: number;
   totalMs: number;
-  cachedTokens: number;
+  promptTokens: number;
   text: string;
 }
 
@@ -18,23 +19,30 @@ export interface ChatTurn {
   content: string;
 }
 
+export interface AnswerOptions {
+  maxTokens: number;
+  /** Default: always the likeliest token. */
+  sampling?: { temperature: number; top_k?: number };
+  onFirstToken?: () => void;
+}
+
 export async function chat(
   { baseUrl, model }: ChatServer,
-  messages: readonly ChatTurn[],
-  maxTokens: number,
+  messages: readonly ChatTurn[] | string,
+  { maxTokens, sampling = { temperature: 0 }, onFirstToken }: AnswerOptions,
 ): Promise<Answered> {
   const startedAt = performance.now();
   const response = await post(`${baseUrl}/chat/completions`, {
     model,
-    messages,
+    messages: typeof messages === "string" ? [{ role: "user", content: messages }] : messages,
     max_tokens: maxTokens,
-    temperature: 0,
+    ...sampling,
     stream: true,
     stream_options: { include_usage: true },
   });
-  let firstMs = 0;
+  let firstMs: number | undefined;
   let rest = "";
-  let answered = { tokens: 0, cachedTokens: 0 };
+  let usage: { tokens: number; promptTokens: number } | undefined;
   let text = "";
   const decoder = new TextDecoder();
   for await (const bytes of response.body ?? []) {
@@ -45,31 +53,32 @@ export async function chat(
       if (!line.startsWith("data: {")) continue;
       const chunk = JSON.parse(line.slice("data: ".length));
       const content: string = chunk.choices?.[0]?.delta?.content ?? "";
-      if (content !== "" && firstMs === 0) firstMs = performance.now() - startedAt;
+      if (content !== "" && firstMs === undefined) {
+        firstMs = performance.now() - startedAt;
+        onFirstToken?.();
+      }
       text += content;
       if (chunk.usage) {
-        answered = {
-          tokens: chunk.usage.completion_tokens,
-          cachedTokens: chunk.usage.prompt_tokens_details?.cached_tokens ?? 0,
-        };
+        const { completion_tokens: tokens, prompt_tokens: promptTokens } = chunk.usage;
+        usage = { tokens, promptTokens };
       }
     }
   }
-  return { ...answered, text, firstMs, totalMs: performance.now() - startedAt };
+  if (usage === undefined) throw new Error(`${baseUrl}: an answer ended without its usage`);
+  const totalMs = performance.now() - startedAt;
+  return { ...usage, text, firstMs: firstMs ?? totalMs, totalMs };
 }
 
 /** So many clients at once, each with a prompt of its own; tokens a second of them all. */
 export async function chatRate(
   server: ChatServer,
   prompts: readonly string[],
-  tokens: number,
-): Promise<number> {
+  maxTokens: number,
+): Promise<{ rate: number; answers: Answered[] }> {
   const startedAt = performance.now();
-  const answers = await Promise.all(
-    prompts.map((content) => chat(server, [{ role: "user", content }], tokens)),
-  );
+  const answers = await Promise.all(prompts.map((text) => chat(server, text, { maxTokens })));
   const made = answers.reduce((sum, answer) => sum + answer.tokens, 0);
-  return (made / (performance.now() - startedAt)) * 1000;
+  return { rate: (made / (performance.now() - startedAt)) * 1000, answers };
 }
 
 /** Texts a second, so many in each request and so many clients at once. */
@@ -93,11 +102,17 @@ export async function embeddingRate(
   return (texts.length / (performance.now() - startedAt)) * 1000;
 }
 
+/** A connection of its own for each request: some streamed answers of llama-server break a kept one. */
 export async function post(url: string, body: unknown): Promise<Response> {
   const response = await fetch(url, {
     method: "POST",
-    headers: { "content-type": "application/json", authorization: "Bearer unused" },
+    headers: {
+      "content-type": "application/json",
+      authorization: "Bearer unused",
+      connection: "close",
+    },
     body: JSON.stringify(body),
+    keepalive: false,
   });
   if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`);
   return response;

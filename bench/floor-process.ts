@@ -1,6 +1,7 @@
 /** Starts the floor and asks it, one request at a time. */
 import { join } from "node:path";
 import type { FloorAnswer, FloorRequest } from "./floor.ts";
+import { killAtExit } from "./kill-at-exit.ts";
 
 export interface Floor extends AsyncDisposable {
   ask(request: FloorRequest): Promise<FloorAnswer>;
@@ -15,6 +16,7 @@ export async function startFloor(threads: number): Promise<Floor> {
     ipc: (message: FloorAnswer) => answered.resolve(message),
     onExit: () => answered.reject(new Error("the floor has ended")),
   });
+  killAtExit(child);
   await answered.promise;
   return {
     async ask(request) {

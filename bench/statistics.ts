@@ -9,8 +9,10 @@ export interface Measured {
 
 export function measured(values: readonly number[]): Measured {
   const sorted = values.toSorted((a, b) => a - b);
+  // Of an even number, halfway between the two in the middle.
+  const [below, above] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
   return {
-    median: sorted[Math.floor(sorted.length / 2)] ?? Number.NaN,
+    median: ((below ?? Number.NaN) + (above ?? Number.NaN)) / 2,
     low: sorted[0] ?? Number.NaN,
     high: sorted.at(-1) ?? Number.NaN,
   };

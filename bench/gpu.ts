@@ -1,0 +1,102 @@
+/** `bun bench:gpu`: the chat rows on a machine with a GPU, on weights of random numbers. See README.md beside it. */
+import { cpus } from "node:os";
+import { basename, join } from "node:path";
+import { parseArgs } from "node:util";
+import { cacheFolder } from "./cache-folder.ts";
+import { chatModelRows } from "./chat-model-rows.ts";
+import { withGpuLibrary } from "./gpu-library.ts";
+import { chosenParts, commonOptions, count } from "./options.ts";
+import { findPeer } from "./peer-location.ts";
+import { randomModel, type Shape } from "./random-weights.ts";
+import { Report } from "./report.ts";
+
+/** Vocabulary 32,000, context 4096. */
+const shapes: Record<string, Shape> = {
+  "7b": { size: 4096, hidden: 11_008, layers: 32, heads: 32 },
+  /** For a try without a GPU. */
+  small: { size: 288, hidden: 768, layers: 6, heads: 6 },
+};
+
+/** More than any model has: all of them are placed on the GPU. */
+const everyLayer = 999;
+
+const { values: options } = parseArgs({
+  options: {
+    ...commonOptions,
+    shape: { type: "string", default: "7b" },
+    model: { type: "string" },
+    server: { type: "string" },
+    slots: { type: "string", default: "16" },
+    "ctx-size": { type: "string", default: "4096" },
+    tokens: { type: "string", default: "128" },
+  },
+});
+const runs = count("runs", options.runs);
+const slots = count("slots", options.slots);
+const tokens = count("tokens", options.tokens);
+const parts = chosenParts(["clients", "beside", "long", "temperature"], options.only);
+
+const report = new Report();
+const gpu = await nameOfGpu();
+const machine = `${gpu ?? "no GPU"}, ${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores`;
+report.say(`${machine}; ${runs} runs each`);
+
+await using stack = new AsyncDisposableStack();
+const built = options.server ?? (await findPeer((text) => report.say(text)));
+const folder = built && stack.use(await withGpuLibrary(built)).path;
+const { path, name } = await chatModelFile();
+await chatModelRows({
+  ...{ report, runs, name, path, parts, slots },
+  contextSize: count("ctx-size", options["ctx-size"]),
+  gpuLayers: everyLayer,
+  clients: {
+    tokens,
+    targets: [
+      [1, "0.95"],
+      [4, "1.0"],
+      [8, "1.0"],
+      [16, "1.0"],
+    ],
+  },
+  beside: { tokens: 4 * tokens, target: "1.2" },
+  long: { clients: 8, promptTokens: 1500, target: "1.1" },
+  temperature: { tokens: 2 * tokens },
+  ...(folder && { peer: { folder, arguments: ["--n-gpu-layers", everyLayer] } }),
+  environment: passedOn("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"),
+});
+report.print(machine, { runs, json: options.json });
+
+async function chatModelFile(): Promise<{ path: string; name: string }> {
+  if (options.model !== undefined) return { path: options.model, name: basename(options.model) };
+  const shape = shapes[options.shape];
+  if (shape === undefined) {
+    throw new Error(`--shape takes ${Object.keys(shapes).join(" or ")}, not '${options.shape}'`);
+  }
+  const path = join(cacheFolder, `random-${options.shape}.q8_0.gguf`);
+  const startedAt = performance.now();
+  await randomModel(path, shape);
+  const seconds = (performance.now() - startedAt) / 1000;
+  report.say(
+    `${path}, ${(Bun.file(path).size / 1e9).toFixed(2)} GB, after ${seconds.toFixed(1)} s`,
+  );
+  return { path, name: `${options.shape} shape, Q8_0` };
+}
+
+/** As the driver calls it; undefined where there is none. */
+async function nameOfGpu(): Promise<string | undefined> {
+  const program = Bun.which("nvidia-smi");
+  if (program === null) return undefined;
+  const child = Bun.spawn([program, "--query-gpu=name,driver_version", "--format=csv,noheader"]);
+  const [line] = (await child.stdout.text()).split("\n");
+  return line || undefined;
+}
+
+/** The node is started in an environment of its own; what it needs to find a GPU goes with it. */
+function passedOn(...names: string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
