@@ -109,6 +109,7 @@ export class PaddockNode implements AsyncDisposable {
         connections: this.connections,
         limits: toCallerLimits(config),
         connectionsPerClient: config.limits.connections_per_client,
+        sharePrefixes: config.engine.share_prefixes,
       }),
       stopping: this.#stopping.signal,
       isDraining,

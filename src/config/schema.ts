@@ -198,6 +198,11 @@ const Engine = T.Object(
       description:
         "Seconds that a model's process may leave its heartbeat unanswered before it is ended and started again; ten times as long while it loads; 0: no bound.",
     }),
+    share_prefixes: T.Boolean({
+      default: false,
+      description:
+        "Whether keys share the evaluated beginnings of their prompts. A system prompt that all use is then evaluated once, and a caller can learn from `cached_tokens` and from time whether another key's prompt begins like theirs. A key's own prompts are always shared, and everybody's where there are no keys.",
+    }),
     memory_limit: T.Integer({
       minimum: 0,
       default: 0,

@@ -1,6 +1,7 @@
 /** Chat on llama.cpp: one context whose sequences generate side by side. */
 import type { LlamaContext, LlamaModel } from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
+import type { StepThreads } from "../core/model.ts";
 import type {
   CallOptions,
   ChatEngine,
@@ -37,9 +38,9 @@ export class LlamaChatEngine implements ChatEngine {
     model: LlamaModel,
     context: LlamaContext,
     template: PromptTemplate,
-    options: { maxQueue: number },
+    options: { maxQueue: number; threads: StepThreads },
   ) {
-    const native = new NativeContext(context, model);
+    const native = new NativeContext(context, model, options.threads);
     const cache = new KvCache(native);
     this.contextSize = context.contextSize;
     this.#model = model;

@@ -84,12 +84,17 @@ async function asChat(
     spec.threads === undefined
       ? await calibrateThreads(backend, model)
       : { threads: spec.threads, reason: "as before" };
-  backend.log.info("threads of a chat model", { model: spec.name, threads, why: reason });
+  backend.log.info("threads of a chat model", {
+    model: spec.name,
+    threads: threads.one,
+    threads_of_few: threads.few,
+    why: reason,
+  });
   const context = await model.createContext({
     sequences: spec.parallel,
     contextSize: contextSize(model, spec),
     batchSize: spec.settings.batchSize,
-    threads,
+    threads: backend.threads,
   });
   const template = new PromptTemplate(model, chatWrapperFor(spec.settings.promptTemplate, model));
   const settings: ModelSettings = {
@@ -98,7 +103,10 @@ async function asChat(
     batchSize: context.batchSize,
     nGpuLayers: model.gpuLayers,
   };
-  const engine = new LlamaChatEngine(model, context, template, { maxQueue: spec.maxQueue });
+  const engine = new LlamaChatEngine(model, context, template, {
+    maxQueue: spec.maxQueue,
+    threads,
+  });
   return {
     type: "chat",
     card: card(model, spec, settings, createdAt),

@@ -11,6 +11,10 @@ import type {
   Token,
 } from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
+import type { StepThreads } from "../core/model.ts";
+
+/** Up to so many tokens in a step are few: the threads that suit them are measured. */
+export const fewTokens = 4;
 
 /** Tokens of one sequence in a batch. */
 export interface BatchPart {
@@ -120,9 +124,11 @@ export class NativeContext {
   readonly #bindings: RawBindings;
   readonly #rawModel: object;
   readonly #splitter: ThreadsSplitter;
+  readonly #stepThreads: StepThreads;
   #threads: ThreadConsumer | undefined;
 
-  constructor(context: LlamaContext, model: LlamaModel) {
+  constructor(context: LlamaContext, model: LlamaModel, stepThreads: StepThreads) {
+    this.#stepThreads = stepThreads;
     this.#context = context;
     this.#raw = internal(context, "_ctx", isRawContext);
     this.#bindings = internal(model.llama, "_bindings", isRawBindings);
@@ -138,13 +144,16 @@ export class NativeContext {
 
   /** Computes a batch; for each of its parts that has an output, where that is. */
   async decode(parts: readonly BatchPart[]): Promise<(number | undefined)[]> {
-    this.#raw.initBatch(parts.reduce((sum, { tokens }) => sum + tokens.length, 0));
+    const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    this.#raw.initBatch(total);
     const outputs = parts.map(({ sequence, position, tokens, output }) => {
       const wanted = output ? Uint32Array.of(tokens.length - 1) : noOutput;
       return this.#raw.addToBatch(sequence, position, Uint32Array.from(tokens), wanted)[0];
     });
     this.#threads ??= this.#splitter.createConsumer(this.#context.idealThreads, 1);
-    await decodeBatch(this.#raw, this.#threads, this.#context.model.llama.gpu);
+    const { one, few } = this.#stepThreads;
+    const most = total === 1 ? one : total <= fewTokens ? few : undefined;
+    await decodeBatch(this.#raw, this.#threads, this.#context.model.llama.gpu, most);
     return outputs;
   }
 
@@ -229,10 +238,11 @@ async function decodeBatch(
   raw: RawContext,
   consumer: ThreadConsumer,
   gpu: LlamaModel["llama"]["gpu"],
+  most = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const [threads, handle] = await consumer.getAllocationToConsume();
   try {
-    raw.setThreads(threads);
+    raw.setThreads(Math.min(threads, most));
     await oneAtATime(gpu === "vulkan", () => raw.decodeBatch());
   } finally {
     handle[Symbol.dispose]();

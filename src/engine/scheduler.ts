@@ -151,6 +151,7 @@ export class Scheduler {
       const parts = this.#plan();
       if (parts.length === 0) break;
       await this.#step(parts);
+      await readersHaveRead();
     }
     // Nothing is awaited between the look and this, so that no call to wake is lost.
     this.#running = false;
@@ -290,3 +291,14 @@ const toBatchPart = ({ run, tokens }: Part): BatchPart => ({
   tokens,
   output: tokens.length === run.pending.length,
 });
+
+/**
+ * Lets whoever reads take their tokens and pass them on before the next batch is computed: on a
+ * machine with few cores, what they do meanwhile would take a core from under llama.cpp's threads,
+ * which wait for each other at every layer. The first turn is the readers', the second comes after
+ * what they put off to it.
+ */
+async function readersHaveRead(): Promise<void> {
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+}

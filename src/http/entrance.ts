@@ -14,6 +14,8 @@ import { rateLimitHeaders } from "./rate-limit-headers.ts";
 export interface Visit extends Disposable {
   /** Who asks, as a name that is no secret. */
   readonly caller: string;
+  /** Whose evaluated prompts this one may share; absent: those of all who have none. */
+  readonly prefixScope: string | undefined;
   /** Whether what the answer uses is counted. */
   readonly countsTokens: boolean;
   /** Refuses a request that turns out to want more than was checked. */
@@ -31,6 +33,8 @@ export interface EntranceOptions {
   limits: CallerLimits;
   /** Most requests in progress from one address; 0: no bound. */
   connectionsPerClient: number;
+  /** Whether keys share the evaluated beginnings of their prompts. */
+  sharePrefixes: boolean;
 }
 
 type Headers = Record<string, string | number>;
@@ -47,7 +51,7 @@ export class Entrance {
 
   /** Lets a request in or refuses it; writes into the headers what the caller has left. */
   admit(request: Request, headers: Headers, ...wanted: readonly Scope[]): Visit {
-    const { access, limiter, connections } = this.#options;
+    const { access, limiter, connections, sharePrefixes } = this.#options;
     const caller = this.#identify(request, wanted);
     const tell = () => Object.assign(headers, rateLimitHeaders(limiter.standing(caller)));
     using places = new DisposableStack();
@@ -63,6 +67,7 @@ export class Entrance {
     const held = places.move();
     return {
       caller: caller.id,
+      prefixScope: caller.hasKey && !sharePrefixes ? caller.id : undefined,
       countsTokens: caller.limits.tokensPerMinute > 0,
       require: (...more) => void access.check(request, ...wanted, ...more),
       widen: (answers) => {
@@ -77,12 +82,13 @@ export class Entrance {
     };
   }
 
-  #identify(request: Request, wanted: readonly Scope[]): LimitedCaller {
+  #identify(request: Request, wanted: readonly Scope[]): LimitedCaller & { hasKey: boolean } {
     const { access, connections, limits: defaults } = this.#options;
     const { id, called, limits } = access.check(request, ...wanted);
     return {
       id: id === undefined ? `anyone ${connections.clientOf(request) ?? ""}`.trim() : `key ${id}`,
       called,
+      hasKey: id !== undefined,
       limits: { ...defaults, ...limits },
     };
   }

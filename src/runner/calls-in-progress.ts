@@ -11,6 +11,11 @@ interface InProgress {
   wake: () => void;
 }
 
+/** As long as a frame of a fast screen. */
+const togetherMs = 8;
+
+const isLast = ({ type }: CallItem): boolean => type !== "event" && type !== "start";
+
 type Items = Extract<FromRunner, { type: "items" }>["items"];
 
 export class CallsInProgress {
@@ -18,6 +23,9 @@ export class CallsInProgress {
   readonly #send: Send;
   readonly #calls = new Map<number, InProgress>();
   #outbox: Items = [];
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #isSending = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(engine: Engine, send: Send) {
     this.#engine = engine;
@@ -93,14 +101,33 @@ export class CallsInProgress {
     }
   }
 
-  /** Sent with whatever else comes in the same turn of the event loop. */
+  /**
+   * Sent at once after a while of silence, and else with whatever else comes within some
+   * milliseconds: a small model makes hundreds of tokens a second, and a message for each of them
+   * would take from its cores what the tokens themselves need. The last item of a call never waits.
+   */
   #post(id: number, item: CallItem): void {
     this.#outbox.push({ id, item });
-    if (this.#outbox.length > 1) return;
-    setImmediate(() => {
-      const items = this.#outbox;
-      this.#outbox = [];
-      this.#send({ type: "items", items });
-    });
+    const wait = isLast(item) ? 0 : this.#sentAt + togetherMs - performance.now();
+    if (wait <= 0) this.#sendSoon();
+    else this.#timer ??= setTimeout(() => this.#sendOut(), wait);
+  }
+
+  /** With what else comes in this turn of the event loop. */
+  #sendSoon(): void {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    setImmediate(() => this.#sendOut());
+  }
+
+  #sendOut(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isSending = false;
+    if (this.#outbox.length === 0) return;
+    this.#sentAt = performance.now();
+    const items = this.#outbox;
+    this.#outbox = [];
+    this.#send({ type: "items", items });
   }
 }

@@ -1,6 +1,6 @@
 /** What a node and a runner say to each other, over the channel between their processes. */
 import { type ErrorKind, NodeError, reasonOf } from "../core/errors.ts";
-import type { ModelCard } from "../core/model.ts";
+import type { ModelCard, StepThreads } from "../core/model.ts";
 import type {
   ChatMessage,
   GenerationEvent,
@@ -50,7 +50,7 @@ export type Facts =
       fingerprint: string;
       contextSize: number;
       /** What it generates with, measured or given. */
-      threads: number;
+      threads: StepThreads;
     }
   | {
       type: "embedding";

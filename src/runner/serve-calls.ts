@@ -30,7 +30,7 @@ export function serveCalls(
     host = await openLocalHost({ ...settings, log: logThrough(send) });
     const engine = await open(host, work, progressThrough(send));
     calls = new CallsInProgress(engine, send);
-    send({ type: "loaded", version: host.version, facts: factsOf(engine, host.threads) });
+    send({ type: "loaded", version: host.version, facts: factsOf(engine) });
   };
   return (message) => {
     switch (message.type) {
@@ -59,15 +59,12 @@ async function open(host: LocalHost, work: Work, progress: Progress): Promise<En
   return { type: "reranker", reranker: await host.loadReranker(work.path, options) };
 }
 
-function factsOf(
-  loaded: Engine,
-  threads: number,
-): Extract<FromRunner, { type: "loaded" }>["facts"] {
+function factsOf(loaded: Engine): Extract<FromRunner, { type: "loaded" }>["facts"] {
   if (loaded.type === "reranker") return { type: "reranker" };
   const { card, fingerprint } = loaded;
   if (loaded.type === "chat") {
     const { contextSize } = loaded.engine;
-    return { type: "chat", card, fingerprint, contextSize, threads: loaded.threads ?? threads };
+    return { type: "chat", card, fingerprint, contextSize, threads: loaded.threads };
   }
   const { dimension, maxTokens, vocabularySize } = loaded.engine;
   const { identity } = loaded;

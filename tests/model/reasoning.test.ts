@@ -56,7 +56,7 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
     maxTokens: 200,
   });
   const { signal } = new AbortController();
-  const native = new NativeContext(context, model);
+  const native = new NativeContext(context, model, { one: 1, few: 1 });
   const cache = new KvCache(native);
   const wanted = { prompt: prompt.tokens, fresh: true, scope: undefined };
   using slot = await new Slots(cache, 1).take(wanted, { signal });

@@ -15,7 +15,12 @@ import { save } from "../support/tiny-models.ts";
 let folder: Awaited<ReturnType<typeof tempDir>>;
 let path: string;
 const load = (): Promise<ChatModel> =>
-  tinyChatModel({ path, parallel: 2, threads: 1, settings: { ...neutralSettings, ctxSize: 1024 } });
+  tinyChatModel({
+    path,
+    parallel: 2,
+    threads: { one: 1, few: 1 },
+    settings: { ...neutralSettings, ctxSize: 1024 },
+  });
 
 beforeAll(async () => {
   folder = await tempDir();

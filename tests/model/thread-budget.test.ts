@@ -40,10 +40,12 @@ describe("the thread budget", () => {
     const model = await llama.loadModel({ modelPath: chat });
     const choice = await calibrateThreads({ threads }, model);
     await model.dispose();
-    expect(choice.threads).toBeGreaterThanOrEqual(1);
-    expect(choice.threads).toBeLessThanOrEqual(threads);
+    for (const chosen of Object.values(choice.threads)) {
+      expect(chosen).toBeGreaterThanOrEqual(1);
+      expect(chosen).toBeLessThanOrEqual(threads);
+    }
     expect(await calibrateThreads({ threads: 1 }, model)).toEqual({
-      threads: 1,
+      threads: { one: 1, few: 1 },
       reason: "the budget is one",
     });
   });

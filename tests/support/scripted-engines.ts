@@ -24,6 +24,8 @@ export const finish: Extract<GenerationEvent, { type: "finish" }> = {
 export class ScriptedChatEngine implements ChatEngine {
   contextSize = 128;
   readonly requests: GenerationRequest[] = [];
+  /** Whose evaluated prompts each of them may share. */
+  readonly prefixScopes: (string | undefined)[] = [];
   /** What a generation waits for in line. */
   line: Promise<void> = Promise.resolve();
   /** How many generations ran to their end or were returned from. */
@@ -44,9 +46,10 @@ export class ScriptedChatEngine implements ChatEngine {
 
   async *generate(
     request: GenerationRequest,
-    { signal, onStart }: CallOptions,
+    { signal, onStart, prefixScope }: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
     this.requests.push(request);
+    this.prefixScopes.push(prefixScope);
     const steps = this.#scripts.shift();
     if (steps === undefined) throw new Error("The chat engine was asked without a script");
     await this.line;

@@ -42,6 +42,7 @@ export interface TestAppOptions {
   storeUrl?: string;
   callerLimits?: Partial<CallerLimits>;
   connectionsPerClient?: number;
+  sharePrefixes?: boolean;
   /** The clock of the limits; default: the real one. */
   now?: () => number;
   maxBodyBytes?: number;
@@ -144,6 +145,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
       connections,
       limits: { ...noLimits, ...options.callerLimits },
       connectionsPerClient: options.connectionsPerClient ?? 0,
+      sharePrefixes: options.sharePrefixes ?? false,
     }),
     stopping: options.stopping ?? new AbortController().signal,
     isDraining,

@@ -39,7 +39,14 @@ export function chatModel(
   engine: ChatEngine,
   ownCard = card(name, "chat"),
 ): ChatModel & { type: "chat" } {
-  return { type: "chat", card: ownCard, engine, fingerprint: "fp_c0ffee", threads: 1, ...lasting };
+  return {
+    type: "chat",
+    card: ownCard,
+    engine,
+    fingerprint: "fp_c0ffee",
+    threads: { one: 1, few: 1 },
+    ...lasting,
+  };
 }
 
 export function embeddingModel(

@@ -65,6 +65,7 @@ export function chatRoutes(services: ChatRoutesServices) {
       const begun = await chat.answer(asked, {
         signal,
         caller: visit.caller,
+        ...(visit.prefixScope === undefined ? {} : { prefixScope: visit.prefixScope }),
         report: exchange.report,
       });
       const counted = visit.countsTokens

@@ -1,6 +1,6 @@
 /** Where models run: in this process, or each in one of its own. */
 import type { EmbeddingPrefixes } from "../embedding-prefixes.ts";
-import type { LoadedModel, ModelType, WantedSettings } from "../model.ts";
+import type { LoadedModel, ModelType, StepThreads, WantedSettings } from "../model.ts";
 import type { Progress } from "../progress.ts";
 import type { Reranker } from "./reranker.ts";
 
@@ -21,7 +21,7 @@ export interface ModelSpec {
   /** Bytes of memory that sizes chosen for it may take at most; absent: what is free. */
   memoryLimit?: number;
   /** Threads of a chat model, where that was measured before; absent: measured at load. */
-  threads?: number;
+  threads?: StepThreads;
 }
 
 export interface LoadOptions {
