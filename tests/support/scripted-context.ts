@@ -54,7 +54,7 @@ export class ScriptedContext implements CacheContext, StepContext {
 }
 
 /** Tokens by number; the library brands them. */
-export const tokens = (...numbers: number[]): Token[] => numbers.filter(isToken);
+const tokens = (...numbers: number[]): Token[] => numbers.filter(isToken);
 const isToken = (value: number): value is Token => value >= 0;
 export const promptOf = (length: number, first = 100): Token[] =>
   tokens(...Array.from({ length }, (_, at) => first + at));
