@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-/** Process entry: the one place that touches the process. */
+/** Process entry: the one place that touches the process, but for the thread of parent-watch.ts. */
 import { once } from "node:events";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";

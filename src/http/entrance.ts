@@ -71,7 +71,7 @@ export class Entrance {
       countsTokens: caller.limits.tokensPerMinute > 0,
       require: (...more) => void access.check(request, ...wanted, ...more),
       widen: (answers) => {
-        // Who has left holds no places any more.
+        // What has ended holds no places any more.
         if (!held.disposed) held.use(limiter.widen(caller, answers));
       },
       charge: (tokens) => {

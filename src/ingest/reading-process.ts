@@ -54,7 +54,12 @@ export class ReadingProcess implements AsyncDisposable {
     bytes: Uint8Array,
     options: Partial<ReadOptions> = {},
   ): Promise<ReadText> => {
-    const child = await this.#started();
+    let child = await this.#started();
+    // One that ended while it had nothing to do hears nothing any more.
+    if (child.process.killed || child.process.exitCode !== null) {
+      await this.#end();
+      child = await this.#started();
+    }
     const watch = watched(child.process, this.#options);
     child.process.send({ name, bytes, options } satisfies ToReader);
     const answer = await child.next();
@@ -123,7 +128,10 @@ function watched(
   { read_timeout: seconds, read_memory: megabytes }: ReadingOptions,
 ): { stop(): NodeError | undefined } {
   let excess: NodeError | undefined;
+  let isOver = false;
   const end = (why: string): void => {
+    // The document that was meant may have been read while its process was looked at.
+    if (isOver) return;
     excess ??= unreadable(why);
     process.kill("SIGKILL");
   };
@@ -140,6 +148,7 @@ function watched(
   }, memoryEveryMs);
   return {
     stop() {
+      isOver = true;
       clearTimeout(timer);
       clearInterval(looking);
       return excess;

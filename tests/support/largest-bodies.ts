@@ -34,13 +34,32 @@ const conversation = (count: number, length: number): string =>
   `"messages":[${times(count, (at) => `{"role":"${at % 2 === 0 ? "user" : "assistant"}","content":"${text(length)}"}`)},{"role":"user","content":"hello"}]`;
 const share = Math.floor(bytes / mostMessages) - 64;
 
+const schema = (of: () => string): string =>
+  `"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":${of()}}}`;
+const properties = (): string =>
+  `{"type":"object","properties":{${times(Math.floor(keys / 4), (at) => `"p${at}":{"type":"string"}`)}}}`;
+const constants = (): string =>
+  `{"type":"array","prefixItems":[${times(Math.floor(keys / 4), (at) => `{"const":${at}}`)}]}`;
+/** Each level is its next one twice. */
+const doubling = (levels = 60): string =>
+  `{"type":"object","$defs":{${times(levels, (at) => `"d${at}":{"allOf":[{"$ref":"#/$defs/d${at + 1}"},{"$ref":"#/$defs/d${at + 1}"}]}`)},"d${levels}":{"type":"object"}},"$ref":"#/$defs/d0"}`;
+
 const chatBodies: Record<string, () => string> = {
   "one text": () => chat(asked(`"${text(bytes)}"`)),
   "one word": () => chat(asked(`"${"x".repeat(bytes)}"`)),
   "escaped characters": () => chat(asked(`"${'\\"'.repeat(bytes / 2)}"`)),
   "a long conversation": () => chat(conversation(mostMessages - 1, share)),
   "a long grounded conversation": () => chat(`"rag":true,${conversation(mostMessages - 1, share)}`),
-  "a grounded text": () => chat(`"rag":{"context_window":100},${asked(`"${text(bytes)}"`)}`),
+  "a grounded text": () => chat(`"rag":true,${asked(`"${text(bytes)}"`)}`),
+  "a question of more messages than the node takes": () =>
+    chat(`"rag":{"context_window":100},${asked(`"${text(bytes)}"`)}`),
+  "a schema of many properties": () => chat(`${schema(properties)},${asked('"a"')}`),
+  "a schema of many constants": () => chat(`${schema(constants)},${asked('"a"')}`),
+  "a schema that doubles at each level": () => chat(`${schema(doubling)},${asked('"a"')}`),
+  "a tool with such a schema": () =>
+    chat(
+      `"tools":[{"type":"function","function":{"name":"f","parameters":${doubling()}}}],${asked('"a"')}`,
+    ),
   "too many messages": () =>
     chat(`"messages":[${upTo(keys / 2, '{"role":"user","content":"a"}')}]`),
   "empty messages": () => chat(`"messages":[${upTo(values, "{}")}]`),

@@ -63,6 +63,8 @@ export class VectorIndex {
   #index: Index;
   #reach: Reach = { lastKey: 0, lastRemoval: 0 };
   #unsaved = 0;
+  /** A saved file that turned out not to be whole, and is to be replaced. */
+  #damaged: string | undefined;
   #work: Promise<void> | undefined;
   #closed = false;
   #broken = false;
@@ -210,8 +212,11 @@ export class VectorIndex {
     if (this.#home === undefined) return;
     const index = this.#empty();
     const load = (path: string): void => index.load(path);
-    if (!(await readIndexFile(this.#home.folder, saved, load, () => this.#closed))) return;
-    if (index.dimensions() !== this.#dimension) return;
+    const isWhole = await readIndexFile(this.#home.folder, saved, load, () => this.#closed);
+    if (!isWhole || index.dimensions() !== this.#dimension) {
+      if (!this.#closed) this.#damaged = saved.file;
+      return;
+    }
     this.#index = index;
     this.#reach = { lastKey: saved.lastKey, lastRemoval: saved.lastRemoval };
     this.#unsaved = 0;
@@ -227,7 +232,8 @@ export class VectorIndex {
     const unsaved = this.#unsaved;
     // usearch writes on the event loop; who ingested has most often saved as much already.
     const there = this.#saved();
-    if (there !== undefined && there.lastKey + longestTail >= reach.lastKey) return;
+    const isThere = there !== undefined && there.file !== this.#damaged;
+    if (isThere && there.lastKey + longestTail >= reach.lastKey) return;
     const file = await writeIndexFile(folder, collection, (path) => index.save(path));
     const before = this.#saved();
     // Since it began, the collection may have been dropped, or another process have saved more.

@@ -115,7 +115,13 @@ describe("the configuration", () => {
         score_threshold: 0.4,
         context_window: 1,
       },
-      engine: { threads: 0, isolation: "process", heartbeat_timeout: 30, memory_limit: 0 },
+      engine: {
+        threads: 0,
+        isolation: "process",
+        heartbeat_timeout: 30,
+        share_prefixes: false,
+        memory_limit: 0,
+      },
       metrics: { open: false },
       telemetry: {},
       ingest: {
@@ -300,7 +306,7 @@ describe("a configuration that cannot be used", () => {
     ],
     [
       { toml: "[engine]\nsomething_else = 1" },
-      "paddock.toml: unknown key 'engine.something_else'. Known are: threads, isolation, heartbeat_timeout, memory_limit, gpu_libraries.",
+      "paddock.toml: unknown key 'engine.something_else'. Known are: threads, isolation, heartbeat_timeout, share_prefixes, memory_limit, gpu_libraries.",
     ],
     [
       { env: { PADDOCK_PROT: "1" } },

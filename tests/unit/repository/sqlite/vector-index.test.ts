@@ -175,10 +175,10 @@ describe("a large collection", () => {
     await using repository = await opened(folder);
     await expectExact(repository);
     // The new file takes the old one's place once it is whole.
-    const deadline = Date.now() + 30_000;
-    while ((await readdir(folder.path)).includes(basename(before)) && Date.now() < deadline) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await waitFor("another file in its place", () => {
+      const files = readdirSync(folder.path);
+      return !files.includes(basename(before)) && files.some((file) => file.endsWith(".usearch"));
+    });
     await expectExact(repository);
   });
 
