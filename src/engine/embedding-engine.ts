@@ -30,6 +30,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly #threads: number;
   readonly #jobs = new FairJobs<Job>();
   readonly #working = new Set<Promise<void>>();
+  #closed = false;
   /** Texts that are being computed. */
   #computing = 0;
 
@@ -72,6 +73,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       waits = false;
     };
     const all = await this.#inputTokens.of(inputs, { signal });
+    if (this.#closed) throw unloaded();
     const embeddings = all.map((tokens = []) => {
       const { promise, resolve, reject } = Promise.withResolvers<Embedding>();
       jobs.push({ tokens: this.#first.withMarkers(tokens), signal, start, resolve, reject });
@@ -88,9 +90,9 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
 
   /** Ends what waits, and waits for what is being computed: the weights must not go from under it. */
   async close(): Promise<void> {
-    const closed = new NodeError("unavailable", "The model is being unloaded.");
+    this.#closed = true;
     for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
-      job.reject(closed);
+      job.reject(unloaded());
     }
     await Promise.all(this.#working);
   }
@@ -125,3 +127,5 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     }
   }
 }
+
+const unloaded = (): NodeError => new NodeError("unavailable", "The model is being unloaded.");

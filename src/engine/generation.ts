@@ -133,10 +133,7 @@ export class Generation {
     const writing: Writing = {
       text: this.#textStream(),
       grammar: () => shape.calls,
-      feed: {
-        tokens: opening,
-        ...(sampled === 0 ? {} : { rewindTo: prompt.tokens.length + start }),
-      },
+      feed: sampled === 0 ? { tokens: opening } : this.#feedAfter(start, opening),
     };
     this.#generated.push(...opening);
     const names = (request.toolUse?.tools ?? []).map(({ name }) => name);
@@ -155,6 +152,13 @@ export class Generation {
       if (parser.complete && !several) return "tool_calls";
     }
     return parser.complete && !this.#full ? "tool_calls" : "length";
+  }
+
+  /** Goes back to so many tokens of the answer; the token before is evaluated again where nothing follows. */
+  #feedAfter(start: number, opening: readonly Token[]): Feed {
+    const kept = [...this.#options.prompt.tokens, ...this.#generated.slice(0, start)];
+    if (opening.length > 0) return { rewindTo: kept.length, tokens: opening };
+    return { rewindTo: kept.length - 1, tokens: kept.slice(-1) };
   }
 
   /** The next piece of whole characters; nothing: the model has ended, or may write no more. */

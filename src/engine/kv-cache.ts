@@ -8,7 +8,13 @@ const mostCheckpoints = 4;
 /** What the cache needs of the context. */
 export type CacheContext = Pick<
   NativeContext,
-  "sequences" | "needsCheckpoints" | "truncate" | "copy" | "takeCheckpoint" | "restore"
+  | "sequences"
+  | "contextSize"
+  | "needsCheckpoints"
+  | "truncate"
+  | "copy"
+  | "takeCheckpoint"
+  | "restore"
 >;
 
 export class CachedSequence {
@@ -44,6 +50,16 @@ export class KvCache {
     return !this.#native.needsCheckpoints;
   }
 
+  /** Whether a sequence can go back only to states that were kept. */
+  get keepsStates(): boolean {
+    return this.#native.needsCheckpoints;
+  }
+
+  /** How many tokens must be won by a copy, which copies the room for a whole context. */
+  get worthCopying(): number {
+    return Math.max(16, Math.floor(this.#native.contextSize / 256));
+  }
+
   /** Forgets what a sequence holds after so many tokens; it may have to forget more than that. */
   async rewind(sequence: CachedSequence, length: number): Promise<void> {
     if (length >= sequence.tokens.length) return;
@@ -65,17 +81,20 @@ export class KvCache {
   }
 
   /** Has another sequence hold what this one holds. */
-  async move(sequence: CachedSequence, target: CachedSequence): Promise<void> {
+  async keepElsewhere(sequence: CachedSequence, target: CachedSequence): Promise<void> {
     await this.copyPrefix(target, sequence, sequence.tokens.length);
     target.scope = sequence.scope;
-    this.clear(sequence);
   }
 
   /** Keeps the state of a sequence, if it could not be cut back to it later. */
   async keepState(sequence: CachedSequence): Promise<void> {
     if (!this.#native.needsCheckpoints) return;
     const { checkpoints } = sequence;
-    checkpoints.push(await this.#native.takeCheckpoint(sequence.id));
+    try {
+      checkpoints.push(await this.#native.takeCheckpoint(sequence.id));
+    } catch {
+      // Without it the next prompt is evaluated from its beginning.
+    }
     if (checkpoints.length > mostCheckpoints) checkpoints.shift()?.dispose();
   }
 

@@ -25,8 +25,6 @@ export async function* readAnswer(
 ): AsyncGenerator<GenerationEvent> {
   signal.throwIfAborted();
   const events = new EventQueue<GenerationEvent>(() => scheduler.wake());
-  const leave = (): void => events.fail(signal.reason);
-  signal.addEventListener("abort", leave, { once: true });
   const stop = scheduler.start({
     sequence: slot.sequence,
     source: slot.source,
@@ -36,6 +34,11 @@ export async function* readAnswer(
     scope,
     answer: writing(slot, generation, sampler, events),
   });
+  const leave = (): void => {
+    stop();
+    events.fail(signal.reason);
+  };
+  signal.addEventListener("abort", leave, { once: true });
   try {
     yield* events.read();
   } finally {

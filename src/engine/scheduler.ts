@@ -4,6 +4,7 @@
  * on. Nothing else touches the context, so nobody waits for longer than a step.
  */
 import type { Token } from "node-llama-cpp";
+import { NodeError } from "../core/errors.ts";
 import type { CachedSequence, KvCache } from "./kv-cache.ts";
 import type { BatchPart, NativeContext, NativeSampler, SampledLogits } from "./native-context.ts";
 import { PromptPace } from "./prompt-pace.ts";
@@ -47,20 +48,14 @@ export interface PrefixSource {
   pending(): boolean;
 }
 
-/** Where what a sequence holds can go, so that its place can be used without losing it. */
-export interface PrefixKeeper {
-  sequence: CachedSequence;
-  /** Whether nobody uses it. */
-  free(): boolean;
-}
-
 export interface ScheduledPrompt {
   sequence: CachedSequence;
   prompt: readonly Token[];
   /** Evaluates all of it in full batches of its own, so that the arithmetic is the same each time. */
   fresh: boolean;
   source: PrefixSource | undefined;
-  keeper: PrefixKeeper | undefined;
+  /** A free sequence to take what the sequence holds, where that would be lost. */
+  keeper: () => CachedSequence | undefined;
   /** Whose prompt it is; what the sequence holds of another scope is not used. */
   scope: string | undefined;
   answer: Answer;
@@ -108,6 +103,8 @@ export class Scheduler {
   readonly #runs = new Set<Run>();
   #loop: Promise<void> = Promise.resolve();
   #running = false;
+  /** Whether anything came since the loop last looked. */
+  #woken = false;
   /** A prompt that is evaluated by itself lets the answers have the next step. */
   #ranAlone = false;
   #closed: Error | undefined;
@@ -133,6 +130,7 @@ export class Scheduler {
 
   /** Says that there may be something to do: an answer that was paused is read again. */
   wake(): void {
+    this.#woken = true;
     if (this.#running) return;
     this.#running = true;
     this.#loop = this.#run();
@@ -146,14 +144,23 @@ export class Scheduler {
   }
 
   async #run(): Promise<void> {
-    for (;;) {
-      await this.#takeIn();
-      const parts = this.#plan();
-      if (parts.length === 0) break;
-      await this.#step(parts);
-      await readersHaveRead();
+    try {
+      for (;;) {
+        this.#woken = false;
+        await this.#takeIn();
+        const parts = this.#plan();
+        if (parts.length > 0) {
+          await this.#step(parts);
+          await readersHaveRead();
+        } else if (!this.#woken) {
+          break;
+        }
+      }
+    } catch (error) {
+      // Nobody foresaw it, and nobody may wait for ever because of it.
+      for (const run of this.#runs) this.#fail(run, error);
     }
-    // Nothing is awaited between the look and this, so that no call to wake is lost.
+    // Nothing is awaited between the last look and this, so that no call to wake is lost.
     this.#running = false;
     this.#native.rest();
   }
@@ -174,7 +181,8 @@ export class Scheduler {
   async #prepare(run: Run): Promise<void> {
     const { sequence, prompt, fresh, source, keeper, scope, answer } = run.scheduled;
     if (source?.pending() === true) return;
-    if (keeper?.free() === true) await this.#cache.move(sequence, keeper.sequence);
+    const place = keeper();
+    if (place !== undefined) await this.#cache.keepElsewhere(sequence, place);
     // The last token is always evaluated: what comes after it is to be sampled.
     const head = prompt.slice(0, -1);
     const own = fresh ? 0 : sequence.shares(head, scope);
@@ -206,22 +214,30 @@ export class Scheduler {
     const writing = ready.filter((run) => run.writes && !run.answer.paused);
     const prompts = ready.filter((run) => !run.writes && !run.answer.paused);
     const [first] = prompts;
-    if (first?.scheduled.fresh === true && !(this.#ranAlone && writing.length > 0)) {
+    const others = prompts.filter(({ scheduled }) => !scheduled.fresh);
+    const isAlone = writing.length + others.length === 0;
+    if (first?.scheduled.fresh === true && (isAlone || !this.#ranAlone)) {
       this.#ranAlone = true;
-      return [{ run: first, tokens: first.pending.slice(0, this.#native.batchSize) }];
+      const size = Math.min(this.#native.batchSize, this.#pieceEnd(first));
+      return [{ run: first, tokens: first.pending.slice(0, size) }];
     }
     this.#ranAlone = false;
     const parts: Part[] = writing.map((run) => ({ run, tokens: run.pending }));
     let room = this.#native.batchSize - parts.length;
     if (parts.length > 0) room = Math.min(room, this.#pace.piece);
-    for (const run of prompts) {
-      if (run.scheduled.fresh) continue;
+    for (const run of shortFirst(others, room)) {
       if (room === 0) break;
-      const tokens = run.pending.slice(0, room);
+      const tokens = run.pending.slice(0, Math.min(room, this.#pieceEnd(run)));
       room -= tokens.length;
       parts.push({ run, tokens });
     }
     return parts.sort((a, b) => a.run.sequence.id - b.run.sequence.id);
+  }
+
+  /** Where a state must be kept, it is that before the prompt's last token, which is always evaluated. */
+  #pieceEnd({ inPrompt, pending }: Run): number {
+    const keepsState = this.#cache.keepsStates && inPrompt && pending.length > 1;
+    return keepsState ? pending.length - 1 : pending.length;
   }
 
   async #step(parts: readonly Part[]): Promise<void> {
@@ -243,7 +259,7 @@ export class Scheduler {
     for (const { run, tokens } of parts) {
       for (const token of tokens) run.sequence.tokens.push(token);
       run.pending = run.pending.slice(tokens.length);
-      if (run.inPrompt && run.pending.length === 0) await this.#cache.keepState(run.sequence);
+      if (run.inPrompt && run.pending.length === 1) await this.#cache.keepState(run.sequence);
     }
     await Promise.all(parts.map(({ run }, at) => this.#sample(run, outputs[at])));
   }
@@ -268,8 +284,16 @@ export class Scheduler {
   }
 
   #goOn(run: Run, feed: Feed | undefined): void {
-    if (feed === undefined) this.#runs.delete(run);
-    else run.take(feed);
+    if (feed === undefined) {
+      this.#runs.delete(run);
+      return;
+    }
+    run.take(feed);
+    if (run.pending.length > 0) return;
+    this.#fail(
+      run,
+      new NodeError("internal", "There is nothing to evaluate before the next token."),
+    );
   }
 
   #fail(run: Run, reason: unknown): void {
@@ -277,6 +301,12 @@ export class Scheduler {
     if (!run.stopped) run.answer.fail(reason);
     run.stopped = true;
   }
+}
+
+/** Those that are over with a part of the room do not wait for a long one before them. */
+function shortFirst(prompts: readonly Run[], room: number): Run[] {
+  const isShort = ({ pending }: Run): boolean => pending.length <= room / 4;
+  return [...prompts.filter(isShort), ...prompts.filter((run) => !isShort(run))];
 }
 
 /** What one run has in a step. */

@@ -3,15 +3,15 @@ import type { Token } from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
 import type { CallOptions } from "../core/ports/chat-engine.ts";
 import { type CachedSequence, type KvCache, sharedPrefix } from "./kv-cache.ts";
-import type { PrefixKeeper, PrefixSource } from "./scheduler.ts";
+import type { PrefixSource } from "./scheduler.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
 export interface Slot extends Disposable {
   readonly sequence: CachedSequence;
   /** Another sequence that holds, or is about to hold, more of the prompt than this one. */
   readonly source: PrefixSource | undefined;
-  /** Takes what this sequence holds before its cells are given up, if nobody has taken it since. */
-  readonly keeper: PrefixKeeper | undefined;
+  /** A free sequence of less use to take what this one holds, before its cells are given up. */
+  keeper(): CachedSequence | undefined;
   /** Says that the sequence now holds its prompt; who waits to copy from it may. */
   promptReady(): void;
 }
@@ -42,14 +42,14 @@ interface Waiter {
 
 /** The part of a slot's tokens that a conversation keeps when it goes on. */
 const keptAtLeast = 0.9;
-/** Copying has its own price; fewer tokens are evaluated as fast. */
-const worthCopying = 16;
 
 export class Slots {
   readonly #cache: KvCache;
   /** Least recently used first. */
   readonly #free: CachedSequence[];
   readonly #leases = new Set<Lease>();
+  /** How often each sequence was handed out. */
+  readonly #uses = new Map<CachedSequence, number>();
   readonly #waiting: WaitingLine<Waiter>;
 
   constructor(cache: KvCache, maxQueue: number) {
@@ -127,7 +127,10 @@ export class Slots {
     const lease: Lease = { ...request, sequence, inPrompt: true };
     const source = request.fresh ? this.#twin(request) : this.#source(sequence, request);
     const kept = request.fresh ? 0 : sequence.shares(request.prompt, request.scope);
-    const keeper = isKept(sequence, kept) ? undefined : this.#keeper(age, source);
+    const isGivenUp =
+      !isKept(sequence, kept) && sequence.tokens.length >= 4 * this.#cache.worthCopying;
+    const older = new Map(this.#free.slice(0, age).map((other) => [other, this.#usesOf(other)]));
+    this.#uses.set(sequence, this.#usesOf(sequence) + 1);
     this.#leases.add(lease);
     const promptReady = (): void => {
       lease.inPrompt = false;
@@ -135,7 +138,7 @@ export class Slots {
     return {
       sequence,
       source,
-      keeper,
+      keeper: () => (isGivenUp ? this.#keeper(older, source) : undefined),
       promptReady,
       [Symbol.dispose]: () => {
         promptReady();
@@ -145,17 +148,24 @@ export class Slots {
     };
   }
 
-  /** The least useful of the older sequences, to take what one of this age holds. */
-  #keeper(age: number, source: PrefixSource | undefined): PrefixKeeper | undefined {
+  /** One that holds nothing, else the oldest of those that were older and were not used since. */
+  #keeper(
+    older: ReadonlyMap<CachedSequence, number>,
+    source: PrefixSource | undefined,
+  ): CachedSequence | undefined {
     if (!this.#cache.copies) return undefined;
-    const older = this.#free.slice(0, age).filter((other) => other !== source?.sequence);
-    const keeper = this.#free.find(isEmpty) ?? older[0];
+    const isOlder = (other: CachedSequence): boolean =>
+      older.get(other) === this.#usesOf(other) && other !== source?.sequence;
+    const keeper = this.#free.find(isEmpty) ?? this.#free.find(isOlder);
     if (keeper === undefined) return undefined;
     // From now on it is as old as what it will hold.
-    const at = this.#free.indexOf(keeper);
-    this.#free.splice(at, 1);
-    this.#free.splice(at < age ? age - 1 : age, 0, keeper);
-    return { sequence: keeper, free: () => this.#free.includes(keeper) };
+    this.#free.splice(this.#free.indexOf(keeper), 1);
+    this.#free.splice(this.#free.filter(isOlder).length, 0, keeper);
+    return keeper;
+  }
+
+  #usesOf(sequence: CachedSequence): number {
+    return this.#uses.get(sequence) ?? 0;
   }
 
   /** The slot that evaluates the very same prompt afresh at this moment. */
@@ -174,7 +184,7 @@ export class Slots {
   #source(own: CachedSequence, { prompt, scope }: SlotRequest): PrefixSource | undefined {
     if (!this.#cache.copies) return undefined;
     let best: PrefixSource | undefined;
-    const least = own.shares(prompt, scope) + worthCopying;
+    const least = own.shares(prompt, scope) + this.#cache.worthCopying;
     const offer = (source: PrefixSource): void => {
       if (source.shared >= Math.max(least, (best?.shared ?? 0) + 1)) best = source;
     };

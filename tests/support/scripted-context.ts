@@ -7,6 +7,7 @@ import type { Answer, Feed, StepContext } from "../../src/engine/scheduler.ts";
 export class ScriptedContext implements CacheContext, StepContext {
   readonly sequences: number;
   readonly batchSize: number;
+  readonly contextSize = 1024;
   readonly needsCheckpoints = false;
   /** Every batch that was decoded. */
   readonly batches: BatchPart[][] = [];

@@ -20,7 +20,7 @@ function setUp({ sequences = 4, batchSize = 64 } = {}) {
       prompt: promptOf(10, 1000 * sequence),
       fresh: false,
       source: undefined,
-      keeper: undefined,
+      keeper: () => undefined,
       scope: undefined,
       answer,
       ...more,
@@ -157,6 +157,45 @@ describe("the scheduler", () => {
     start(1, source, { prompt, scope: "ada", source: offer });
     await done(source);
     expect([own.cachedTokens, source.cachedTokens]).toEqual([0, 0]);
+  });
+
+  test("keeps what a prompt shares with a sequence whose old conversation moves elsewhere", async () => {
+    const { cache, start, done } = setUp();
+    const system = promptOf(50);
+    const first = new ScriptedAnswer(1);
+    start(0, first, { prompt: [...system, ...promptOf(50, 5000)] });
+    await done(first);
+    const second = new ScriptedAnswer(1);
+    const place = cache.sequences[3];
+    start(0, second, { prompt: [...system, ...promptOf(50, 7000)], keeper: () => place });
+    await done(second);
+    expect(second.cachedTokens).toBe(50);
+    expect(place?.tokens).toEqual([...system, ...promptOf(50, 5000)]);
+  });
+
+  test("lets a short prompt go before a long one that came first", async () => {
+    const { context, start, done } = setUp({ batchSize: 64 });
+    const [long, short] = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
+    start(0, long, { prompt: promptOf(500) });
+    start(1, short, { prompt: promptOf(10, 9000) });
+    let longWhenShortCame = Number.NaN;
+    short.onAccept = () => {
+      longWhenShortCame = long.accepted;
+    };
+    await done(long, short);
+    expect(context.shape[0]).toEqual([
+      [0, 54],
+      [1, 10],
+    ]);
+    expect(longWhenShortCame).toBe(0);
+  });
+
+  test("fails an answer that has nothing to evaluate, instead of keeping its slot for ever", async () => {
+    const { start } = setUp();
+    const answer = new ScriptedAnswer(1);
+    start(0, answer, { prompt: [] });
+    await waitFor("the failure", () => answer.failure !== undefined);
+    expect(answer.failure).toMatchObject({ kind: "internal" });
   });
 
   test("copies a prefix from another sequence when that has evaluated it", async () => {

@@ -32,8 +32,8 @@ const idOf = ({ sequence }: { sequence: CachedSequence }): number => sequence.id
 async function useAll({ take, hold }: ReturnType<typeof setUp>, count: number): Promise<void> {
   const used: Slot[] = [];
   for (let at = 0; at < count; at++) {
-    const slot = await take(chat(50, 1000 * (at + 1)));
-    hold(slot, chat(50, 1000 * (at + 1)));
+    const slot = await take(chat(80, 1000 * (at + 1)));
+    hold(slot, chat(80, 1000 * (at + 1)));
     used.push(slot);
   }
   for (const slot of used) slot[Symbol.dispose]();
@@ -52,25 +52,36 @@ describe("slots", () => {
     const { take, cache } = all;
     await useAll(all, 4);
     // The conversation of slot 2 goes on there; a new one is to be beside it.
-    const goingOn = await take(chat(60, 3000));
-    const beside = await take(chat(50, 9000));
+    const goingOn = await take(chat(90, 3000));
+    const beside = await take(chat(80, 9000));
     expect([idOf(goingOn), idOf(beside)]).toEqual([2, 1]);
     // Slot 0 was unused for longest: it takes over what slot 1 holds.
-    const { keeper } = beside;
-    expect(keeper === undefined ? undefined : idOf(keeper)).toBe(0);
-    const [first, second] = cache.sequences;
-    if (keeper === undefined || first === undefined || second === undefined) throw new Error();
-    await cache.move(second, first);
-    expect([first.tokens, second.tokens]).toEqual([chat(50, 2000), []]);
+    const keeper = beside.keeper();
+    expect(keeper?.id).toBe(0);
+    if (keeper === undefined) throw new Error("no keeper");
+    await cache.keepElsewhere(beside.sequence, keeper);
+    expect(keeper.tokens).toEqual(chat(80, 2000));
     // The conversation that was in slot 1 goes on where it is now.
-    expect(idOf(await take(chat(60, 2000)))).toBe(0);
+    expect(idOf(await take(chat(90, 2000)))).toBe(0);
+  });
+
+  test("choose a keeper that nobody has taken since", async () => {
+    const all = setUp(4);
+    await useAll(all, 4);
+    await all.take(chat(90, 3000));
+    const beside = await all.take(chat(80, 9000));
+    // Slot 0, unused for longest, is used by somebody and comes back with a newer conversation.
+    const other = await all.take(chat(90, 1000));
+    expect(idOf(other)).toBe(0);
+    other[Symbol.dispose]();
+    expect(beside.keeper()).toBeUndefined();
   });
 
   test("keep a conversation where it is when it goes on", async () => {
     const all = setUp(4);
     await useAll(all, 4);
-    const slot = await all.take(chat(60, 4000));
-    expect([idOf(slot), slot.keeper]).toEqual([3, undefined]);
+    const slot = await all.take(chat(90, 4000));
+    expect([idOf(slot), slot.keeper()]).toEqual([3, undefined]);
   });
 
   test("share nothing between scopes", async () => {
