@@ -1,4 +1,5 @@
 /** All rows of one chat model, on the node and on llama-server side by side. */
+import { availableParallelism } from "node:os";
 import { besideRow } from "./beside-row.ts";
 import { type ChatBench, warmUp } from "./chat-bench.ts";
 import type { ChatServer } from "./client.ts";
@@ -48,7 +49,8 @@ export async function chatModelRows(rows: ChatModelRows): Promise<void> {
       await startLlamaServer({
         folder: rows.peer.folder,
         model: path,
-        threads,
+        // It is given all cores, as the node is; the node may choose fewer for a step.
+        threads: availableParallelism(),
         arguments: [...chatArguments(slots, contextSize), ...rows.peer.arguments],
       }),
     );

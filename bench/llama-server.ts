@@ -1,4 +1,4 @@
-/** The peer: llama-server, started for one model, with the node's threads and slots. */
+/** The peer: llama-server, started for one model, with all cores and the node's slots. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tempDir } from "../tests/support/temp-dir.ts";
