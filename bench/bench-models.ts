@@ -1,11 +1,11 @@
 /** The models that the benchmark runs on; made once, kept in the cache of the benchmarks. */
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { engineEnvironment } from "../src/core/program.ts";
 import { transcode } from "../src/engine/transcode.ts";
 import { writeAtomically } from "../src/models/atomic-file.ts";
 import { writeGguf } from "../src/models/gguf/write.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "../src/models/sources/starter.ts";
+import { engineEnvironment } from "../src/subprocess/program.ts";
 import { randomLlama, randomNumbers } from "../tests/support/random-llama.ts";
 import { silentProgress } from "../tests/support/silence.ts";
 import { cacheFolder } from "./cache-folder.ts";

@@ -1,4 +1,4 @@
-/** Drives a server of the convention over HTTP, as a user's program would. */
+/** Drives a server of the OpenAI API over HTTP, as a user's program would. */
 
 export interface ChatServer {
   baseUrl: string;

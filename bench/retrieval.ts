@@ -3,10 +3,10 @@
  * collection, its questions are asked. `bun bench:retrieval FILE [--qdrant URL] [--reranker FILE]`
  */
 import { parseArgs } from "node:util";
-import { type EmbeddingModel, ModelRegistry } from "../src/core/model.ts";
-import type { CollectionHome, PassageRepository } from "../src/core/ports/passage-repository.ts";
+import { type EmbeddingModel, ModelRegistry } from "../src/core/models/model.ts";
+import type { CollectionStore, PassageRepository } from "../src/core/ports/passage-repository.ts";
 import type { Reranker } from "../src/core/ports/reranker.ts";
-import { type RetrievalMode, RetrievalService } from "../src/core/retrieval.ts";
+import { type RetrievalMode, RetrievalService } from "../src/core/retrieval/retrieval-service.ts";
 import { openBackend } from "../src/engine/backend.ts";
 import { loadReranker } from "../src/engine/reranker.ts";
 import { bareNode } from "../tests/support/bare-node.ts";
@@ -48,18 +48,18 @@ console.log(
 console.log("| Store | Mode | hit@1 | recall@10 | nDCG@10 | ms a query, median (p95) |");
 console.log("|---|---|---|---|---|---|");
 
-const homes: [string, CollectionHome][] = [["embedded", node.collectionHome()]];
-if (options.qdrant !== undefined) homes.push(["Qdrant", node.collectionHome(options.qdrant)]);
+const stores: [string, CollectionStore][] = [["embedded", node.collectionStore()]];
+if (options.qdrant !== undefined) stores.push(["Qdrant", node.collectionStore(options.qdrant)]);
 const reranker = options.reranker === undefined ? undefined : await reranking(options.reranker);
 
-for (const [store, home] of homes) {
-  await home.drop(collection);
-  await using repository = await fill(home, embedding);
+for (const [name, store] of stores) {
+  await store.drop(collection);
+  await using repository = await fill(store, embedding);
   for (const mode of ["dense", "hybrid"] as const) {
-    await measure(store, repository, mode);
-    if (reranker !== undefined) await measure(store, repository, mode, reranker);
+    await measure(name, repository, mode);
+    if (reranker !== undefined) await measure(name, repository, mode, reranker);
   }
-  await home.drop(collection);
+  await store.drop(collection);
 }
 
 function read({ data }: Squad): { paragraphs: string[]; questions: Question[] } {
@@ -79,11 +79,11 @@ async function reranking(path: string): Promise<Reranker> {
 
 /** A paragraph is a passage, cut only where the model cannot take the whole. */
 async function fill(
-  home: CollectionHome,
+  store: CollectionStore,
   { engine, identity }: EmbeddingModel,
 ): Promise<PassageRepository> {
   const spec = { dimension: engine.dimension, embedding: identity };
-  const repository = await home.create(collection, spec);
+  const repository = await store.create(collection, spec);
   const { documentPrefix } = identity;
   const texts = await Promise.all(
     paragraphs.map(async (text) => documentPrefix + (await shortened(text, documentPrefix))),

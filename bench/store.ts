@@ -7,7 +7,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { EmbeddedPassage } from "../src/core/ports/passage-repository.ts";
-import { SqliteHome } from "../src/repository/sqlite/sqlite-home.ts";
+import { SqliteCollectionStore } from "../src/store/sqlite/sqlite-collection-store.ts";
 import { bareNode } from "../tests/support/bare-node.ts";
 import { randomNumbers } from "../tests/support/random-llama.ts";
 import { silentLog } from "../tests/support/silence.ts";
@@ -34,11 +34,11 @@ else await search(options.search);
 
 async function fill(): Promise<void> {
   await using folder = await tempDir();
-  const home = new SqliteHome(folder.path, silentLog);
+  const store = new SqliteCollectionStore(folder.path, silentLog);
   const embedding = { model: "bench", fingerprint: "", queryPrefix: "", documentPrefix: "" };
   const queries: Float32Array[] = [];
   {
-    await using repository = await home.create("bench", { dimension, embedding });
+    await using repository = await store.create("bench", { dimension, embedding });
     const startedAt = performance.now();
     let storing = 0;
     let stored = 0;
@@ -98,7 +98,7 @@ async function search(folder: string): Promise<void> {
   const memory = (): number => process.memoryUsage.rss() / 1e6;
   const before = memory();
   const from = performance.now();
-  await using repository = await new SqliteHome(folder, silentLog).open("bench");
+  await using repository = await new SqliteCollectionStore(folder, silentLog).open("bench");
   if (repository === undefined) throw new Error("There is nothing to search");
   console.log(`opened in ${(performance.now() - from).toFixed(0)} ms`);
   const bytes = await Bun.file(join(folder, "queries")).arrayBuffer();

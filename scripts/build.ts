@@ -2,8 +2,8 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { pageFiles } from "../src/http/page-files.ts";
-import { pagesIn } from "../src/ingest/pages.ts";
+import { pagesIn } from "../src/ingest/handbook.ts";
+import { pageFiles } from "../src/server/page-files.ts";
 import { carriedModule, filesOf, starterModels } from "./build/carried-module.ts";
 import { packageFolder } from "./build/packages.ts";
 import { oneFile } from "./build/plugin.ts";

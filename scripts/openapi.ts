@@ -1,9 +1,9 @@
 /** Writes openapi/openapi.json from the routes. */
 import { join } from "node:path";
 import { version } from "../package.json" with { type: "json" };
-import { createApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/load.ts";
-import { PaddockNode } from "../src/node.ts";
+import { PaddockNode } from "../src/node/paddock-node.ts";
+import { createApp } from "../src/server/app.ts";
 
 export const documentFile = join(import.meta.dir, "..", "openapi", "openapi.json");
 

@@ -6,13 +6,13 @@ import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
 import { printable } from "./cli/printable.ts";
 import { wantsColour } from "./cli/style.ts";
-import { engineEnvironment } from "./core/program.ts";
-import { cacheFolder } from "./embedded/cache-folder.ts";
-import { carried } from "./embedded/carried.ts";
-import { useNativePlace } from "./embedded/native-libraries.ts";
-import { pagesIn } from "./ingest/pages.ts";
+import { pagesIn } from "./ingest/handbook.ts";
 import { readerCommand } from "./ingest/reading-process.ts";
+import { cacheFolder } from "./packaging/cache-folder.ts";
+import { carried } from "./packaging/carried.ts";
+import { useNativePlace } from "./packaging/native-libraries.ts";
 import { runnerCommand } from "./runner/runner-process.ts";
+import { engineEnvironment } from "./subprocess/program.ts";
 
 /** Exit codes; those of commands are in cli/program.ts. */
 const interrupted = 130;
@@ -52,7 +52,7 @@ async function endWithParent(): Promise<void> {
   // The closed channel is noticed by a loop that turns; the rest holds for one that is blocked or stopped too.
   process.on("disconnect", () => process.exit(0));
   const parent = process.ppid;
-  const { endWithParentProcess } = await import("./runner/parent-death.ts");
+  const { endWithParentProcess } = await import("./subprocess/parent-death.ts");
   if (process.platform !== "linux" || !endWithParentProcess()) {
     new Worker(new URL("./parent-watch.ts", import.meta.url)).unref();
   }

@@ -1,4 +1,4 @@
-/** Writes the module that tells the executable what it carries; see src/embedded/carried.ts. */
+/** Writes the module that tells the executable what it carries; see src/packaging/carried.ts. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { starterChat, starterEmbedding } from "../../src/models/catalog.ts";

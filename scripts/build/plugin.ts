@@ -2,11 +2,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { BunPlugin } from "bun";
-import { type PageFile, pageFolder } from "../../src/http/page-files.ts";
+import { type PageFile, pageFolder } from "../../src/server/page-files.ts";
 
 export interface PluginOptions {
   root: string;
-  /** The module that takes the place of src/embedded/carried.ts. */
+  /** The module that takes the place of src/packaging/carried.ts. */
   carried: string;
   /** The files of the page for people, made already. */
   page: readonly PageFile[];

@@ -1,6 +1,6 @@
-/** `paddock chat`: a conversation in the terminal, or one question from a pipe, over the convention's API. */
+/** `paddock chat`: a conversation in the terminal, or one question from a pipe, over the OpenAI API. */
 import { Command } from "commander";
-import { ConventionClient } from "../chat-client/convention-client.ts";
+import { OpenAiClient } from "../client/openai-client.ts";
 import { NodeError } from "../core/errors.ts";
 import { Conversation } from "./chat/conversation.ts";
 import { startOwnNode } from "./chat/own-node.ts";
@@ -21,7 +21,7 @@ export function chatCommand(shell: Shell): Command {
       .description("talk with a model in the terminal, or have one question from a pipe answered")
       .option(
         "--url <address>",
-        "a server of the convention; its key is PADDOCK_KEY's. Default: the configured models, in this process",
+        "a server of the OpenAI API; its key is PADDOCK_KEY's. Default: the configured models, in this process",
       )
       .option("--model <name>", "whom to talk with; default: the first that can")
       .option("--system <text>", "what the model is told first"),
@@ -47,13 +47,13 @@ export function chatCommand(shell: Shell): Command {
   });
 }
 
-function clientFor({ env }: Shell, url: string): ConventionClient {
+function clientFor({ env }: Shell, url: string): OpenAiClient {
   const { PADDOCK_KEY: key } = env;
-  return new ConventionClient({ url, ...(key === undefined || key === "" ? {} : { key }) });
+  return new OpenAiClient({ url, ...(key === undefined || key === "" ? {} : { key }) });
 }
 
 async function chosenModel(
-  client: ConventionClient,
+  client: OpenAiClient,
   wanted: string | undefined,
   signal: AbortSignal,
 ): Promise<string> {
@@ -82,7 +82,7 @@ async function readQuestion({ input }: Shell): Promise<string> {
 /** The answer alone, for scripts. */
 async function answerOnce(
   shell: Shell,
-  client: ConventionClient,
+  client: OpenAiClient,
   conversation: Conversation,
   question: string,
 ): Promise<void> {

@@ -1,15 +1,15 @@
-/** `paddock collections export`, `import` and `copy`: a collection into a file, out of one, or into another home. */
+/** `paddock collections export`, `import` and `copy`: a collection into a file, out of one, or into another store. */
 import { createReadStream, existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { findMismatch } from "../core/collection.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { PassageRepository } from "../core/ports/passage-repository.ts";
+import { findMismatch } from "../core/retrieval/collection.ts";
 import { readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
 import { linesOf } from "../ingest/lines.ts";
 import { embedWith, transfer } from "../ingest/transfer.ts";
-import { existing, withHome } from "./collection-home.ts";
+import { existing, withCollectionStore } from "./collection-store.ts";
 import { addExamples } from "./examples.ts";
 import { escapedJson } from "./printable.ts";
 import { createProgress } from "./progress.ts";
@@ -22,8 +22,8 @@ export function exportTo(shell: Shell): Command {
     .option("--output <file>", "where to; default: standard output");
   addExamples(command, "paddock collections export notes --output notes.jsonl");
   return command.action((name: string | undefined) =>
-    withHome(shell, command, async ({ config, home }) => {
-      await using repository = await existing(home, name ?? config.vectorstore.collection_name);
+    withCollectionStore(shell, command, async ({ config, store }) => {
+      await using repository = await existing(store, name ?? config.vectorstore.collection_name);
       const { output }: { output?: string } = command.opts();
       const total = await repository.count();
       const step = createProgress(shell).step("Exporting", total, "passages");
@@ -88,7 +88,7 @@ export function importFrom(shell: Shell): Command {
     );
   addExamples(command, "paddock collections import notes.jsonl --collection notes");
   return command.action((path: string) =>
-    withHome(shell, command, async ({ config, node }) => {
+    withCollectionStore(shell, command, async ({ config, node }) => {
       const { embedding, repository, prefixes } = await node.openCollection(shell.stopped);
       const lines = linesOf(
         path === "-" ? shell.input.stream() : createReadStream(resolve(shell.cwd, path)),
@@ -133,17 +133,17 @@ export function importFrom(shell: Shell): Command {
 
 export function copy(shell: Shell): Command {
   const command = new Command("copy")
-    .description("copy a collection into another home, vectors and all")
+    .description("copy a collection into another store, vectors and all")
     .argument("[name]", "default: the configured one")
     .requiredOption("--to <url>", "'embedded', or the address of a Qdrant server")
     .option("--as <name>", "what it is called there; default: the same");
   addExamples(command, "paddock collections copy notes --to http://127.0.0.1:6333 --as notes-2");
   return command.action((name: string | undefined) =>
-    withHome(shell, command, async ({ config, node, home }) => {
+    withCollectionStore(shell, command, async ({ config, node, store }) => {
       const options: { to: string; as?: string } = command.opts<{ to: string; as?: string }>();
       const from = name ?? config.vectorstore.collection_name;
       const to = options.as ?? from;
-      await using source = await existing(home, from);
+      await using source = await existing(store, from);
       const description = await source.describe();
       const { dimension, embedding } = description;
       if (embedding === undefined) {
@@ -156,7 +156,7 @@ export function copy(shell: Shell): Command {
         throw new NodeError("invalid_request", "A collection cannot be copied onto itself.");
       }
       const spec = { dimension, embedding };
-      await using target = await node.collectionHome(options.to).create(to, spec);
+      await using target = await node.collectionStore(options.to).create(to, spec);
       const there = await target.describe();
       const mismatch = findMismatch(there, spec);
       if (mismatch !== undefined) throw new NodeError("collection_mismatch", mismatch);

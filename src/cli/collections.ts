@@ -1,8 +1,8 @@
 /** `paddock collections`: what the store holds, and moving it about. */
 import { Command } from "commander";
 import { reasonOf } from "../core/errors.ts";
-import type { CollectionHome } from "../core/ports/passage-repository.ts";
-import { existing, withHome } from "./collection-home.ts";
+import type { CollectionStore } from "../core/ports/passage-repository.ts";
+import { existing, withCollectionStore } from "./collection-store.ts";
 import { copy, exportTo, importFrom } from "./collection-transfer.ts";
 import { addConfigOptions } from "./configure.ts";
 import { confirm } from "./confirm.ts";
@@ -32,12 +32,12 @@ function list(shell: Shell): Command {
     .option("--json", "as JSON");
   addExamples(command, "paddock collections list --json");
   return command.action(() =>
-    withHome(shell, command, async ({ home }) => {
+    withCollectionStore(shell, command, async ({ store }) => {
       const rows: CollectionRow[] = [];
       const problems: string[] = [];
-      for (const name of await home.list()) {
+      for (const name of await store.list()) {
         try {
-          rows.push(await toRow(home, name));
+          rows.push(await toRow(store, name));
         } catch (error) {
           problems.push(reasonOf(error));
         }
@@ -56,8 +56,8 @@ function list(shell: Shell): Command {
 
 type CollectionRow = Awaited<ReturnType<typeof toRow>>;
 
-async function toRow(home: CollectionHome, name: string) {
-  await using repository = await existing(home, name);
+async function toRow(store: CollectionStore, name: string) {
+  await using repository = await existing(store, name);
   const { dimension, distance, url, embedding } = await repository.describe();
   const documents = await repository.documents();
   return {
@@ -78,9 +78,9 @@ function count(shell: Shell): Command {
     .option("--json", "as JSON");
   addExamples(command, "paddock collections count notes");
   return command.action((name: string | undefined) =>
-    withHome(shell, command, async ({ config, home }) => {
+    withCollectionStore(shell, command, async ({ config, store }) => {
       const wanted = name ?? config.vectorstore.collection_name;
-      await using repository = await existing(home, wanted);
+      await using repository = await existing(store, wanted);
       const passages = await repository.count();
       const isJson = command.opts().json === true;
       shell.print(`${isJson ? printableJson({ name: wanted, passages }) : passages}\n`);
@@ -95,10 +95,10 @@ function drop(shell: Shell): Command {
     .option("--yes", "do not ask");
   addExamples(command, "paddock collections drop notes --yes");
   return command.action((name: string) =>
-    withHome(shell, command, async ({ home }) => {
+    withCollectionStore(shell, command, async ({ store }) => {
       let passages = 0;
       {
-        await using repository = await existing(home, name);
+        await using repository = await existing(store, name);
         passages = await repository.count();
       }
       if (
@@ -108,7 +108,7 @@ function drop(shell: Shell): Command {
         shell.print("Nothing was removed.\n");
         return;
       }
-      await home.drop(name);
+      await store.drop(name);
       shell.print(`Removed the collection '${name}' with its ${passages} passages.\n`);
     }),
   );

@@ -1,10 +1,10 @@
 /** `paddock keys`: gives out API keys, lists and revokes them; a running node heeds it at once. */
 import { join, resolve } from "node:path";
 import { Command, Option } from "commander";
-import { type ApiKey, type Scope, scopes, stateOf } from "../core/api-key.ts";
 import { NodeError } from "../core/errors.ts";
-import type { CallerLimits } from "../core/rate-limit.ts";
-import { keysFile, SqliteKeys } from "../keys/sqlite-keys.ts";
+import { type ApiKey, type Scope, scopes, stateOf } from "../core/limits/api-key.ts";
+import type { CallerLimits } from "../core/limits/rate-limiter.ts";
+import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { parseExpiry } from "./expiry.ts";

@@ -2,16 +2,16 @@
 import { basename, dirname, join, resolve } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
-import { chooseSettings } from "../core/auto-settings.ts";
 import { reasonOf } from "../core/errors.ts";
-import type { Machine } from "../core/machine.ts";
-import { estimateMemory, type ModelFacts } from "../core/model-memory.ts";
-import { formerTranscodedName, isTranscoded, transcodedName } from "../core/quantization.ts";
+import { chooseSettings } from "../core/models/auto-settings.ts";
+import type { Machine } from "../core/models/machine.ts";
+import { estimateMemory, type ModelFacts } from "../core/models/model-memory.ts";
+import { formerTranscodedName, isTranscoded, transcodedName } from "../core/models/quantization.ts";
 import { weightsDigest } from "../engine/fingerprint.ts";
 import { listModels, modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import { findSource } from "../models/sources/resolve.ts";
-import { toQuantization } from "../node-settings.ts";
+import { toQuantization } from "../node/node-settings.ts";
 import { fits, nameOf } from "./model-summary.ts";
 
 export interface ModelRow {

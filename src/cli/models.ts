@@ -3,7 +3,7 @@ import { basename, join, resolve } from "node:path";
 import { Command } from "commander";
 import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
-import { partsOf } from "../core/split-model.ts";
+import { partsOf } from "../core/models/split-model.ts";
 import { threadBudget } from "../engine/threads.ts";
 import { removeModel } from "../models/models-folder.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";

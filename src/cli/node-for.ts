@@ -2,7 +2,7 @@
 import type { Config } from "../config/schema.ts";
 import type { Log } from "../core/log.ts";
 import { hubFrom } from "../models/sources/hub.ts";
-import { PaddockNode } from "../node.ts";
+import { PaddockNode } from "../node/paddock-node.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 

@@ -1,6 +1,6 @@
 /** `paddock quantize`: what transcoding runs in a process of its own; not for people. */
 import { Command } from "commander";
-import { quantizations } from "../core/quantization.ts";
+import { quantizations } from "../core/models/quantization.ts";
 import { quantize } from "../engine/quantizer.ts";
 
 export function quantizeCommand(): Command {

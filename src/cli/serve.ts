@@ -1,13 +1,13 @@
 /** `paddock serve`: prepares the models and answers requests until it is asked to stop. */
 import { Command } from "commander";
-import { createApp } from "../app.ts";
 import { serviceVariables } from "../config/kubernetes-variables.ts";
 import type { Config } from "../config/schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import type { Connections } from "../http/connections.ts";
-import { docsPath } from "../http/docs.ts";
-import { pagePath } from "../http/page.ts";
-import { isEventStream } from "../http/sse.ts";
+import { createApp } from "../server/app.ts";
+import type { Connections } from "../server/connections.ts";
+import { docsPath } from "../server/docs.ts";
+import { pagePath } from "../server/page.ts";
+import { isEventStream } from "../server/sse.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { createLog } from "./log.ts";
@@ -76,7 +76,7 @@ function listen(
     return Bun.serve({
       hostname: config.host,
       port: config.port,
-      // Sizes are refused with a body that says so; see http/json-body.ts.
+      // Sizes are refused with a body that says so; see server/middleware/json-body.ts.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       idleTimeout: headersTimeout,
       async fetch(request, server) {

@@ -1,6 +1,7 @@
 /** What a command may know of the process it runs in; main.ts alone makes one. */
-import type { Program } from "../core/program.ts";
-import type { Page } from "../ingest/pages.ts";
+
+import type { Page } from "../ingest/handbook.ts";
+import type { Program } from "../subprocess/program.ts";
 
 export interface Shell {
   env: Readonly<Record<string, string | undefined>>;

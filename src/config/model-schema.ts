@@ -1,7 +1,7 @@
 /** Every setting of a model, with its default. The keys carry the names that node information reports. */
 import { type SchemaOptions, type Static, Type as T, type TInteger } from "@sinclair/typebox";
-import { promptTemplateNames } from "../core/prompt-templates.ts";
-import { quantizations } from "../core/quantization.ts";
+import { promptTemplateNames } from "../core/models/prompt-templates.ts";
+import { quantizations } from "../core/models/quantization.ts";
 import { longestSeconds } from "./durations.ts";
 
 /** A number, or the word that leaves it to the node. */

@@ -1,7 +1,7 @@
 /** Every setting of the node, with its default; those of a model have a file of their own. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { collectionNamePattern, collectionNameRule } from "../core/collection-name.ts";
-import { defaultGroundingPrompt, ragPolicies } from "../core/rag-policy.ts";
+import { defaultGroundingPrompt, ragPolicies } from "../core/chat/rag-policy.ts";
+import { collectionNamePattern, collectionNameRule } from "../core/retrieval/collection-name.ts";
 import { longestSeconds } from "./durations.ts";
 import { ModelConfig } from "./model-schema.ts";
 

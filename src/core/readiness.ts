@@ -1,12 +1,12 @@
 /** Whether the node can take a request now, and if not, why: in sentences. */
 
-import type { ModelRegistry } from "./model.ts";
-import type { ModelLoads } from "./model-loads.ts";
-import type { RetrievalService } from "./retrieval.ts";
+import type { ModelRegistry } from "./models/model.ts";
+import type { ModelActivities } from "./models/model-activities.ts";
+import type { RetrievalService } from "./retrieval/retrieval-service.ts";
 
 export interface ReadinessParts {
   models: ModelRegistry;
-  loads: ModelLoads;
+  activities: ModelActivities;
   retrieval: RetrievalService;
   /** Whether the node was asked to stop, and takes no new requests. */
   isDraining: () => boolean;
@@ -17,15 +17,15 @@ const collectionNotReady =
   "The node's collection is not ready. A caller with a key is told why, and the log has it.";
 
 /** What is in the way; nothing where the node is ready. A stranger hears nothing of the store. */
-export async function reasonsAgainst(
-  { models, loads, retrieval, isDraining }: ReadinessParts,
+export async function checkReadiness(
+  { models, activities, retrieval, isDraining }: ReadinessParts,
   { isStranger = false } = {},
 ): Promise<string[]> {
   const problem = await retrieval.problem();
   return [
     ...models.problems(),
     ...(problem === undefined ? [] : [isStranger ? collectionNotReady : problem]),
-    ...loads.problems(),
+    ...activities.problems(),
     ...(isDraining() ? ["The node is stopping."] : []),
   ];
 }

@@ -1,8 +1,8 @@
 /** The one llama.cpp of the process, with its budget of threads. */
 import { getLlama, getLlamaGpuTypes, type Llama, LlamaLogLevel } from "node-llama-cpp";
 import type { Log } from "../core/log.ts";
-import { nativeFolder, useGpuLibraries } from "../embedded/native-libraries.ts";
-import { reasonsAgainst } from "./gpu-reasons.ts";
+import { nativeFolder, useGpuLibraries } from "../packaging/native-libraries.ts";
+import { checkReadiness } from "./gpu-reasons.ts";
 import { threadBudget } from "./threads.ts";
 
 export interface BackendOptions {
@@ -48,7 +48,7 @@ export async function openBackend({
     version,
     threads: budget.threads,
     why: budget.reason,
-    ...reasonsAgainst({
+    ...checkReadiness({
       valid: await getLlamaGpuTypes("allValid"),
       supported: await getLlamaGpuTypes("supported"),
       loaded: llama.gpu,

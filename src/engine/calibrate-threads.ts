@@ -1,6 +1,6 @@
 /** How many threads suit a model: measured, since on a small one threads spend more on meeting than on work. */
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
-import type { StepThreads } from "../core/model.ts";
+import type { StepThreads } from "../core/models/model.ts";
 import type { Backend } from "./backend.ts";
 import { fewTokens, NativeContext } from "./native-context.ts";
 

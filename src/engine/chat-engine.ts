@@ -1,7 +1,7 @@
 /** Chat on llama.cpp: one context whose sequences generate side by side. */
 import type { LlamaContext, LlamaModel } from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
-import type { StepThreads } from "../core/model.ts";
+import type { StepThreads } from "../core/models/model.ts";
 import type {
   CallOptions,
   ChatEngine,

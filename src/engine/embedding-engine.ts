@@ -1,6 +1,6 @@
 /** Embeddings on llama.cpp: a pool of contexts over one set of weights; they share the threads. */
 import type { LlamaModel, Token } from "node-llama-cpp";
-import { toUnitLength } from "../core/embedding.ts";
+import { toUnitLength } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
 import type {
   Embedding,

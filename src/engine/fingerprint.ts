@@ -1,6 +1,6 @@
 /** A name for what an answer depends on: it changes when the weights, the engine or the settings do, and only then. */
 import { open } from "node:fs/promises";
-import { missingParts, partsOf } from "../core/split-model.ts";
+import { missingParts, partsOf } from "../core/models/split-model.ts";
 
 const sampleBytes = 64 * 1024;
 const samples = 64;

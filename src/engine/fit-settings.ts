@@ -1,7 +1,7 @@
 /** Chooses what a model's settings leave to the node, from its file and from the machine. */
-import { chooseSettings } from "../core/auto-settings.ts";
-import { type Machine, withinLimit } from "../core/machine.ts";
-import type { ModelSettings } from "../core/model.ts";
+import { chooseSettings } from "../core/models/auto-settings.ts";
+import { type Machine, withinLimit } from "../core/models/machine.ts";
+import type { ModelSettings } from "../core/models/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Backend } from "./backend.ts";
 import { readMachineMemory } from "./machine-memory.ts";

@@ -12,7 +12,7 @@ export interface GpuSituation {
 }
 
 /** One field a GPU type, such as `cuda_not_used`. */
-export function reasonsAgainst(situation: GpuSituation): Record<string, string> {
+export function checkReadiness(situation: GpuSituation): Record<string, string> {
   const { valid, supported, loaded, accelerator } = situation;
   const others = valid.filter((type) => type !== false && type !== loaded);
   return Object.fromEntries(

@@ -2,10 +2,10 @@
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { LlamaModel } from "node-llama-cpp";
-import { knownPrefixes } from "../core/embedding-prefixes.ts";
+import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import type { LoadedModel, ModelCard, ModelSettings } from "../core/model.ts";
-import { defaultContext } from "../core/model-memory.ts";
+import type { LoadedModel, ModelCard, ModelSettings } from "../core/models/model.ts";
+import { defaultContext } from "../core/models/model-memory.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";

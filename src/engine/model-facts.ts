@@ -1,6 +1,6 @@
 /** Reads what a model's file says of it, without loading the model. */
 import { GgufFileType } from "node-llama-cpp";
-import type { ModelFacts } from "../core/model-memory.ts";
+import type { ModelFacts } from "../core/models/model-memory.ts";
 import type { GgufValue } from "./gguf/header.ts";
 import { type ModelPart, readModelParts, unreadable } from "./gguf/model-headers.ts";
 

@@ -11,7 +11,7 @@ import type {
   Token,
 } from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
-import type { StepThreads } from "../core/model.ts";
+import type { StepThreads } from "../core/models/model.ts";
 
 /** Up to so many tokens in a step are few: the threads that suit them are measured. */
 export const fewTokens = 4;

@@ -3,8 +3,8 @@ import { dlopen, FFIType, ptr } from "bun:ffi";
 import { readdir } from "node:fs/promises";
 import { arch, platform } from "node:os";
 import { join } from "node:path";
-import type { Quantization } from "../core/quantization.ts";
-import { nativeFolder } from "../embedded/native-libraries.ts";
+import type { Quantization } from "../core/models/quantization.ts";
+import { nativeFolder } from "../packaging/native-libraries.ts";
 
 /** llama.cpp's numbers for the forms it can write. */
 const fileTypes: Record<Quantization, number> = {

@@ -10,7 +10,7 @@ import {
   madeFromSuffix,
   markOf,
   type Quantization,
-} from "../core/quantization.ts";
+} from "../core/models/quantization.ts";
 
 const Note = T.Object({ source: T.String() });
 /** A file that is being made is touched all the time; one untouched for this long was left. */

@@ -16,7 +16,7 @@ import {
   QwenChatWrapper,
   resolveChatWrapper,
 } from "node-llama-cpp";
-import type { PromptTemplateName } from "../core/prompt-templates.ts";
+import type { PromptTemplateName } from "../core/models/prompt-templates.ts";
 
 const wrappers: Record<PromptTemplateName, (model: LlamaModel) => ChatWrapper> = {
   auto: (model) => resolveChatWrapper(model, { warningLogs: false }),

@@ -5,7 +5,7 @@
 
 import { readFile } from "node:fs/promises";
 import { NodeError } from "../core/errors.ts";
-import type { Program } from "../core/program.ts";
+import type { Program } from "../subprocess/program.ts";
 import type { ReadOptions, ReadText } from "./readers/read.ts";
 import { unreadable } from "./readers/unreadable.ts";
 

@@ -1,5 +1,5 @@
 /** Moves passages into a collection in batches, embedding those that come without a vector of its model. */
-import { toUnitLength } from "../core/embedding.ts";
+import { toUnitLength } from "../core/embedding/embedding-service.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { EmbeddedPassage, PassageRepository } from "../core/ports/passage-repository.ts";
 import type { ArchivedPassage } from "./archive.ts";

@@ -1,7 +1,7 @@
 /** The folder of made and fetched models: what is in it, and what goes with a model that is removed. */
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isLaterPart, partsOf } from "../core/split-model.ts";
+import { isLaterPart, partsOf } from "../core/models/split-model.ts";
 import { sizeOf } from "./file-size.ts";
 import { filesBeside } from "./sources/origin.ts";
 

@@ -1,6 +1,6 @@
 /** What a node and a runner say to each other, over the channel between their processes. */
 import { type ErrorKind, NodeError, reasonOf } from "../core/errors.ts";
-import type { ModelCard, StepThreads } from "../core/model.ts";
+import type { ModelCard, StepThreads } from "../core/models/model.ts";
 import type {
   ChatMessage,
   GenerationEvent,

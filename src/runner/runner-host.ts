@@ -2,10 +2,10 @@
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import type { LoadedModel } from "../core/model.ts";
+import type { LoadedModel } from "../core/models/model.ts";
 import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
-import type { Program } from "../core/program.ts";
+import type { Program } from "../subprocess/program.ts";
 import type { EngineSettings, Work } from "./protocol.ts";
 import { remoteChatEngine, remoteEmbeddingEngine, remoteReranker } from "./remote-engines.ts";
 import { Runner } from "./runner.ts";

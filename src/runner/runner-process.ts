@@ -2,8 +2,8 @@
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import type { Program } from "../core/program.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
+import type { Program } from "../subprocess/program.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import {
   type EngineSettings,

@@ -1,7 +1,7 @@
 /** A model's engine in a process of its own, which is started again when it dies. */
 import { setTimeout as pauseFor } from "node:timers/promises";
-import { settle } from "../core/auto-settings.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { settle } from "../core/models/auto-settings.ts";
 import { noProgress, type Progress } from "../core/progress.ts";
 import { CallBook, type CallListener } from "./call-book.ts";
 import type { Call, Facts } from "./protocol.ts";

@@ -1,7 +1,7 @@
 /** The runner's side: one model, loaded and asked as the node says. */
 import { reasonOf } from "../core/errors.ts";
 import type { Log, LogFields } from "../core/log.ts";
-import type { LoadedModel } from "../core/model.ts";
+import type { LoadedModel } from "../core/models/model.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import { type LocalHost, openLocalHost } from "../engine/local-host.ts";

@@ -1,7 +1,7 @@
 /** The node's numbers, for Prometheus to collect. docs/operating.md says what each means. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { ModelType } from "../core/model.ts";
-import type { ModelLoad } from "../core/model-load.ts";
+import type { ModelType } from "../core/models/model.ts";
+import type { ModelActivity } from "../core/models/model-activity.ts";
 import type {
   AnswerRecord,
   MetricsPage,
@@ -13,7 +13,7 @@ import { buckets } from "./buckets.ts";
 /** What is asked for when the page is. */
 export interface MetricsSources {
   models: readonly { name: string; type: ModelType }[];
-  loads: () => readonly ModelLoad[];
+  activities: () => readonly ModelActivity[];
   build: () => { version: string; engine: string };
   isReady: () => Promise<boolean>;
 }
@@ -128,8 +128,8 @@ export class Metrics implements MetricsPage {
   }
 
   async text(): Promise<string> {
-    const { loads, build, isReady } = this.#sources;
-    for (const { bounds, waiting, inUse } of loads()) {
+    const { activities, build, isReady } = this.#sources;
+    for (const { bounds, waiting, inUse } of activities()) {
       const { name: model, slots } = bounds;
       this.#queueLength.set({ model }, waiting);
       if (slots === undefined) continue;

@@ -10,7 +10,7 @@ export interface Step extends Span {
   inner: readonly Step[];
 }
 
-/** The names that the convention has for what a model does. */
+/** The names that OpenTelemetry's convention has for what a model does. */
 const operationNames: Readonly<Record<string, string>> = {
   chat: "chat",
   embeddings: "embeddings",

@@ -32,7 +32,7 @@ afterAll(async () => {
   await node[Symbol.asyncDispose]();
 });
 
-/** A question to the tiny chat model, with more of the convention's fields. */
+/** A question to the tiny chat model, with more of the OpenAI API's fields. */
 const ask = (logit_bias: Record<string, number>) => ({
   model: provider.chatModel("tiny-chat"),
   prompt: "Light?",

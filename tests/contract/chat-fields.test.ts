@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { ChatCompletionRequest } from "../../src/api/chat/schema.ts";
-import { Message } from "../../src/api/message-schema.ts";
+import { ChatCompletionRequest } from "../../src/server/operations/chat/schema.ts";
+import { Message } from "../../src/server/wire/message-schema.ts";
 import { decodeError } from "../support/decode.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
@@ -142,7 +142,7 @@ describe("the handbook's table of chat fields has a row for every field", () => 
   const inMessages = (name: string): string => `messages[].${name}`;
   const inOptions = (name: string): string => `stream_options.${name}`;
 
-  test("of the convention's request, its stream options and its messages", async () => {
+  test("of the OpenAI API's request, its stream options and its messages", async () => {
     const types = await read("node_modules/openai/resources/chat/completions/completions.d.ts");
     const request = fieldsOf(types, "ChatCompletionCreateParamsBase");
     const options = fieldsOf(types, "ChatCompletionStreamOptions");
@@ -171,6 +171,6 @@ describe("the handbook's table of chat fields has a row for every field", () => 
 /** The names of an exported interface's own properties; nested ones are indented further. */
 function fieldsOf(types: string, name: string): string[] {
   const [, body] = new RegExp(`^export interface ${name} \\{\\n(.*?)^\\}`, "ms").exec(types) ?? [];
-  if (body === undefined) throw new Error(`The convention's types have no ${name}`);
+  if (body === undefined) throw new Error(`The OpenAI API's types have no ${name}`);
   return [...body.matchAll(/^ {4}(\w+)\??:/gm)].map(([, field = ""]) => field);
 }

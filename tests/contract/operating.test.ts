@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { operationOf } from "../../src/http/operation-name.ts";
+import { operationOf } from "../../src/server/operation-name.ts";
 import { parsePrometheus } from "../support/prometheus-text.ts";
 import { testApp } from "../support/test-app.ts";
 

@@ -1,8 +1,8 @@
-/** What every home of collections must do; each implementation runs it. */
+/** What every store of collections must do; each implementation runs it. */
 import { describe, expect, test } from "bun:test";
 import type {
-  CollectionHome,
   CollectionSpec,
+  CollectionStore,
   EmbeddedPassage,
   PassageRepository,
 } from "../../src/core/ports/passage-repository.ts";
@@ -10,8 +10,8 @@ import { collect } from "../support/collect.ts";
 import { passage } from "../support/passages.ts";
 import { rejectionOf } from "../support/rejection.ts";
 
-export interface HomeUnderTest extends AsyncDisposable {
-  home: CollectionHome;
+export interface StoreUnderTest extends AsyncDisposable {
+  store: CollectionStore;
   /** Closes and starts the store itself, where it is a server of its own. */
   restart(): Promise<void>;
 }
@@ -33,46 +33,46 @@ const northEast = passage(2, [1, 1, 0]);
 const north = passage(3, [0, 1, 0], { document: "b.md", position: 0 });
 const west = passage(4, [-1, 0, 0], { document: "b.md", position: 1 });
 
-/** `start` gives a home without the collection that the tests use. */
+/** `start` gives a store without the collection that the tests use. */
 export function passageRepositoryContract(
   name: string,
-  start: () => Promise<HomeUnderTest>,
+  start: () => Promise<StoreUnderTest>,
   options: { skip?: boolean } = {},
 ): void {
   const run = options.skip === true ? describe.skip : describe;
   const withRepository = async (
-    body: (repository: PassageRepository, place: HomeUnderTest) => Promise<void>,
+    body: (repository: PassageRepository, place: StoreUnderTest) => Promise<void>,
   ): Promise<void> => {
     await using place = await start();
-    await using repository = await place.home.create("contract", contractSpec);
+    await using repository = await place.store.create("contract", contractSpec);
     await body(repository, place);
   };
 
-  run(`${name} as a home of collections`, () => {
+  run(`${name} as a store of collections`, () => {
     test("has no collection that was not made, and drops one that is not there", async () => {
       await using place = await start();
-      expect(await place.home.open("contract")).toBeUndefined();
-      expect(await place.home.list()).not.toContain("contract");
-      await place.home.drop("contract");
+      expect(await place.store.open("contract")).toBeUndefined();
+      expect(await place.store.list()).not.toContain("contract");
+      await place.store.drop("contract");
     });
 
     test("lists, opens and drops what it made", () =>
-      withRepository(async (repository, { home }) => {
+      withRepository(async (repository, { store }) => {
         await repository.upsert([east]);
-        expect(await home.list()).toContain("contract");
+        expect(await store.list()).toContain("contract");
         {
-          await using again = await home.open("contract");
+          await using again = await store.open("contract");
           expect(await again?.count()).toBe(1);
         }
-        await home.drop("contract");
-        expect(await home.list()).not.toContain("contract");
-        expect(await home.open("contract")).toBeUndefined();
+        await store.drop("contract");
+        expect(await store.list()).not.toContain("contract");
+        expect(await store.open("contract")).toBeUndefined();
       }));
 
     test("keeps what a collection holds when it is made again", () =>
-      withRepository(async (repository, { home }) => {
+      withRepository(async (repository, { store }) => {
         await repository.upsert([east]);
-        await using again = await home.create("contract", contractSpec);
+        await using again = await store.create("contract", contractSpec);
         expect(await again.count()).toBe(1);
       }));
 
@@ -90,11 +90,11 @@ export function passageRepositoryContract(
     test("has what it held after it was closed, and after its store was restarted", async () => {
       await using place = await start();
       {
-        await using repository = await place.home.create("contract", contractSpec);
+        await using repository = await place.store.create("contract", contractSpec);
         await repository.upsert([east, north]);
       }
       await place.restart();
-      await using repository = await place.home.open("contract");
+      await using repository = await place.store.open("contract");
       expect(await repository?.count()).toBe(2);
       const [nearest] = (await repository?.search(north.vector, everything)) ?? [];
       expect(nearest).toMatchObject({ id: north.id, source: north.source, document: "b.md" });
@@ -214,7 +214,7 @@ export function passageRepositoryContract(
       }));
 
     test("reads the passages of some ids as they are now, and of what is gone nothing", () =>
-      withRepository(async (repository, { home }) => {
+      withRepository(async (repository, { store }) => {
         const stored = ({ vector: _, ...rest }: EmbeddedPassage) => rest;
         const read = async (...passages: EmbeddedPassage[]) =>
           (await repository.read(passages.map(({ id }) => id))).toSorted((a, b) =>
@@ -224,7 +224,7 @@ export function passageRepositoryContract(
         await repository.upsert([east, northEast, north]);
         expect(await read(east, north, west)).toEqual([east, north].map(stored));
         // Another process changes the collection.
-        await using other = await home.open("contract");
+        await using other = await store.open("contract");
         const changed = { ...east, heading: "Changed" };
         await other?.upsert([changed]);
         await other?.delete(north.document);
@@ -301,8 +301,8 @@ export function passageRepositoryContract(
       }));
 
     test("lets one reader see what another writer stored and removed", () =>
-      withRepository(async (writer, { home }) => {
-        await using reader = await home.open("contract");
+      withRepository(async (writer, { store }) => {
+        await using reader = await store.open("contract");
         if (reader === undefined) throw new Error("it was just made");
         await writer.upsert([east]);
         expect(await reader.search(east.vector, everything)).toHaveLength(1);
@@ -313,14 +313,14 @@ export function passageRepositoryContract(
       }));
 
     test("stands writers and readers side by side", () =>
-      withRepository(async (repository, { home }) => {
+      withRepository(async (repository, { store }) => {
         const batch = (writer: number): EmbeddedPassage[] =>
           Array.from({ length: 50 }, (_, at) =>
             passage(writer * 50 + at, [writer + 1, at, 1], { document: `${writer}.md` }),
           );
         await Promise.all(
           [0, 1, 2, 3].map(async (writer) => {
-            await using own = await home.open("contract");
+            await using own = await store.open("contract");
             const passages = batch(writer);
             for (let start = 0; start < passages.length; start += 10) {
               await own?.upsert(passages.slice(start, start + 10));

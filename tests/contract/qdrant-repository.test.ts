@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { QdrantClient } from "@qdrant/js-client-rest";
-import { QdrantHome } from "../../src/repository/qdrant/qdrant-home.ts";
+import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collection-store.ts";
 import { collect } from "../support/collect.ts";
 import { passage } from "../support/passages.ts";
 import { type QdrantUnderTest, qdrantForTests, startQdrant } from "../support/qdrant-server.ts";
@@ -22,7 +22,7 @@ const running = (): Promise<QdrantUnderTest> => {
 afterAll(async () => (await started)?.[Symbol.asyncDispose]());
 
 interface Place extends AsyncDisposable {
-  home: QdrantHome;
+  store: QdrantCollectionStore;
   client: QdrantClient;
   name: string;
 }
@@ -30,22 +30,22 @@ interface Place extends AsyncDisposable {
 /** A name that is free, before and after. */
 async function place(name: string): Promise<Place> {
   const { url, apiKey } = await running();
-  const home = new QdrantHome({ url, ...(apiKey && { apiKey }) });
+  const store = new QdrantCollectionStore({ url, ...(apiKey && { apiKey }) });
   const client = new QdrantClient({
     url,
     ...(apiKey && { headers: { "api-key": apiKey } }),
     checkCompatibility: false,
   });
-  await home.drop(name);
-  return { home, client, name, [Symbol.asyncDispose]: () => home.drop(name) };
+  await store.drop(name);
+  return { store, client, name, [Symbol.asyncDispose]: () => store.drop(name) };
 }
 
 passageRepositoryContract(
   "Qdrant",
   async () => {
-    const { home, [Symbol.asyncDispose]: dispose } = await place("contract");
+    const { store, [Symbol.asyncDispose]: dispose } = await place("contract");
     const restart = async () => (await running()).server?.restart();
-    return { home, restart, [Symbol.asyncDispose]: dispose };
+    return { store, restart, [Symbol.asyncDispose]: dispose };
   },
   { skip: qdrant === undefined },
 );
@@ -58,27 +58,27 @@ run("Qdrant as a server that others use too", () => {
   test("is made once where two nodes make a collection at the same time", async () => {
     await using there = await place("paddock-test-race");
     const { url, apiKey } = await running();
-    const homes = Array.from(
+    const stores = Array.from(
       { length: 6 },
-      () => new QdrantHome({ url, ...(apiKey && { apiKey }) }),
+      () => new QdrantCollectionStore({ url, ...(apiKey && { apiKey }) }),
     );
     for (let round = 0; round < 5; round++) {
-      const made = await Promise.all(homes.map((home) => home.create(there.name, contractSpec)));
+      const made = await Promise.all(stores.map((store) => store.create(there.name, contractSpec)));
       await made[0]?.upsert([east]);
       for (const repository of made) expect(await repository.count()).toBe(1);
-      await there.home.drop(there.name);
+      await there.store.drop(there.name);
     }
   });
 
   test("has an index of documents, also where whoever made the collection did not get as far", async () => {
     await using there = await place("paddock-test-half-made");
-    await using _made = await there.home.create(there.name, contractSpec);
+    await using _made = await there.store.create(there.name, contractSpec);
     const isIndexed = async () =>
       (await there.client.getCollection(there.name)).payload_schema.document?.data_type;
     expect(await isIndexed()).toBe("keyword");
     await there.client.deletePayloadIndex(there.name, "document");
     expect(await isIndexed()).toBeUndefined();
-    await using _again = await there.home.create(there.name, contractSpec);
+    await using _again = await there.store.create(there.name, contractSpec);
     expect(await isIndexed()).toBe("keyword");
   });
 
@@ -93,7 +93,7 @@ run("Qdrant as a server that others use too", () => {
         { id: 10, vector: [1, 0, 0], payload: { source: 5 } },
       ],
     });
-    await using repository = await there.home.create(there.name, contractSpec);
+    await using repository = await there.store.create(there.name, contractSpec);
     expect(await repository.describe()).toEqual({
       name: there.name,
       dimension: 3,
@@ -130,7 +130,7 @@ run("Qdrant as a server that others use too", () => {
       const stored = { id: 1, vector: { text: [2, 2, 0] }, payload: { source: "A" } };
       const without = { id: 2, vector: {}, payload: { source: "No vector" } };
       await there.client.upsert(there.name, { points: [stored, without] });
-      await using repository = await there.home.open(there.name);
+      await using repository = await there.store.open(there.name);
       await repository?.upsert([east, passage(3, [-1, 0, 0])]);
       expect(await repository?.describe()).toMatchObject({ distance: distance.toLowerCase() });
       const found = await repository?.search(east.vector, { limit: 9, scoreThreshold: 0.5 });
@@ -147,7 +147,7 @@ run("Qdrant as a server that others use too", () => {
     await using there = await place("paddock-test-several");
     const vectors = { a: { size: 3, distance: "Dot" }, b: { size: 3, distance: "Dot" } } as const;
     await there.client.createCollection(there.name, { vectors });
-    expect(await rejectionOf(there.home.open(there.name))).toMatchObject({
+    expect(await rejectionOf(there.store.open(there.name))).toMatchObject({
       kind: "unavailable",
       message: expect.stringContaining("several dense vectors"),
     });
@@ -155,20 +155,20 @@ run("Qdrant as a server that others use too", () => {
 
   test("says what is the matter where a collection is gone, or cannot be made", async () => {
     await using there = await place("paddock-test-gone");
-    await using repository = await there.home.create(there.name, contractSpec);
-    await there.home.drop(there.name);
+    await using repository = await there.store.create(there.name, contractSpec);
+    await there.store.drop(there.name);
     expect(await rejectionOf(repository.search(east.vector, everything))).toMatchObject({
       kind: "unavailable",
       message: expect.stringContaining("doesn't exist"),
     });
-    expect(await rejectionOf(there.home.create("a/b", contractSpec))).toMatchObject({
+    expect(await rejectionOf(there.store.create("a/b", contractSpec))).toMatchObject({
       message: expect.stringContaining("cannot contain"),
     });
   });
 
   test("refuses what the server cannot store before anything is stored", async () => {
     await using there = await place("paddock-test-unfit");
-    await using repository = await there.home.create(there.name, contractSpec);
+    await using repository = await there.store.create(there.name, contractSpec);
     const many = Array.from({ length: 600 }, (_, at) => passage(at, [1, at, 0]));
     for (const unfit of [
       { ...east, id: "not-a-uuid" },
@@ -188,7 +188,7 @@ run("Qdrant as a server that others use too", () => {
       sparse_vectors: { words: { modifier: "idf" } },
       shard_number: 4,
     });
-    await using repository = await there.home.open(there.name);
+    await using repository = await there.store.open(there.name);
     if (repository === undefined) throw new Error("it was just made");
     const many = Array.from({ length: 600 }, (_, at) =>
       passage(at, [Math.sin(at), Math.cos(at), 1], { parts: 600, source: `Number ${at}` }),
@@ -208,7 +208,7 @@ run("Qdrant as a server that others use too", () => {
 
   test("lowers a passage's share of the words by those that no passage has", async () => {
     await using there = await place("paddock-test-words");
-    await using repository = await there.home.create(there.name, contractSpec);
+    await using repository = await there.store.create(there.name, contractSpec);
     await repository.upsert([
       { ...east, source: "Llamas live in the Andes" },
       { ...north, source: "Horses live in the plains" },
@@ -229,8 +229,8 @@ run("Qdrant as a server that others use too", () => {
 runWithOwn("Qdrant as a server that fails", () => {
   test("has after a crash what it acknowledged before", async () => {
     await using server = await startQdrant();
-    const home = new QdrantHome({ url: server.url, timeoutMs: 500 });
-    await using repository = await home.create("crash", contractSpec);
+    const store = new QdrantCollectionStore({ url: server.url, timeoutMs: 500 });
+    await using repository = await store.create("crash", contractSpec);
     const acknowledged: string[] = [];
     const writing = (async () => {
       for (let at = 0; ; at++) {
@@ -251,8 +251,8 @@ runWithOwn("Qdrant as a server that fails", () => {
 
   test("is said to be away within seconds, and used again when it is back", async () => {
     await using server = await startQdrant();
-    const home = new QdrantHome({ url: server.url });
-    await using repository = await home.create("away", contractSpec);
+    const store = new QdrantCollectionStore({ url: server.url });
+    await using repository = await store.create("away", contractSpec);
     await repository.upsert([east]);
     await server.kill();
     const since = performance.now();
@@ -263,8 +263,8 @@ runWithOwn("Qdrant as a server that fails", () => {
         repository.upsert([north]),
         repository.delete("a.md"),
         repository.count(),
-        home.open("away"),
-        home.list(),
+        store.open("away"),
+        store.list(),
       ].map(rejectionOf),
     );
     for (const refusal of refusals) {
@@ -284,8 +284,8 @@ runWithOwn("Qdrant as a server that fails", () => {
 
   test("is asked anew where it was restarted under open connections", async () => {
     await using server = await startQdrant();
-    const home = new QdrantHome({ url: server.url });
-    await using repository = await home.create("restarted", contractSpec);
+    const store = new QdrantCollectionStore({ url: server.url });
+    await using repository = await store.create("restarted", contractSpec);
     for (let round = 0; round < 2; round++) {
       await repository.upsert([east, north]);
       await server.restart();
@@ -295,8 +295,8 @@ runWithOwn("Qdrant as a server that fails", () => {
 
   test("does not hang its callers when it stands still", async () => {
     await using server = await startQdrant();
-    const home = new QdrantHome({ url: server.url, timeoutMs: 200 });
-    await using repository = await home.create("paused", contractSpec);
+    const store = new QdrantCollectionStore({ url: server.url, timeoutMs: 200 });
+    await using repository = await store.create("paused", contractSpec);
     await repository.upsert([east]);
     server.pause();
     const since = performance.now();
@@ -315,14 +315,14 @@ runWithOwn("Qdrant as a server that fails", () => {
   test("is opened with its key, and says what to do without, never showing a key", async () => {
     await using server = await startQdrant({ apiKey: "right-key" });
     const { url } = server;
-    expect(await new QdrantHome({ url, apiKey: "right-key" }).list()).toEqual([]);
-    const wrong = await rejectionOf(new QdrantHome({ url, apiKey: "wrong-key" }).list());
+    expect(await new QdrantCollectionStore({ url, apiKey: "right-key" }).list()).toEqual([]);
+    const wrong = await rejectionOf(new QdrantCollectionStore({ url, apiKey: "wrong-key" }).list());
     expect(wrong).toMatchObject({
       kind: "unavailable",
       message: expect.stringContaining("refuses the API key (401)"),
     });
     expect(Bun.inspect(wrong)).not.toContain("wrong-key");
-    expect(await rejectionOf(new QdrantHome({ url }).open("any"))).toMatchObject({
+    expect(await rejectionOf(new QdrantCollectionStore({ url }).open("any"))).toMatchObject({
       kind: "unavailable",
       message: expect.stringContaining("asks for an API key"),
     });

@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { ChatCompletion } from "../../src/api/chat/schema.ts";
-import { NodeInfo } from "../../src/api/info/schema.ts";
-import { ModelList } from "../../src/api/models/schema.ts";
-import { RetrieveResult } from "../../src/api/retrieve/schema.ts";
 import { Config } from "../../src/config/schema.ts";
 import { settings } from "../../src/config/settings.ts";
-import { promptTemplateNames } from "../../src/core/prompt-templates.ts";
+import { promptTemplateNames } from "../../src/core/models/prompt-templates.ts";
+import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
+import { NodeInfo } from "../../src/server/operations/info/schema.ts";
+import { ModelList } from "../../src/server/operations/models/schema.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();

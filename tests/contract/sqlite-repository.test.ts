@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { SqliteHome } from "../../src/repository/sqlite/sqlite-home.ts";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collection-store.ts";
 import { collect } from "../support/collect.ts";
 import { silentLog } from "../support/silence.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -10,7 +10,7 @@ import { passageRepositoryContract } from "./passage-repository.ts";
 passageRepositoryContract("SQLite", async () => {
   const folder = await tempDir();
   return {
-    home: new SqliteHome(join(folder.path, "collections"), silentLog),
+    store: new SqliteCollectionStore(join(folder.path, "collections"), silentLog),
     restart: async () => {},
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
@@ -31,7 +31,7 @@ test("SQLite has, after a kill -9 amid upserts, everything that was reported as 
     }
     await writer.exited;
     const reported = Number(said.trim().split("\n").at(-1));
-    await using repository = await new SqliteHome(folder.path, silentLog).open("killed");
+    await using repository = await new SqliteCollectionStore(folder.path, silentLog).open("killed");
     const ids = (await collect(repository?.passages() ?? [])).map(({ id }) => id);
     expect(ids.length).toBeGreaterThanOrEqual(reported);
     expect(ids.length % batchSize).toBe(0);

@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
-  conventionServer,
   endlessStream,
   frame,
   modelList,
+  openAiServer,
   type Script,
   streamOf,
-} from "../support/convention-server.ts";
+} from "../support/openai-server.ts";
 import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { arrowUp, ctrlC, ctrlD, openTerminal } from "../support/paddock-terminal.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -62,9 +62,9 @@ describe("paddock chat in a pipe", () => {
     expect((await ask({ PADDOCK_KEY: "a-long-secret" })).code).toBe(0);
   });
 
-  test("asks any server of the convention", async () => {
+  test("asks any server of the OpenAI API", async () => {
     await using folder = await tempDir();
-    await using server = conventionServer(counting);
+    await using server = openAiServer(counting);
     const args = [
       "chat",
       "--url",
@@ -105,7 +105,7 @@ describe("paddock chat in a pipe", () => {
       const pieces = ["a\u001b", "[2J\tb\n", "\u001b]0;ti", "tle\u0007c\u009b31m\u007f\b", "\rd"];
       return streamOf([...pieces.map((piece) => frame(piece)), frame("", "stop"), done]);
     };
-    await using server = conventionServer(script);
+    await using server = openAiServer(script);
     const ask = (input: string, ...more: string[]) =>
       runPaddock(["chat", "--url", server.url, ...more], { cwd: folder.path, input });
     expect((await ask("say")).stdout).toBe(
@@ -127,7 +127,7 @@ describe("paddock chat in a pipe", () => {
   test("takes the whole answer of a server that does not stream", async () => {
     await using folder = await tempDir();
     const whole = { choices: [{ message: { role: "assistant", content: "All at once." } }] };
-    await using server = conventionServer(chatting(() => Response.json(whole)));
+    await using server = openAiServer(chatting(() => Response.json(whole)));
     const { stdout } = await runPaddock(["chat", "--url", server.url], {
       cwd: folder.path,
       input: "a",
@@ -166,7 +166,7 @@ describe("paddock chat in a pipe", () => {
       [],
       "knows no such path (404). Check the address; most end in /v1.",
     ],
-    ["a page", () => new Response("<html>"), [], "is not of the convention"],
+    ["a page", () => new Response("<html>"), [], "is not of the OpenAI API"],
     [
       "a server that moved",
       () => new Response(null, { status: 308, headers: { location: "https://example.org/v1" } }),
@@ -175,7 +175,7 @@ describe("paddock chat in a pipe", () => {
     ],
   ])("says in a sentence what is wrong: %s", async (_, script, args, message) => {
     await using folder = await tempDir();
-    await using server = conventionServer(script);
+    await using server = openAiServer(script);
     const { code, stderr } = await runPaddock(["chat", "--url", server.url, ...args], {
       cwd: folder.path,
       input: "hello",
@@ -204,7 +204,7 @@ describe("paddock chat in a pipe", () => {
 describe("paddock chat in a terminal", () => {
   test("remembers what was said, and does what it is told with a slash", async () => {
     await using folder = await tempDir();
-    await using server = conventionServer(counting);
+    await using server = openAiServer(counting);
     await using terminal = openTerminal(["chat", "--url", server.url], {
       cwd: folder.path,
       env: { NO_COLOR: "1" },
@@ -264,7 +264,7 @@ describe("paddock chat in a terminal", () => {
     await using folder = await tempDir();
     const streams = [endlessStream("It begins"), endlessStream("Again")];
     const [first, second] = streams;
-    await using server = conventionServer(chatting(() => streams.shift()?.response));
+    await using server = openAiServer(chatting(() => streams.shift()?.response));
     await using terminal = openTerminal(["chat", "--url", server.url], { cwd: folder.path });
     await terminal.shows("Talking with m.");
     terminal.type("Go on.\r");
@@ -286,7 +286,7 @@ describe("paddock chat in a terminal", () => {
 
   test("asks before it leaves at a Ctrl-C that stops nothing, and leaves at Ctrl-D", async () => {
     await using folder = await tempDir();
-    await using server = conventionServer(counting);
+    await using server = openAiServer(counting);
     await using terminal = openTerminal(["chat", "--url", server.url], { cwd: folder.path });
     await terminal.shows("Talking with first.");
     terminal.type(`half a question${ctrlC}`);
@@ -304,7 +304,7 @@ describe("paddock chat in a terminal", () => {
       () => Response.json({ error: { message: "Busy." } }, { status: 503 }),
       () => streamOf([frame("\u001b[2Jgone", "stop"), done]),
     ];
-    await using server = conventionServer(chatting(() => answers.shift()?.()));
+    await using server = openAiServer(chatting(() => answers.shift()?.()));
     await using terminal = openTerminal(["chat", "--url", server.url], { cwd: folder.path });
     await terminal.shows("Talking with m.");
     terminal.type("First\r");

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { QdrantHome } from "../../src/repository/qdrant/qdrant-home.ts";
+import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collection-store.ts";
 import { type PaddockOptions, runPaddock } from "../support/paddock-process.ts";
 import { type QdrantUnderTest, qdrantForTests } from "../support/qdrant-server.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
@@ -166,16 +166,16 @@ const qdrant = qdrantForTests();
 let started: QdrantUnderTest | undefined;
 afterAll(async () => started?.[Symbol.asyncDispose]());
 
-// Without a Qdrant server there is one home only.
+// Without a Qdrant server there is one store only.
 describe.skipIf(qdrant === undefined)("a collection between two homes", () => {
   test("is copied there and back, and is the same", async () => {
     started = await qdrant?.start();
     const { url = "", apiKey } = started ?? {};
-    const home = new QdrantHome({ url, ...(apiKey === undefined ? {} : { apiKey }) });
+    const store = new QdrantCollectionStore({ url, ...(apiKey === undefined ? {} : { apiKey }) });
     const name = `paddock-test-copy-${process.pid}`;
     const env = apiKey === undefined ? {} : { PADDOCK_VECTORSTORE_API_KEY: apiKey };
     await using folder = await place();
-    await using _ = { [Symbol.asyncDispose]: () => home.drop(name) };
+    await using _ = { [Symbol.asyncDispose]: () => store.drop(name) };
     const there = await folder.run(["collections", "copy", "default", "--to", url, "--as", name], {
       env,
     });

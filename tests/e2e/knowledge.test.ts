@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { RetrieveResult } from "../../src/api/retrieve/schema.ts";
 import { readableExtensions } from "../../src/ingest/readers/read.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { docxOf, pdfOf } from "../support/documents.ts";
 import { runPaddock, type ServingPaddock, servePaddock } from "../support/paddock-process.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ChatCompletion } from "../../src/api/chat/schema.ts";
+import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
 import { decode } from "../support/decode.ts";
 import { otlpCollector } from "../support/otlp-collector.ts";
 import { type ServingPaddock, servePaddock } from "../support/paddock-process.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Readiness } from "../../src/api/operations/schema.ts";
+import { Readiness } from "../../src/server/operations/health/schema.ts";
 import { decode } from "../support/decode.ts";
 import { runPaddock, servePaddock, testsExecutable } from "../support/paddock-process.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";

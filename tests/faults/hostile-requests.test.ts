@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import fc, { type Arbitrary } from "fast-check";
-import { ChatCompletionRequest } from "../../src/api/chat/schema.ts";
-import { EmbeddingRequest } from "../../src/api/embeddings/schema.ts";
-import { RetrieveRequest } from "../../src/api/retrieve/schema.ts";
+import { ChatCompletionRequest } from "../../src/server/operations/chat/schema.ts";
+import { EmbeddingRequest } from "../../src/server/operations/embeddings/schema.ts";
+import { RetrieveRequest } from "../../src/server/operations/retrieve/schema.ts";
 import { decodeError } from "../support/decode.ts";
 import {
   broken,

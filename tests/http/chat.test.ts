@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { ChatCompletion, ChatCompletionChunk } from "../../src/api/chat/schema.ts";
 import { NodeError } from "../../src/core/errors.ts";
+import { ChatCompletion, ChatCompletionChunk } from "../../src/server/operations/chat/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { frames, readFrames } from "../support/sse.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { ChatCompletion, ChatCompletionChunk } from "../../src/api/chat/schema.ts";
+import { ChatCompletion, ChatCompletionChunk } from "../../src/server/operations/chat/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { passage } from "../support/passages.ts";
 import { finish } from "../support/scripted-engines.ts";

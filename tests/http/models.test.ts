@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { modelRoutes } from "../../src/api/models/routes.ts";
-import { ModelRegistry } from "../../src/core/model.ts";
+import { ModelRegistry } from "../../src/core/models/model.ts";
+import { modelRoutes } from "../../src/server/operations/models/routes.ts";
 import { ScriptedEmbeddingEngine } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
 import { embeddingModel, madeAt } from "../support/test-models.ts";

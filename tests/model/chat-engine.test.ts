@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { ChatModel } from "../../src/core/model.ts";
+import type { ChatModel } from "../../src/core/models/model.ts";
 import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
 import { greedy } from "../support/greedy.ts";
 import { rejectionOf } from "../support/rejection.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { EmbeddingModel } from "../../src/core/model.ts";
+import type { EmbeddingModel } from "../../src/core/models/model.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { places, tinyEmbeddingModel } from "../support/tiny-engines.ts";
 import { tinyEmbeddingContext, tinyEmbeddingDimension } from "../support/tiny-models.ts";

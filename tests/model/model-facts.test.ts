@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GgufInsights, readGgufFileInfo } from "node-llama-cpp";
-import { estimateMemory } from "../../src/core/model-memory.ts";
+import { estimateMemory } from "../../src/core/models/model-memory.ts";
 import { readModelFacts } from "../../src/engine/model-facts.ts";
 import { randomLlama } from "../support/random-llama.ts";
 import { tempDir } from "../support/temp-dir.ts";

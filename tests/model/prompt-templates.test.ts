@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import type { LlamaModel } from "node-llama-cpp";
+import {
+  type PromptTemplateName,
+  promptTemplateNames,
+} from "../../src/core/models/prompt-templates.ts";
 import type { ChatMessage } from "../../src/core/ports/chat-engine.ts";
-import { type PromptTemplateName, promptTemplateNames } from "../../src/core/prompt-templates.ts";
 import { PromptTemplate } from "../../src/engine/prompt.ts";
 import { chatWrapperFor } from "../../src/engine/templates.ts";
 import { testBackend } from "../support/tiny-engines.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { ChatModel } from "../../src/core/model.ts";
+import type { ChatModel } from "../../src/core/models/model.ts";
 import type {
   ChatMessage,
   GenerationRequest,

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../src/core/log.ts";
-import type { ChatModel, EmbeddingModel } from "../../src/core/model.ts";
+import type { ChatModel, EmbeddingModel } from "../../src/core/models/model.ts";
 import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
 import type { RunnerHost } from "../../src/runner/runner-host.ts";

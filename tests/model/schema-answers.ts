@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import Ajv from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import type { ChatModel } from "../../src/core/model.ts";
+import type { ChatModel } from "../../src/core/models/model.ts";
 import { greedy } from "../support/greedy.ts";
 import { neutralSettings, tinyChatModel } from "../support/tiny-engines.ts";
 

@@ -2,11 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Type as T } from "@sinclair/typebox";
-import { ChatCompletion, type ChatCompletionChunk } from "../../src/api/chat/schema.ts";
-import { EmbeddingList } from "../../src/api/embeddings/schema.ts";
-import { NodeInfo } from "../../src/api/info/schema.ts";
-import { ModelList } from "../../src/api/models/schema.ts";
-import { RetrieveResult } from "../../src/api/retrieve/schema.ts";
+import {
+  ChatCompletion,
+  type ChatCompletionChunk,
+} from "../../src/server/operations/chat/schema.ts";
+import { EmbeddingList } from "../../src/server/operations/embeddings/schema.ts";
+import { NodeInfo } from "../../src/server/operations/info/schema.ts";
+import { ModelList } from "../../src/server/operations/models/schema.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
 import { readFrames } from "../support/sse.ts";

@@ -1,6 +1,6 @@
 /** A node that has prepared nothing, says nothing and has no handbook. */
 import { loadConfig } from "../../src/config/load.ts";
-import { PaddockNode } from "../../src/node.ts";
+import { PaddockNode } from "../../src/node/paddock-node.ts";
 import { silentLog, silentProgress } from "./silence.ts";
 
 export interface BareNodeOptions {

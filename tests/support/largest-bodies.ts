@@ -1,5 +1,5 @@
 /** For each operation the largest bodies that a node with default limits takes, and those just beyond. */
-import { mostKeys, mostValues } from "../../src/validation/json-size.ts";
+import { mostKeys, mostValues } from "../../src/server/json-size.ts";
 
 export interface LargeBody {
   path: string;

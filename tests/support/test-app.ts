@@ -1,19 +1,23 @@
 /** The app on scripted engines and an in-memory store, for tests of the wire. */
-import { createApp } from "../../src/app.ts";
-import { ChatService } from "../../src/core/chat.ts";
-import { EmbeddingService } from "../../src/core/embedding.ts";
-import { GroundingService, type RagSettings } from "../../src/core/grounding.ts";
-import { ModelRegistry } from "../../src/core/model.ts";
-import { ModelLoads } from "../../src/core/model-loads.ts";
-import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/rate-limit.ts";
-import { reasonsAgainst } from "../../src/core/readiness.ts";
-import { RetrievalService, type RetrievalSettings } from "../../src/core/retrieval.ts";
-import { keyAccess } from "../../src/http/auth.ts";
-import { Connections } from "../../src/http/connections.ts";
-import { Entrance } from "../../src/http/entrance.ts";
-import { notingCaller } from "../../src/http/exchange.ts";
-import { PromptLog } from "../../src/http/prompt-log.ts";
-import type { SqliteRepository } from "../../src/repository/sqlite/sqlite-repository.ts";
+
+import { ChatService } from "../../src/core/chat/chat-service.ts";
+import { GroundingService, type RagSettings } from "../../src/core/chat/grounding.ts";
+import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
+import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
+import { ModelRegistry } from "../../src/core/models/model.ts";
+import { ModelActivities } from "../../src/core/models/model-activities.ts";
+import { checkReadiness } from "../../src/core/readiness.ts";
+import {
+  RetrievalService,
+  type RetrievalSettings,
+} from "../../src/core/retrieval/retrieval-service.ts";
+import { createApp } from "../../src/server/app.ts";
+import { Connections } from "../../src/server/connections.ts";
+import { keyAccess } from "../../src/server/middleware/authentication.ts";
+import { PromptLog } from "../../src/server/middleware/prompt-log.ts";
+import { Entrance } from "../../src/server/middleware/rate-limit.ts";
+import { notingCaller } from "../../src/server/request-context.ts";
+import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
@@ -81,7 +85,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     { name: "others", type: "embedding" },
   ] as const;
   const models = new ModelRegistry(configured);
-  const loads = new ModelLoads([
+  const activities = new ModelActivities([
     { name: "chatty", slots: options.slots ?? 2, maxQueue: options.maxQueue ?? 8 },
     { name: "vectors" },
     { name: "others" },
@@ -100,20 +104,20 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   if (options.unprepared !== true) {
     const chatCard = card("chatty", "chat");
     chatCard.settings.nPredict = options.nPredict ?? -1;
-    models.add(loads.measured(chatModel("chatty", chat, chatCard)));
+    models.add(activities.measured(chatModel("chatty", chat, chatCard)));
     for (const name of ["vectors", "others"]) {
-      models.add(loads.measured(embeddingModel(name, embedding)));
+      models.add(activities.measured(embeddingModel(name, embedding)));
     }
     retrieval.attach({ repository, queryPrefix: "" });
   }
   const { log, lines } = recordingLog();
   const isDraining = (): boolean => options.draining ?? false;
-  const parts = { models, loads, retrieval, isDraining };
+  const parts = { models, activities, retrieval, isDraining };
   const metrics = new Metrics({
     models: configured,
-    loads: () => loads.all(),
+    activities: () => activities.all(),
     build: () => ({ version: "1.2.3", engine: "llama.cpp v9 (test)" }),
-    isReady: async () => (await reasonsAgainst(parts)).length === 0,
+    isReady: async () => (await checkReadiness(parts)).length === 0,
   });
   const telemetry = new NodeTelemetry(metrics);
   for (const watcher of options.watchers ?? []) telemetry.add(watcher);
@@ -149,7 +153,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     }),
     stopping: options.stopping ?? new AbortController().signal,
     isDraining,
-    reasonsAgainst: (who) => reasonsAgainst(parts, who),
+    checkReadiness: (who) => checkReadiness(parts, who),
     metrics,
     metricsOpen: options.metricsOpen ?? false,
     telemetry,

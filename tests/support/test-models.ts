@@ -1,10 +1,15 @@
 /** Models on scripted engines, as the registry holds them. */
-import type { ChatModel, EmbeddingModel, ModelCard, ModelType } from "../../src/core/model.ts";
+import type {
+  ChatModel,
+  EmbeddingModel,
+  ModelCard,
+  ModelType,
+} from "../../src/core/models/model.ts";
 import type { ChatEngine } from "../../src/core/ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../../src/core/ports/embedding-engine.ts";
 import type { CollectionSpec } from "../../src/core/ports/passage-repository.ts";
-import { openDatabase } from "../../src/repository/sqlite/sqlite-home.ts";
-import { SqliteRepository } from "../../src/repository/sqlite/sqlite-repository.ts";
+import { openDatabase } from "../../src/store/sqlite/sqlite-collection-store.ts";
+import { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 
 import { silentLog } from "./silence.ts";
 

@@ -5,12 +5,12 @@ import type {
   EmbeddingModel,
   LoadedModel,
   ModelSettings,
-} from "../../src/core/model.ts";
+} from "../../src/core/models/model.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
-import { engineEnvironment } from "../../src/core/program.ts";
 import { type Backend, openBackend } from "../../src/engine/backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
 import { RunnerHost, type RunnerHostOptions } from "../../src/runner/runner-host.ts";
+import { engineEnvironment } from "../../src/subprocess/program.ts";
 import { mainFile } from "./paddock-process.ts";
 import { silentLog, silentProgress } from "./silence.ts";
 import { tinyModels } from "./tiny-models.ts";

@@ -1,6 +1,7 @@
 /** A whole node on the tiny models: real engines, a real store, no process. */
-import { createApp } from "../../src/app.ts";
-import type { PaddockNode } from "../../src/node.ts";
+
+import type { PaddockNode } from "../../src/node/paddock-node.ts";
+import { createApp } from "../../src/server/app.ts";
 import { bareNode } from "./bare-node.ts";
 import { tempDir } from "./temp-dir.ts";
 import { tinyModels } from "./tiny-models.ts";

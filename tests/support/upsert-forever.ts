@@ -1,5 +1,5 @@
 /** A process that stores passages until it is killed, and says after each batch how many are stored. */
-import { SqliteHome } from "../../src/repository/sqlite/sqlite-home.ts";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collection-store.ts";
 import { passage } from "./passages.ts";
 import { silentLog } from "./silence.ts";
 import { specOf } from "./test-models.ts";
@@ -12,7 +12,7 @@ export const numbered = (at: number) =>
 
 if (import.meta.main) {
   const [folder = ""] = process.argv.slice(2);
-  const repository = await new SqliteHome(folder, silentLog).create("killed", specOf(3));
+  const repository = await new SqliteCollectionStore(folder, silentLog).create("killed", specOf(3));
   for (let stored = 0; ; stored += batchSize) {
     await repository.upsert(Array.from({ length: batchSize }, (_, at) => numbered(stored + at)));
     process.stdout.write(`${stored + batchSize}\n`);

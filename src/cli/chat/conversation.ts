@@ -1,5 +1,5 @@
 /** What was said so far, and what it is said to: turns go to the server, and into a file. */
-import type { Message } from "../../chat-client/convention-client.ts";
+import type { Message } from "../../client/openai-client.ts";
 
 export class Conversation {
   model: string;

@@ -1,13 +1,14 @@
 /** A node inside this process, for its own chat alone: on a random port of loopback, with a key of one use. */
-import { createApp } from "../../app.ts";
-import { ConventionClient } from "../../chat-client/convention-client.ts";
+
+import { OpenAiClient } from "../../client/openai-client.ts";
 import type { Config } from "../../config/schema.ts";
+import { createApp } from "../../server/app.ts";
 import { createLog } from "../log.ts";
 import { nodeFor } from "../node-for.ts";
 import type { Shell } from "../shell.ts";
 
 export interface OwnNode extends AsyncDisposable {
-  client: ConventionClient;
+  client: OpenAiClient;
 }
 
 export async function startOwnNode(shell: Shell, configured: Config): Promise<OwnNode> {
@@ -26,7 +27,7 @@ export async function startOwnNode(shell: Shell, configured: Config): Promise<Ow
   const server = Bun.serve({ hostname: config.host, port: 0, idleTimeout: 0, fetch: app.fetch });
   resources.defer(() => server.stop(true));
   node.listensOn(server.port ?? 0);
-  const client = new ConventionClient({ url: server.url.origin, key });
+  const client = new OpenAiClient({ url: server.url.origin, key });
   const owned = resources.move();
   return { client, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

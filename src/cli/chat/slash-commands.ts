@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { closest, distance } from "fastest-levenshtein";
-import type { ConventionClient } from "../../chat-client/convention-client.ts";
+import type { OpenAiClient } from "../../client/openai-client.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { printable, printableName } from "../printable.ts";
 import type { Shell } from "../shell.ts";
@@ -11,7 +11,7 @@ import { type Conversation, toMarkdown } from "./conversation.ts";
 
 export interface ChatContext {
   shell: Pick<Shell, "cwd" | "print" | "paint">;
-  client: ConventionClient;
+  client: OpenAiClient;
   conversation: Conversation;
   style: Style;
   signal: AbortSignal;

@@ -1,5 +1,5 @@
 /** A chat in the terminal: questions and answers in turn, until one of them leaves. */
-import type { ConventionClient } from "../../chat-client/convention-client.ts";
+import type { OpenAiClient } from "../../client/openai-client.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { printable, printableName } from "../printable.ts";
 import type { Shell } from "../shell.ts";
@@ -12,7 +12,7 @@ const prompt = "> ";
 
 export async function talk(
   shell: Shell,
-  client: ConventionClient,
+  client: OpenAiClient,
   conversation: Conversation,
 ): Promise<void> {
   const style = createStyle(shell.hasColour);

@@ -3,9 +3,9 @@ import { constants, existsSync } from "node:fs";
 import { access, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { byteSize } from "../../core/byte-size.ts";
-import { openRightsOf } from "../../data-dir.ts";
-import { keysFile } from "../../keys/sqlite-keys.ts";
 import { starterChat } from "../../models/catalog.ts";
+import { openRightsOf } from "../../node/data-dir.ts";
+import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
 
 export async function checkDataDir({ dataDir, config }: Patient): Promise<Finding> {

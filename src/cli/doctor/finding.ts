@@ -1,6 +1,6 @@
 /** What a check of the doctor's found. */
 import type { Config } from "../../config/schema.ts";
-import type { Program } from "../../core/program.ts";
+import type { Program } from "../../subprocess/program.ts";
 
 export interface Finding {
   /** What was looked at: `model tiny-chat`. */

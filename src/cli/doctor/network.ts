@@ -5,8 +5,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { checkExposure } from "../../config/consistency.ts";
 import { reasonOf } from "../../core/errors.ts";
-import { keysFile } from "../../keys/sqlite-keys.ts";
-import { openUnchanged } from "../../repository/sqlite/unchanged-database.ts";
+import { keysFile } from "../../store/keys/sqlite-keys.ts";
+import { openUnchanged } from "../../store/sqlite/unchanged-database.ts";
 import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
 
 export async function checkPort({ config: { host, port } }: Patient): Promise<Finding> {

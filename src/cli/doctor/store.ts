@@ -1,13 +1,13 @@
 /** Whether the collection can be opened, is sound, and was filled by the model that is configured. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { findMismatch } from "../../core/collection.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { CollectionDescription } from "../../core/ports/passage-repository.ts";
+import { findMismatch } from "../../core/retrieval/collection.ts";
 import { weightsDigest } from "../../engine/fingerprint.ts";
-import { toCollection } from "../../node-settings.ts";
-import { QdrantHome } from "../../repository/qdrant/qdrant-home.ts";
-import { inspectCollection } from "../../repository/sqlite/inspect-collection.ts";
+import { toCollection } from "../../node/node-settings.ts";
+import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collection-store.ts";
+import { inspectCollection } from "../../store/sqlite/inspect-collection.ts";
 import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
 import type { FoundModel } from "./models.ts";
 
@@ -61,14 +61,14 @@ async function lookIntoFile({ config, dataDir }: Patient): Promise<Look> {
 async function lookIntoServer({ config }: Patient): Promise<Look> {
   const { url, api_key: apiKey, timeout, collection_name: name } = config.vectorstore;
   try {
-    const home = new QdrantHome({
+    const store = new QdrantCollectionStore({
       url,
       timeoutMs: timeout * 1000,
       ...(apiKey === undefined ? {} : { apiKey }),
     });
     // Asked for first: the version is told to those without a key, too.
-    const inspected = await home.inspect(name);
-    const server = `Qdrant ${await home.version()} at ${url}`;
+    const inspected = await store.inspect(name);
+    const server = `Qdrant ${await store.version()} at ${url}`;
     if (inspected === undefined) {
       const message = `${server} answers; there is no collection '${name}' yet, the first start makes it.`;
       return { findings: [ok(check, message)] };

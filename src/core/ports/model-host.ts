@@ -1,6 +1,6 @@
 /** Where models run: in this process, or each in one of its own. */
-import type { EmbeddingPrefixes } from "../embedding-prefixes.ts";
-import type { LoadedModel, ModelType, StepThreads, WantedSettings } from "../model.ts";
+import type { EmbeddingPrefixes } from "../embedding/embedding-prefixes.ts";
+import type { LoadedModel, ModelType, StepThreads, WantedSettings } from "../models/model.ts";
 import type { Progress } from "../progress.ts";
 import type { Reranker } from "./reranker.ts";
 

@@ -95,7 +95,7 @@ export interface PassageRepository extends AsyncDisposable {
 }
 
 /** A place that holds collections. */
-export interface CollectionHome {
+export interface CollectionStore {
   /** The names of its collections. */
   list(): Promise<string[]>;
   /** The collection as it is; undefined where there is none. */

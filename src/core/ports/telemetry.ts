@@ -1,5 +1,5 @@
 /** Who watches the node: told what happens as it happens, and of every request when it has ended. */
-import type { ModelType } from "../model.ts";
+import type { ModelType } from "../models/model.ts";
 import type { TokenUsage } from "./chat-engine.ts";
 
 /** Moments are those of `performance.now()`. */

@@ -1,7 +1,7 @@
 /** The headers of all files of a model. */
 import { stat } from "node:fs/promises";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import { missingParts, partsOf } from "../../core/split-model.ts";
+import { missingParts, partsOf } from "../../core/models/split-model.ts";
 import { type GgufHeader, readGgufHeader } from "./header.ts";
 
 export interface ModelPart extends GgufHeader {

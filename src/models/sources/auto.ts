@@ -1,10 +1,14 @@
 /** What `source = "auto"` stands for: the best model at hand, or the starter model. */
 import { join } from "node:path";
-import { pickChatModel } from "../../core/auto-model.ts";
-import type { Machine } from "../../core/machine.ts";
-import type { ModelType } from "../../core/model.ts";
-import type { ModelFacts } from "../../core/model-memory.ts";
-import { formerTranscodedName, isTranscoded, quantizations } from "../../core/quantization.ts";
+import { pickChatModel } from "../../core/models/auto-model.ts";
+import type { Machine } from "../../core/models/machine.ts";
+import type { ModelType } from "../../core/models/model.ts";
+import type { ModelFacts } from "../../core/models/model-memory.ts";
+import {
+  formerTranscodedName,
+  isTranscoded,
+  quantizations,
+} from "../../core/models/quantization.ts";
 import { starterChat } from "../catalog.ts";
 import { listModels } from "../models-folder.ts";
 

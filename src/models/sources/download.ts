@@ -1,6 +1,6 @@
 /** Fetches a model, all files of it, from the hub or from an address into the models folder. */
 import { basename, dirname, join } from "node:path";
-import { partsOf } from "../../core/split-model.ts";
+import { partsOf } from "../../core/models/split-model.ts";
 import { makePrivateFolder } from "../private-folder.ts";
 import { ask } from "./ask.ts";
 import { patienceMs } from "./ask-patiently.ts";

@@ -3,7 +3,7 @@ import { basename, dirname } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError } from "../../core/errors.ts";
-import { partsOf } from "../../core/split-model.ts";
+import { partsOf } from "../../core/models/split-model.ts";
 import type { Answer } from "./ask.ts";
 import { askPatiently, type Patience, readText } from "./ask-patiently.ts";
 import { fileAddress, type HubReference, manifestAddress, parseReference } from "./hub.ts";

@@ -3,8 +3,8 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { madeFromSuffix } from "../../core/quantization.ts";
-import { partsOf } from "../../core/split-model.ts";
+import { madeFromSuffix } from "../../core/models/quantization.ts";
+import { partsOf } from "../../core/models/split-model.ts";
 import { sizeOf } from "../file-size.ts";
 
 const originSuffix = ".origin.json";

@@ -2,7 +2,7 @@
 import { rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
-import { partsOf } from "../../core/split-model.ts";
+import { partsOf } from "../../core/models/split-model.ts";
 import { sizeOf } from "../file-size.ts";
 import { checkDigest, checkOneFile, digestOf } from "./digest.ts";
 import type { DownloadOptions } from "./download.ts";

@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { NodeError } from "../../core/errors.ts";
-import { missingParts, partsOf } from "../../core/split-model.ts";
+import { missingParts, partsOf } from "../../core/models/split-model.ts";
 import { starterChat, starterEmbedding } from "../catalog.ts";
 import { sizeOf } from "../file-size.ts";
 import { checkDigest, checkOneFile } from "./digest.ts";

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeError } from "../../core/errors.ts";
 import type { Progress, ProgressStep } from "../../core/progress.ts";
-import { type Carried, carried } from "../../embedded/carried.ts";
+import { type Carried, carried } from "../../packaging/carried.ts";
 import { writeAtomically } from "../atomic-file.ts";
 import { starterChat, starterEmbedding } from "../catalog.ts";
 import { sizeOf } from "../file-size.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Machine } from "../../../src/core/machine.ts";
+import type { Machine } from "../../../src/core/models/machine.ts";
 import { groupsIn } from "../../../src/engine/control-groups.ts";
 import {
   parseMemAvailable,

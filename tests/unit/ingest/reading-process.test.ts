@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { engineEnvironment } from "../../../src/core/program.ts";
 import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
 import { ReadingProcess } from "../../../src/ingest/reading-process.ts";
+import { engineEnvironment } from "../../../src/subprocess/program.ts";
 import { programUnderTest } from "../../support/paddock-process.ts";
 import { rejectionOf } from "../../support/rejection.ts";
 import { wordFile } from "../../support/word-file.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { ModelFacts } from "../../../../src/core/model-memory.ts";
+import type { ModelFacts } from "../../../../src/core/models/model-memory.ts";
 import { autoSource } from "../../../../src/models/sources/auto.ts";
 import { largeChat, smallChat, smallEmbedding } from "../../../support/model-facts.ts";
 import { tempDir } from "../../../support/temp-dir.ts";

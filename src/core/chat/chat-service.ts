@@ -1,0 +1,98 @@
+/** Chat: the request as the caller meant it, made complete with the model's own defaults. */
+
+import type { ModelRegistry } from "../models/model.ts";
+import type {
+  CallOptions,
+  GenerationEvent,
+  GenerationRequest,
+  Sampling,
+} from "../ports/chat-engine.ts";
+import type { Grounding, GroundingService, RagRequest } from "./grounding.ts";
+import { merge, type Numbered } from "./merge.ts";
+
+export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
+  model: string;
+  /** Only what the caller said; the model's settings fill the rest. */
+  sampling: Partial<Sampling>;
+  /** How many answers to generate. */
+  choices?: number;
+  /** What the caller says of grounding; absent: as the node does it. */
+  rag?: RagRequest;
+}
+
+export interface ChatAnswer {
+  model: string;
+  fingerprint: string;
+  /** How many answers there are. */
+  choices: number;
+  /** What the prompt was given; absent where the chat is not grounded. */
+  grounding?: Grounding;
+  /** How many tokens the prompt has, counted when it is asked for; each `finish` says it too. */
+  promptTokens: () => Promise<number>;
+  /** The events of every answer, as they come; each answer ends in its own `finish`. */
+  events: AsyncIterable<Numbered<GenerationEvent>>;
+}
+
+export class ChatService {
+  readonly #models: ModelRegistry;
+  readonly #grounding: GroundingService;
+
+  constructor(models: ModelRegistry, grounding: GroundingService) {
+    this.#models = models;
+    this.#grounding = grounding;
+  }
+
+  /** Refuses a request whose model is missing or not ready. */
+  check({ model }: ChatRequest): void {
+    this.#models.chat(model);
+  }
+
+  /** Starts an answer; a model that is missing or not ready is refused here, before any event. */
+  async answer(request: ChatRequest, options: CallOptions): Promise<ChatAnswer> {
+    const { model, sampling, choices = 1, rag, ...generation } = request;
+    const { card, engine, fingerprint } = this.#models.chat(model);
+    const { temperature, topP, presencePenalty, frequencyPenalty, repeatPenalty, nPredict } =
+      card.settings;
+    const maxTokens = request.maxTokens ?? (nPredict < 0 ? undefined : nPredict);
+    const { messages, grounding } = await this.#grounding.ground(
+      { messages: request.messages, tools: request.toolUse?.tools ?? [], maxTokens },
+      rag,
+      engine,
+      options,
+    );
+    const complete: GenerationRequest = {
+      ...generation,
+      messages,
+      sampling: {
+        temperature,
+        topP,
+        topK: 0,
+        minP: 0,
+        presencePenalty,
+        frequencyPenalty,
+        repeatPenalty,
+        ...sampling,
+      },
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+    };
+    // One that fails takes the others with it, also those that still wait for a slot.
+    const abandoned = new AbortController();
+    const signal = AbortSignal.any([options.signal, abandoned.signal]);
+    const answers = Array.from({ length: choices }, (_, index) =>
+      engine.generate(withSeedOf(complete, index), { ...options, signal }),
+    );
+    return {
+      model: card.name,
+      fingerprint,
+      choices,
+      ...(grounding === undefined ? {} : { grounding }),
+      promptTokens: async () => engine.countTokens(messages, complete.toolUse?.tools),
+      events: merge(answers, () => abandoned.abort()),
+    };
+  }
+}
+
+/** With one seed every answer would be the same; each takes the next. */
+function withSeedOf(request: GenerationRequest, index: number): GenerationRequest {
+  return request.seed === undefined ? request : { ...request, seed: request.seed + index };
+}

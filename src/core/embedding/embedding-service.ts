@@ -1,0 +1,119 @@
+/** Embeddings: every input is checked before the first is computed. */
+import { NodeError } from "../errors.ts";
+import type { ModelRegistry } from "../models/model.ts";
+import type {
+  Embedding,
+  EmbeddingEngine,
+  EmbeddingInput,
+  EmbedOptions,
+} from "../ports/embedding-engine.ts";
+
+export interface EmbeddingRequest {
+  model: string;
+  inputs: readonly EmbeddingInput[];
+  /** Shorter vectors: cut, then brought back to unit length. */
+  dimensions?: number;
+  /** Names the field that holds an input, for an error about it; default: `input[0]`, … */
+  fieldOf?: (index: number) => string;
+}
+
+export class EmbeddingService {
+  readonly #models: ModelRegistry;
+
+  constructor(models: ModelRegistry) {
+    this.#models = models;
+  }
+
+  async embed(
+    { model, inputs, dimensions, fieldOf = (index) => `input[${index}]` }: EmbeddingRequest,
+    options: EmbedOptions,
+  ): Promise<{ model: string; embeddings: Embedding[] }> {
+    const { card, engine } = this.#models.embedding(model);
+    if (dimensions !== undefined && dimensions > engine.dimension) {
+      throw new NodeError(
+        "invalid_request",
+        `'dimensions' is ${dimensions}; the vectors of '${card.name}' have ${engine.dimension}.`,
+        { param: "dimensions" },
+      );
+    }
+    await checkInputs(engine, inputs, { fieldOf, signal: options.signal });
+    const embeddings = await engine.embed(inputs, options);
+    return {
+      model: card.name,
+      embeddings:
+        dimensions === undefined
+          ? embeddings
+          : embeddings.map(({ vector, tokens }) => ({
+              vector: toUnitLength(vector.subarray(0, dimensions)),
+              tokens,
+            })),
+    };
+  }
+}
+
+export interface CheckOptions {
+  /** Names the field that holds an input. */
+  fieldOf: (index: number) => string;
+  signal: AbortSignal;
+  /** What is put before a text. */
+  prefix?: string;
+}
+
+/** Refuses inputs of which one is empty, unknown or over the model's context, naming its field. */
+export async function checkInputs(
+  engine: EmbeddingEngine,
+  inputs: readonly EmbeddingInput[],
+  { fieldOf, signal, prefix = "" }: CheckOptions,
+): Promise<void> {
+  inputs.forEach((input, index) => {
+    checkWords(engine, input, fieldOf(index));
+  });
+  const counts = await engine.countTokens(
+    inputs.map((input) => (typeof input === "string" ? prefix + input : input)),
+    { signal },
+  );
+  counts.forEach((tokens, index) => {
+    checkLength(engine, tokens, fieldOf(index));
+  });
+}
+
+function checkWords(engine: EmbeddingEngine, input: EmbeddingInput, param: string): void {
+  if (input.length === 0) {
+    const what = input === "" ? "an empty string" : "an empty list of tokens";
+    throw new NodeError("invalid_request", `${param} is ${what}; give it some text.`, { param });
+  }
+  if (typeof input !== "string") {
+    // They are counted as they are, before anything else is done with them.
+    if (input.length > engine.maxTokens) checkLength(engine, input.length, param);
+    const unknown = input.find((token) => token >= engine.vocabularySize);
+    if (unknown !== undefined) {
+      throw new NodeError(
+        "invalid_request",
+        `${param} holds the token ${unknown}; this model has the tokens 0 to ${engine.vocabularySize - 1}.`,
+        { param },
+      );
+    }
+  }
+}
+
+function checkLength(engine: EmbeddingEngine, tokens: number, param: string): void {
+  if (tokens === 0) {
+    throw new NodeError("invalid_request", `${param} holds nothing that this model can read.`, {
+      param,
+    });
+  }
+  if (tokens > engine.maxTokens) {
+    throw new NodeError(
+      "context_length_exceeded",
+      `${param} has ${tokens === Number.POSITIVE_INFINITY ? `more than ${engine.maxTokens}` : tokens} tokens; this embedding model takes at most ${engine.maxTokens}. Split the text.`,
+      { param },
+    );
+  }
+}
+
+export function toUnitLength(vector: Float32Array): Float32Array {
+  let sum = 0;
+  for (const value of vector) sum += value * value;
+  const length = Math.sqrt(sum);
+  return length === 0 ? vector : vector.map((value) => value / length);
+}

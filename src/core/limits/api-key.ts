@@ -1,0 +1,34 @@
+/** Keys that a node gives out: who holds one, what it opens, how much, and until when. */
+import type { CallerLimits } from "./rate-limiter.ts";
+
+export const scopes = ["chat", "embeddings", "retrieve"] as const;
+
+export type Scope = (typeof scopes)[number];
+
+export interface ApiKey {
+  /** The part of the key that is no secret; it names the key in lists and logs. */
+  id: string;
+  /** Who holds it. */
+  name: string;
+  scopes: readonly Scope[];
+  /** Its own limits; the node's hold where it has none. */
+  limits: Readonly<Partial<CallerLimits>>;
+  createdAt: Date;
+  expiresAt?: Date;
+  revokedAt?: Date;
+}
+
+export type KeyState = "valid" | "expired" | "revoked";
+
+export function stateOf({ expiresAt, revokedAt }: ApiKey, now = new Date()): KeyState {
+  if (revokedAt !== undefined) return "revoked";
+  return expiresAt !== undefined && expiresAt <= now ? "expired" : "valid";
+}
+
+/** Where given-out keys are looked up. */
+export interface KeyRing {
+  /** Whether a key was ever given out: from then on nobody comes in without one. */
+  hasKeys(): boolean;
+  /** The key with this text; undefined where there is none. Takes as long whether there is or not. */
+  find(text: string): ApiKey | undefined;
+}

@@ -1,0 +1,88 @@
+/** A chat engine whose answers are timed and whose tokens are counted as they come. */
+
+import type {
+  CallOptions,
+  ChatEngine,
+  GenerationEvent,
+  GenerationRequest,
+  TokenUsage,
+} from "../ports/chat-engine.ts";
+import type { ModelActivity } from "./model-activity.ts";
+import { TokenTally } from "./token-tally.ts";
+
+export class MeasuredChatEngine implements ChatEngine {
+  readonly #model: string;
+  readonly #engine: ChatEngine;
+  readonly #activity: ModelActivity;
+  readonly #tally = new TokenTally();
+
+  constructor(model: string, engine: ChatEngine, activity: ModelActivity) {
+    this.#model = model;
+    this.#engine = engine;
+    this.#activity = activity;
+  }
+
+  get contextSize(): number {
+    return this.#engine.contextSize;
+  }
+
+  countTokens(...asked: Parameters<ChatEngine["countTokens"]>): Promise<number> {
+    return this.#engine.countTokens(...asked);
+  }
+
+  async *generate(
+    request: GenerationRequest,
+    { report = () => {}, onStart, ...options }: CallOptions,
+  ): AsyncGenerator<GenerationEvent> {
+    const model = this.#model;
+    const call = this.#activity.call();
+    const calledAt = performance.now();
+    let startedAt: number | undefined;
+    let firstTokenAt: number | undefined;
+    let endedAt: number | undefined;
+    let usage: TokenUsage | undefined;
+    let counted = 0;
+    const count = (tokens: number): void => {
+      counted += tokens;
+      const due = this.#tally.add(tokens);
+      if (due > 0) report({ type: "tokens", model, count: due });
+    };
+    const start = (): void => {
+      if (startedAt !== undefined) return;
+      startedAt = performance.now();
+      call.start();
+      report({ type: "started", model, modelType: "chat", waitedMs: startedAt - calledAt });
+      onStart?.();
+    };
+    try {
+      for await (const event of this.#engine.generate(request, { ...options, onStart: start })) {
+        if (firstTokenAt === undefined) {
+          // Who speaks has left the line, whether it said so or not.
+          start();
+          firstTokenAt = performance.now();
+          report({ type: "first-token", model });
+        }
+        if (event.type === "finish") {
+          endedAt = performance.now();
+          usage = event.usage;
+          count(usage.completionTokens - counted);
+        } else {
+          count(1);
+        }
+        yield event;
+      }
+    } finally {
+      call.end();
+      report({
+        type: "answered",
+        model,
+        calledAt,
+        ...(startedAt === undefined ? {} : { startedAt }),
+        ...(firstTokenAt === undefined ? {} : { firstTokenAt }),
+        endedAt: endedAt ?? performance.now(),
+        generatedTokens: counted,
+        ...(usage === undefined ? {} : { usage }),
+      });
+    }
+  }
+}

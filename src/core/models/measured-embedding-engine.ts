@@ -1,0 +1,64 @@
+/** An embedding engine whose calls are counted and timed. */
+
+import type {
+  Embedding,
+  EmbeddingEngine,
+  EmbeddingInput,
+  EmbedOptions,
+} from "../ports/embedding-engine.ts";
+import type { ModelActivity } from "./model-activity.ts";
+
+export class MeasuredEmbeddingEngine implements EmbeddingEngine {
+  readonly #model: string;
+  readonly #engine: EmbeddingEngine;
+  readonly #activity: ModelActivity;
+
+  constructor(model: string, engine: EmbeddingEngine, activity: ModelActivity) {
+    this.#model = model;
+    this.#engine = engine;
+    this.#activity = activity;
+  }
+
+  get dimension(): number {
+    return this.#engine.dimension;
+  }
+
+  get maxTokens(): number {
+    return this.#engine.maxTokens;
+  }
+
+  get vocabularySize(): number {
+    return this.#engine.vocabularySize;
+  }
+
+  countTokens(...asked: Parameters<EmbeddingEngine["countTokens"]>): Promise<number[]> {
+    return this.#engine.countTokens(...asked);
+  }
+
+  async embed(
+    inputs: readonly EmbeddingInput[],
+    { report = () => {}, onStart, ...options }: EmbedOptions,
+  ): Promise<Embedding[]> {
+    const model = this.#model;
+    const call = this.#activity.call();
+    const from = performance.now();
+    let waits = true;
+    const start = (): void => {
+      if (!waits) return;
+      waits = false;
+      call.start();
+      const waitedMs = performance.now() - from;
+      report({ type: "started", model, modelType: "embedding", waitedMs });
+      onStart?.();
+    };
+    try {
+      const embeddings = await this.#engine.embed(inputs, { ...options, onStart: start });
+      const tokens = embeddings.reduce((sum, embedding) => sum + embedding.tokens, 0);
+      const to = performance.now();
+      report({ type: "embedded", model, inputs: inputs.length, tokens, from, to });
+      return embeddings;
+    } finally {
+      call.end();
+    }
+  }
+}

@@ -1,0 +1,105 @@
+/** Opens the node's collection, and refuses one that its embedding model does not fit. */
+import { NodeError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type {
+  CollectionDescription,
+  CollectionSpec,
+  CollectionStore,
+  EmbeddingIdentity,
+  PassageRepository,
+} from "../ports/passage-repository.ts";
+
+export interface OpenCollection {
+  repository: PassageRepository;
+  /** The prefixes that the collection was and is filled with. */
+  prefixes: Pick<EmbeddingIdentity, "queryPrefix" | "documentPrefix">;
+}
+
+/** Makes the collection where there is none. */
+export async function openCollection(
+  store: CollectionStore,
+  name: string,
+  spec: CollectionSpec,
+  log: Log,
+): Promise<OpenCollection> {
+  const found = await store.open(name);
+  if (found === undefined) return toOpen(await store.create(name, spec), spec.embedding);
+  try {
+    const description = await found.describe();
+    const mismatch = findMismatch(description, spec);
+    if (mismatch === undefined) {
+      return toOpen(found, filledWith(description, spec, log));
+    }
+    // Nothing is lost with a collection that holds nothing; one that others made is left alone.
+    if (description.embedding === undefined || (await found.count()) > 0) {
+      throw new NodeError("collection_mismatch", `${mismatch} ${remedy(name)}`);
+    }
+  } catch (error) {
+    await found[Symbol.asyncDispose]();
+    throw error;
+  }
+  await found[Symbol.asyncDispose]();
+  await store.drop(name);
+  log.info("the empty collection was made anew for another embedding model", { collection: name });
+  return toOpen(await store.create(name, spec), spec.embedding);
+}
+
+const toOpen = (
+  repository: PassageRepository,
+  { queryPrefix, documentPrefix }: OpenCollection["prefixes"],
+): OpenCollection => ({ repository, prefixes: { queryPrefix, documentPrefix } });
+
+const noPrefixes = { queryPrefix: "", documentPrefix: "" };
+
+/** What the collection says counts: vectors made with and without a prefix do not match. */
+function filledWith(
+  { name, embedding }: CollectionDescription,
+  spec: CollectionSpec,
+  log: Log,
+): OpenCollection["prefixes"] {
+  if (embedding === undefined) {
+    log.warn(
+      "the collection does not say which model filled it; it is taken for the configured one, without prefixes",
+      {
+        collection: name,
+        model: spec.embedding.model,
+      },
+    );
+    return noPrefixes;
+  }
+  const { queryPrefix, documentPrefix } = spec.embedding;
+  if (embedding.queryPrefix !== queryPrefix || embedding.documentPrefix !== documentPrefix) {
+    log.warn("the collection was filled with other prefixes than the model's; they are kept", {
+      collection: name,
+      query_prefix: embedding.queryPrefix,
+      document_prefix: embedding.documentPrefix,
+    });
+  }
+  return embedding;
+}
+
+/** What does not fit, as a sentence. */
+export function findMismatch(
+  { name, dimension, distance, embedding }: CollectionDescription,
+  spec: CollectionSpec,
+): string | undefined {
+  const { model, fingerprint } = spec.embedding;
+  const filler = embedding === undefined ? "another model" : `the model '${embedding.model}'`;
+  if (dimension !== spec.dimension) {
+    return `The collection '${name}' was filled by ${filler}, with vectors of ${dimension} dimensions; those of the configured '${model}' have ${spec.dimension}.`;
+  }
+  // Vectors of unit length have the same order and score under both.
+  if (distance !== "cosine" && distance !== "dot") {
+    return `The collection '${name}' compares vectors by '${distance}'; the node needs 'cosine'.`;
+  }
+  if (embedding !== undefined && embedding.fingerprint !== fingerprint) {
+    const same = embedding.model === model ? ", of the same name but with other weights" : "";
+    return `The collection '${name}' was filled by ${filler} (weights ${short(embedding.fingerprint)}); the configured model is '${model}' (weights ${short(fingerprint)})${same}. Vectors of two models cannot be compared.`;
+  }
+  return undefined;
+}
+
+const short = (fingerprint: string): string => fingerprint.slice(0, 12);
+
+const remedy = (name: string): string =>
+  `Configure the model that filled it; or name another collection ([vectorstore] collection_name) and ingest into it; or embed what it holds anew into another one: 'paddock collections export ${name} --output ${name}.jsonl', then 'paddock collections import ${name}.jsonl --collection ${name}-2', then collection_name = "${name}-2".`;

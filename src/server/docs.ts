@@ -1,0 +1,95 @@
+/** The description that the node serves of itself: /openapi.json, and a page at /docs that needs no network. */
+import { swagger } from "@elysiajs/swagger";
+import type { TSchema } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import favicon from "swagger-ui-dist/favicon-32x32.png" with { type: "file" };
+import stylesheet from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
+import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import { missingRoute } from "./allowed-methods.ts";
+import { pageHeaders } from "./page-headers.ts";
+
+export interface DocsOptions {
+  version: string;
+  /** The named schemas that operations refer to. */
+  schemas: Readonly<Record<string, TSchema>>;
+}
+
+export const docsPath = "/docs";
+const documentPath = "/openapi.json";
+
+const assets = new Map([
+  ["swagger-ui.css", { file: stylesheet, type: "text/css; charset=utf-8" }],
+  ["swagger-ui-bundle.js", { file: script, type: "text/javascript; charset=utf-8" }],
+  ["favicon-32x32.png", { file: favicon, type: "image/png" }],
+]);
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Paddock API</title>
+<link rel="icon" type="image/png" href="${docsPath}/favicon-32x32.png">
+<link rel="stylesheet" href="${docsPath}/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="${docsPath}/swagger-ui-bundle.js"></script>
+<script src="${docsPath}/start.js"></script>
+</body>
+</html>
+`;
+
+const start = `SwaggerUIBundle({ url: "${documentPath}", dom_id: "#swagger-ui", deepLinking: true });\n`;
+
+/** swagger-ui's pictures are data in its style, which the strict policy allows. */
+const headers = pageHeaders();
+
+const hidden = { detail: { hide: true } };
+
+export function docs({ version, schemas }: DocsOptions) {
+  const text = (body: string, type: string) => () =>
+    new Response(body, { headers: { "content-type": type, ...headers } });
+  return (
+    new Elysia({ name: "docs" })
+      .use(
+        swagger({
+          path: docsPath,
+          specPath: documentPath,
+          provider: "swagger-ui",
+          documentation: {
+            openapi: "3.1.0",
+            info: {
+              title: "Paddock",
+              version,
+              description:
+                "A node that serves a language model: chat (plain and streamed), embeddings, retrieval from a vector collection, model listing and node information.",
+            },
+            servers: [{ url: "/", description: "This node" }],
+            tags: [
+              { name: "Chat", description: "Answers from a chat model." },
+              { name: "Embeddings", description: "Vectors of texts." },
+              { name: "Retrieval", description: "Passages from the node's collection." },
+              { name: "Node", description: "What the node has, and how it is." },
+            ],
+            components: {
+              schemas: { ...schemas },
+              securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+            },
+          },
+        }),
+      )
+      // After the plugin, whose own page at this path loads its scripts from a CDN.
+      .get(docsPath, text(page, "text/html; charset=utf-8"), hidden)
+      .get(`${docsPath}/start.js`, text(start, "text/javascript; charset=utf-8"), hidden)
+      .get(
+        `${docsPath}/:asset`,
+        ({ params, request }) => {
+          const asset = assets.get(params.asset);
+          if (asset === undefined) throw missingRoute(request, []);
+          return new Response(Bun.file(asset.file), { headers: { "content-type": asset.type } });
+        },
+        hidden,
+      )
+  );
+}

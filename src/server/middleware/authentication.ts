@@ -1,0 +1,107 @@
+/** Who may come in: bearer keys, compared in constant time. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { NodeError } from "../../core/errors.ts";
+import { type ApiKey, type KeyRing, type Scope, stateOf } from "../../core/limits/api-key.ts";
+import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
+
+interface Caller {
+  /** Tells callers apart, and is no secret; absent for who needs no key. */
+  id?: string;
+  /** Who it is, in logs. */
+  name: string;
+  /** As a message calls it. */
+  called: string;
+  /** The caller's own limits. */
+  limits: Readonly<Partial<CallerLimits>>;
+}
+
+export interface Access {
+  /** Whether a request must carry a key. */
+  wantsKeys(): boolean;
+  /**
+   * Refuses a request that carries no key for what it asks; without keys everyone may come in.
+   * Says who the caller is.
+   */
+  check(request: Request, ...wanted: readonly Scope[]): Caller;
+}
+
+/** Whether the caller may be told what strangers may not; without keys there are no strangers. */
+export function isKnown(access: Access, request: Request): boolean {
+  try {
+    access.check(request);
+    return true;
+  } catch (error) {
+    if (error instanceof NodeError && error.kind === "unauthenticated") return false;
+    throw error;
+  }
+}
+
+/** `fixed`: keys of the configuration, which open everything; `ring`: keys that were given out. */
+export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
+  const known = fixed.map(digest);
+  const wantsKeys = (): boolean => known.length > 0 || ring?.hasKeys() === true;
+  return {
+    wantsKeys,
+    check(request, ...wanted) {
+      if (!wantsKeys()) return anyone;
+      const offered = bearerKey(request);
+      if (offered === undefined) {
+        throw new NodeError(
+          "unauthenticated",
+          "An API key is needed: send the header 'Authorization: Bearer <key>'.",
+        );
+      }
+      const match = indexOf(known, digest(offered));
+      if (match !== -1) return fixedCaller(match + 1);
+      const key = ring?.find(offered);
+      if (key === undefined) {
+        throw new NodeError(
+          "unauthenticated",
+          "The API key is not one of this node's. Check the key in your 'Authorization' header.",
+        );
+      }
+      return admit(key, wanted);
+    },
+  };
+}
+
+const anyone: Caller = { name: "anyone", called: "A caller without a key", limits: {} };
+
+const fixedCaller = (number: number): Caller => ({
+  id: `configured ${number}`,
+  name: `key ${number}`,
+  called: `Key ${number} of the configuration`,
+  limits: {},
+});
+
+function admit(key: ApiKey, wanted: readonly Scope[]): Caller {
+  const state = stateOf(key);
+  if (state !== "valid") {
+    throw new NodeError(
+      "unauthenticated",
+      `The API key '${key.name}' is ${state}. Ask for another.`,
+    );
+  }
+  const missing = wanted.filter((scope) => !key.scopes.includes(scope));
+  if (missing.length > 0) {
+    throw new NodeError(
+      "forbidden",
+      `The API key '${key.name}' does not open '${missing.join("', '")}'; it opens '${key.scopes.join("', '")}'.`,
+    );
+  }
+  return { id: key.id, name: key.name, called: `The key '${key.name}'`, limits: key.limits };
+}
+
+/** Every key is compared, so that the time taken tells nothing of which one came close. */
+function indexOf(known: readonly Buffer[], offered: Buffer): number {
+  const [match = -1] = known.flatMap((key, at) => (timingSafeEqual(key, offered) ? [at] : []));
+  return match;
+}
+
+function bearerKey(request: Request): string | undefined {
+  const header = request.headers.get("authorization") ?? "";
+  return /^Bearer\s+(\S+)\s*$/i.exec(header)?.[1];
+}
+
+/** Digests have one length, which a comparison in constant time needs. */
+const digest = (key: string): Buffer => createHash("sha256").update(key).digest();

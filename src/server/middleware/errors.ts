@@ -1,0 +1,117 @@
+/** The one table from kinds of error to what a client of the OpenAI API sees. */
+import { type ErrorKind, NodeError } from "../../core/errors.ts";
+import { redactPaths } from "../redact-paths.ts";
+
+interface WireError {
+  status: number;
+  type: "invalid_request_error" | "requests" | "tokens" | "server_error";
+  code: string | null;
+  headers?: Readonly<Record<string, string>>;
+}
+
+const table: Record<ErrorKind, WireError> = {
+  invalid_request: { status: 400, type: "invalid_request_error", code: null },
+  context_length_exceeded: {
+    status: 400,
+    type: "invalid_request_error",
+    code: "context_length_exceeded",
+  },
+  unauthenticated: {
+    status: 401,
+    type: "invalid_request_error",
+    code: "invalid_api_key",
+    headers: { "www-authenticate": "Bearer" },
+  },
+  forbidden: { status: 403, type: "invalid_request_error", code: "insufficient_permissions" },
+  unknown_host: { status: 403, type: "invalid_request_error", code: "unknown_host" },
+  keys_required: { status: 403, type: "invalid_request_error", code: "keys_required" },
+  not_found: { status: 404, type: "invalid_request_error", code: "unknown_url" },
+  method_not_allowed: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
+  payload_too_large: { status: 413, type: "invalid_request_error", code: "payload_too_large" },
+  // What is still on its way would be taken for the next request.
+  body_timeout: {
+    status: 408,
+    type: "invalid_request_error",
+    code: "body_timeout",
+    headers: { connection: "close" },
+  },
+  client_stalled: { status: 408, type: "invalid_request_error", code: "client_stalled" },
+  unsupported_media_type: {
+    status: 415,
+    type: "invalid_request_error",
+    code: "unsupported_media_type",
+  },
+  too_many_requests: { status: 429, type: "requests", code: "rate_limit_exceeded" },
+  too_many_tokens: { status: 429, type: "tokens", code: "rate_limit_exceeded" },
+  // 500 as the API's description demands; asking again cannot help, and clients can be told so.
+  model_not_found: {
+    status: 500,
+    type: "invalid_request_error",
+    code: "model_not_found",
+    headers: { "x-should-retry": "false" },
+  },
+  model_not_ready: {
+    status: 503,
+    type: "server_error",
+    code: "model_not_ready",
+    headers: { "retry-after": "2" },
+  },
+  overloaded: {
+    status: 503,
+    type: "server_error",
+    code: "queue_full",
+    headers: { "retry-after": "5" },
+  },
+  timeout: {
+    status: 504,
+    type: "server_error",
+    code: "request_timeout",
+    headers: { "x-should-retry": "false" },
+  },
+  collection_mismatch: { status: 503, type: "server_error", code: "collection_mismatch" },
+  unavailable: {
+    status: 503,
+    type: "server_error",
+    code: "unavailable",
+    headers: { "retry-after": "2" },
+  },
+  internal: { status: 500, type: "server_error", code: "internal_error" },
+};
+
+export interface ErrorBody {
+  error: { message: string; type: string; param: string | null; code: string | null };
+}
+
+/** Any thrown value as the domain's error; what was not foreseen says nothing of its inside. */
+export function toNodeError(error: unknown): NodeError {
+  if (error instanceof NodeError) return error;
+  return new NodeError(
+    "internal",
+    "The node failed to answer this request. The log has the reason under the request's id.",
+    { cause: error },
+  );
+}
+
+/** What a caller wrote may be in both, and a caller may write as much as a body holds. */
+const longest = { message: 2000, param: 200 };
+
+export function errorBody(error: NodeError): ErrorBody {
+  const { status, type, code } = table[error.kind];
+  const message = shorten(error.message, longest.message);
+  const param = error.param === undefined ? null : shorten(error.param, longest.param);
+  return { error: { message: status < 500 ? message : redactPaths(message), type, param, code } };
+}
+
+const shorten = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most)}…` : text;
+
+export function errorResponse(error: NodeError, headers: Record<string, string> = {}): Response {
+  const wire = table[error.kind];
+  return Response.json(errorBody(error), {
+    status: wire.status,
+    headers: { ...wire.headers, ...retryAfter(error), ...headers },
+  });
+}
+
+const retryAfter = ({ retryAfterMs }: NodeError): Record<string, string> =>
+  retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };

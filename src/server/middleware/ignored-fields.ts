@@ -1,0 +1,36 @@
+/** Says which fields of a request the node does not act on: in the answer's header, and in the log. */
+import type { Log } from "../../core/log.ts";
+import { requestIdHeader } from "./request-id.ts";
+
+export const ignoredHeader = "x-paddock-ignored";
+
+/** The names of the keys that are not among the known ones; a key that is null counts as absent. */
+export function unknownKeys(value: object, known: Iterable<string>): string[] {
+  const names = new Set(known);
+  return Object.entries(value)
+    .filter(([key, content]) => content !== null && !names.has(key))
+    .map(([key]) => key);
+}
+
+export function announceIgnored(
+  names: readonly string[],
+  headers: Record<string, string | number>,
+  log: Log,
+): void {
+  if (names.length === 0) return;
+  const ignored = toHeaderValue(names);
+  headers[ignoredHeader] = ignored;
+  const id = headers[requestIdHeader];
+  log.info("a request has fields that are not acted on", { id, ignored });
+}
+
+const mostNamed = 32;
+
+/** The names as a header value, whatever characters the caller put into them. */
+function toHeaderValue(names: readonly string[]): string {
+  const safe = names
+    .slice(0, mostNamed)
+    .map((name) => name.slice(0, 64).replace(/[^\w.[\]-]/g, "?"));
+  const rest = names.length - safe.length;
+  return [...safe, ...(rest > 0 ? [`and ${rest} more`] : [])].join(", ");
+}

@@ -1,0 +1,113 @@
+/** A chat request between the wire and the domain: pure functions, no HTTP. */
+import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import type { RagRequest } from "../../../core/chat/grounding.ts";
+import { NodeError } from "../../../core/errors.ts";
+import type { AnswerFormat, Sampling, Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
+import { quoted } from "../../../core/quoted.ts";
+import { toChatMessages } from "../../wire/messages.ts";
+import type { ChatCompletionRequest } from "./schema.ts";
+
+export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
+  const topLogprobs = toTopLogprobs(body);
+  const toolUse = toToolUse(body);
+  return {
+    model: body.model,
+    messages: toChatMessages(body.messages),
+    sampling: toSampling(body),
+    ...given("choices", body.n),
+    ...given("maxTokens", body.max_completion_tokens ?? body.max_tokens),
+    ...given("seed", body.seed),
+    ...given("stop", typeof body.stop === "string" ? [body.stop] : body.stop),
+    ...given("logitBias", body.logit_bias && toLogitBias(body.logit_bias)),
+    ...given("topLogprobs", topLogprobs),
+    ...given("format", body.response_format && toFormat(body.response_format)),
+    ...given("toolUse", toolUse),
+    ...given("rag", toRag(body.rag)),
+  };
+}
+
+function toRag(rag: ChatCompletionRequest["rag"]): RagRequest | undefined {
+  if (rag === null || rag === undefined) return undefined;
+  if (rag === true) return { bounds: {} };
+  if (rag === false) return { policy: "off", bounds: {} };
+  return {
+    ...given("policy", rag.policy),
+    ...given("contextWindow", rag.context_window),
+    bounds: {
+      ...given("limit", rag.limit),
+      ...given("scoreThreshold", rag.score_threshold),
+    },
+  };
+}
+
+function toSampling(body: ChatCompletionRequest): Partial<Sampling> {
+  return {
+    ...given("temperature", body.temperature),
+    ...given("topP", body.top_p),
+    ...given("topK", body.top_k),
+    ...given("minP", body.min_p),
+    ...given("presencePenalty", body.presence_penalty),
+    ...given("frequencyPenalty", body.frequency_penalty),
+    ...given("repeatPenalty", body.repeat_penalty),
+  };
+}
+
+function toTopLogprobs({ logprobs, top_logprobs: top }: ChatCompletionRequest): number | undefined {
+  if (logprobs === true) return top ?? 0;
+  if (top === null || top === undefined) return undefined;
+  throw refuse("top_logprobs", "needs 'logprobs' to be true");
+}
+
+function toLogitBias(biases: Readonly<Record<string, number>>): Map<number, number> {
+  return new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias]));
+}
+
+function toFormat(format: NonNullable<ChatCompletionRequest["response_format"]>): AnswerFormat {
+  if (format.type === "text") return "text";
+  if (format.type === "json_object") return "json";
+  return { schema: format.json_schema.schema };
+}
+
+function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
+  const { tools, tool_choice: choice, parallel_tool_calls: parallel } = body;
+  if (!tools?.length) {
+    if (choice === null || choice === undefined || choice === "none" || choice === "auto") {
+      return undefined;
+    }
+    throw refuse("tool_choice", "needs 'tools' to choose from");
+  }
+  const offered = tools.map(toTool);
+  const names = offered.map(({ name }) => name);
+  const twice = names.findIndex((name, at) => names.indexOf(name) !== at);
+  if (twice !== -1) {
+    throw refuse(`tools[${twice}].function.name`, `'${names[twice]}' is the name of another tool`);
+  }
+  if (choice === "none") return undefined;
+  const use = { tools: offered, parallel: parallel ?? true };
+  if (typeof choice !== "object" || choice === null) return { ...use, choice: choice ?? "auto" };
+  const { name } = choice.function;
+  if (names.includes(name)) return { ...use, choice: { name } };
+  throw refuse(
+    "tool_choice.function.name",
+    `${quoted(name)} is not one of the tools: ${names.join(", ")}`,
+  );
+}
+
+function toTool({
+  function: { name, description, parameters },
+}: NonNullable<ChatCompletionRequest["tools"]>[number]): Tool {
+  return { name, ...given("description", description), ...given("parameters", parameters) };
+}
+
+/** The value under its key, where there is one: 0, false and "" count. */
+function given<Key extends string, Value>(
+  key: Key,
+  value: Value | null | undefined,
+): { [K in Key]?: Value } {
+  const entry: { [K in Key]?: Value } = {};
+  if (value !== null && value !== undefined) entry[key] = value;
+  return entry;
+}
+
+const refuse = (param: string, why: string): NodeError =>
+  new NodeError("invalid_request", `'${param}' ${why}.`, { param });

@@ -1,0 +1,48 @@
+/** Node information between the wire and the domain. */
+import type { ModelCard } from "../../../core/models/model.ts";
+import type { Collection } from "../../../core/retrieval/retrieval-service.ts";
+import type { NodeInfo } from "./schema.ts";
+
+/** What the node knows of itself, besides its models and its collection. */
+export interface NodeIdentity {
+  version: string;
+  /** The engine's release and build. */
+  engineVersion: string;
+  port: number;
+}
+
+export function toNodeInfo(
+  { version, engineVersion, port }: NodeIdentity,
+  cards: readonly ModelCard[],
+  { url, name, bounds }: Collection,
+): NodeInfo {
+  return {
+    version,
+    plugin_version: engineVersion,
+    port: String(port),
+    models: cards.map(toModelInfo),
+    vectorstore_config: {
+      url,
+      collection_name: name,
+      limit: bounds.limit,
+      score_threshold: bounds.scoreThreshold,
+    },
+  };
+}
+
+function toModelInfo({ name, type, settings }: ModelCard): NodeInfo["models"][number] {
+  return {
+    name,
+    type,
+    prompt_template: settings.promptTemplate,
+    n_predict: settings.nPredict,
+    n_gpu_layers: settings.nGpuLayers,
+    ctx_size: settings.ctxSize,
+    batch_size: settings.batchSize,
+    temperature: settings.temperature,
+    top_p: settings.topP,
+    repeat_penalty: settings.repeatPenalty,
+    presence_penalty: settings.presencePenalty,
+    frequency_penalty: settings.frequencyPenalty,
+  };
+}

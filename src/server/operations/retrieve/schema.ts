@@ -1,0 +1,47 @@
+/** Retrieval on the wire. */
+import { type Static, Type as T } from "@sinclair/typebox";
+import { Messages } from "../../wire/message-schema.ts";
+import { PointMetadata } from "../../wire/point-schema.ts";
+
+export const RetrieveRequest = T.Object(
+  {
+    model: T.String({ minLength: 1, description: "Name of the collection's embedding model." }),
+    messages: Messages,
+    limit: T.Optional(
+      T.Integer({ minimum: 1, description: "Fewer points than the node's own limit." }),
+    ),
+    score_threshold: T.Optional(
+      T.Number({
+        minimum: -1,
+        maximum: 1,
+        description: "A higher least score than the node's own.",
+      }),
+    ),
+    include_metadata: T.Optional(
+      T.Boolean({ default: false, description: "Say where each passage comes from." }),
+    ),
+  },
+  { additionalProperties: true },
+);
+
+export type RetrieveRequest = Static<typeof RetrieveRequest>;
+
+export const RetrieveResult = T.Object({
+  points: T.Array(
+    T.Object({
+      source: T.String({ description: "The passage's text." }),
+      score: T.Number({
+        description:
+          "Similarity to the query, -1 to 1: the cosine of the vectors; in hybrid search raised towards 1 by shared words; with a reranking model, the mean of that and the model's judgement.",
+      }),
+      metadata: T.Optional(PointMetadata),
+    }),
+    { description: "In descending score." },
+  ),
+  limit: T.Integer({ description: "The limit that was applied." }),
+  score_threshold: T.Number({ description: "The least score that was applied." }),
+});
+
+export type RetrieveResult = Static<typeof RetrieveResult>;
+
+export const retrieveSchemas = { RetrieveRequest, RetrieveResult };

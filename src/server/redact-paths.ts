@@ -1,0 +1,10 @@
+/** What a message about the node's own trouble may show to a client: no paths and no credentials. */
+
+const absolute = /(?<![\w:/.])(?:\/|[A-Za-z]:\\)(?:[^\s'"/\\]+[/\\])+[^\s'",;)]*/g;
+const relative = /(?<![\w:/.])\.{1,2}[/\\][^\s'",;)]+/g;
+const credentials = /\/\/[^\s/@]+@/g;
+
+const hidden = "(a path on the node)";
+
+export const redactPaths = (message: string): string =>
+  message.replace(credentials, "//").replace(absolute, hidden).replace(relative, hidden);

@@ -1,0 +1,24 @@
+/** What all the work for one request used, as its answer counts it. */
+import type { FinishedWork, UsedTokens } from "../core/ports/telemetry.ts";
+
+/** Undefined where no model worked. */
+export function usedTokens(work: readonly FinishedWork[]): UsedTokens | undefined {
+  const answers = work.filter((done) => done.type === "answered");
+  if (answers.length > 0) {
+    const usages = answers.flatMap(({ usage }) => usage ?? []);
+    const [first] = usages;
+    return {
+      // Of several answers to one prompt the prompt counts once; what one had to evaluate was not cached.
+      ...(first === undefined
+        ? {}
+        : {
+            prompt: first.promptTokens,
+            cached: Math.min(...usages.map(({ cachedTokens }) => cachedTokens)),
+          }),
+      completion: answers.reduce((sum, { generatedTokens }) => sum + generatedTokens, 0),
+    };
+  }
+  const embedded = work.filter((done) => done.type === "embedded");
+  if (embedded.length === 0) return undefined;
+  return { prompt: embedded.reduce((sum, { tokens }) => sum + tokens, 0), completion: 0 };
+}

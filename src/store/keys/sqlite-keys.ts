@@ -1,0 +1,152 @@
+/**
+ * Keys in a file of the data dir. Of a key only a salted digest is kept, so that the file lets
+ * nobody in. Every process that has it open sees a change at once.
+ */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { NodeError } from "../../core/errors.ts";
+import { type ApiKey, type KeyRing, type Scope, scopes } from "../../core/limits/api-key.ts";
+import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
+import { KeysFile } from "./keys-file.ts";
+
+interface Row {
+  id: string;
+  name: string;
+  scopes: string;
+  salt: Uint8Array;
+  digest: Uint8Array;
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+  requests_per_minute: number | null;
+  tokens_per_minute: number | null;
+  concurrency: number | null;
+}
+
+export interface NewKey {
+  name: string;
+  scopes: readonly Scope[];
+  expiresAt?: Date;
+  /** Absent: the node's. */
+  limits?: Partial<CallerLimits>;
+}
+
+/** Its name in the data dir. */
+export const keysFile = "keys.sqlite";
+
+const form = /^pk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
+/** A row as named parameters. */
+type Bound<Fields> = { [Field in keyof Fields]: Fields[Field] };
+
+const insert = `
+  insert into keys (id, name, scopes, salt, digest, created_at, expires_at,
+    requests_per_minute, tokens_per_minute, concurrency)
+  values ($id, $name, $scopes, $salt, $digest, $created_at, $expires_at,
+    $requests_per_minute, $tokens_per_minute, $concurrency)`;
+
+export class SqliteKeys implements KeyRing, Disposable {
+  readonly #file: KeysFile;
+  #hadKeys = false;
+
+  /** Nothing is made until a key is. */
+  constructor(path: string) {
+    this.#file = new KeysFile(path);
+  }
+
+  /** Once there were some there are: rows are never removed, and a file that is gone opens nothing. */
+  hasKeys(): boolean {
+    this.#hadKeys ||=
+      this.#file.read((database) => database.query("select 1 from keys limit 1").get()) != null;
+    return this.#hadKeys;
+  }
+
+  find(text: string): ApiKey | undefined {
+    const [, id = "", secret = ""] = form.exec(text) ?? [];
+    const row = this.#file.read((database) =>
+      database.query<Row, [string]>("select * from keys where id = ?").get(id),
+    );
+    const digest = digestOf(row?.salt ?? nobody.salt, secret);
+    const isRight = timingSafeEqual(digest, row?.digest ?? nobody.digest);
+    return isRight && row != null ? toKey(row) : undefined;
+  }
+
+  list(): ApiKey[] {
+    const rows = this.#file.read((database) =>
+      database.query<Row, []>("select * from keys order by created_at").all(),
+    );
+    return (rows ?? []).map(toKey);
+  }
+
+  /** The key's text is here and nowhere else. */
+  create({ name, scopes: wanted, expiresAt, limits = {} }: NewKey): { key: ApiKey; text: string } {
+    const id = randomBytes(6).toString("hex");
+    const secret = randomBytes(32).toString("base64url");
+    const salt = randomBytes(16);
+    const row: Row = {
+      id,
+      name,
+      scopes: wanted.join(" "),
+      salt,
+      digest: digestOf(salt, secret),
+      created_at: Date.now(),
+      expires_at: expiresAt?.getTime() ?? null,
+      revoked_at: null,
+      requests_per_minute: limits.requestsPerMinute ?? null,
+      tokens_per_minute: limits.tokensPerMinute ?? null,
+      concurrency: limits.concurrency ?? null,
+    };
+    this.#file.write((database) => {
+      if (database.query("select 1 from keys where name = ?").get(name) != null) {
+        throw new NodeError(
+          "invalid_request",
+          `There is a key named '${name}' already. Choose another name; a revoked key keeps its own.`,
+        );
+      }
+      database.query<void, [Bound<Row>]>(insert).run({ ...row });
+    });
+    return { key: toKey(row), text: `pk_${id}_${secret}` };
+  }
+
+  /** By its id or its name; undefined where there is no such key. One that was revoked stays so. */
+  revoke(idOrName: string): ApiKey | undefined {
+    const row = this.#file.read((database) =>
+      database
+        .query<Row, [string, string]>("select * from keys where id = ? or name = ?")
+        .get(idOrName, idOrName),
+    );
+    if (row == null) return undefined;
+    const revokedAt = row.revoked_at ?? Date.now();
+    this.#file.write((database) =>
+      database
+        .query<void, [number, string]>("update keys set revoked_at = ? where id = ?")
+        .run(revokedAt, row.id),
+    );
+    return toKey({ ...row, revoked_at: revokedAt });
+  }
+
+  [Symbol.dispose](): void {
+    this.#file[Symbol.dispose]();
+  }
+}
+
+const digestOf = (salt: Uint8Array, secret: string): Buffer =>
+  createHash("sha256").update(salt).update(secret).digest();
+
+/** What a text is compared with that is no key's. */
+const nobody = { salt: randomBytes(16), digest: randomBytes(32) };
+
+function toKey(row: Row): ApiKey {
+  const held = row.scopes.split(" ");
+  return {
+    id: row.id,
+    name: row.name,
+    scopes: scopes.filter((scope) => held.includes(scope)),
+    limits: {
+      ...(row.requests_per_minute === null ? {} : { requestsPerMinute: row.requests_per_minute }),
+      ...(row.tokens_per_minute === null ? {} : { tokensPerMinute: row.tokens_per_minute }),
+      ...(row.concurrency === null ? {} : { concurrency: row.concurrency }),
+    },
+    createdAt: new Date(row.created_at),
+    ...(row.expires_at === null ? {} : { expiresAt: new Date(row.expires_at) }),
+    ...(row.revoked_at === null ? {} : { revokedAt: new Date(row.revoked_at) }),
+  };
+}

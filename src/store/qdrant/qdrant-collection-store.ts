@@ -1,0 +1,89 @@
+/** The collections of a Qdrant server: the node's own, and those that others made. */
+import { NodeError } from "../../core/errors.ts";
+import type {
+  CollectionDescription,
+  CollectionSpec,
+  CollectionStore,
+  PassageRepository,
+} from "../../core/ports/passage-repository.ts";
+import { type CollectionShape, definitionOf, documentField, shapeOf } from "./collection-shape.ts";
+import { QdrantConnection, type QdrantOptions } from "./connection.ts";
+import { unlessRefused } from "./errors.ts";
+import { QdrantRepository } from "./qdrant-repository.ts";
+
+export class QdrantCollectionStore implements CollectionStore {
+  readonly #connection: QdrantConnection;
+
+  constructor(options: QdrantOptions) {
+    this.#connection = new QdrantConnection(options);
+  }
+
+  async list(): Promise<string[]> {
+    const { collections } = await this.#connection.read((client) => client.getCollections());
+    return collections.map(({ name }) => name).sort();
+  }
+
+  async open(name: string): Promise<PassageRepository | undefined> {
+    const shape = await this.#shapeOf(name);
+    if (shape === undefined) return undefined;
+    await this.#finish(name, shape);
+    return new QdrantRepository(this.#connection, name, shape);
+  }
+
+  /** The collection as it is, of which nothing is finished or changed; undefined where there is none. */
+  async inspect(
+    name: string,
+  ): Promise<{ description: CollectionDescription; passages: number } | undefined> {
+    const shape = await this.#shapeOf(name);
+    if (shape === undefined) return undefined;
+    const repository = new QdrantRepository(this.#connection, name, shape);
+    return { description: await repository.describe(), passages: await repository.count() };
+  }
+
+  async version(): Promise<string> {
+    return (await this.#connection.read((client) => client.versionInfo())).version;
+  }
+
+  async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
+    const shape = (await this.#make(name, spec)) ?? (await this.#make(name, spec));
+    if (shape === undefined) throw goneAgain(name);
+    await this.#finish(name, shape);
+    return new QdrantRepository(this.#connection, name, shape);
+  }
+
+  async drop(name: string): Promise<void> {
+    await this.#connection.change((client) => client.deleteCollection(name));
+  }
+
+  /** Undefined where it was removed as soon as it was there. */
+  async #make(name: string, spec: CollectionSpec): Promise<CollectionShape | undefined> {
+    const taken = 409;
+    await this.#connection.change((client) =>
+      unlessRefused(taken, client.createCollection(name, definitionOf(spec))),
+    );
+    return this.#shapeOf(name);
+  }
+
+  async #shapeOf(name: string): Promise<CollectionShape | undefined> {
+    const missing = 404;
+    const found = await this.#connection.read((client) =>
+      unlessRefused(missing, client.getCollection(name)),
+    );
+    return found && shapeOf(name, found);
+  }
+
+  /** What whoever made the collection did not get to; a foreign one stays as it is. */
+  async #finish(name: string, shape: CollectionShape): Promise<void> {
+    if (!shape.hasWords || shape.hasDocumentIndex) return;
+    await this.#connection.change((client) =>
+      client.createPayloadIndex(name, {
+        field_name: documentField,
+        field_schema: "keyword",
+        wait: true,
+      }),
+    );
+  }
+}
+
+const goneAgain = (name: string): NodeError =>
+  new NodeError("unavailable", `The collection '${name}' is removed each time it is made.`);

@@ -1,0 +1,234 @@
+/** Passages in a collection of a Qdrant server. */
+import type { Schemas } from "@qdrant/js-client-rest";
+import { toUnitLength } from "../../core/embedding/embedding-service.ts";
+import type {
+  CollectionDescription,
+  EmbeddedPassage,
+  Passage,
+  PassageRepository,
+  ScoredPassage,
+  SearchBounds,
+  StoredDocument,
+  WordMatch,
+} from "../../core/ports/passage-repository.ts";
+import { checkVector } from "../../core/retrieval/check-vector.ts";
+import { type CollectionShape, documentField, wordsVector } from "./collection-shape.ts";
+import type { QdrantConnection } from "./connection.ts";
+import { cosine } from "./cosine.ts";
+import { DocumentTally } from "./document-tally.ts";
+import { passageOf, payloadFields, pointId, pointOf, vectorOf } from "./payload.ts";
+import { askFor, questionTerms } from "./sparse-words.ts";
+import { batchesOf } from "./upsert-batches.ts";
+import { fullScore, shareOf } from "./word-share.ts";
+
+type ScoredPoint = Schemas["ScoredPoint"];
+
+const passagePage = 256;
+const documentPage = 2000;
+
+export class QdrantRepository implements PassageRepository {
+  readonly matchesWords: boolean;
+  readonly #connection: QdrantConnection;
+  readonly #name: string;
+  readonly #shape: CollectionShape;
+
+  constructor(connection: QdrantConnection, name: string, shape: CollectionShape) {
+    this.#connection = connection;
+    this.#name = name;
+    this.#shape = shape;
+    this.matchesWords = shape.hasWords;
+  }
+
+  async describe(): Promise<CollectionDescription> {
+    const { dimension, distance, embedding } = this.#shape;
+    return {
+      name: this.#name,
+      dimension,
+      distance,
+      url: this.#connection.url,
+      ...(embedding && { embedding }),
+    };
+  }
+
+  async count(): Promise<number> {
+    return this.#countOf({});
+  }
+
+  async documents(): Promise<StoredDocument[]> {
+    const tally = new DocumentTally();
+    const fields = [documentField, "document_hash", "parts"];
+    const pages = this.#scroll({ with_payload: fields, limit: documentPage });
+    for await (const { payload } of pages) tally.add(payload ?? {});
+    return tally.documents();
+  }
+
+  async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
+    const points = this.#scroll({
+      ...(document !== undefined && { filter: ofDocument(document) }),
+      with_payload: payloadFields,
+      with_vector: [this.#shape.dense],
+      limit: passagePage,
+    });
+    for await (const point of points) {
+      const passage = passageOf(point);
+      const vector = vectorOf(point, this.#shape);
+      if (passage && vector)
+        yield { ...passage, vector: this.#isCosine ? vector : toUnitLength(vector) };
+    }
+  }
+
+  async read(ids: readonly string[]): Promise<Passage[]> {
+    if (ids.length === 0) return [];
+    const points = await this.#connection.read((client) =>
+      client.retrieve(this.#name, { ids: ids.map(pointId), with_payload: payloadFields }),
+    );
+    return points.flatMap((point) => passageOf(point) ?? []);
+  }
+
+  async upsert(passages: readonly EmbeddedPassage[]): Promise<void> {
+    for (const { id, vector } of passages) {
+      this.#checkVector(vector);
+      pointId(id);
+    }
+    for (const batch of batchesOf(passages)) {
+      const points = batch.map((passage) => pointOf(passage, this.#shape));
+      await this.#connection.change((client) => client.upsert(this.#name, { points, wait: true }));
+    }
+  }
+
+  async delete(document: string, keep: ReadonlySet<string> = new Set()): Promise<number> {
+    const filter = { ...ofDocument(document), must_not: [{ has_id: [...keep].map(pointId) }] };
+    const found = await this.#countOf(filter);
+    if (found > 0) {
+      await this.#connection.change((client) => client.delete(this.#name, { filter, wait: true }));
+    }
+    return found;
+  }
+
+  async search(
+    vector: Float32Array,
+    { limit, scoreThreshold }: SearchBounds,
+  ): Promise<ScoredPassage[]> {
+    this.#checkVector(vector);
+    if (limit < 1) return [];
+    const points = await this.#nearest(
+      vector,
+      { limit, with_payload: payloadFields },
+      scoreThreshold,
+    );
+    return points.flatMap((point) => {
+      const passage = passageOf(point);
+      return passage ? [{ ...passage, score: point.score }] : [];
+    });
+  }
+
+  async matchWords(text: string, vector: Float32Array, limit: number): Promise<WordMatch[]> {
+    this.#checkVector(vector);
+    const terms = questionTerms(text);
+    if (!this.matchesWords || terms.length === 0 || limit < 1) return [];
+    const { points, full } = await this.#pointsWith(terms, limit);
+    if (points.length === 0) return [];
+    const cosines = await this.#cosinesOf(points, vector);
+    return points.flatMap((point) => {
+      const passage = passageOf(point);
+      const score = cosines.get(point.id);
+      const words = shareOf(point.score, full);
+      return passage && score !== undefined ? [{ ...passage, score, words }] : [];
+    });
+  }
+
+  /** Connections are Bun's, and close when they are not used. */
+  async [Symbol.asyncDispose](): Promise<void> {}
+
+  get #isCosine(): boolean {
+    return this.#shape.distance === "cosine";
+  }
+
+  /** One round trip: the question, and each of its terms alone. */
+  async #pointsWith(
+    terms: readonly number[],
+    limit: number,
+  ): Promise<{ points: ScoredPoint[]; full: number }> {
+    const whole = { query: askFor(terms), using: wordsVector, limit, with_payload: payloadFields };
+    const alone = terms.map((term) => ({ query: askFor([term]), using: wordsVector, limit: 1 }));
+    const [[found, ...best], { count }] = await Promise.all([
+      this.#connection.read((client) =>
+        client.queryBatch(this.#name, { searches: [whole, ...alone] }),
+      ),
+      this.#connection.read((client) => client.count(this.#name, { exact: false })),
+    ]);
+    return {
+      points: found?.points ?? [],
+      full: fullScore(
+        best.map(({ points }) => points[0]?.score ?? 0),
+        Math.max(1, count),
+      ),
+    };
+  }
+
+  async #cosinesOf(
+    points: readonly ScoredPoint[],
+    vector: Float32Array,
+  ): Promise<Map<ScoredPoint["id"], number>> {
+    const found = await this.#nearest(vector, {
+      filter: { must: [{ has_id: points.map(({ id }) => id) }] },
+      params: { exact: true },
+      limit: points.length,
+    });
+    return new Map(found.map(({ id, score }) => [id, score]));
+  }
+
+  /** Points by the collection's own distance, scored and sorted by their cosine. */
+  async #nearest(
+    vector: Float32Array,
+    request: Schemas["QueryRequest"],
+    threshold = -1,
+  ): Promise<ScoredPoint[]> {
+    const isCosine = this.#isCosine;
+    const { dense } = this.#shape;
+    const { points } = await this.#connection.read((client) =>
+      client.query(this.#name, {
+        ...request,
+        query: [...vector],
+        using: dense === "" ? null : dense,
+        ...(isCosine ? threshold > -1 && { score_threshold: threshold } : { with_vector: [dense] }),
+      }),
+    );
+    const scored = points.flatMap((point) => {
+      const stored = isCosine ? undefined : vectorOf(point, this.#shape);
+      if (!isCosine && stored === undefined) return [];
+      const score = stored === undefined ? point.score : cosine(stored, vector);
+      return [{ ...point, score: Math.min(1, Math.max(-1, score)) }];
+    });
+    return isCosine
+      ? scored
+      : scored.filter(({ score }) => score >= threshold).sort((a, b) => b.score - a.score);
+  }
+
+  async #countOf(filter: Schemas["Filter"]): Promise<number> {
+    const { count } = await this.#connection.read((client) =>
+      client.count(this.#name, { filter, exact: true }),
+    );
+    return count;
+  }
+
+  async *#scroll(request: Schemas["ScrollRequest"]): AsyncGenerator<Schemas["Record"]> {
+    let offset: Schemas["ScrollRequest"]["offset"] = null;
+    do {
+      const from = offset;
+      const page: Schemas["ScrollResult"] = await this.#connection.read((client) =>
+        client.scroll(this.#name, { ...request, offset: from }),
+      );
+      yield* page.points;
+      offset = page.next_page_offset ?? null;
+    } while (offset !== null);
+  }
+
+  #checkVector(vector: Float32Array): void {
+    checkVector(vector, { name: this.#name, dimension: this.#shape.dimension });
+  }
+}
+
+const ofDocument = (document: string) => ({
+  must: [{ key: documentField, match: { value: document } }],
+});

@@ -1,0 +1,126 @@
+/** Collections as files of one folder: `<name>.sqlite`, and beside it the index that can be rebuilt. */
+import { Database } from "bun:sqlite";
+import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type {
+  CollectionSpec,
+  CollectionStore,
+  PassageRepository,
+} from "../../core/ports/passage-repository.ts";
+import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection-name.ts";
+import { openUnchangeable } from "../unchangeable.ts";
+import { remedyFor } from "./errors.ts";
+import { removeIndexFiles } from "./index-file.ts";
+import { describeOnce, empty, prepareTables, readMeta } from "./schema.ts";
+import { SqliteRepository } from "./sqlite-repository.ts";
+
+const extension = ".sqlite";
+
+/** Documents are read by nobody else on the machine, whatever the rights above. */
+const ownersAlone = 0o700;
+
+export class SqliteCollectionStore implements CollectionStore {
+  readonly #folder: string;
+  readonly #log: Log;
+
+  constructor(folder: string, log: Log) {
+    this.#folder = folder;
+    this.#log = log;
+  }
+
+  async list(): Promise<string[]> {
+    if (!existsSync(this.#folder)) return [];
+    const names = readdirSync(this.#folder)
+      .filter((file) => file.endsWith(extension))
+      .map((file) => file.slice(0, -extension.length));
+    return names.filter((name) => isCollectionName(name) && !isBlank(this.#path(name))).sort();
+  }
+
+  async open(name: string): Promise<PassageRepository | undefined> {
+    const path = this.#path(name);
+    return existsSync(path) && !isBlank(path) ? this.#open(name) : undefined;
+  }
+
+  async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
+    mkdirSync(this.#folder, { recursive: true, mode: ownersAlone });
+    return this.#open(name, spec);
+  }
+
+  /**
+   * Empties the file, and leaves it: a node that has it open sees the passages go, and those that
+   * come after, where it would go on reading a file that was removed.
+   */
+  async drop(name: string): Promise<void> {
+    const path = this.#path(name);
+    if (!existsSync(path)) return;
+    if (!isBlank(path)) {
+      using database = openDatabase(name, path);
+      empty(database);
+    }
+    removeIndexFiles(this.#folder, name);
+  }
+
+  #path(name: string): string {
+    if (isCollectionName(name)) return join(this.#folder, `${name}${extension}`);
+    throw new NodeError(
+      "invalid_request",
+      `'${name}' cannot be the name of a collection: it must be ${collectionNameRule}.`,
+    );
+  }
+
+  #open(name: string, spec?: CollectionSpec): PassageRepository {
+    const database = openDatabase(name, this.#path(name), spec);
+    return new SqliteRepository({
+      database,
+      collection: name,
+      indexHome: { folder: this.#folder, collection: name },
+      log: this.#log,
+    });
+  }
+}
+
+/** Whether a file holds no collection: one that was dropped, or that was being made when its maker was killed. */
+function isBlank(path: string): boolean {
+  if (statSync(path).size === 0) return true;
+  try {
+    using database = new Database(path, { readwrite: true, create: false });
+    database.run("pragma busy_timeout = 10000");
+    const hasMeta =
+      database.query("select 1 from sqlite_master where name = 'meta'").get() !== null;
+    return !hasMeta || readMeta(database, "dimension") === undefined;
+  } catch {
+    // Not a database: opening it says so.
+    return false;
+  }
+}
+
+/** The database, where it says what it holds. */
+function describing(database: Database): Database {
+  if (readMeta(database, "dimension") !== undefined) return database;
+  throw new Error("it does not say what vectors it holds");
+}
+
+/** A file that is not there is made where a spec says what for; one that is there stays what it is. */
+export function openDatabase(name: string, path: string, spec?: CollectionSpec): Database {
+  let database: Database | undefined;
+  try {
+    database = new Database(path, { create: spec !== undefined, readwrite: true, strict: true });
+    database.run("pragma busy_timeout = 10000");
+    database.run("pragma journal_mode = wal");
+    database.run("pragma synchronous = full");
+    prepareTables(database);
+    if (spec !== undefined) describeOnce(database, spec);
+    return describing(database);
+  } catch (cause) {
+    database?.close();
+    const unchangeable = openUnchangeable(path, cause);
+    if (unchangeable !== undefined) return describing(unchangeable);
+    throw new NodeError(
+      "unavailable",
+      `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start anew`}. Its file is ${path}.`,
+      { cause },
+    );
+  }
+}

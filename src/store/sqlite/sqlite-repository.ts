@@ -1,0 +1,276 @@
+/** Passages in an embedded SQLite file: nothing to install, nothing lost in a crash. */
+import type { Database } from "bun:sqlite";
+import { NodeError } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type {
+  CollectionDescription,
+  EmbeddedPassage,
+  EmbeddingIdentity,
+  Passage,
+  PassageRepository,
+  ScoredPassage,
+  SearchBounds,
+  StoredDocument,
+  WordMatch,
+} from "../../core/ports/passage-repository.ts";
+import { checkVector } from "../../core/retrieval/check-vector.ts";
+import { BestCandidates, type Candidate } from "./best-candidates.ts";
+import { writing } from "./errors.ts";
+import { readMeta } from "./schema.ts";
+import { type IndexHome, VectorIndex } from "./vector-index.ts";
+import { cosine, sameBytes, toBytes, toVector } from "./vectors.ts";
+import { searchWords } from "./word-search.ts";
+
+interface Row {
+  key: number;
+  id: string;
+  document: string;
+  heading: string;
+  position: number;
+  hash: string;
+  document_hash: string;
+  parts: number;
+  source: string;
+}
+
+const columns = "key, id, document, heading, position, hash, document_hash, parts, source";
+const page = 256;
+/** Rows compared at once; a few milliseconds. */
+const scanPage = 2048;
+
+export interface SqliteRepositoryOptions {
+  database: Database;
+  collection: string;
+  /** Where the vectors' index is kept between runs; absent: nowhere. */
+  indexHome?: IndexHome;
+  log: Log;
+}
+
+export class SqliteRepository implements PassageRepository {
+  readonly matchesWords = true;
+  readonly #database: Database;
+  readonly #collection: string;
+  readonly #dimension: number;
+  readonly #identity: string | undefined;
+  readonly #index: VectorIndex;
+
+  constructor({ database, collection, indexHome, log }: SqliteRepositoryOptions) {
+    this.#database = database;
+    this.#collection = collection;
+    this.#dimension = Number(readMeta(database, "dimension"));
+    this.#identity = readMeta(database, "embedding");
+    this.#index = new VectorIndex({
+      database,
+      dimension: this.#dimension,
+      home: indexHome,
+      log,
+    });
+  }
+
+  async describe(): Promise<CollectionDescription> {
+    const embedding = readMeta(this.#database, "embedding");
+    return {
+      name: this.#collection,
+      dimension: this.#dimension,
+      distance: "cosine",
+      url: "embedded",
+      ...(embedding === undefined ? {} : { embedding: toIdentity(embedding) }),
+    };
+  }
+
+  async count(): Promise<number> {
+    this.#checkIdentity();
+    const row = this.#database
+      .query<{ count: number }, []>("select count(*) as count from passages")
+      .get();
+    return row?.count ?? 0;
+  }
+
+  async documents(): Promise<StoredDocument[]> {
+    return this.#database
+      .query<{ name: string; versions: number; hash: string; passages: number; parts: number }, []>(
+        `select document as name, count(distinct document_hash) as versions,
+           min(document_hash) as hash, count(*) as passages, max(parts) as parts
+         from passages group by document`,
+      )
+      .all()
+      .map(({ name, versions, hash, passages, parts }) => ({
+        name,
+        ...(versions === 1 ? { hash } : {}),
+        passages,
+        parts,
+      }));
+  }
+
+  async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
+    // A document's few passages are found by their index, all of them by their keys.
+    const where = document === undefined ? "key > ?1" : "document = ?2 and +key > ?1";
+    const next = this.#database.query<Row & { vector: Uint8Array }, (number | string)[]>(
+      `select ${columns}, vector from passages where ${where} order by key limit ${page}`,
+    );
+    let last = 0;
+    while (true) {
+      const rows = document === undefined ? next.all(last) : next.all(last, document);
+      for (const row of rows) yield { ...toPassage(row), vector: toVector(row.vector).slice() };
+      const end = rows.at(-1);
+      if (end === undefined) return;
+      last = end.key;
+    }
+  }
+
+  async read(ids: readonly string[]): Promise<Passage[]> {
+    this.#checkIdentity();
+    return this.#database
+      .query<Row, [string]>(
+        `select ${columns} from passages where id in (select value from json_each(?))`,
+      )
+      .all(JSON.stringify(ids))
+      .map(toPassage);
+  }
+
+  async upsert(passages: readonly EmbeddedPassage[]): Promise<void> {
+    this.#checkIdentity();
+    for (const { vector } of passages) this.#checkVector(vector);
+    const storeAll = this.#database.transaction(() => {
+      for (const passage of passages) this.#store(passage);
+    });
+    writing(this.#collection, () => storeAll.immediate());
+    this.#index.follow();
+  }
+
+  async delete(document: string, keep: ReadonlySet<string> = new Set()): Promise<number> {
+    const remove = this.#database.query<void, [string, string]>(
+      "delete from passages where document = ? and id not in (select value from json_each(?))",
+    );
+    const kept = JSON.stringify([...keep]);
+    return writing(this.#collection, () => remove.run(document, kept).changes);
+  }
+
+  async search(
+    vector: Float32Array,
+    { limit, scoreThreshold }: SearchBounds,
+  ): Promise<ScoredPassage[]> {
+    this.#checkVector(vector);
+    this.#checkIdentity();
+    this.#index.follow();
+    // More than are asked for: the index is a little off, the rows' own vectors decide.
+    const near = this.#score(vector, this.#index.nearest(vector, 16 + 3 * limit));
+    const best = new BestCandidates(limit, scoreThreshold);
+    for (const candidate of near) best.offer(candidate);
+    await this.#scan(vector, this.#index.lastKey, best);
+    return this.#read(best.sorted());
+  }
+
+  async matchWords(text: string, vector: Float32Array, limit: number): Promise<WordMatch[]> {
+    this.#checkVector(vector);
+    const hits = new Map(
+      searchWords(this.#database, text, limit).map(({ key, words }) => [key, words]),
+    );
+    const scored = this.#score(vector, [...hits.keys()]);
+    return this.#read(
+      scored.map((candidate) => ({ ...candidate, words: hits.get(candidate.key) ?? 0 })),
+    ).sort((a, b) => b.words - a.words);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#index.close();
+    this.#database.close();
+  }
+
+  /** A passage with the vector and text that it had keeps its key, and costs the index nothing. */
+  #store(passage: EmbeddedPassage): void {
+    const { id, document, heading, position, hash, documentHash, parts, source } = passage;
+    const bytes = toBytes(passage.vector);
+    const before = this.#database
+      .query<{ key: number; source: string; vector: Uint8Array }, [string]>(
+        "select key, source, vector from passages where id = ?",
+      )
+      .get(id);
+    if (before !== null && before.source === source && sameBytes(before.vector, bytes)) {
+      this.#database
+        .query<void, [string, string, number, string, string, number, number]>(
+          `update passages set document = ?, heading = ?, position = ?, hash = ?,
+             document_hash = ?, parts = ? where key = ?`,
+        )
+        .run(document, heading, position, hash, documentHash, parts, before.key);
+      return;
+    }
+    if (before !== null) {
+      this.#database.query<void, [number]>("delete from passages where key = ?").run(before.key);
+    }
+    this.#database
+      .query<void, [string, string, string, number, string, string, number, Uint8Array, string]>(
+        `insert into passages
+           (id, document, heading, position, hash, document_hash, parts, vector, source)
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(id, document, heading, position, hash, documentHash, parts, bytes, source);
+  }
+
+  #score(vector: Float32Array, keys: readonly number[]): Candidate[] {
+    return this.#database
+      .query<{ key: number; vector: Uint8Array }, [string]>(
+        "select key, vector from passages where key in (select value from json_each(?))",
+      )
+      .all(JSON.stringify(keys))
+      .map(({ key, vector: bytes }) => ({ key, score: cosine(vector, toVector(bytes)) }));
+  }
+
+  /** Every row beyond a key, compared one by one; others get their turn between. */
+  async #scan(vector: Float32Array, after: number, best: BestCandidates): Promise<void> {
+    const next = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
+      `select key, vector from passages where key > ? order by key limit ${scanPage}`,
+    );
+    let last = after;
+    while (true) {
+      const rows = next.all(last);
+      for (const { key, vector: bytes } of rows) {
+        best.offer({ key, score: cosine(vector, toVector(bytes)) });
+      }
+      const end = rows.at(-1);
+      if (end === undefined || rows.length < scanPage) return;
+      last = end.key;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** The candidates' passages, in their order. */
+  #read<Found extends Candidate>(candidates: readonly Found[]): (Passage & Omit<Found, "key">)[] {
+    const rows = new Map(
+      this.#database
+        .query<Row, [string]>(
+          `select ${columns} from passages where key in (select value from json_each(?))`,
+        )
+        .all(JSON.stringify(candidates.map(({ key }) => key)))
+        .map((row) => [row.key, row]),
+    );
+    return candidates.flatMap(({ key, ...scores }) => {
+      const row = rows.get(key);
+      return row === undefined ? [] : [{ ...toPassage(row), ...scores }];
+    });
+  }
+
+  /** Another process may have dropped the collection, and made it anew for another model. */
+  #checkIdentity(): void {
+    const now = readMeta(this.#database, "embedding");
+    if (now === this.#identity || now === undefined) return;
+    throw new NodeError(
+      "collection_mismatch",
+      `The collection '${this.#collection}' was dropped and made anew for another model since it was opened. Start the node again.`,
+    );
+  }
+
+  #checkVector(vector: Float32Array): void {
+    checkVector(vector, { name: this.#collection, dimension: this.#dimension });
+  }
+}
+
+function toPassage(row: Row): Passage {
+  const { id, source, document, heading, position, hash, document_hash: documentHash, parts } = row;
+  return { id, source, document, heading, position, hash, documentHash, parts };
+}
+
+export function toIdentity(text: string): EmbeddingIdentity {
+  const { model, fingerprint, queryPrefix, documentPrefix } = JSON.parse(text);
+  return { model, fingerprint, queryPrefix, documentPrefix };
+}

@@ -1,0 +1,106 @@
+import { describe, expect, test } from "bun:test";
+import { NodeError } from "../../src/core/errors.ts";
+import { Readiness } from "../../src/server/operations/health/schema.ts";
+import { decode } from "../support/decode.ts";
+import { finish, ScriptedChatEngine } from "../support/scripted-engines.ts";
+import { type TestAppOptions, testApp } from "../support/test-app.ts";
+import { chatModel } from "../support/test-models.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+const user = { role: "user", content: "Hello" };
+const answer = async (response: Response) => [response.status, await response.json()];
+
+describe("health", () => {
+  test.each([false, true])("is alive whatever is ready: unprepared is %p", async (unprepared) => {
+    expect(await answer(await testApp({ unprepared }).get("/health"))).toEqual([
+      200,
+      { status: "alive" },
+    ]);
+  });
+});
+
+describe("readiness", () => {
+  test("is said when every model and the collection are ready", async () => {
+    expect(await answer(await testApp().get("/ready"))).toEqual([
+      200,
+      { status: "ready", reasons: [] },
+    ]);
+  });
+
+  test("is denied with a reason for each thing that is not", async () => {
+    const app = testApp({ unprepared: true });
+    const collection = "The node's collection is still being prepared.";
+    const waiting = (...names: string[]) => [
+      503,
+      {
+        status: "not ready",
+        reasons: [...names.map((name) => `The model '${name}' is being prepared.`), collection],
+      },
+    ];
+    expect(await answer(await app.get("/ready"))).toEqual(waiting("chatty", "vectors", "others"));
+    app.models.add(chatModel("chatty", new ScriptedChatEngine()));
+    expect(await answer(await app.get("/ready"))).toEqual(waiting("vectors", "others"));
+  });
+
+  test("is denied while a model's queue is full, and given again when it is not", async () => {
+    const app = testApp({ slots: 1, maxQueue: 1 });
+    const held = Promise.withResolvers<void>();
+    const ask = () => app.post("/v1/chat/completions", { model: "chatty", messages: [user] });
+    app.chat.script(() => held.promise, finish).script(finish);
+    const served = ask();
+    await waitFor("the first to be served", () => app.chat.requests.length === 1);
+    const line = Promise.withResolvers<void>();
+    app.chat.line = line.promise;
+    expect((await app.get("/ready")).status).toBe(200);
+    const waits = ask();
+    await waitFor("the second to wait", () => app.chat.requests.length === 2);
+    expect(await answer(await app.get("/ready"))).toEqual([
+      503,
+      {
+        status: "not ready",
+        reasons: ["The queue of the model 'chatty' is full: 1 waiting, 1 being answered."],
+      },
+    ]);
+    held.resolve();
+    line.resolve();
+    expect([(await served).status, (await waits).status]).toEqual([200, 200]);
+    expect((await app.get("/ready")).status).toBe(200);
+  });
+
+  test("is denied by a node that stops, which answers nothing else but health", async () => {
+    const app = testApp({ draining: true });
+    expect(await answer(await app.get("/ready"))).toEqual([
+      503,
+      { status: "not ready", reasons: ["The node is stopping."] },
+    ]);
+    expect((await app.get("/health")).status).toBe(200);
+    const refused = await app.post("/v1/embeddings", { model: "vectors", input: "a" });
+    expect([refused.status, refused.headers.get("connection")]).toEqual([503, "close"]);
+    expect(await refused.json()).toMatchObject({ error: { code: "unavailable" } });
+  });
+
+  test("tells a stranger nothing of the store, where keys are wanted", async () => {
+    const keys = ["a-good-key"];
+    const reason = "Qdrant at http://qdrant.internal:6333 cannot be reached (refused).";
+    const reasonsOf = async (options: TestAppOptions, headers: Record<string, string> = {}) => {
+      const app = testApp(options);
+      app.retrieval.unavailable(new NodeError("unavailable", reason));
+      const response = await app.get("/ready", headers);
+      expect(response.status).toBe(503);
+      return (await decode(Readiness, response)).reasons.at(-1);
+    };
+    const unprepared = true;
+    expect(await reasonsOf({ unprepared, keys })).toBe(
+      "The node's collection is not ready. A caller with a key is told why, and the log has it.",
+    );
+    const known = { authorization: "Bearer a-good-key" };
+    expect(await reasonsOf({ unprepared, keys }, known)).toBe(reason);
+    expect(await reasonsOf({ unprepared })).toBe(reason);
+  });
+
+  test("and health want no key", async () => {
+    const app = testApp({ keys: ["a-good-key"] });
+    expect((await app.get("/health")).status).toBe(200);
+    expect((await app.get("/ready")).status).toBe(200);
+  });
+});

@@ -1,0 +1,149 @@
+import { describe, expect, test } from "bun:test";
+import { NodeError } from "../../../../src/core/errors.ts";
+import {
+  type CallerLimits,
+  noLimits,
+  RateLimiter,
+} from "../../../../src/core/limits/rate-limiter.ts";
+
+function limiterWith(limits: Partial<CallerLimits>) {
+  const clock = { now: 1000 };
+  const limiter = new RateLimiter(() => clock.now);
+  const caller = (id: string) => ({
+    id,
+    called: `The key '${id}'`,
+    limits: { ...noLimits, ...limits },
+  });
+  const ask = (id = "ada"): Disposable | string => {
+    try {
+      return limiter.admit(caller(id));
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error;
+      return `${error.kind}: ${error.message} (${error.retryAfterMs})`;
+    }
+  };
+  const once = (id?: string): boolean => {
+    const visit = ask(id);
+    if (typeof visit === "string") return false;
+    visit[Symbol.dispose]();
+    return true;
+  };
+  return { clock, limiter, caller, ask, once };
+}
+
+describe("requests a minute", () => {
+  test("are let in up to the limit, and then as they come back", () => {
+    const { clock, ask, once } = limiterWith({ requestsPerMinute: 3 });
+    expect([once(), once(), once(), once()]).toEqual([true, true, true, false]);
+    clock.now += 5000;
+    expect(ask()).toBe(
+      "too_many_requests: Rate limit reached. The key 'ada' may make 3 requests a minute. Ask again in 15 s. (15000)",
+    );
+    clock.now += 15_000;
+    expect([once(), once()]).toEqual([true, false]);
+  });
+
+  test("are not used up by those refused", () => {
+    const { clock, once } = limiterWith({ requestsPerMinute: 1 });
+    once();
+    for (let more = 0; more < 100; more++) once();
+    clock.now += 60_000;
+    expect(once()).toBe(true);
+  });
+
+  test.each([1, 3, 7, 60, 999])(
+    "are there again after exactly as long as was said: %i",
+    (limit) => {
+      const { clock, limiter, caller, once } = limiterWith({ requestsPerMinute: limit });
+      while (once());
+      for (let round = 0; round < 50; round++) {
+        clock.now += Math.ceil(60_000 / limit);
+        expect(once()).toBe(true);
+      }
+      expect(limiter.standing(caller("ada")).requests?.remaining).toBe(0);
+    },
+  );
+
+  test("of one caller are nobody else's", () => {
+    const { once } = limiterWith({ requestsPerMinute: 1 });
+    expect([once("ada"), once("ada"), once("grace")]).toEqual([true, false, true]);
+  });
+});
+
+describe("tokens a minute", () => {
+  test("are counted after the answer, into debt, which is paid back before the next", () => {
+    const { clock, limiter, caller, ask, once } = limiterWith({ tokensPerMinute: 60 });
+    expect(once()).toBe(true);
+    limiter.charge(caller("ada"), 180);
+    expect(ask()).toBe(
+      "too_many_tokens: Rate limit reached. The key 'ada' may use 60 tokens a minute, and has used them. Ask again in 121 s. (121000)",
+    );
+    expect(limiter.standing(caller("ada"))).toEqual({
+      tokens: { limit: 60, remaining: 0, resetMs: 180_000 },
+    });
+    clock.now += 120_000;
+    expect(once()).toBe(false);
+    clock.now += 1000;
+    expect(once()).toBe(true);
+    expect(limiter.standing(caller("ada")).tokens).toEqual({
+      limit: 60,
+      remaining: 1,
+      resetMs: 59_000,
+    });
+  });
+
+  test("without a bound are not counted", () => {
+    const { limiter, caller } = limiterWith({});
+    limiter.charge(caller("ada"), 1e9);
+    expect([limiter.standing(caller("ada")), limiter.size]).toEqual([{}, 0]);
+  });
+});
+
+describe("requests at once", () => {
+  test("have a place each, which is given back once however often it is returned", () => {
+    const { ask, once } = limiterWith({ concurrency: 2 });
+    const first = ask();
+    const second = ask();
+    expect(ask()).toBe(
+      "too_many_requests: Rate limit reached. The key 'ada' may have 2 requests in progress at once, and has 2. Ask again when one has ended. (1000)",
+    );
+    if (typeof first === "string" || typeof second === "string") throw new Error("was refused");
+    first[Symbol.dispose]();
+    first[Symbol.dispose]();
+    expect(typeof ask()).toBe("object");
+    expect(once()).toBe(false);
+  });
+
+  test("that are refused for another reason take no place", () => {
+    const { clock, ask } = limiterWith({ concurrency: 2, requestsPerMinute: 1 });
+    ask();
+    for (let more = 0; more < 5; more++) expect(ask()).toContain("requests a minute");
+    clock.now += 60_000;
+    expect(typeof ask()).toBe("object");
+  });
+});
+
+describe("what is remembered", () => {
+  test("is forgotten of callers who have left and have everything back", () => {
+    const { clock, limiter, caller, ask, once } = limiterWith({
+      requestsPerMinute: 10,
+      tokensPerMinute: 10,
+    });
+    for (let number = 0; number < 1000; number++) once(`caller ${number}`);
+    ask("busy");
+    limiter.charge(caller("in debt"), 100);
+    expect(limiter.size).toBe(1002);
+    clock.now += 61_000;
+    once("another");
+    expect(limiter.size).toBe(3);
+  });
+
+  test("is what a full minute gives back, so that no caller gains by being forgotten", () => {
+    const { clock, once } = limiterWith({ requestsPerMinute: 2 });
+    once();
+    once();
+    clock.now += 29_000;
+    once("another");
+    expect(once()).toBe(false);
+  });
+});

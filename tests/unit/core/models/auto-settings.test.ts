@@ -1,0 +1,152 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { chooseSettings, settle, type Wish } from "../../../../src/core/models/auto-settings.ts";
+import type { Machine } from "../../../../src/core/models/machine.ts";
+import { estimateMemory } from "../../../../src/core/models/model-memory.ts";
+import { largeChat, smallChat, smallEmbedding } from "../../../support/model-facts.ts";
+
+const GB = 1e9;
+const wanted = { ctxSize: "auto", batchSize: "auto", nGpuLayers: "auto" } as const;
+
+const machine = (memory: number, free = memory * 0.75): Machine => ({
+  memory: memory * GB,
+  availableMemory: free * GB,
+  memoryBound: "machine",
+});
+const withAccelerator = (memory: number, vram: number): Machine => ({
+  ...machine(memory),
+  accelerator: { memory: vram * GB, availableMemory: vram * 0.95 * GB },
+});
+
+function sizes(facts: Wish["facts"], on: Machine, parallel = 4, wish: Wish["wanted"] = wanted) {
+  const { why: _, ...chosen } = chooseSettings({ facts, machine: on, wanted: wish, parallel });
+  return [chosen.ctxSize, chosen.batchSize, chosen.nGpuLayers];
+}
+
+describe("sizes chosen for a machine", () => {
+  test.each<[string, Wish["facts"], Machine, number[]]>([
+    ["a small model on a laptop of 2 GB", smallChat, machine(2), [512, 128, 0]],
+    ["a small model on 4 GB", smallChat, machine(4), [2048, 512, 0]],
+    ["a small model on 64 GB", smallChat, machine(64), [2048, 512, 0]],
+    ["a large model on 8 GB", largeChat, machine(8), [512, 128, 0]],
+    ["a large model on 16 GB", largeChat, machine(16), [4096, 512, 0]],
+    ["a large model on 64 GB", largeChat, machine(64), [32_768, 512, 0]],
+    [
+      "a small model with 8 GB on an accelerator",
+      smallChat,
+      withAccelerator(16, 8),
+      [2048, 1024, 23],
+    ],
+    [
+      "a large model with 8 GB on an accelerator",
+      largeChat,
+      withAccelerator(16, 8),
+      [4096, 512, 30],
+    ],
+    [
+      "a large model with 24 GB on an accelerator",
+      largeChat,
+      withAccelerator(32, 24),
+      [16_384, 1024, 33],
+    ],
+    [
+      "a large model with 2 GB on an accelerator",
+      largeChat,
+      withAccelerator(16, 2),
+      [4096, 512, 6],
+    ],
+    ["an embedding model on 2 GB", smallEmbedding, machine(2), [512, 512, 0]],
+  ])("%s", (_, facts, on, expected) => {
+    expect(sizes(facts, on)).toEqual(expected);
+  });
+
+  test("heed what a control group grants, not what the machine has", () => {
+    const bound: Machine = {
+      memory: 10 * GB,
+      availableMemory: 9.5 * GB,
+      memoryBound: "control group",
+    };
+    const { ctxSize, why } = chooseSettings({
+      facts: largeChat,
+      machine: bound,
+      wanted,
+      parallel: 4,
+    });
+    expect(ctxSize).toBe(4096);
+    expect(why).toBe("takes about 7.5 GB of 9.5 GB free memory (bound by a control group)");
+  });
+
+  test("leave each answer less where more are given at once", () => {
+    expect(sizes(largeChat, machine(16), 1)[0]).toBe(16_384);
+    expect(sizes(largeChat, machine(16), 16)[0]).toBe(2048);
+  });
+
+  test("leave alone what was given", () => {
+    const given = { ctxSize: 1024, batchSize: 64, nGpuLayers: 5 };
+    expect(sizes(largeChat, withAccelerator(64, 24), 4, given)).toEqual([1024, 64, 5]);
+    const onlyLayers = { ...given, nGpuLayers: "auto" } as const;
+    expect(sizes(largeChat, withAccelerator(64, 24), 4, onlyLayers)).toEqual([1024, 64, 33]);
+    const trained = { ...given, ctxSize: 0 };
+    expect(sizes(smallChat, machine(64), 4, trained)[0]).toBe(2048);
+    expect(sizes(largeChat, machine(64), 4, trained)[0]).toBe(4096);
+  });
+
+  test("say so where even the smallest are too much", () => {
+    const { ctxSize, why } = chooseSettings({
+      facts: largeChat,
+      machine: machine(2),
+      wanted,
+      parallel: 4,
+    });
+    expect(ctxSize).toBe(512);
+    expect(why).toContain("which is too little; take a smaller model");
+  });
+
+  test("never exceed what is free or what the model was trained on, on any machine", () => {
+    const amount = fc.double({ min: 0.5, max: 128, noNaN: true });
+    const anyMachine = fc.record({
+      memory: amount,
+      vram: amount,
+      trained: fc.integer({ min: 64, max: 200_000 }),
+    });
+    fc.assert(
+      fc.property(
+        anyMachine,
+        fc.integer({ min: 1, max: 64 }),
+        ({ memory, vram, trained }, parallel) => {
+          const facts = { ...largeChat, trainContext: trained };
+          const on = withAccelerator(memory, vram);
+          const { ctxSize, batchSize, nGpuLayers, why } = chooseSettings({
+            facts,
+            machine: on,
+            wanted,
+            parallel,
+          });
+          expect(ctxSize).toBeGreaterThan(0);
+          expect(ctxSize).toBeLessThanOrEqual(trained);
+          expect(nGpuLayers).toBeGreaterThanOrEqual(0);
+          expect(nGpuLayers).toBeLessThanOrEqual(facts.layers + 1);
+          if (why.includes("too little")) return;
+          const { total } = estimateMemory(facts, { contextSize: ctxSize, parallel, batchSize });
+          expect(total).toBeLessThanOrEqual(on.availableMemory + vram * GB);
+        },
+      ),
+    );
+  });
+});
+
+test("what was chosen once stays, and what was given stays given", () => {
+  const rest = {
+    promptTemplate: "auto",
+    nPredict: -1,
+    temperature: 1,
+    topP: 1,
+    repeatPenalty: 1,
+    presencePenalty: 0,
+    frequencyPenalty: 0,
+  } as const;
+  const chosen = { ctxSize: 8192, batchSize: 512, nGpuLayers: 12 };
+  expect(settle({ ...rest, ...wanted }, chosen)).toEqual({ ...rest, ...chosen });
+  const given = { ctxSize: 0, batchSize: 64, nGpuLayers: 0 };
+  expect(settle({ ...rest, ...given }, chosen)).toEqual({ ...rest, ...given });
+});

@@ -1,0 +1,107 @@
+import { describe, expect, test } from "bun:test";
+import { MeasuredChatEngine } from "../../../../src/core/models/measured-chat-engine.ts";
+import { ModelActivity } from "../../../../src/core/models/model-activity.ts";
+import type { CallOptions } from "../../../../src/core/ports/chat-engine.ts";
+import type { WorkEvent } from "../../../../src/core/ports/telemetry.ts";
+import { collect } from "../../../support/collect.ts";
+import { greedy } from "../../../support/greedy.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { finish, ScriptedChatEngine } from "../../../support/scripted-engines.ts";
+
+const text = (value: string) => ({ type: "text", text: value }) as const;
+const moment = expect.any(Number);
+
+function measured() {
+  const scripted = new ScriptedChatEngine();
+  const activity = new ModelActivity({ name: "m" });
+  const engine = new MeasuredChatEngine("m", scripted, activity);
+  const events: WorkEvent[] = [];
+  const generate = (options: Partial<CallOptions> = {}) =>
+    engine.generate(
+      { messages: [], sampling: greedy },
+      {
+        signal: new AbortController().signal,
+        report: (event) => events.push(event),
+        ...options,
+      },
+    );
+  return { scripted, activity, engine, events, generate };
+}
+
+describe("a measured chat engine", () => {
+  test("gives the engine's events, and reports what happens between", async () => {
+    const { scripted, events, generate } = measured();
+    scripted.script(text("a"), text("b"), finish);
+    expect(await collect(generate())).toEqual([text("a"), text("b"), finish]);
+    expect(events).toEqual([
+      { type: "started", model: "m", modelType: "chat", waitedMs: moment },
+      { type: "first-token", model: "m" },
+      { type: "tokens", model: "m", count: 1 },
+      { type: "tokens", model: "m", count: 1 },
+      {
+        type: "answered",
+        model: "m",
+        calledAt: moment,
+        startedAt: moment,
+        firstTokenAt: moment,
+        endedAt: moment,
+        generatedTokens: 2,
+        usage: finish.usage,
+      },
+    ]);
+  });
+
+  test("adds at the finish the tokens that events did not show", async () => {
+    const { scripted, events, generate } = measured();
+    const usage = { ...finish.usage, completionTokens: 7 };
+    scripted.script(text("a"), { ...finish, usage });
+    await collect(generate());
+    const counts = events.flatMap((event) => (event.type === "tokens" ? [event.count] : []));
+    expect(counts).toEqual([1, 6]);
+  });
+
+  test("reports an answer that failed in line without a start", async () => {
+    const { scripted, activity, events, generate } = measured();
+    scripted.line = Promise.reject(new Error("refused"));
+    scripted.script(finish);
+    expect(await rejectionOf(collect(generate()))).toMatchObject({ message: "refused" });
+    expect(events).toEqual([
+      { type: "answered", model: "m", calledAt: moment, endedAt: moment, generatedTokens: 0 },
+    ]);
+    expect(activity).toMatchObject({ waiting: 0, inUse: 0 });
+  });
+
+  test("reports what came of an answer that is left", async () => {
+    const { scripted, activity, events, generate } = measured();
+    scripted.script(text("a"), text("b"), finish);
+    for await (const _ of generate()) {
+      expect(activity).toMatchObject({ waiting: 0, inUse: 1 });
+      break;
+    }
+    expect(scripted.ended).toBe(1);
+    expect(activity).toMatchObject({ waiting: 0, inUse: 0 });
+    expect(events.at(-1)).toEqual({
+      type: "answered",
+      model: "m",
+      calledAt: moment,
+      startedAt: moment,
+      firstTokenAt: moment,
+      endedAt: moment,
+      generatedTokens: 1,
+    });
+  });
+
+  test("passes the start on to who asked", async () => {
+    const { scripted, generate } = measured();
+    let starts = 0;
+    scripted.script(text("a"), finish);
+    await collect(generate({ onStart: () => starts++ }));
+    expect(starts).toBe(1);
+  });
+
+  test("counts and bounds as the engine does", async () => {
+    const { engine } = measured();
+    expect(engine.contextSize).toBe(128);
+    expect(await engine.countTokens([{ role: "user", content: "one two" }])).toBe(2);
+  });
+});

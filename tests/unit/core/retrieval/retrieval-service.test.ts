@@ -1,0 +1,225 @@
+import { describe, expect, test } from "bun:test";
+import { NodeError } from "../../../../src/core/errors.ts";
+import { ModelRegistry } from "../../../../src/core/models/model.ts";
+import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
+import type { SearchBounds } from "../../../../src/core/ports/passage-repository.ts";
+import type { Reranker } from "../../../../src/core/ports/reranker.ts";
+import {
+  type Knowledge,
+  RetrievalService,
+  type RetrievalSettings,
+} from "../../../../src/core/retrieval/retrieval-service.ts";
+import { passage } from "../../../support/passages.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
+import { embeddingModel, memoryRepository } from "../../../support/test-models.ts";
+
+const user = (content: string): ChatMessage => ({ role: "user", content });
+
+const letters = ["a", "bb", "cccccc", "dddddddddddd"];
+
+async function service(settings: Partial<RetrievalSettings> = {}) {
+  const engine = new ScriptedEmbeddingEngine();
+  const names = ["mapper", "other"];
+  const models = new ModelRegistry(names.map((name) => ({ name, type: "embedding" })));
+  for (const name of names) models.add(embeddingModel(name, engine));
+  const retrieval = new RetrievalService(
+    models,
+    {
+      name: "default",
+      embeddingModel: "mapper",
+      url: "embedded",
+      bounds: { limit: 3, scoreThreshold: 0.5 },
+    },
+    { mode: "dense", candidates: 50, ...settings },
+  );
+  const repository = memoryRepository(2);
+  const embeddings = await engine.embed(letters);
+  await repository.upsert(
+    letters.map((source, index) =>
+      passage(index, [...(embeddings[index]?.vector ?? [])], { source }),
+    ),
+  );
+  engine.requests.length = 0;
+  const retrieve = (
+    messages: ChatMessage[],
+    bounds: Partial<SearchBounds> = {},
+    model = "mapper",
+  ) => retrieval.retrieve({ model, messages, bounds }, { signal: new AbortController().signal });
+  return { engine, retrieval, repository, retrieve };
+}
+
+async function attached(
+  settings: Partial<RetrievalSettings> = {},
+  knowledge: Partial<Knowledge> = {},
+) {
+  const made = await service(settings);
+  made.retrieval.attach({ repository: made.repository, queryPrefix: "", ...knowledge });
+  return made;
+}
+
+describe("retrieval", () => {
+  test("embeds the last user message alone", async () => {
+    const { engine, retrieve } = await attached();
+    await retrieve([
+      { role: "system", content: "system" },
+      user("first"),
+      { role: "assistant", content: "answer" },
+      user("last"),
+      { role: "assistant", content: "afterthought" },
+    ]);
+    expect(engine.requests).toEqual(["last"]);
+  });
+
+  test("returns the best points within the node's bounds, and the bounds", async () => {
+    const { retrieve } = await attached();
+    const { points, bounds } = await retrieve([user("q")]);
+    expect(points.map(({ source }) => source)).toEqual(["a", "bb", "cccccc"]);
+    expect(bounds).toEqual({ limit: 3, scoreThreshold: 0.5 });
+  });
+
+  test.each<[Partial<SearchBounds>, SearchBounds, string[]]>([
+    [{ limit: 1 }, { limit: 1, scoreThreshold: 0.5 }, ["a"]],
+    [{ scoreThreshold: 0.9 }, { limit: 3, scoreThreshold: 0.9 }, ["a", "bb"]],
+    [{ limit: 100 }, { limit: 3, scoreThreshold: 0.5 }, ["a", "bb", "cccccc"]],
+    [{ scoreThreshold: 0 }, { limit: 3, scoreThreshold: 0.5 }, ["a", "bb", "cccccc"]],
+    [{ scoreThreshold: -1, limit: 2 }, { limit: 2, scoreThreshold: 0.5 }, ["a", "bb"]],
+  ])("lets a request narrow the bounds and never widen them: %j", async (wanted, bounds, found) => {
+    const { retrieve } = await attached();
+    const result = await retrieve([user("q")], wanted);
+    expect({ ...result, points: result.points.map(({ source }) => source) }).toEqual({
+      points: found,
+      bounds,
+      method: { mode: "dense", reranked: false },
+      tokens: 1,
+    });
+  });
+
+  test("has no problem once its collection is attached, or when there is none to wait for", async () => {
+    const { retrieval, repository } = await service();
+    expect(await retrieval.problem()).toBe("The node's collection is still being prepared.");
+    retrieval.unavailable(new NodeError("unavailable", "The store is away."));
+    expect(await retrieval.problem()).toBe("The store is away.");
+    retrieval.attach({ repository, queryPrefix: "" });
+    expect(await retrieval.problem()).toBeUndefined();
+    const bounds = { limit: 1, scoreThreshold: 0 };
+    const none = { name: "x", url: "embedded", embeddingModel: undefined, bounds };
+    const without = new RetrievalService(new ModelRegistry([]), none, {
+      mode: "dense",
+      candidates: 1,
+    });
+    expect(await without.problem()).toBeUndefined();
+  });
+
+  test("says what is wrong with a store that was there and is not any more", async () => {
+    const { retrieval, repository } = await attached();
+    await repository[Symbol.asyncDispose]();
+    expect(await retrieval.problem()).toEqual(expect.any(String));
+  });
+
+  test("puts the collection's prefix before the question", async () => {
+    const { engine, retrieve } = await attached({}, { queryPrefix: "query: " });
+    await retrieve([user("q")]);
+    expect(engine.requests).toEqual(["query: q"]);
+    expect(await rejectionOf(retrieve([user("1 2 3 4 5 6 7 8")]))).toMatchObject({
+      kind: "context_length_exceeded",
+    });
+  });
+});
+
+describe("hybrid search", () => {
+  test("raises what shares words with the question, and never lowers a score", async () => {
+    const dense = await (await attached()).retrieve([user("cccccc")]);
+    const { points, method } = await (await attached({ mode: "hybrid" })).retrieve([
+      user("cccccc"),
+    ]);
+    expect(method).toEqual({ mode: "hybrid", reranked: false });
+    expect(points[0]?.source).toBe("cccccc");
+    for (const { source, score } of dense.points) {
+      const raised = points.find((point) => point.source === source)?.score ?? -1;
+      if (source === "cccccc") expect(raised).toBeGreaterThanOrEqual(score);
+      else expect(raised).toBeCloseTo(score, 6);
+      expect(raised).toBeLessThanOrEqual(1 + 1e-6);
+    }
+  });
+
+  test("finds by its words what vectors would not, and keeps to the bounds", async () => {
+    const made = await attached({ mode: "hybrid", candidates: 2 });
+    const far = passage(9, [-0.2, 1], { source: "a rare zebra" });
+    await made.repository.upsert([far]);
+    const bounds = { limit: 9, scoreThreshold: -1 };
+    const options = { signal: new AbortController().signal };
+    const found = await made.retrieval.find("zebra", bounds, options);
+    expect(found.points.map(({ source }) => source)).toContain("a rare zebra");
+    const high = await made.retrieval.find("zebra", { limit: 9, scoreThreshold: 0.99 }, options);
+    expect(high.points.every(({ score }) => score >= 0.99)).toBe(true);
+  });
+
+  test("is dense, and says so, where the collection cannot match words", async () => {
+    const made = await service({ mode: "hybrid" });
+    const wordless = new Proxy(made.repository, {
+      get: (target, key) => {
+        if (key === "matchesWords") return false;
+        const value: unknown = Reflect.get(target, key);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    made.retrieval.attach({ repository: wordless, queryPrefix: "" });
+    expect((await made.retrieve([user("q")])).method.mode).toBe("dense");
+  });
+});
+
+describe("a reranking model", () => {
+  const reranker: Reranker = {
+    rank: async (_question, passages) => passages.map((text) => (text === "cccccc" ? 1 : 0)),
+    [Symbol.asyncDispose]: async () => {},
+  };
+
+  test("has half of the say in the score, and the threshold holds for the whole", async () => {
+    const plain = await (await attached()).retrieve([user("q")]);
+    const { points, method } = await (await attached({}, { reranker })).retrieve([user("q")]);
+    const similarity = plain.points.find(({ source }) => source === "cccccc")?.score ?? 0;
+    expect(method).toEqual({ mode: "dense", reranked: true });
+    expect(points).toMatchObject([{ source: "cccccc" }]);
+    expect(points[0]?.score).toBeCloseTo((similarity + 1) / 2, 6);
+  });
+});
+
+describe("a query that cannot be answered", () => {
+  test("is told what is in the way, in its own kind", async () => {
+    const { retrieve, retrieval } = await service();
+    retrieval.unavailable(new NodeError("collection_mismatch", "It is another model's."));
+    expect(await rejectionOf(retrieve([user("q")]))).toMatchObject({
+      kind: "collection_mismatch",
+      message: "It is another model's.",
+    });
+  });
+
+  test("comes before the collection is attached", async () => {
+    const { retrieve } = await service();
+    await expect(retrieve([user("q")])).rejects.toMatchObject({ kind: "unavailable" });
+  });
+
+  test("names a model whose vectors the collection does not hold", async () => {
+    const { engine, retrieve } = await attached();
+    await expect(retrieve([user("q")], {}, "other")).rejects.toMatchObject({
+      kind: "invalid_request",
+      message:
+        "The node's collection was filled with the embedding model 'mapper'; vectors of 'other' cannot be matched against it.",
+      param: "model",
+    });
+    expect(engine.requests).toEqual([]);
+  });
+
+  test("is empty or over the model's context, and is named by its place", async () => {
+    const { retrieve } = await attached();
+    await expect(retrieve([user("first"), user("")])).rejects.toMatchObject({
+      kind: "invalid_request",
+      param: "messages[1].content",
+    });
+    await expect(retrieve([user("1 2 3 4 5 6 7 8 9")])).rejects.toMatchObject({
+      kind: "context_length_exceeded",
+      param: "messages[0].content",
+    });
+  });
+});

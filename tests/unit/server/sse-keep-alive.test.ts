@@ -1,0 +1,59 @@
+import { describe, expect, test } from "bun:test";
+import { NodeError } from "../../../src/core/errors.ts";
+import { eventStream } from "../../../src/server/sse.ts";
+
+const quiet = { onCancel: () => {}, onError: () => {} };
+
+/** Frames that come when the gate opens. */
+async function* gated(gate: Promise<void>, ...frames: string[]): AsyncGenerator<string> {
+  await gate;
+  yield* frames;
+}
+
+describe("a stream that waits for its first frame", () => {
+  test("is kept alive with comments, which are no data", async () => {
+    const gate = Promise.withResolvers<void>();
+    const response = await eventStream(gated(gate.promise, "one"), { ...quiet, keepAliveMs: 1 });
+    const reader = response.body?.getReader();
+    const decoder = new TextDecoder();
+    const read = async (): Promise<string> => decoder.decode((await reader?.read())?.value);
+    expect(await read()).toBe(": waiting\n\n");
+    expect(await read()).toBe(": waiting\n\n");
+    gate.resolve();
+    const rest: string[] = [];
+    for (let text = await read(); text !== ""; text = await read()) rest.push(text);
+    expect(rest.filter((text) => text.startsWith("data"))).toEqual([
+      "data: one\n\n",
+      "data: [DONE]\n\n",
+    ]);
+  });
+
+  test("ends with an error frame when the wait ends in a failure", async () => {
+    const gate = Promise.withResolvers<void>();
+    const response = await eventStream(gated(gate.promise), { ...quiet, keepAliveMs: 1 });
+    expect(response.status).toBe(200);
+    gate.reject(new NodeError("timeout", "Too late."));
+    const frames = (await response.text())
+      .split("\n\n")
+      .filter((frame) => frame.startsWith("data"));
+    expect(frames).toEqual([expect.stringContaining('"code":"request_timeout"')]);
+  });
+
+  test("tells its end once, however it ends", async () => {
+    const ends: string[] = [];
+    const onEnd = (name: string) => () => void ends.push(name);
+    const whole = await eventStream(gated(Promise.resolve(), "a"), {
+      ...quiet,
+      onEnd: onEnd("whole"),
+    });
+    await whole.text();
+    const left = await eventStream(gated(Promise.resolve(), "a"), {
+      ...quiet,
+      onEnd: onEnd("left"),
+    });
+    await left.body?.cancel();
+    const failing = gated(Promise.reject(new Error("early")));
+    await eventStream(failing, { ...quiet, onEnd: onEnd("failed") }).catch(() => {});
+    expect(ends).toEqual(["whole", "left", "failed"]);
+  });
+});

@@ -1,0 +1,207 @@
+import { describe, expect, mock, test } from "bun:test";
+import { NodeError } from "../../../src/core/errors.ts";
+import { eventStream } from "../../../src/server/sse.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+/** The frames in order; an error among them is thrown, a promise waited for. */
+function source(...steps: (string | Error | Promise<void>)[]) {
+  const state = { made: 0, ended: false };
+  async function* frames(): AsyncGenerator<string> {
+    try {
+      for (const step of steps) {
+        if (step instanceof Error) throw step;
+        if (step instanceof Promise) await step;
+        else {
+          state.made++;
+          yield step;
+        }
+      }
+    } finally {
+      state.ended = true;
+    }
+  }
+  return { state, frames: frames() };
+}
+
+function listeners() {
+  return { onCancel: mock((_: unknown) => {}), onError: mock((_: unknown) => {}) };
+}
+
+function readerOf(response: Response) {
+  if (response.body === null) throw new Error("The response has no body");
+  return response.body.getReader();
+}
+
+describe("an event stream", () => {
+  test("sends each frame as it is, then [DONE]", async () => {
+    const heard = listeners();
+    const response = await eventStream(source("one", '{"two":"zwölf"}').frames, heard);
+    expect(await response.text()).toBe('data: one\n\ndata: {"two":"zwölf"}\n\ndata: [DONE]\n\n');
+    expect([heard.onCancel.mock.calls, heard.onError.mock.calls]).toEqual([[], []]);
+  });
+
+  test("sends only [DONE] when there is no frame", async () => {
+    const response = await eventStream(source().frames, listeners());
+    expect(await response.text()).toBe("data: [DONE]\n\n");
+  });
+
+  test("tells caches and proxies to hold nothing back", async () => {
+    const { status, headers } = await eventStream(source("one").frames, listeners());
+    expect({
+      status,
+      type: headers.get("content-type"),
+      cache: headers.get("cache-control"),
+      buffering: headers.get("x-accel-buffering"),
+    }).toEqual({
+      status: 200,
+      type: "text/event-stream; charset=utf-8",
+      cache: "no-cache",
+      buffering: "no",
+    });
+  });
+
+  test("makes a frame only when its reader asks for one", async () => {
+    const { state, frames } = source("one", "two", "three");
+    const reader = readerOf(await eventStream(frames, listeners()));
+    expect(state.made).toBe(1);
+    await reader.read();
+    expect(state.made).toBe(1);
+    await reader.read();
+    expect(state.made).toBe(2);
+    await reader.cancel();
+  });
+});
+
+describe("a failure", () => {
+  test("before the first frame is thrown, so that it can be a status", async () => {
+    const heard = listeners();
+    const failure = new NodeError("context_length_exceeded", "Too long.");
+    await expect(eventStream(source(failure, "one").frames, heard)).rejects.toBe(failure);
+    expect(heard.onError).not.toHaveBeenCalled();
+  });
+
+  test("later becomes an error frame, and no [DONE] follows", async () => {
+    const heard = listeners();
+    const failure = new NodeError("unavailable", "The model went away.");
+    const response = await eventStream(source("one", failure, "two").frames, heard);
+    const body = {
+      error: {
+        message: "The model went away.",
+        type: "server_error",
+        param: null,
+        code: "unavailable",
+      },
+    };
+    expect(await response.text()).toBe(`data: one\n\ndata: ${JSON.stringify(body)}\n\n`);
+    expect(heard.onError.mock.calls).toEqual([[failure]]);
+  });
+
+  test("that nobody foresaw says nothing of its inside", async () => {
+    const response = await eventStream(
+      source("one", new Error("secret inside")).frames,
+      listeners(),
+    );
+    const text = await response.text();
+    expect(text).toContain('"code":"internal_error"');
+    expect(text).not.toContain("secret inside");
+  });
+});
+
+describe("a reader that leaves", () => {
+  test("ends what makes the frames", async () => {
+    const { state, frames } = source("one", "two", "three");
+    const heard = listeners();
+    const reader = readerOf(await eventStream(frames, heard));
+    await reader.read();
+    await reader.cancel("enough");
+    expect(heard.onCancel.mock.calls).toEqual([["enough"]]);
+    expect(state).toEqual({ made: 1, ended: true });
+  });
+
+  test("ends it even before the first read", async () => {
+    const { state, frames } = source("one", "two");
+    const response = await eventStream(frames, listeners());
+    await response.body?.cancel();
+    expect(state).toEqual({ made: 1, ended: true });
+  });
+
+  test("is not a failure, even while a frame is being made", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { state, frames } = source("one", gate.promise, "two", "three");
+    const heard = listeners();
+    const reader = readerOf(await eventStream(frames, heard));
+    await reader.read();
+    const pending = reader.read();
+    const cancelled = reader.cancel("enough");
+    expect(heard.onCancel).toHaveBeenCalledTimes(1);
+    gate.resolve();
+    await Promise.all([pending, cancelled]);
+    await waitFor("the frames' end", () => state.ended);
+    expect(heard.onError.mock.calls).toEqual([]);
+  });
+});
+
+describe("a stream whose time is up", () => {
+  test("lets go of what makes its frames though nobody reads, and says why to who reads on", async () => {
+    const time = new AbortController();
+    const heard: string[] = [];
+    async function* frames(): AsyncGenerator<string> {
+      try {
+        yield "one";
+        yield "two";
+      } finally {
+        heard.push("let go");
+      }
+    }
+    const response = await eventStream(frames(), {
+      signal: time.signal,
+      onCancel: () => heard.push("cancelled"),
+      onError: () => heard.push("failed"),
+      onEnd: () => heard.push("ended"),
+    });
+    time.abort(new NodeError("timeout", "Its time is up."));
+    await Bun.sleep(0);
+    expect(heard).toEqual(["failed", "let go", "ended"]);
+    const text = await response.text();
+    expect(text).toContain("Its time is up.");
+    expect(text).not.toContain("[DONE]");
+    expect(heard).toEqual(["failed", "let go", "ended"]);
+  });
+});
+
+describe("a reader that takes nothing", () => {
+  test("loses its answer after a while, and is told why if it reads on", async () => {
+    const { state, frames } = source("one", "two", "three");
+    const heard = listeners();
+    const onStall = mock((_: NodeError) => {});
+    const onEnd = mock(() => {});
+    const response = await eventStream(frames, { ...heard, onStall, onEnd, stallMs: 5 });
+    const reader = readerOf(response);
+    await reader.read();
+    await waitFor("the end", () => onEnd.mock.calls.length === 1);
+    expect(onStall.mock.calls).toMatchObject([[{ kind: "client_stalled" }]]);
+    expect(state).toEqual({ made: 1, ended: true });
+    const { value } = await reader.read();
+    expect(new TextDecoder().decode(value)).toContain('"code":"client_stalled"');
+    expect((await reader.read()).done).toBe(true);
+    expect([heard.onError.mock.calls, heard.onCancel.mock.calls]).toEqual([[], []]);
+    expect(onEnd).toHaveBeenCalledTimes(1);
+  });
+
+  test("is told apart from one that waits for a slow model", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { frames } = source("one", gate.promise, "two");
+    const onStall = mock((_: NodeError) => {});
+    const options = { ...listeners(), onStall, keepAliveMs: 20, stallMs: 10 };
+    const reader = readerOf(await eventStream(frames, options));
+    await reader.read();
+    // Each comment comes later than a reader may take nothing.
+    for (let comments = 0; comments < 3; comments++) {
+      expect(new TextDecoder().decode((await reader.read()).value)).toBe(": waiting\n\n");
+    }
+    gate.resolve();
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("data: two\n\n");
+    expect(onStall).not.toHaveBeenCalled();
+    await reader.cancel();
+  });
+});

@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test";
+import type { FinishedWork } from "../../../src/core/ports/telemetry.ts";
+import { usedTokens } from "../../../src/server/used-tokens.ts";
+
+const answer = (cachedTokens: number, completionTokens: number): FinishedWork => ({
+  type: "answered",
+  model: "m",
+  calledAt: 0,
+  endedAt: 1,
+  generatedTokens: completionTokens,
+  usage: { promptTokens: 10, cachedTokens, completionTokens, reasoningTokens: 0 },
+});
+const broken: FinishedWork = {
+  type: "answered",
+  model: "m",
+  calledAt: 0,
+  endedAt: 1,
+  generatedTokens: 4,
+};
+const embedded: FinishedWork = {
+  type: "embedded",
+  model: "e",
+  inputs: 2,
+  tokens: 7,
+  from: 0,
+  to: 1,
+};
+
+test.each([
+  ["nothing was computed", [], undefined],
+  ["one answer", [answer(3, 5)], { prompt: 10, cached: 3, completion: 5 }],
+  [
+    "several answers, whose prompt counts once",
+    [answer(0, 5), answer(9, 2)],
+    { prompt: 10, cached: 0, completion: 7 },
+  ],
+  ["an answer that broke off", [broken], { completion: 4 }],
+  ["one of two broke off", [broken, answer(3, 5)], { prompt: 10, cached: 3, completion: 9 }],
+  ["texts", [embedded, embedded], { prompt: 14, completion: 0 }],
+  [
+    "an answer and its question",
+    [embedded, answer(3, 5)],
+    { prompt: 10, cached: 3, completion: 5 },
+  ],
+])("what was used: %s", (_, work, used) => {
+  expect(usedTokens(work)).toEqual(used);
+});

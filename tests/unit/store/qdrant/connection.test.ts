@@ -1,0 +1,140 @@
+import { describe, expect, test } from "bun:test";
+import { QdrantConnection } from "../../../../src/store/qdrant/connection.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+
+interface Stub extends AsyncDisposable {
+  url: string;
+  /** The headers of each request so far. */
+  requests: Headers[];
+}
+
+/** Answers with one after another; the last answers all that come after. */
+function serve(...answers: (() => Response | Promise<Response>)[]): Stub {
+  const requests: Headers[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      // Copied: a request forgets them when it is answered.
+      requests.push(new Headers(request.headers));
+      return (answers[requests.length - 1] ?? answers.at(-1))?.() ?? new Response();
+    },
+  });
+  return {
+    url: server.url.href,
+    requests,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+const result = () => Response.json({ result: { collections: [] } });
+const failure =
+  (status: number, error: string, headers = {}) =>
+  () =>
+    Response.json({ status: { error } }, { status, headers });
+const listFrom = (connection: QdrantConnection) =>
+  connection.read((client) => client.getCollections());
+
+describe("a connection to Qdrant", () => {
+  test("sends the key, and asks for answers that are not compressed", async () => {
+    await using stub = serve(result);
+    await listFrom(new QdrantConnection({ url: stub.url, apiKey: "the-key" }));
+    await listFrom(new QdrantConnection({ url: stub.url }));
+    const [first, second] = stub.requests;
+    expect(first?.get("api-key")).toBe("the-key");
+    expect(first?.get("accept-encoding")).toBe("identity");
+    expect(second?.has("api-key")).toBe(false);
+  });
+
+  test.each([
+    ["503", failure(503, "Starting")],
+    ["500", failure(500, "Shard is away")],
+    ["429", failure(429, "Too many")],
+    ["429 with a time", failure(429, "Too many", { "retry-after": "1" })],
+  ])("asks again after %s, twice at most", async (_, refuse) => {
+    await using recovering = serve(refuse, refuse, result);
+    expect(await listFrom(new QdrantConnection(recovering))).toEqual({ collections: [] });
+    await using failing = serve(refuse);
+    expect(await rejectionOf(listFrom(new QdrantConnection(failing)))).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("cannot answer now"),
+    });
+    expect(failing.requests).toHaveLength(3);
+  });
+
+  test.each([
+    [400, "internal", "Wrong input", "refused a request (400: Wrong input)"],
+    [401, "unavailable", "No", "refuses the API key"],
+    [403, "unavailable", "No", "refuses the API key"],
+    [404, "unavailable", "No collection", "does not have what was asked for (404: No collection)"],
+  ])("asks once where the answer is %d", async (status, kind, reason, message) => {
+    await using stub = serve(failure(status, reason));
+    const connection = new QdrantConnection({ url: stub.url, apiKey: "the-key" });
+    const refusal = await rejectionOf(listFrom(connection));
+    expect(refusal).toMatchObject({ kind, message: expect.stringContaining(message) });
+    expect(Bun.inspect(refusal)).not.toContain("the-key");
+    expect(stub.requests).toHaveLength(1);
+  });
+
+  test.each([
+    ["a page", () => new Response("<html>")],
+    [
+      "half an answer",
+      () => new Response("{", { headers: { "content-type": "application/json" } }),
+    ],
+    ["a page that is not there", () => new Response("Not found", { status: 404 })],
+  ])("says that %s is not an answer of Qdrant", async (_, answer) => {
+    await using stub = serve(answer);
+    expect(await rejectionOf(listFrom(new QdrantConnection(stub)))).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("Check that the address is a Qdrant server's"),
+    });
+  });
+
+  test("waits no longer than it may, also for the rest of an answer, and lets nobody wait again at once", async () => {
+    const half = new TextEncoder().encode("{");
+    const never = () =>
+      new Response(new ReadableStream({ start: (controller) => controller.enqueue(half) }));
+    await using stub = serve(never);
+    const since = performance.now();
+    const connection = new QdrantConnection({ url: stub.url, timeoutMs: 100 });
+    expect(await rejectionOf(listFrom(connection))).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("did not answer within 0.1 s"),
+    });
+    expect(performance.now() - since).toBeLessThan(1500);
+    expect(await rejectionOf(listFrom(connection))).toMatchObject({ kind: "unavailable" });
+    expect(stub.requests).toHaveLength(1);
+    await Bun.sleep(120);
+    await rejectionOf(listFrom(connection));
+    expect(stub.requests).toHaveLength(2);
+  });
+
+  test("gives a change six times as long as a question", async () => {
+    const slow = async () => {
+      await Bun.sleep(300);
+      return result();
+    };
+    await using stub = serve(slow);
+    const connection = new QdrantConnection({ url: stub.url, timeoutMs: 100 });
+    expect(await connection.change((client) => client.getCollections())).toEqual({
+      collections: [],
+    });
+    expect(await rejectionOf(listFrom(connection))).toMatchObject({ kind: "unavailable" });
+  });
+
+  test("says that a server does not speak TLS", async () => {
+    await using stub = serve(result);
+    const url = stub.url.replace("http:", "https:");
+    expect(await rejectionOf(listFrom(new QdrantConnection({ url })))).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("TLS"),
+    });
+  });
+
+  test("refuses a key that a header cannot carry, without showing it", () => {
+    const connect = () => new QdrantConnection({ url: "http://host", apiKey: "sec\nret" });
+    expect(connect).toThrow("API key");
+    expect(connect).not.toThrow("ret");
+  });
+});
