@@ -85,7 +85,7 @@ export class LlamaChatEngine implements ChatEngine {
     const fresh = request.seed !== undefined;
     const wanted = { prompt: prompt.tokens, fresh, scope: options.prefixScope };
     using slot = await this.#slots.take(wanted, options);
-    options.onStart?.();
+    options.onStart?.(prompt.tokens.length);
     const sampler = this.#sampler(slot, request, bias);
     yield* readAnswer(this.#scheduler, { ...wanted, slot, generation, sampler }, options.signal);
   }

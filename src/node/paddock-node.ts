@@ -22,9 +22,8 @@ import type { Services } from "../server/app.ts";
 import { Connections } from "../server/connections.ts";
 import { keyAccess } from "../server/middleware/authentication.ts";
 import { PromptLog } from "../server/middleware/prompt-log.ts";
-import { Entrance } from "../server/middleware/rate-limit.ts";
 import type { NodeIdentity } from "../server/operations/info/wire.ts";
-import { notingCaller } from "../server/request-context.ts";
+import { metrics as metricsOperation } from "../server/operations/metrics/operation.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { QdrantCollectionStore } from "../store/qdrant/qdrant-collection-store.ts";
 import { SqliteCollectionStore } from "../store/sqlite/sqlite-collection-store.ts";
@@ -91,7 +90,6 @@ export class PaddockNode implements AsyncDisposable {
     });
     this.#telemetry = new NodeTelemetry(metrics);
     this.#resources.use(this.#telemetry.watchMemory("node", options.residentMemory));
-    const access = notingCaller(keyAccess(config.auth.api_keys, this.#keys));
     this.services = {
       chat: new ChatService(
         this.#models,
@@ -101,23 +99,22 @@ export class PaddockNode implements AsyncDisposable {
       retrieval: this.#retrieval,
       models: this.#models,
       identity: () => this.#identity,
-      access,
-      entrance: new Entrance({
-        access,
+      access: keyAccess(config.auth.api_keys, this.#keys),
+      rateLimit: {
         // A clock that is set back or forth must not lock anybody out.
         limiter: new RateLimiter(() => performance.now()),
         connections: this.connections,
-        limits: toCallerLimits(config),
+        callerLimits: toCallerLimits(config),
         connectionsPerClient: config.limits.connections_per_client,
         sharePrefixes: config.engine.share_prefixes,
-      }),
+      },
       stopping: this.#stopping.signal,
       isDraining,
       checkReadiness: (who) => checkReadiness(parts, who),
       metrics,
-      metricsOpen: config.metrics.open,
       telemetry: this.#telemetry,
       isOpen: config.auth.open,
+      openOperations: config.metrics.open ? [metricsOperation.facts.name] : [],
       corsOrigins: config.http.cors_origins,
       ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
       limits: {

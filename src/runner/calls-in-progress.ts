@@ -59,9 +59,12 @@ export class CallsInProgress {
     const engine = this.#engine;
     const { signal } = progress.stop;
     const onStart = (): void => this.#post(id, { type: "start" });
+    const onPrompt = (promptTokens: number): void =>
+      this.#post(id, { type: "start", promptTokens });
     if (engine.type === "chat" && call.type === "generate") {
       const { type: _, request, ...who } = call;
-      for await (const event of engine.engine.generate(request, { signal, onStart, ...who })) {
+      const options = { signal, onStart: onPrompt, ...who };
+      for await (const event of engine.engine.generate(request, options)) {
         this.#post(id, { type: "event", event });
         progress.room--;
         if (progress.room === 0) await this.#roomFor(progress);

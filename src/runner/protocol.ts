@@ -73,7 +73,7 @@ export interface SentError {
 /** What comes of a call: a generation's events and its end, or one result. */
 export type CallItem =
   /** It left the line. */
-  | { type: "start" }
+  | { type: "start"; promptTokens?: number }
   | { type: "event"; event: GenerationEvent }
   | { type: "end" }
   | { type: "counts"; counts: number[] }

@@ -117,7 +117,7 @@ async function* generate(
   };
   const { cancel, more } = runner.call(call, {
     hear(item) {
-      if (item.type === "start") onStart?.();
+      if (item.type === "start") onStart?.(item.promptTokens ?? 0);
       else if (item.type === "event") events.push(item.event);
       else settle(item.type === "end" ? undefined : unexpected(item));
       arrived.resolve();

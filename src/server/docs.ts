@@ -15,7 +15,7 @@ export interface DocsOptions {
 }
 
 export const docsPath = "/docs";
-const documentPath = "/openapi.json";
+export const documentPath = "/openapi.json";
 
 const assets = new Map([
   ["swagger-ui.css", { file: stylesheet, type: "text/css; charset=utf-8" }],

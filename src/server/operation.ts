@@ -1,4 +1,8 @@
-/** Describes an operation for the OpenAPI document, the same way for every route. */
+/** What an operation is to the pipeline, the OpenAPI document and whoever watches. */
+import type { TSchema } from "@sinclair/typebox";
+import type { Scope } from "../core/limits/api-key.ts";
+import type { ListBound } from "./middleware/list-length.ts";
+import type { RequestContext } from "./request-context.ts";
 
 export const tags = {
   chat: "Chat",
@@ -7,91 +11,95 @@ export const tags = {
   node: "Node",
 } as const;
 
-interface Content {
-  schema: string;
-  example: unknown;
+/** A schema under its name in the OpenAPI document. */
+export interface NamedSchema<Schema extends TSchema = TSchema> {
+  name: string;
+  schema: Schema;
 }
 
-export interface OperationDescription {
+/** What an operation answers: one body, or a stream of events. */
+export type Answer = {
+  /** Default: 200. */
+  status?: number;
+} & (
+  | { json: object }
+  /** Text of a type of its own, or JSON that is written already. */
+  | { text: string; contentType: string }
+  /** The data of server-sent events, in their order. */
+  | { events: AsyncIterable<string> }
+);
+
+/** What the OpenAPI document, the log, metrics, traces and the pipeline know of an operation. */
+export interface OperationFacts {
+  method: "GET" | "POST";
+  /** As Elysia writes it: `/v1/models/:id`. */
+  path: string;
+  /** In metrics, traces and logs; operations of one resource share it. */
+  name: string;
+  /** What OpenTelemetry's conventions for generative AI call it, where a model works for it. */
+  genAiName?: "chat" | "embeddings" | "retrieval";
   operationId: string;
   summary: string;
   description?: string;
   tag: (typeof tags)[keyof typeof tags];
-  /** Name of the request body's schema, with a body that works as it stands. */
-  body?: Content;
+  /** What the key must open, where keys are wanted; such an operation is rate limited. */
+  scope?: Scope;
+  /**
+   * Whether a key is asked for where there is no scope. `optional`: everyone is answered, and callers
+   * with a key may be told more. Default: `none`.
+   */
+  key?: "none" | "optional" | "required";
+  /** Whether load balancers ask it: it tells nothing and costs nothing, so a proxy may pass it on. */
+  isProbe?: boolean;
+  /** Whether it is answered while the node stops. */
+  whileDraining?: boolean;
+  /** Path parameters, by name, with what each is. */
+  parameters?: Readonly<Record<string, string>>;
+  /** The request body's schema, with a body that works as it stands. */
+  body?: NamedSchema & { example: unknown };
   /** What 200 answers. */
-  answer: Content & { description: string };
+  answer: NamedSchema & { description: string; contentType?: string; example?: unknown };
   /** The streamed form of the answer. */
-  stream?: Content & { description: string };
-  /** Further statuses, each with when it comes. */
-  errors: Readonly<Record<number, string>>;
-  /** Whether the operation wants a key where keys are configured. */
-  secured?: boolean;
+  stream?: NamedSchema & { description: string; example: unknown };
+  /** Further statuses, each with when it comes; a body other than the error's is named. */
+  errors: Readonly<Record<number, string | (NamedSchema & { description: string })>>;
 }
 
-const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-
-export function operation({
-  operationId,
-  summary,
-  description,
-  tag,
-  body,
-  answer,
-  stream,
-  errors,
-  secured = false,
-}: OperationDescription) {
-  const errorResponses = Object.entries(errors).map(([status, when]) => [
-    status,
-    { description: when, content: { "application/json": { schema: reference("Error") } } },
-  ]);
-  return {
-    operationId,
-    summary,
-    ...(description === undefined ? {} : { description }),
-    tags: [tag],
-    // An empty requirement beside the bearer scheme: a node without keys takes none.
-    security: secured ? [{ bearer: [] }, {}] : [],
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: true,
-            content: {
-              "application/json": { schema: reference(body.schema), example: body.example },
-            },
-          },
-        }),
-    responses: {
-      200: {
-        description: answer.description,
-        content: {
-          "application/json": { schema: reference(answer.schema), example: answer.example },
-          ...(stream === undefined
-            ? {}
-            : {
-                "text/event-stream": {
-                  schema: { ...reference(stream.schema), description: stream.description },
-                  example: stream.example,
-                },
-              }),
-        },
-      },
-      ...Object.fromEntries(errorResponses),
-    },
-  };
+/** A request that was read and found valid. */
+interface ValidRequest<Body> {
+  body: Body;
+  parameters: Readonly<Record<string, string>>;
 }
 
-/** The errors of every operation that takes a JSON body and names a model. */
-export const modelErrors: Readonly<Record<number, string>> = {
-  400: "Malformed JSON or an invalid field; `param` names it.",
-  401: "The key is missing or wrong, where the node wants one.",
-  403: "The key does not open this operation, the request is for another host than the node's, or a proxy passed it on to a node without keys.",
-  408: "The body did not arrive in time.",
-  413: "The body is too large.",
-  415: "The body is not JSON.",
-  429: "The caller's limit is reached: code `rate_limit_exceeded`, type `requests` or `tokens`; `Retry-After` says when to ask again.",
-  500: "The named model is not on this node, or of another type: code `model_not_found`.",
-  503: "The model or the collection is not ready yet.",
-};
+/** A plain function from a valid request and its context to an answer. */
+export type Handler<Body, Services> = (
+  request: ValidRequest<Body>,
+  context: RequestContext,
+  services: Services,
+) => Answer | Promise<Answer>;
+
+/** A declared operation. The type of its body is its own affair: the pipeline sees what follows from it. */
+export interface Operation<Services> {
+  readonly facts: OperationFacts;
+  readonly lists: readonly ListBound[];
+  /** Reads a parsed body, or nothing where it takes none; undefined where the body breaks the schema. */
+  read(body: unknown): ReadRequest<Services> | undefined;
+}
+
+/** A request whose body is valid, with what is done with it. */
+export interface ReadRequest<Services> {
+  /** The model that it names. */
+  readonly model: string | undefined;
+  /** What the key must open besides the operation's own scope. */
+  readonly scopes: readonly Scope[];
+  readonly answers: number;
+  /** What the prompt log says of it; undefined: nothing. */
+  logged(): object | undefined;
+  /** Names of the fields that are not acted on; throws where one of them must be refused. */
+  ignored(): readonly string[];
+  answer(
+    parameters: Readonly<Record<string, string>>,
+    context: RequestContext,
+    services: Services,
+  ): Answer | Promise<Answer>;
+}

@@ -1,15 +1,9 @@
-/** One request from its arrival to its real end: the end of a stream is the end of its request. */
-import type { Log } from "../core/log.ts";
-import type {
-  FinishedWork,
-  Outcome,
-  Report,
-  RequestRecord,
-  Telemetry,
-} from "../core/ports/telemetry.ts";
-import { requestFields } from "./middleware/access-log.ts";
-import type { Access } from "./middleware/authentication.ts";
-import { operationOf } from "./operation-name.ts";
+/** One request from its arrival to its real end: who asks, what is done for it, and until when. */
+import { NodeError } from "../core/errors.ts";
+import type { Scope } from "../core/limits/api-key.ts";
+import type { FinishedWork, Outcome, Report, RequestRecord } from "../core/ports/telemetry.ts";
+import type { Access, Caller } from "./middleware/authentication.ts";
+import type { RateLimitLease } from "./middleware/rate-limit.ts";
 import { usedTokens } from "./used-tokens.ts";
 
 /** The status that proxies log for a request whose client went away. */
@@ -21,43 +15,109 @@ export const clientStalled = 408;
 /** What a caller writes in place of a name need not be one. */
 const longestName = 128;
 
-/** Who hears of what is done for requests, and of their ends. */
-export interface ExchangeWitnesses {
-  telemetry: Pick<Telemetry, "worked" | "requestEnded">;
-  log: Log;
+export type ResponseHeaders = Record<string, string | number>;
+
+export interface ContextOptions {
+  request: Request;
+  id: string;
+  /** Names of the operation, for metrics, traces and logs. */
+  operation: Pick<RequestRecord, "operation" | "genAiOperation">;
+  /** Headers of the response, whatever it becomes. */
+  headers: ResponseHeaders;
+  access: Access;
+  logsPrompts: boolean;
+  /** Hears what is done for the request, with how long ago it came. */
+  onWork: (...event: [...Parameters<Report>, sinceReceivedMs: number]) => void;
 }
 
-class Exchange {
-  /** Who asks, as a name that is no secret. */
-  caller: string | undefined;
+export class RequestContext {
+  readonly id: string;
+  readonly headers: ResponseHeaders;
+  /** Ends the work for the request: its client left, its time is up, or the node stops. */
+  signal: AbortSignal;
   /** The model that is asked, as the request names it. */
   model: string | undefined;
+  /** Whether its handler has come to an answer. */
+  isAnswered = false;
+  /** Whether what is asked and answered is logged. */
+  readonly logsPrompts: boolean;
+  /** What the prompt log says of the answer, asked for when it has ended, however it ends. */
+  loggedAnswer: (() => object) | undefined;
+  readonly #operation: ContextOptions["operation"];
+  readonly #authenticate: (scopes: readonly Scope[]) => Caller;
+  readonly #onWork: ContextOptions["onWork"];
   /** Taken at once: a request whose answer is sent may be gone. */
-  readonly #asked: Pick<RequestRecord, "id" | "method" | "path" | "traceparent">;
-  readonly #telemetry: Pick<Telemetry, "worked">;
+  readonly #asked: Pick<RequestRecord, "method" | "path" | "traceparent">;
   readonly #from = performance.now();
   readonly #work: FinishedWork[] = [];
   readonly #ended = Promise.withResolvers<RequestRecord>();
+  readonly #cancelled = new AbortController();
+  #caller: Caller | undefined;
+  #lease: RateLimitLease | undefined;
   #status = 200;
   #brokenStatus: number | undefined;
   #isStream = false;
   #queueMs: { chat?: number; embedding?: number } = {};
   #firstTokenMs: number | undefined;
 
-  constructor(request: Request, id: string, telemetry: Pick<Telemetry, "worked">) {
-    const { method, url, headers } = request;
+  constructor(options: ContextOptions) {
+    const { request, id, operation, headers, access, logsPrompts, onWork } = options;
+    this.id = id;
+    this.headers = headers;
+    this.logsPrompts = logsPrompts;
+    this.signal = request.signal;
+    this.#operation = operation;
+    this.#authenticate = (scopes) => access.check(request, ...scopes);
+    this.#onWork = onWork;
     this.#asked = {
-      id,
-      method,
-      path: new URL(url).pathname,
-      traceparent: headers.get("traceparent") ?? undefined,
+      method: request.method,
+      path: new URL(request.url).pathname,
+      traceparent: request.headers.get("traceparent") ?? undefined,
     };
-    this.#telemetry = telemetry;
   }
 
-  /** Settles when the request has ended, with all that is known of it; it never fails. */
-  get ended(): Promise<RequestRecord> {
-    return this.#ended.promise;
+  /** Refuses a caller without a key for what is asked, and remembers who it is. */
+  authenticate(...scopes: readonly Scope[]): Caller {
+    this.#caller = this.#authenticate(scopes);
+    return this.#caller;
+  }
+
+  /** Who asks, where that was found out. */
+  get authenticated(): Caller {
+    if (this.#caller === undefined) throw new NodeError("internal", "Nobody was authenticated.");
+    return this.#caller;
+  }
+
+  /** Whether the caller is nobody that the node knows; without keys there are no strangers. */
+  get isStranger(): boolean {
+    return this.#caller === undefined;
+  }
+
+  /** What the caller's limits granted. */
+  get lease(): RateLimitLease {
+    if (this.#lease === undefined) {
+      throw new NodeError("internal", "The operation is not rate limited.");
+    }
+    return this.#lease;
+  }
+
+  set lease(lease: RateLimitLease) {
+    this.#lease = lease;
+  }
+
+  /** Has the work for the request end with these signals too, or when it is cancelled. */
+  endWith(...signals: readonly AbortSignal[]): void {
+    this.signal = AbortSignal.any([this.signal, this.#cancelled.signal, ...signals]);
+  }
+
+  /** Ends the work for a request whose answer nobody takes. */
+  cancel(reason: unknown): void {
+    this.#cancelled.abort(reason);
+  }
+
+  /** What was done for the request until now. */
+  get work(): readonly FinishedWork[] {
+    return this.#work;
   }
 
   /** Hears what is done for the request. */
@@ -78,18 +138,17 @@ class Exchange {
       case "tokens":
         break;
     }
-    this.#telemetry.worked(event, since);
+    this.#onWork(event, since);
   };
 
-  /** Whether its chat model has begun with it. */
-  get hasStarted(): boolean {
-    return this.#queueMs.chat !== undefined;
+  /** Settles when the request has ended, with all that is known of it; it never fails. */
+  get ended(): Promise<RequestRecord> {
+    return this.#ended.promise;
   }
 
   /** Says that the answer is a stream, which ends later than its headers are sent. */
-  streams(answer: Response): Response {
+  streams(): void {
     this.#isStream = true;
-    return answer;
   }
 
   /** Says that a stream that had begun broke off, with the status that it would have had. */
@@ -140,9 +199,10 @@ class Exchange {
 
   #end(): void {
     this.#ended.resolve({
+      id: this.id,
       ...this.#asked,
-      caller: this.caller,
-      operation: operationOf(this.#asked.path),
+      caller: this.#caller?.name,
+      ...this.#operation,
       model: this.model?.slice(0, longestName),
       status: this.#status,
       outcome: this.#outcome,
@@ -158,37 +218,17 @@ class Exchange {
   }
 }
 
-const exchanges = new WeakMap<Request, Exchange>();
+const contexts = new WeakMap<Request, RequestContext>();
 
-/** Begins the exchange of a request that has just come in; its end is written down. */
-export function openExchange(
-  request: Request,
-  id: string,
-  { telemetry, log }: ExchangeWitnesses,
-): Exchange {
-  const exchange = new Exchange(request, id, telemetry);
-  exchanges.set(request, exchange);
-  void exchange.ended.then((record) => {
-    log.info("request", requestFields(record));
-    telemetry.requestEnded(record);
-  });
-  return exchange;
+/** Begins the context of a request that has just come in. */
+export function openContext(options: ContextOptions): RequestContext {
+  const context = new RequestContext(options);
+  contexts.set(options.request, context);
+  return context;
 }
 
-export function exchangeOf(request: Request): Exchange {
-  const exchange = exchanges.get(request);
-  if (exchange === undefined) throw new Error("A request is answered that never came in");
-  return exchange;
-}
-
-/** Access that notes who the caller is. */
-export function notingCaller(access: Access): Access {
-  return {
-    wantsKeys: () => access.wantsKeys(),
-    check(request, ...wanted) {
-      const caller = access.check(request, ...wanted);
-      exchangeOf(request).caller = caller.name;
-      return caller;
-    },
-  };
+export function contextOf(request: Request): RequestContext {
+  const context = contexts.get(request);
+  if (context === undefined) throw new Error("A request is answered that never came in");
+  return context;
 }

@@ -45,108 +45,141 @@ export async function eventStream(
   frames: AsyncIterable<string>,
   options: EventStreamOptions,
 ): Promise<Response> {
-  const { onCancel, onError, onStall = () => {}, onEnd = () => {}, signal } = options;
-  const { keepAliveMs = 5000, stallMs = 60_000 } = options;
-  const iterator = frames[Symbol.asyncIterator]();
-  const encoder = new TextEncoder();
-  const encode = (data: string): Uint8Array => encoder.encode(`data: ${data}\n\n`);
-  let pending: Promise<IteratorResult<string>> | undefined = iterator.next();
-  // A failure that comes while nobody waits is met by the next pull.
-  pending.catch(() => {});
-  try {
-    await within(pending, keepAliveMs);
-  } catch (error) {
-    onEnd();
-    throw error;
-  }
-  let isOver = false;
-  let isPulled = false;
-  let stall: ReturnType<typeof setTimeout> | undefined;
-  const finish = (): void => {
-    isOver = true;
-    clearTimeout(stall);
-    signal?.removeEventListener("abort", expire);
-    onEnd();
-  };
-  /** Ends the stream from this side, with the reason for who reads on. */
-  const close = (controller: Controller, error: unknown): void => {
-    controller.enqueue(encode(JSON.stringify(errorBody(toNodeError(error)))));
-    controller.close();
-  };
-  /** The same while the reader takes nothing, which must not keep the frames from ending. */
-  const abandon = (error: unknown, tell: () => void): void => {
-    if (isPulled || isOver) return;
-    isOver = true;
-    tell();
-    if (controller !== undefined) close(controller, error);
-    pending?.catch(() => {});
-    void Promise.resolve(iterator.return?.())
-      .catch(() => {})
-      .finally(finish);
-  };
-  /** A reader that waits hears it from the frames. */
-  const expire = (): void => abandon(signal?.reason, () => onError(signal?.reason));
-  /** From when a frame was handed over to when the next is asked for; a slow model does not count. */
-  const watch = (): void => {
-    clearTimeout(stall);
-    stall = setTimeout(() => {
-      const error = stalled(stallMs / 1000);
-      abandon(error, () => onStall(error));
-    }, stallMs);
-  };
-  let controller: Controller | undefined;
-  signal?.addEventListener("abort", expire, { once: true });
-  watch();
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      start(started) {
-        controller = started;
-      },
-      async pull(controller) {
-        isPulled = true;
-        clearTimeout(stall);
-        try {
-          pending ??= iterator.next();
-          const next = await within(pending, keepAliveMs);
-          if (isOver) return;
-          if (next === undefined) {
-            controller.enqueue(encoder.encode(comment));
-            return;
-          }
-          pending = undefined;
-          controller.enqueue(encode(next.done === true ? done : next.value));
-          if (next.done !== true) return;
-          controller.close();
-          finish();
-        } catch (error) {
-          if (isOver) return;
-          onError(error);
-          close(controller, error);
-          finish();
-        } finally {
-          isPulled = false;
-          if (!isOver) watch();
-        }
-      },
-      async cancel(reason) {
-        if (isOver) return;
-        isOver = true;
-        onCancel(reason);
-        pending?.catch(() => {});
-        try {
-          await iterator.return?.();
-        } finally {
-          finish();
-        }
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  if (signal?.aborted === true) expire();
-  return new Response(stream, { headers });
+  const source = new FrameSource(frames, options);
+  await source.waitForFirst();
+  return new Response(new ReadableStream(source, { highWaterMark: 0 }), { headers });
 }
 
-type Controller = ReadableStreamDefaultController<Uint8Array>;
+class FrameSource {
+  readonly #options: EventStreamOptions;
+  readonly #frames: AsyncIterator<string>;
+  readonly #keepAliveMs: number;
+  readonly #stallMs: number;
+  /** `awaited`: the reader waits for a frame; `idle`: it takes none; `over`: there is none any more. */
+  #state: "idle" | "awaited" | "over" = "idle";
+  /** The next frame, where it was asked for and is not there yet. */
+  #next: Promise<IteratorResult<string>> | undefined;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #stall: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(frames: AsyncIterable<string>, options: EventStreamOptions) {
+    this.#options = options;
+    this.#frames = frames[Symbol.asyncIterator]();
+    this.#keepAliveMs = options.keepAliveMs ?? 5000;
+    this.#stallMs = options.stallMs ?? 60_000;
+  }
+
+  /** Waits a while for the first frame; throws what fails before it. */
+  async waitForFirst(): Promise<void> {
+    this.#next = this.#frames.next();
+    // A failure that comes while nobody waits is met by the next pull.
+    this.#next.catch(() => {});
+    try {
+      await within(this.#next, this.#keepAliveMs);
+    } catch (error) {
+      this.#options.onEnd?.();
+      throw error;
+    }
+  }
+
+  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    const { signal } = this.#options;
+    this.#controller = controller;
+    this.#watchReader();
+    signal?.addEventListener("abort", this.#expire, { once: true });
+    if (signal?.aborted === true) this.#expire();
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    this.#state = "awaited";
+    clearTimeout(this.#stall);
+    try {
+      this.#next ??= this.#frames.next();
+      const frame = await within(this.#next, this.#keepAliveMs);
+      if (this.#isOver()) return;
+      if (frame === undefined) {
+        controller.enqueue(encoder.encode(comment));
+        return;
+      }
+      this.#next = undefined;
+      controller.enqueue(encode(frame.done === true ? done : frame.value));
+      if (frame.done !== true) return;
+      controller.close();
+      this.#end();
+    } catch (error) {
+      if (this.#isOver()) return;
+      this.#options.onError(error);
+      this.#close(error);
+      this.#end();
+    } finally {
+      if (!this.#isOver()) {
+        this.#state = "idle";
+        this.#watchReader();
+      }
+    }
+  }
+
+  /** The reader is gone. */
+  async cancel(reason: unknown): Promise<void> {
+    if (this.#isOver()) return;
+    this.#state = "over";
+    this.#options.onCancel(reason);
+    this.#next?.catch(() => {});
+    try {
+      await this.#frames.return?.();
+    } finally {
+      this.#end();
+    }
+  }
+
+  #isOver(): boolean {
+    return this.#state === "over";
+  }
+
+  /** From when a frame was handed over to when the next is asked for; a slow model does not count. */
+  #watchReader(): void {
+    clearTimeout(this.#stall);
+    this.#stall = setTimeout(() => {
+      const error = stalled(this.#stallMs / 1000);
+      this.#abandon(error, () => this.#options.onStall?.(error));
+    }, this.#stallMs);
+  }
+
+  /** The time is up, or the node stops; a reader that waits hears it from the frames. */
+  readonly #expire = (): void => {
+    const reason: unknown = this.#options.signal?.reason;
+    this.#abandon(reason, () => this.#options.onError(reason));
+  };
+
+  /** Ends the stream while the reader takes nothing, which must not keep the frames from ending. */
+  #abandon(error: unknown, tell: () => void): void {
+    if (this.#state !== "idle") return;
+    this.#state = "over";
+    tell();
+    this.#close(error);
+    this.#next?.catch(() => {});
+    void Promise.resolve(this.#frames.return?.())
+      .catch(() => {})
+      .finally(() => this.#end());
+  }
+
+  /** Ends the stream from this side, with the reason for who reads on. */
+  #close(error: unknown): void {
+    this.#controller?.enqueue(encode(JSON.stringify(errorBody(toNodeError(error)))));
+    this.#controller?.close();
+  }
+
+  #end(): void {
+    this.#state = "over";
+    clearTimeout(this.#stall);
+    this.#options.signal?.removeEventListener("abort", this.#expire);
+    this.#options.onEnd?.();
+  }
+}
+
+const encoder = new TextEncoder();
+
+const encode = (data: string): Uint8Array => encoder.encode(`data: ${data}\n\n`);
 
 const stalled = (seconds: number): NodeError =>
   new NodeError(

@@ -5,16 +5,14 @@ import type { FinishedWork, UsedTokens } from "../core/ports/telemetry.ts";
 export function usedTokens(work: readonly FinishedWork[]): UsedTokens | undefined {
   const answers = work.filter((done) => done.type === "answered");
   if (answers.length > 0) {
+    const prompt = answers.find(({ promptTokens }) => promptTokens !== undefined)?.promptTokens;
     const usages = answers.flatMap(({ usage }) => usage ?? []);
-    const [first] = usages;
     return {
       // Of several answers to one prompt the prompt counts once; what one had to evaluate was not cached.
-      ...(first === undefined
+      ...(prompt === undefined ? {} : { prompt }),
+      ...(usages.length === 0
         ? {}
-        : {
-            prompt: first.promptTokens,
-            cached: Math.min(...usages.map(({ cachedTokens }) => cachedTokens)),
-          }),
+        : { cached: Math.min(...usages.map(({ cachedTokens }) => cachedTokens)) }),
       completion: answers.reduce((sum, { generatedTokens }) => sum + generatedTokens, 0),
     };
   }

@@ -10,16 +10,9 @@ export interface Step extends Span {
   inner: readonly Step[];
 }
 
-/** The names that OpenTelemetry's convention has for what a model does. */
-const operationNames: Readonly<Record<string, string>> = {
-  chat: "chat",
-  embeddings: "embeddings",
-  retrieve: "retrieval",
-};
-
 /** One of few names: what a caller made up is no part of it. */
-export function requestName({ operation, method, work }: RequestRecord): string {
-  const name = operationNames[operation];
+export function requestName(record: RequestRecord): string {
+  const { operation, genAiOperation: name, method, work } = record;
   if (name === undefined) return operation === "other" ? method : operation;
   const model = work.findLast((done) => "model" in done)?.model;
   return model === undefined ? name : `${name} ${model}`;
@@ -33,7 +26,7 @@ export function requestAttributes(record: RequestRecord): Attributes {
     "http.response.status_code": status,
     "error.type": brokenStatus >= 400 ? String(brokenStatus) : undefined,
     "gen_ai.provider.name": "paddock",
-    "gen_ai.operation.name": operationNames[record.operation],
+    "gen_ai.operation.name": record.genAiOperation,
     "gen_ai.request.model": record.model,
     "gen_ai.usage.input_tokens": tokens?.prompt,
     "gen_ai.usage.cache_read.input_tokens": tokens?.cached,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { operationOf } from "../../src/server/operation-name.ts";
+import { targetOf } from "../../src/server/operations.ts";
 import { parsePrometheus } from "../support/prometheus-text.ts";
 import { testApp } from "../support/test-app.ts";
 
@@ -47,7 +47,7 @@ describe("the handbook's page on operating", () => {
     const names = [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name);
     const paths = ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve", "/v1/models/x"];
     const others = ["/v1/info", "/health", "/ready", "/metrics", "/", "/docs/start.js", "/nowhere"];
-    expect(names).toEqual([...paths, ...others].map(operationOf));
+    expect(names).toEqual([...paths, ...others].map((path) => targetOf(path).name));
   });
 });
 

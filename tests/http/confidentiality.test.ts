@@ -130,6 +130,7 @@ describe("with log_prompts the log", () => {
     await asked.post("/v1/retrieve", { model: "vectors", messages }, headers);
     expect(said(asked)).toEqual([
       ["info", "a prompt", { id: "trace-1", model: "vectors", input: ["a"] }],
+      ["info", "an answer", { id: "trace-1", vectors: 1, dimensions: 2, tokens: 1 }],
       ["info", "a prompt", { id: "trace-1", model: "vectors", messages }],
       ["info", "an answer", { id: "trace-1", texts: [] }],
     ]);

@@ -1,9 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { ModelRegistry } from "../../src/core/models/model.ts";
-import { modelRoutes } from "../../src/server/operations/models/routes.ts";
-import { ScriptedEmbeddingEngine } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
-import { embeddingModel, madeAt } from "../support/test-models.ts";
+import { madeAt } from "../support/test-models.ts";
 
 const entry = (id: string) => ({
   id,
@@ -47,10 +44,9 @@ describe("one model", () => {
   test.each(["owner/model:Q4", "100% real", "50%2Foff", "größe", "a+b c"])(
     "is found by a name that an address must encode: %s",
     async (name) => {
-      const models = new ModelRegistry([{ name, type: "embedding" }]);
-      models.add(embeddingModel(name, new ScriptedEmbeddingEngine()));
-      const address = `http://localhost/v1/models/${encodeURIComponent(name)}`;
-      const response = await modelRoutes({ models }).handle(new Request(address));
+      const response = await testApp({ moreModels: [name] }).get(
+        `/v1/models/${encodeURIComponent(name)}`,
+      );
       expect([response.status, await response.json()]).toEqual([200, entry(name)]);
     },
   );

@@ -38,10 +38,8 @@ export class ScriptedChatEngine implements ChatEngine {
     return this;
   }
 
-  /** A token a word. */
   async countTokens(messages: readonly ChatMessage[]): Promise<number> {
-    const words = messages.flatMap(({ content }) => content.split(/\s+/));
-    return words.filter((word) => word !== "").length;
+    return wordsOf(messages);
   }
 
   async *generate(
@@ -53,7 +51,7 @@ export class ScriptedChatEngine implements ChatEngine {
     const steps = this.#scripts.shift();
     if (steps === undefined) throw new Error("The chat engine was asked without a script");
     await this.line;
-    onStart?.();
+    onStart?.(wordsOf(request.messages));
     try {
       for (const step of steps) {
         signal.throwIfAborted();
@@ -65,6 +63,12 @@ export class ScriptedChatEngine implements ChatEngine {
       this.ended++;
     }
   }
+}
+
+/** A token a word. */
+function wordsOf(messages: readonly ChatMessage[]): number {
+  const words = messages.flatMap(({ content }) => content.split(/\s+/));
+  return words.filter((word) => word !== "").length;
 }
 
 /** Two dimensions: how many letters a text has, and one; a token a word. */

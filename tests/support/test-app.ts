@@ -15,8 +15,6 @@ import { createApp } from "../../src/server/app.ts";
 import { Connections } from "../../src/server/connections.ts";
 import { keyAccess } from "../../src/server/middleware/authentication.ts";
 import { PromptLog } from "../../src/server/middleware/prompt-log.ts";
-import { Entrance } from "../../src/server/middleware/rate-limit.ts";
-import { notingCaller } from "../../src/server/request-context.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
@@ -66,6 +64,8 @@ export interface TestAppOptions {
   draining?: boolean;
   /** Leaves the models and the collection unprepared. */
   unprepared?: boolean;
+  /** Embedding models beside those that every app has. */
+  moreModels?: readonly string[];
   nPredict?: number;
   retrieval?: Partial<RetrievalSettings>;
   rag?: Partial<RagSettings>;
@@ -82,7 +82,9 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const configured = [
     { name: "chatty", type: "chat" },
     { name: "vectors", type: "embedding" },
-    { name: "others", type: "embedding" },
+    ...["others", ...(options.moreModels ?? [])].map(
+      (name) => ({ name, type: "embedding" }) as const,
+    ),
   ] as const;
   const models = new ModelRegistry(configured);
   const activities = new ModelActivities([
@@ -105,7 +107,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     const chatCard = card("chatty", "chat");
     chatCard.settings.nPredict = options.nPredict ?? -1;
     models.add(activities.measured(chatModel("chatty", chat, chatCard)));
-    for (const name of ["vectors", "others"]) {
+    for (const name of ["vectors", "others", ...(options.moreModels ?? [])]) {
       models.add(activities.measured(embeddingModel(name, embedding)));
     }
     retrieval.attach({ repository, queryPrefix: "" });
@@ -122,7 +124,6 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const telemetry = new NodeTelemetry(metrics);
   for (const watcher of options.watchers ?? []) telemetry.add(watcher);
   const connections = new Connections();
-  const access = notingCaller(keyAccess(options.keys ?? []));
   const app = createApp({
     chat: new ChatService(
       models,
@@ -142,22 +143,21 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     retrieval,
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
-    access,
-    entrance: new Entrance({
-      access,
+    access: keyAccess(options.keys ?? []),
+    rateLimit: {
       limiter: new RateLimiter(options.now ?? (() => performance.now())),
       connections,
-      limits: { ...noLimits, ...options.callerLimits },
+      callerLimits: { ...noLimits, ...options.callerLimits },
       connectionsPerClient: options.connectionsPerClient ?? 0,
       sharePrefixes: options.sharePrefixes ?? false,
-    }),
+    },
     stopping: options.stopping ?? new AbortController().signal,
     isDraining,
     checkReadiness: (who) => checkReadiness(parts, who),
     metrics,
-    metricsOpen: options.metricsOpen ?? false,
     telemetry,
     isOpen: options.open ?? false,
+    openOperations: options.metricsOpen === true ? ["metrics"] : [],
     corsOrigins: options.corsOrigins ?? [],
     ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
     limits: {

@@ -27,8 +27,6 @@ export interface ChatAnswer {
   choices: number;
   /** What the prompt was given; absent where the chat is not grounded. */
   grounding?: Grounding;
-  /** How many tokens the prompt has, counted when it is asked for; each `finish` says it too. */
-  promptTokens: () => Promise<number>;
   /** The events of every answer, as they come; each answer ends in its own `finish`. */
   events: AsyncIterable<Numbered<GenerationEvent>>;
 }
@@ -42,13 +40,8 @@ export class ChatService {
     this.#grounding = grounding;
   }
 
-  /** Refuses a request whose model is missing or not ready. */
-  check({ model }: ChatRequest): void {
-    this.#models.chat(model);
-  }
-
   /** Starts an answer; a model that is missing or not ready is refused here, before any event. */
-  async answer(request: ChatRequest, options: CallOptions): Promise<ChatAnswer> {
+  async answer(request: ChatRequest, options: Omit<CallOptions, "onStart">): Promise<ChatAnswer> {
     const { model, sampling, choices = 1, rag, ...generation } = request;
     const { card, engine, fingerprint } = this.#models.chat(model);
     const { temperature, topP, presencePenalty, frequencyPenalty, repeatPenalty, nPredict } =
@@ -86,7 +79,6 @@ export class ChatService {
       fingerprint,
       choices,
       ...(grounding === undefined ? {} : { grounding }),
-      promptTokens: async () => engine.countTokens(messages, complete.toolUse?.tools),
       events: merge(answers, () => abandoned.abort()),
     };
   }

@@ -38,6 +38,7 @@ export class MeasuredChatEngine implements ChatEngine {
     const call = this.#activity.call();
     const calledAt = performance.now();
     let startedAt: number | undefined;
+    let promptTokens: number | undefined;
     let firstTokenAt: number | undefined;
     let endedAt: number | undefined;
     let usage: TokenUsage | undefined;
@@ -47,12 +48,13 @@ export class MeasuredChatEngine implements ChatEngine {
       const due = this.#tally.add(tokens);
       if (due > 0) report({ type: "tokens", model, count: due });
     };
-    const start = (): void => {
+    const start = (tokens?: number): void => {
+      promptTokens ??= tokens;
       if (startedAt !== undefined) return;
       startedAt = performance.now();
       call.start();
       report({ type: "started", model, modelType: "chat", waitedMs: startedAt - calledAt });
-      onStart?.();
+      onStart?.(tokens ?? 0);
     };
     try {
       for await (const event of this.#engine.generate(request, { ...options, onStart: start })) {
@@ -65,6 +67,7 @@ export class MeasuredChatEngine implements ChatEngine {
         if (event.type === "finish") {
           endedAt = performance.now();
           usage = event.usage;
+          promptTokens = usage.promptTokens;
           count(usage.completionTokens - counted);
         } else {
           count(1);
@@ -78,6 +81,7 @@ export class MeasuredChatEngine implements ChatEngine {
         model,
         calledAt,
         ...(startedAt === undefined ? {} : { startedAt }),
+        ...(promptTokens === undefined ? {} : { promptTokens }),
         ...(firstTokenAt === undefined ? {} : { firstTokenAt }),
         endedAt: endedAt ?? performance.now(),
         generatedTokens: counted,

@@ -102,8 +102,8 @@ export interface CallOptions {
   caller?: string;
   /** Only prompts of one scope share what is evaluated of them; absent: everybody's who names none. */
   prefixScope?: string;
-  /** Called once, when the request leaves the line and its prompt begins to be evaluated. */
-  onStart?: () => void;
+  /** Called once, when the request leaves the line and its prompt of so many tokens begins to be evaluated. */
+  onStart?: (promptTokens: number) => void;
   /** Hears what is done; engines need not tell, who measures them does. */
   report?: Report;
 }

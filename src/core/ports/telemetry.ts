@@ -14,6 +14,8 @@ export interface AnswerRecord {
   calledAt: number;
   /** Absent: it never left the line. */
   startedAt?: number;
+  /** Absent: it never left the line. */
+  promptTokens?: number;
   /** Absent: there was no first token. */
   firstTokenAt?: number;
   endedAt: number;
@@ -44,7 +46,7 @@ export type Outcome = "ok" | "error" | "client left" | "client stalled";
 
 /** What a request used, where an answer or vectors were computed for it. */
 export interface UsedTokens {
-  /** Absent where an answer broke off before it could be told. */
+  /** Absent where no answer left the line. */
   prompt?: number;
   cached?: number;
   completion: number;
@@ -56,6 +58,8 @@ export interface RequestRecord extends Span {
   /** Name of the key; unknown where the operation asks for none. */
   caller: string | undefined;
   operation: string;
+  /** What OpenTelemetry's conventions for generative AI call the operation; absent for others. */
+  genAiOperation: string | undefined;
   method: string;
   path: string;
   /** As the request named it. */

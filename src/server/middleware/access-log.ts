@@ -3,7 +3,7 @@ import type { LogFields } from "../../core/log.ts";
 import type { RequestRecord } from "../../core/ports/telemetry.ts";
 
 /** What is not known, or does not apply, is left out. */
-export function requestFields(record: RequestRecord): LogFields {
+export function accessLogFields(record: RequestRecord): LogFields {
   const { tokens } = record;
   const fields = {
     id: record.id,

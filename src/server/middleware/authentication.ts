@@ -1,10 +1,12 @@
-/** Who may come in: bearer keys, compared in constant time. */
+/** Authentication: bearer keys, compared in constant time. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { NodeError } from "../../core/errors.ts";
 import { type ApiKey, type KeyRing, type Scope, stateOf } from "../../core/limits/api-key.ts";
 import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
+import type { OperationFacts } from "../operation.ts";
+import type { RequestContext } from "../request-context.ts";
 
-interface Caller {
+export interface Caller {
   /** Tells callers apart, and is no secret; absent for who needs no key. */
   id?: string;
   /** Who it is, in logs. */
@@ -25,14 +27,32 @@ export interface Access {
   check(request: Request, ...wanted: readonly Scope[]): Caller;
 }
 
-/** Whether the caller may be told what strangers may not; without keys there are no strangers. */
-export function isKnown(access: Access, request: Request): boolean {
+/** Who asks, as far as the operation wants to know; refuses who may not ask. */
+export function authenticate(
+  context: RequestContext,
+  { scope, key = "none" }: OperationFacts,
+  isOpen: boolean,
+): void {
+  if (scope !== undefined) context.authenticate(scope);
+  else if (key === "required" && !isOpen) context.authenticate();
+  else if (key === "optional") recognize(context);
+}
+
+/** Refuses a caller whose key does not open what the body asks for. */
+export function authorize(
+  context: RequestContext,
+  { scope }: OperationFacts,
+  more: readonly Scope[],
+): void {
+  if (scope !== undefined && more.length > 0) context.authenticate(scope, ...more);
+}
+
+/** A caller without a key of this node's stays a stranger, and is answered all the same. */
+function recognize(context: RequestContext): void {
   try {
-    access.check(request);
-    return true;
+    context.authenticate();
   } catch (error) {
-    if (error instanceof NodeError && error.kind === "unauthenticated") return false;
-    throw error;
+    if (!(error instanceof NodeError && error.kind === "unauthenticated")) throw error;
   }
 }
 
@@ -60,7 +80,7 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
           "The API key is not one of this node's. Check the key in your 'Authorization' header.",
         );
       }
-      return admit(key, wanted);
+      return accept(key, wanted);
     },
   };
 }
@@ -74,7 +94,7 @@ const fixedCaller = (number: number): Caller => ({
   limits: {},
 });
 
-function admit(key: ApiKey, wanted: readonly Scope[]): Caller {
+function accept(key: ApiKey, wanted: readonly Scope[]): Caller {
   const state = stateOf(key);
   if (state !== "valid") {
     throw new NodeError(

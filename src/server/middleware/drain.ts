@@ -1,12 +1,11 @@
-/** What a node that was asked to stop still answers: those who watch it, and nobody else. */
+/** Rejects new requests while the node stops; whoever watches it is still answered. */
 import { NodeError } from "../../core/errors.ts";
+import type { OperationFacts } from "../operation.ts";
 import { errorResponse } from "./errors.ts";
 
-const watched = new Set(["/health", "/ready", "/metrics"]);
-
 /** The answer to a request that comes too late; undefined for one that is answered to the end. */
-export function rejectWhileDraining(request: Request): Response | undefined {
-  if (watched.has(new URL(request.url).pathname)) return undefined;
+export function rejectWhileDraining(operation: OperationFacts | undefined): Response | undefined {
+  if (operation?.whileDraining === true) return undefined;
   const stopping = new NodeError("unavailable", "The node is stopping. Ask again later.");
   return errorResponse(stopping, { connection: "close" });
 }

@@ -1,6 +1,8 @@
 /** The one table from kinds of error to what a client of the OpenAI API sees. */
 import { type ErrorKind, NodeError } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
 import { redactPaths } from "../redact-paths.ts";
+import { clientGone } from "../request-context.ts";
 
 interface WireError {
   status: number;
@@ -90,6 +92,15 @@ export function toNodeError(error: unknown): NodeError {
     "The node failed to answer this request. The log has the reason under the request's id.",
     { cause: error },
   );
+}
+
+/** What a request that failed is answered; what was not foreseen is logged under its id. */
+export function toErrorResponse(error: unknown, request: Request, id: string, log: Log): Response {
+  // Nobody is left to read it; the log must not count it as a failure of the node.
+  if (request.signal.aborted) return new Response(null, { status: clientGone });
+  const known = toNodeError(error);
+  if (known.kind === "internal") log.error("a request failed", { id, error });
+  return errorResponse(known);
 }
 
 /** What a caller wrote may be in both, and a caller may write as much as a body holds. */

@@ -21,24 +21,21 @@ const marks = [
   "fly-client-ip",
 ] as const;
 
-/** A load balancer asks these, and they tell nothing and cost nothing. */
-const probes = new Set(["/health", "/ready"]);
-
 export interface ForwardedRules {
   /** Whether requests must carry a key. */
   wantsKeys: () => boolean;
   /** Whether the configuration opens the node to everyone. */
   isOpen: boolean;
-  /** Whether the configuration shows the numbers to everyone. */
-  metricsOpen: boolean;
 }
 
 /** Refuses a request that a proxy passed on to a node that would ask nobody for a key. */
-export function checkForwarded(request: Request, rules: ForwardedRules): void {
+export function checkForwarded(
+  request: Request,
+  isHarmless: boolean,
+  { wantsKeys, isOpen }: ForwardedRules,
+): void {
   const mark = marks.find((name) => request.headers.has(name));
-  if (mark === undefined || rules.isOpen || rules.wantsKeys()) return;
-  const { pathname } = new URL(request.url);
-  if (probes.has(pathname) || (rules.metricsOpen && pathname === "/metrics")) return;
+  if (mark === undefined || isHarmless || isOpen || wantsKeys()) return;
   throw new NodeError(
     "keys_required",
     `A proxy passed this request on (it carries '${mark}'), and this node has no API key: everyone whom the proxy lets in could use it. Give a key out with 'paddock keys create NAME', set PADDOCK_API_KEYS (or [auth] api_keys), or write [auth] open = true to serve everyone.`,

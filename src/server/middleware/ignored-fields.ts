@@ -1,6 +1,6 @@
 /** Says which fields of a request the node does not act on: in the answer's header, and in the log. */
 import type { Log } from "../../core/log.ts";
-import { requestIdHeader } from "./request-id.ts";
+import type { RequestContext } from "../request-context.ts";
 
 export const ignoredHeader = "x-paddock-ignored";
 
@@ -14,13 +14,12 @@ export function unknownKeys(value: object, known: Iterable<string>): string[] {
 
 export function announceIgnored(
   names: readonly string[],
-  headers: Record<string, string | number>,
+  { id, headers }: Pick<RequestContext, "id" | "headers">,
   log: Log,
 ): void {
   if (names.length === 0) return;
   const ignored = toHeaderValue(names);
   headers[ignoredHeader] = ignored;
-  const id = headers[requestIdHeader];
   log.info("a request has fields that are not acted on", { id, ignored });
 }
 

@@ -1,8 +1,5 @@
 /** What is asked and answered, in the log; only where the operator wants it there. */
 import type { Log } from "../../core/log.ts";
-import { requestIdHeader } from "./request-id.ts";
-
-type Headers = Readonly<Record<string, string | number>>;
 
 const longestKey = 128;
 /** Characters and values of one line: nothing else is done while it is written. */
@@ -20,19 +17,20 @@ export class PromptLog {
     return this.#log !== undefined;
   }
 
-  asked(headers: Headers, prompt: object): void {
-    this.#write("a prompt", headers, prompt);
+  /** `id`: the request's. */
+  asked(id: string, prompt: object): void {
+    this.#write("a prompt", id, prompt);
   }
 
-  answered(headers: Headers, answer: object): void {
-    this.#write("an answer", headers, answer);
+  answered(id: string, answer: object): void {
+    this.#write("an answer", id, answer);
   }
 
-  #write(message: string, headers: Headers, fields: object): void {
+  #write(message: string, id: string, fields: object): void {
     if (this.#log === undefined) return;
     const left = { ...most };
     const shown = Object.entries(fields).map(([name, value]) => [name, shorten(value, left)]);
-    this.#log.info(message, { id: headers[requestIdHeader], ...Object.fromEntries(shown) });
+    this.#log.info(message, { id, ...Object.fromEntries(shown) });
   }
 }
 

@@ -1,10 +1,28 @@
 /** How long a request may take. */
 import { NodeError } from "../../core/errors.ts";
+import type { RequestContext } from "../request-context.ts";
 
-export interface Deadline {
+export interface TimeoutSettings {
+  /** 0: no bound. */
+  requestTimeoutMs: number;
+  /** Aborts when the node stops, with an error for whoever is being answered. */
+  stopping: AbortSignal;
+}
+
+/** From here on the request's signal hears of its time too; dispose of it when the request has ended. */
+export function startTimeout(
+  context: RequestContext,
+  { requestTimeoutMs, stopping }: TimeoutSettings,
+): Disposable {
+  const { signal, clear } = deadline(requestTimeoutMs);
+  context.endWith(signal, stopping);
+  return { [Symbol.dispose]: clear };
+}
+
+interface Deadline {
   /** Aborts when the time is up, with an error for the caller. */
   signal: AbortSignal;
-  /** Forgets the time; the request has ended. */
+  /** Forgets the time. */
   clear: () => void;
 }
 
@@ -15,19 +33,6 @@ export function deadline(ms: number): Deadline {
   if (ms === 0) return { signal, clear: () => {} };
   const timer = setTimeout(() => controller.abort(overdue(ms / 1000)), ms);
   return { signal, clear: () => clearTimeout(timer) };
-}
-
-/**
- * What ends a request: its client leaves, its time is up, or the node stops. Clear it when the
- * request has ended.
- */
-export function requestSignal(
-  request: Request,
-  { requestTimeoutMs, stopping }: { requestTimeoutMs: number; stopping: AbortSignal },
-  ...more: readonly AbortSignal[]
-): Deadline {
-  const { signal, clear } = deadline(requestTimeoutMs);
-  return { signal: AbortSignal.any([request.signal, signal, stopping, ...more]), clear };
 }
 
 const overdue = (seconds: number): NodeError =>

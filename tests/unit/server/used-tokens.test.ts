@@ -7,6 +7,7 @@ const answer = (cachedTokens: number, completionTokens: number): FinishedWork =>
   model: "m",
   calledAt: 0,
   endedAt: 1,
+  promptTokens: 10,
   generatedTokens: completionTokens,
   usage: { promptTokens: 10, cachedTokens, completionTokens, reasoningTokens: 0 },
 });
@@ -34,7 +35,8 @@ test.each([
     [answer(0, 5), answer(9, 2)],
     { prompt: 10, cached: 0, completion: 7 },
   ],
-  ["an answer that broke off", [broken], { completion: 4 }],
+  ["an answer that broke off before it began", [broken], { completion: 4 }],
+  ["an answer that broke off", [{ ...broken, promptTokens: 10 }], { prompt: 10, completion: 4 }],
   ["one of two broke off", [broken, answer(3, 5)], { prompt: 10, cached: 3, completion: 9 }],
   ["texts", [embedded, embedded], { prompt: 14, completion: 0 }],
   [

@@ -1,24 +1,25 @@
 /** Keeps what an answer says while it comes, also where it does not come to its end. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
+import type { RequestContext } from "../../request-context.ts";
 
-/** The same answer; `keep` hears once the text of each choice, calls of tools included. */
-export function recorded(answer: ChatAnswer, keep: (texts: string[]) => void): ChatAnswer {
-  return { ...answer, events: recordedEvents(answer, keep) };
+/** The same answer; the prompt log will have the text of each choice, calls of tools included. */
+export function recorded(
+  answer: ChatAnswer,
+  context: Pick<RequestContext, "loggedAnswer">,
+): ChatAnswer {
+  const texts = Array.from({ length: answer.choices }, () => "");
+  context.loggedAnswer = () => ({ texts });
+  return { ...answer, events: recordedEvents(answer.events, texts) };
 }
 
 async function* recordedEvents(
-  { events, choices }: ChatAnswer,
-  keep: (texts: string[]) => void,
+  events: ChatAnswer["events"],
+  texts: string[],
 ): ChatAnswer["events"] {
-  const texts = Array.from({ length: choices }, () => "");
-  try {
-    for await (const event of events) {
-      const { index, value } = event;
-      const more = "text" in value ? value.text : value.type === "tool-call" ? value.name : "";
-      texts[index] = (texts[index] ?? "") + more;
-      yield event;
-    }
-  } finally {
-    keep(texts);
+  for await (const event of events) {
+    const { index, value } = event;
+    const more = "text" in value ? value.text : value.type === "tool-call" ? value.name : "";
+    texts[index] = (texts[index] ?? "") + more;
+    yield event;
   }
 }

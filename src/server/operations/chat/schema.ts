@@ -316,5 +316,3 @@ export const ChatCompletionChunk = T.Object({
 });
 
 export type ChatCompletionChunk = Static<typeof ChatCompletionChunk>;
-
-export const chatSchemas = { ChatCompletionRequest, ChatCompletion, ChatCompletionChunk };

@@ -54,5 +54,3 @@ export const EmbeddingList = T.Object({
 });
 
 export type EmbeddingList = Static<typeof EmbeddingList>;
-
-export const embeddingSchemas = { EmbeddingRequest, EmbeddingList };

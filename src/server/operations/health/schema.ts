@@ -1,7 +1,9 @@
-/** Health, readiness and numbers on the wire. */
+/** Health and readiness on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 
-const Health = T.Object({ status: T.Literal("alive") });
+export const Health = T.Object({ status: T.Literal("alive") });
+
+export type Health = Static<typeof Health>;
 
 export const Readiness = T.Object({
   status: T.Union([T.Literal("ready"), T.Literal("not ready")]),
@@ -9,7 +11,3 @@ export const Readiness = T.Object({
 });
 
 export type Readiness = Static<typeof Readiness>;
-
-const Metrics = T.String({ description: "Prometheus' text format, version 0.0.4." });
-
-export const operationSchemas = { Health, Readiness, Metrics };

@@ -33,5 +33,3 @@ export const NodeInfo = T.Object({
 });
 
 export type NodeInfo = Static<typeof NodeInfo>;
-
-export const infoSchemas = { NodeInfo };

@@ -13,5 +13,3 @@ export type Model = Static<typeof Model>;
 export const ModelList = T.Object({ object: T.Literal("list"), data: T.Array(Model) });
 
 export type ModelList = Static<typeof ModelList>;
-
-export const modelSchemas = { Model, ModelList };

@@ -43,5 +43,3 @@ export const RetrieveResult = T.Object({
 });
 
 export type RetrieveResult = Static<typeof RetrieveResult>;
-
-export const retrieveSchemas = { RetrieveRequest, RetrieveResult };

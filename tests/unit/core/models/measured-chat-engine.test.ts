@@ -18,7 +18,7 @@ function measured() {
   const events: WorkEvent[] = [];
   const generate = (options: Partial<CallOptions> = {}) =>
     engine.generate(
-      { messages: [], sampling: greedy },
+      { messages: [{ role: "user", content: "Two words" }], sampling: greedy },
       {
         signal: new AbortController().signal,
         report: (event) => events.push(event),
@@ -43,6 +43,7 @@ describe("a measured chat engine", () => {
         model: "m",
         calledAt: moment,
         startedAt: moment,
+        promptTokens: finish.usage.promptTokens,
         firstTokenAt: moment,
         endedAt: moment,
         generatedTokens: 2,
@@ -85,6 +86,7 @@ describe("a measured chat engine", () => {
       model: "m",
       calledAt: moment,
       startedAt: moment,
+      promptTokens: 2,
       firstTokenAt: moment,
       endedAt: moment,
       generatedTokens: 1,

@@ -8,7 +8,7 @@ import { recordingLog } from "../../../support/recording-log.ts";
 
 function headerOf(names: readonly string[]): string | number | undefined {
   const headers: Record<string, string | number> = {};
-  announceIgnored(names, headers, recordingLog().log);
+  announceIgnored(names, { id: "mine", headers }, recordingLog().log);
   return headers[ignoredHeader];
 }
 
@@ -33,7 +33,7 @@ describe("the header that names ignored fields", () => {
 test("nothing that is ignored leaves no header and no line", () => {
   const { log, lines } = recordingLog();
   const headers: Record<string, string | number> = {};
-  announceIgnored([], headers, log);
+  announceIgnored([], { id: "mine", headers }, log);
   expect({ headers, lines }).toEqual({ headers: {}, lines: [] });
 });
 

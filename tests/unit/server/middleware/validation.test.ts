@@ -1,13 +1,36 @@
 import { describe, expect, test } from "bun:test";
 import { Type as T } from "@sinclair/typebox";
 import { NodeError } from "../../../../src/core/errors.ts";
-import { bodyReader } from "../../../../src/server/middleware/json-body.ts";
+import { defineOperation } from "../../../../src/server/define-operation.ts";
+import { type BodyLimits, readBody } from "../../../../src/server/middleware/body-limit.ts";
+import { readRequest } from "../../../../src/server/middleware/validation.ts";
+import { tags } from "../../../../src/server/operation.ts";
 
 type Body = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
 
 const maxBytes = 32;
 const Shape = T.Object({ size: T.Integer({ minimum: 0 }) }, { additionalProperties: false });
-const read = bodyReader(Shape, { maxBodyBytes: maxBytes, bodyTimeoutMs: 30_000 });
+
+const operation = defineOperation({
+  method: "POST",
+  path: "/sizes",
+  name: "sizes",
+  operationId: "measure",
+  summary: "Measure",
+  tag: tags.node,
+  body: { name: "Shape", schema: Shape, example: { size: 1 }, logged: (body) => body },
+  answer: { name: "Shape", schema: Shape, description: "The same." },
+  errors: {},
+  handler: ({ body }) => ({ json: body }),
+});
+
+/** The body of a request as the pipeline reads it. */
+const reader = (limits: BodyLimits) => async (given: Request) => {
+  const bytes = await readBody(given, limits);
+  return (await readRequest(operation, bytes, { maxMessages: 1, maxInputs: 1 })).logged();
+};
+
+const read = reader({ maxBodyBytes: maxBytes, bodyTimeoutMs: 30_000 });
 
 function request(
   body: Body,
@@ -70,7 +93,7 @@ describe("a JSON body", () => {
 });
 
 describe("a body that comes slowly", () => {
-  const hurried = bodyReader(Shape, { maxBodyBytes: maxBytes, bodyTimeoutMs: 20 });
+  const hurried = reader({ maxBodyBytes: maxBytes, bodyTimeoutMs: 20 });
   const late = {
     kind: "body_timeout",
     message:
@@ -99,8 +122,8 @@ test.each([
   ["lists", "[".repeat(100_000) + "]".repeat(100_000)],
   ["objects", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`],
 ])("a body of %s 100,000 deep is refused", async (_, nested) => {
-  const reader = bodyReader(Shape, { maxBodyBytes: 1 << 20, bodyTimeoutMs: 30_000 });
-  await expect(reader(request(`{"size":${nested}}`))).rejects.toMatchObject({
+  const roomy = reader({ maxBodyBytes: 1 << 20, bodyTimeoutMs: 30_000 });
+  await expect(roomy(request(`{"size":${nested}}`))).rejects.toMatchObject({
     kind: "invalid_request",
     param: "size",
     message: "'size' is nested too deep: a body may have 256 levels.",

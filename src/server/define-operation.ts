@@ -1,0 +1,85 @@
+/** Makes an operation of what its folder declares: facts, a schema, and a handler. */
+import type { Static, TSchema } from "@sinclair/typebox";
+import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import type { Scope } from "../core/limits/api-key.ts";
+import { unknownKeys } from "./middleware/ignored-fields.ts";
+import type { ListBound } from "./middleware/list-length.ts";
+import type { Handler, NamedSchema, Operation, OperationFacts } from "./operation.ts";
+
+interface BodyRules<Body> {
+  /** How long lists of the body may be, which is looked at before anything in them. */
+  lists?: readonly ListBound[];
+  /** Names of fields that are not acted on; default: those that the schema does not know. */
+  ignored?: (body: Body) => readonly string[];
+  /** What the key must open besides, for what the body asks. */
+  scopes?: (body: Body) => readonly Scope[];
+  /** How many answers it is for, each of which takes a place of the caller's `concurrency`; default: 1. */
+  answers?: (body: Body) => number;
+  /** What the prompt log says of the request. */
+  logged: (body: Body) => object;
+}
+
+interface Declaration<Schema extends TSchema, Services> extends OperationFacts {
+  body: NamedSchema<Schema> & { example: Static<Schema> } & BodyRules<Static<Schema>>;
+  handler: Handler<Static<Schema>, Services>;
+}
+
+interface DeclarationWithoutBody<Services> extends OperationFacts {
+  body?: never;
+  handler: Handler<undefined, Services>;
+}
+
+export function defineOperation<Schema extends TSchema, Services extends object>({
+  body,
+  handler,
+  ...facts
+}: Declaration<Schema, Services>): Operation<Services> {
+  const { name, schema, example, lists = [], ...rules } = body;
+  const checker: TypeCheck<Schema> = TypeCompiler.Compile(schema);
+  const { logged, ignored = ignoredBy(schema), scopes = () => [], answers = () => 1 } = rules;
+  return {
+    facts: { ...facts, body: { name, schema, example } },
+    lists,
+    read(value) {
+      if (!checker.Check(value)) return undefined;
+      return {
+        model: modelOf(value),
+        scopes: scopes(value),
+        answers: answers(value),
+        logged: () => logged(value),
+        ignored: () => ignored(value),
+        answer: (parameters, context, services) =>
+          handler({ body: value, parameters }, context, services),
+      };
+    },
+  };
+}
+
+export function defineOperationWithoutBody<Services extends object>({
+  handler,
+  ...facts
+}: DeclarationWithoutBody<Services>): Operation<Services> {
+  return {
+    facts,
+    lists: [],
+    read: () => ({
+      model: undefined,
+      scopes: [],
+      answers: 1,
+      logged: () => undefined,
+      ignored: () => [],
+      answer: (parameters, context, services) =>
+        handler({ body: undefined, parameters }, context, services),
+    }),
+  };
+}
+
+const ignoredBy =
+  (schema: TSchema) =>
+  (body: unknown): string[] =>
+    unknownKeys(Object(body), Object.keys(schema.properties ?? {}));
+
+function modelOf(body: unknown): string | undefined {
+  const model: unknown = Object(body).model;
+  return typeof model === "string" ? model : undefined;
+}

@@ -1,0 +1,19 @@
+/** Charges what a request used to its caller's tokens a minute, also where its answer broke off. */
+import type { FinishedWork } from "../../core/ports/telemetry.ts";
+import type { RequestContext } from "../request-context.ts";
+import { usedTokens } from "../used-tokens.ts";
+
+/** Called once, when the answer has ended. */
+export function meter(context: RequestContext): void {
+  const { work, signal, isAnswered } = context;
+  const answers = work.filter((done) => done.type === "answered");
+  const isOwed = answers.length === 0 ? isAnswered : answers.some(owes(signal.aborted));
+  const used = isOwed ? usedTokens(work) : undefined;
+  if (used !== undefined) context.lease.charge((used.prompt ?? 0) + used.completion);
+}
+
+/** A caller who leaves owes the prompt that the model had begun with; of one that failed nothing came. */
+const owes =
+  (hasLeft: boolean) =>
+  ({ generatedTokens, startedAt }: Extract<FinishedWork, { type: "answered" }>): boolean =>
+    generatedTokens > 0 || (hasLeft && startedAt !== undefined);

@@ -1,0 +1,49 @@
+/** An answer as server-sent events, whose end is the end of its request. */
+import type { Log } from "../../core/log.ts";
+import { clientGone, clientStalled, type RequestContext } from "../request-context.ts";
+import { eventStream } from "../sse.ts";
+import { errorResponse, toNodeError } from "./errors.ts";
+
+export interface StreamSettings {
+  /** How long a client may take nothing of a stream. */
+  stallTimeoutMs: number;
+  log: Log;
+}
+
+/** `ending` is disposed of when the stream has ended, whole or not. */
+export async function streamResponse(
+  events: AsyncIterable<string>,
+  request: Request,
+  context: RequestContext,
+  ending: Disposable,
+  { stallTimeoutMs, log }: StreamSettings,
+): Promise<Response> {
+  const { id } = context;
+  const response = await eventStream(events, {
+    signal: context.signal,
+    stallMs: stallTimeoutMs,
+    onCancel: (reason) => {
+      context.broke(clientGone);
+      context.cancel(reason);
+    },
+    onStall: (error) => {
+      context.broke(clientStalled);
+      context.cancel(error);
+      log.warn("a client did not read its answer, which was ended", { id });
+    },
+    onError: (error) => {
+      if (request.signal.aborted) {
+        context.broke(clientGone);
+        return;
+      }
+      context.broke(errorResponse(toNodeError(error)).status);
+      log.error("a stream broke off", { id, error });
+    },
+    onEnd: () => {
+      ending[Symbol.dispose]();
+      context.streamEnded();
+    },
+  });
+  context.streams();
+  return response;
+}

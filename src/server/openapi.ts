@@ -1,0 +1,93 @@
+/** Operations as the OpenAPI document describes them. */
+import type { TSchema } from "@sinclair/typebox";
+import type { NamedSchema, OperationFacts } from "./operation.ts";
+import { ErrorAnswer } from "./wire/error-schema.ts";
+
+const errorSchema: NamedSchema = { name: "Error", schema: ErrorAnswer };
+
+/** The errors of every operation that takes a JSON body and names a model. */
+export const modelErrors: Readonly<Record<number, string>> = {
+  400: "Malformed JSON or an invalid field; `param` names it.",
+  401: "The key is missing or wrong, where the node wants one.",
+  403: "The key does not open this operation, the request is for another host than the node's, or a proxy passed it on to a node without keys.",
+  408: "The body did not arrive in time.",
+  413: "The body is too large.",
+  415: "The body is not JSON.",
+  429: "The caller's limit is reached: code `rate_limit_exceeded`, type `requests` or `tokens`; `Retry-After` says when to ask again.",
+  500: "The named model is not on this node, or of another type: code `model_not_found`.",
+  503: "The model or the collection is not ready yet.",
+  504: "The answer took longer than the node allows.",
+};
+
+const reference = ({ name }: NamedSchema) => ({ $ref: `#/components/schemas/${name}` });
+
+const json = "application/json";
+
+export function describe(facts: OperationFacts) {
+  const { operationId, summary, description, tag, body, parameters } = facts;
+  const isSecured = facts.scope !== undefined || facts.key === "required";
+  return {
+    operationId,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    tags: [tag],
+    // An empty requirement beside the bearer scheme: a node without keys takes none.
+    security: isSecured ? [{ bearer: [] }, {}] : [],
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: { [json]: { schema: reference(body), example: body.example } },
+          },
+        }),
+    responses: { 200: describeAnswer(facts), ...describeErrors(facts) },
+    ...(parameters === undefined ? {} : { parameters: describeParameters(parameters) }),
+  };
+}
+
+function describeParameters(parameters: Readonly<Record<string, string>>) {
+  return Object.entries(parameters).map(([name, description]) => ({
+    name,
+    in: "path" as const,
+    required: true,
+    schema: { type: "string" as const },
+    description,
+  }));
+}
+
+function describeAnswer({ answer, stream }: OperationFacts) {
+  const { contentType = json, description, example } = answer;
+  return {
+    description,
+    content: {
+      [contentType]: { schema: reference(answer), ...(example === undefined ? {} : { example }) },
+      ...(stream === undefined
+        ? {}
+        : {
+            "text/event-stream": {
+              schema: { ...reference(stream), description: stream.description },
+              example: stream.example,
+            },
+          }),
+    },
+  };
+}
+
+function describeErrors({ errors }: OperationFacts) {
+  const described = Object.entries(errors).map(([status, error]) => {
+    const { description, ...schema } =
+      typeof error === "string" ? { ...errorSchema, description: error } : error;
+    return [status, { description, content: { [json]: { schema: reference(schema) } } }] as const;
+  });
+  return Object.fromEntries(described);
+}
+
+/** Every schema that the operations name, each once. */
+export function schemasOf(all: readonly OperationFacts[]): Record<string, TSchema> {
+  const named = all.flatMap(({ body, answer, stream, errors }) => [
+    ...[body, answer, stream].filter((schema) => schema !== undefined),
+    ...Object.values(errors).filter((error) => typeof error !== "string"),
+  ]);
+  return Object.fromEntries([...named, errorSchema].map(({ name, schema }) => [name, schema]));
+}

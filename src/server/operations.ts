@@ -1,0 +1,63 @@
+/** The one list of operations: what is in it is served, described, measured and limited. */
+import { docsPath, documentPath } from "./docs.ts";
+import type { Operation } from "./operation.ts";
+import { chat } from "./operations/chat/operation.ts";
+import { embeddings } from "./operations/embeddings/operation.ts";
+import { health, ready } from "./operations/health/operation.ts";
+import { describeNode, getInfo } from "./operations/info/operation.ts";
+import { metrics } from "./operations/metrics/operation.ts";
+import { getModel, getModels, listModels } from "./operations/models/operation.ts";
+import { retrieve } from "./operations/retrieve/operation.ts";
+import { pagePath } from "./page.ts";
+import { pageFolder } from "./page-files.ts";
+import type { Target } from "./pipeline.ts";
+
+const all = [
+  chat,
+  embeddings,
+  retrieve,
+  listModels,
+  getModels,
+  getModel,
+  describeNode,
+  getInfo,
+  health,
+  ready,
+  metrics,
+] as const;
+
+/** What the handlers need, all of them together. */
+export type OperationServices = UnionToIntersection<ServicesOf<(typeof all)[number]>>;
+
+type ServicesOf<Declared> = Declared extends Operation<infer Services> ? Services : never;
+
+type UnionToIntersection<Union> = (
+  Union extends unknown
+    ? (member: Union) => void
+    : never
+) extends (all: infer Intersection) => void
+  ? Intersection
+  : never;
+
+export const operations: readonly Operation<OperationServices>[] = all;
+
+/** What is served besides operations, by its addresses. */
+const pages: Readonly<Record<string, readonly string[]>> = {
+  page: [pagePath, pageFolder],
+  docs: [docsPath, documentPath],
+};
+
+const names = [
+  ...operations.map(({ facts }) => ({ path: facts.path, name: facts.name })),
+  ...Object.entries(pages).flatMap(([name, paths]) => paths.map((path) => ({ path, name }))),
+];
+
+/** What an address belongs to, whatever the method: few enough that each can have numbers of its own. */
+export function targetOf(pathname: string): Target {
+  const known = names.find(
+    ({ path }) => pathname === path || (path !== "/" && pathname.startsWith(`${path}/`)),
+  );
+  const address = pathname.replace(/(?<=.)\/$/, "");
+  const exact = operations.find(({ facts }) => facts.path === address);
+  return { name: known?.name ?? "other", operation: exact?.facts };
+}

@@ -1,0 +1,46 @@
+/** POST /v1/chat/completions */
+import { defineOperation } from "../../define-operation.ts";
+import { modelErrors } from "../../openapi.ts";
+import { tags } from "../../operation.ts";
+import { chatExamples } from "./examples.ts";
+import { ignoredFields } from "./fields.ts";
+import { answerChat } from "./handler.ts";
+import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./schema.ts";
+
+export const chat = defineOperation({
+  method: "POST",
+  path: "/v1/chat/completions",
+  name: "chat",
+  genAiName: "chat",
+  operationId: "createChatCompletion",
+  summary: "Answer a conversation",
+  description:
+    "Generates the assistant's next message, as one JSON body or, with `stream`, as server-sent events that end with `data: [DONE]`.",
+  tag: tags.chat,
+  scope: "chat",
+  body: {
+    name: "ChatCompletionRequest",
+    schema: ChatCompletionRequest,
+    example: chatExamples.request,
+    lists: [{ param: "messages", limit: "maxMessages" }],
+    // Who asks for passages must be one who may.
+    scopes: ({ rag }) => (rag === undefined || rag === null || rag === false ? [] : ["retrieve"]),
+    answers: ({ n }) => n ?? 1,
+    ignored: ignoredFields,
+    logged: ({ model, messages }) => ({ model, messages }),
+  },
+  answer: {
+    name: "ChatCompletion",
+    schema: ChatCompletion,
+    description: "The answer.",
+    example: chatExamples.completion,
+  },
+  stream: {
+    name: "ChatCompletionChunk",
+    schema: ChatCompletionChunk,
+    description: "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
+    example: chatExamples.chunk,
+  },
+  errors: modelErrors,
+  handler: answerChat,
+});

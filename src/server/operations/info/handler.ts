@@ -1,0 +1,25 @@
+/** What the node is; a stranger is not told where its store is. */
+import type { ModelRegistry } from "../../../core/models/model.ts";
+import type { RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
+import type { Handler } from "../../operation.ts";
+import { type NodeIdentity, toNodeInfo } from "./wire.ts";
+
+interface Needs {
+  models: ModelRegistry;
+  retrieval: RetrievalService;
+  /** Asked at each request: the port and the engine are known only once the node runs. */
+  identity: () => NodeIdentity;
+}
+
+/** What a stranger sees in place of the store's address, where keys are wanted. */
+const hiddenUrl = "hidden";
+
+export const describeNode: Handler<undefined, Needs> = (
+  _request,
+  { isStranger },
+  { models, retrieval, identity },
+) => {
+  const { collection } = retrieval;
+  const shown = isStranger ? { ...collection, url: hiddenUrl } : collection;
+  return { json: toNodeInfo(identity(), models.cards(), shown) };
+};

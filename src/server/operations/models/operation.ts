@@ -1,0 +1,64 @@
+/** POST and GET /v1/models, GET /v1/models/{id} */
+import type { ModelRegistry } from "../../../core/models/model.ts";
+import { defineOperationWithoutBody } from "../../define-operation.ts";
+import { type Handler, type OperationFacts, tags } from "../../operation.ts";
+import { Model, ModelList } from "./schema.ts";
+import { toModel, toModelList } from "./wire.ts";
+
+const example: Model = {
+  id: "TinyLlama-1.1B-Chat-v1.0",
+  created: 1794700800,
+  object: "model",
+  owned_by: "paddock",
+};
+
+const listing = {
+  path: "/v1/models",
+  name: "models",
+  description: "The chat and embedding models that are ready. No body is read.",
+  tag: tags.node,
+  answer: {
+    name: "ModelList",
+    schema: ModelList,
+    description: "The models.",
+    example: { object: "list", data: [example] },
+  },
+  errors: {},
+} satisfies Partial<OperationFacts>;
+
+type Needs = { models: ModelRegistry };
+
+const list: Handler<undefined, Needs> = (_request, _context, { models }) => ({
+  json: toModelList(models.cards()),
+});
+
+export const listModels = defineOperationWithoutBody({
+  ...listing,
+  method: "POST",
+  operationId: "listModels",
+  summary: "List the models",
+  handler: list,
+});
+
+export const getModels = defineOperationWithoutBody({
+  ...listing,
+  method: "GET",
+  operationId: "getModels",
+  summary: "List the models, as OpenAI clients ask for them",
+  handler: list,
+});
+
+export const getModel = defineOperationWithoutBody({
+  method: "GET",
+  path: "/v1/models/:id",
+  name: "models",
+  operationId: "getModel",
+  summary: "Describe one model",
+  tag: tags.node,
+  parameters: { id: "The model's name." },
+  answer: { name: "Model", schema: Model, description: "The model.", example },
+  errors: { 500: "The named model is not on this node: code `model_not_found`." },
+  handler: ({ parameters }, _context, { models }: Needs) => ({
+    json: toModel(models.card(parameters.id ?? "")),
+  }),
+});

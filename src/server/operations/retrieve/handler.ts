@@ -1,0 +1,20 @@
+/** A question to the passages that match it. */
+import type { RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
+import type { Answer, Handler } from "../../operation.ts";
+import type { RetrieveRequest } from "./schema.ts";
+import { toMethodText, toRetrievalRequest, toRetrieveResult } from "./wire.ts";
+
+/** Says how the passages were found: a collection may not be able to do what the node is set to. */
+const methodHeader = "x-paddock-retrieval";
+
+export const findPassages: Handler<RetrieveRequest, { retrieval: RetrievalService }> = async (
+  { body },
+  context,
+  { retrieval },
+): Promise<Answer> => {
+  const { signal, report } = context;
+  const result = await retrieval.retrieve(toRetrievalRequest(body), { signal, report });
+  context.headers[methodHeader] = toMethodText(result.method);
+  context.loggedAnswer = () => ({ texts: result.points.map(({ source }) => source) });
+  return { json: toRetrieveResult(result, body) };
+};

@@ -1,0 +1,171 @@
+/**
+ * The way of every request, in one order; each step is a file of middleware/.
+ *
+ * Elysia's lifecycle carries what happens before routing, after an error and after a response. What
+ * happens around a handler is plain functions: a lease, a timeout and a prompt log end with the
+ * stream, long after the handler has returned, and Elysia has no hook for that.
+ */
+import type { Log } from "../core/log.ts";
+import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
+import { type BodyLimits, readBody } from "./middleware/body-limit.ts";
+import { answerPreflight, corsHeaders } from "./middleware/cors.ts";
+import { rejectWhileDraining } from "./middleware/drain.ts";
+import { toErrorResponse } from "./middleware/errors.ts";
+import { checkForwarded } from "./middleware/forwarded.ts";
+import { checkHost } from "./middleware/host.ts";
+import { announceIgnored } from "./middleware/ignored-fields.ts";
+import type { ListLimits } from "./middleware/list-length.ts";
+import { meter } from "./middleware/metering.ts";
+import { type Observers, observe } from "./middleware/observe.ts";
+import type { PromptLog } from "./middleware/prompt-log.ts";
+import { acquireLease, type RateLimitSettings } from "./middleware/rate-limit.ts";
+import { requestId, requestIdHeader } from "./middleware/request-id.ts";
+import { streamResponse } from "./middleware/stream.ts";
+import { startTimeout } from "./middleware/timeout.ts";
+import { readRequest } from "./middleware/validation.ts";
+import type { Operation, OperationFacts } from "./operation.ts";
+import {
+  contextOf,
+  openContext,
+  type RequestContext,
+  type ResponseHeaders,
+} from "./request-context.ts";
+
+export interface PipelineSettings extends Observers {
+  access: Access;
+  rateLimit: RateLimitSettings;
+  promptLog: PromptLog;
+  /** Origins whose pages may ask. */
+  corsOrigins: readonly string[];
+  /** Names besides this machine's own that requests may be for; absent: any. */
+  allowedHosts?: readonly string[];
+  /** Whether everyone is served without keys, also through a proxy. */
+  isOpen: boolean;
+  /** Names of operations that want a key and are open to everyone on this node. */
+  openOperations: readonly string[];
+  /** Whether the node was asked to stop, and takes no new requests. */
+  isDraining: () => boolean;
+  /** Aborts when the node stops, with an error for whoever is being answered. */
+  stopping: AbortSignal;
+  limits: BodyLimits & ListLimits & { requestTimeoutMs: number; stallTimeoutMs: number };
+  log: Log;
+}
+
+/** What is asked for: an operation, or something else that has a name. */
+export interface Target {
+  name: string;
+  operation: OperationFacts | undefined;
+}
+
+/** A request as Elysia hands it to a route, with the response that is being made. */
+export interface RoutedRequest {
+  request: Request;
+  params: Readonly<Record<string, string>>;
+  set: { status?: number | string; headers: ResponseHeaders };
+}
+
+export class Pipeline {
+  readonly #settings: PipelineSettings;
+
+  constructor(settings: PipelineSettings) {
+    this.#settings = settings;
+  }
+
+  /** Before routing, for every request: operations, pages, and addresses where there is nothing. */
+  receive(
+    request: Request,
+    { name, operation }: Target,
+    headers: ResponseHeaders,
+  ): Response | undefined {
+    const { access, corsOrigins, allowedHosts, isOpen, telemetry } = this.#settings;
+    const id = requestId(request);
+    headers[requestIdHeader] = id;
+    headers["x-content-type-options"] = "nosniff";
+    const context = openContext({
+      request,
+      id,
+      operation: { operation: name, genAiOperation: operation?.genAiName },
+      headers,
+      access,
+      logsPrompts: this.#settings.promptLog.isOn,
+      onWork: (event, since) => telemetry.worked(event, since),
+    });
+    observe(context, this.#settings);
+    Object.assign(headers, corsHeaders(request, corsOrigins));
+    if (allowedHosts !== undefined) checkHost(request, allowedHosts);
+    const isHarmless = operation?.isProbe === true || this.#isOpen(name);
+    checkForwarded(request, isHarmless, { wantsKeys: () => access.wantsKeys(), isOpen });
+    const early =
+      answerPreflight(request, corsOrigins) ??
+      (this.#settings.isDraining() ? rejectWhileDraining(operation) : undefined);
+    // What is answered here passes by all that follows.
+    if (early !== undefined) context.responded(early.status);
+    return early;
+  }
+
+  /** From an operation's request to its response. */
+  async serve<Services>(
+    operation: Operation<Services>,
+    services: Services,
+    { request, params, set }: RoutedRequest,
+  ): Promise<Response | object> {
+    const { promptLog, limits, log, rateLimit } = this.#settings;
+    const context = contextOf(request);
+    using ending = new DisposableStack();
+
+    authenticate(context, operation.facts, this.#isOpen(operation.facts.name));
+    if (operation.facts.scope !== undefined) {
+      context.lease = ending.use(acquireLease(request, context, rateLimit));
+      ending.defer(() => meter(context));
+    }
+
+    const takesBody = operation.facts.body !== undefined;
+    const bytes = takesBody ? await readBody(request, limits) : undefined;
+    const asked = await readRequest(operation, bytes, limits);
+    context.model = asked.model;
+    authorize(context, operation.facts, asked.scopes);
+    if (asked.answers > 1) context.lease.reserve(asked.answers);
+    const prompt = asked.logged();
+    if (prompt !== undefined) promptLog.asked(context.id, prompt);
+    ending.defer(() => this.#logAnswer(context));
+    announceIgnored(asked.ignored(), context, log);
+
+    const { requestTimeoutMs, stallTimeoutMs } = limits;
+    const { stopping } = this.#settings;
+    ending.use(startTimeout(context, { requestTimeoutMs, stopping }));
+    const answer = await asked.answer(params, context, services);
+    context.isAnswered = true;
+
+    if ("events" in answer) {
+      const end = ending.move();
+      return await streamResponse(answer.events, request, context, end, { stallTimeoutMs, log });
+    }
+    if (answer.status !== undefined) set.status = answer.status;
+    if ("json" in answer) return answer.json;
+    return new Response(answer.text, { headers: { "content-type": answer.contentType } });
+  }
+
+  /** What a failure answers, whatever failed. */
+  fail(error: unknown, request: Request): Response {
+    return toErrorResponse(error, request, contextOf(request).id, this.#settings.log);
+  }
+
+  /** The handler has ended: what is known by now of how long it took. */
+  time(request: Request, headers: ResponseHeaders): void {
+    const timing = contextOf(request).serverTiming();
+    if (timing !== "") headers["server-timing"] = timing;
+  }
+
+  /** The response is sent, and with it the request has ended, unless it is a stream. */
+  responded(request: Request, status: number): void {
+    contextOf(request).responded(status);
+  }
+
+  #isOpen(name: string): boolean {
+    return this.#settings.openOperations.includes(name);
+  }
+
+  #logAnswer({ id, loggedAnswer }: RequestContext): void {
+    if (loggedAnswer !== undefined) this.#settings.promptLog.answered(id, loggedAnswer());
+  }
+}
