@@ -1,5 +1,6 @@
 /** How much each caller may ask: requests and tokens a minute, and requests at once. */
 import { NodeError } from "../errors.ts";
+import { minuteMs, type RateLimit, TokenBucket } from "./token-bucket.ts";
 
 /** 0: no bound. */
 export interface CallerLimits {
@@ -18,70 +19,28 @@ export interface LimitedCaller {
   limits: CallerLimits;
 }
 
-export interface Allowance {
-  limit: number;
-  remaining: number;
-  /** Until all of it is there again. */
-  resetMs: number;
-}
-
 /** What a caller has left; absent where there is no bound. */
-export interface Standing {
-  requests?: Allowance;
-  tokens?: Allowance;
+export interface RateLimitStatus {
+  requests?: RateLimit;
+  tokens?: RateLimit;
 }
 
-interface Account {
-  requests: Spending;
-  tokens: Spending;
+/** A place among the caller's requests in progress; disposing of it gives the place back, once. */
+export type Lease = Disposable;
+
+interface Usage {
+  requests: TokenBucket;
+  tokens: TokenBucket;
   /** Answers in progress. */
   active: number;
 }
 
-const minuteMs = 60_000;
-/** Rounding must not refuse who waited exactly as long as was said. */
-const rounding = 1e-6;
-/** When a place will be free nobody knows. */
+/** Nobody knows when an answer in progress will end. */
 const placeRetryMs = 1000;
-
-/** What was used of an allowance; it is given back evenly over the minute, and may be overdrawn. */
-class Spending {
-  #spent = 0;
-  #at: number;
-
-  constructor(now: number) {
-    this.#at = now;
-  }
-
-  spent(limit: number, now: number): number {
-    this.#spent = Math.max(0, this.#spent - ((now - this.#at) * limit) / minuteMs);
-    this.#at = now;
-    return this.#spent;
-  }
-
-  add(amount: number, limit: number, now: number): void {
-    this.#spent = this.spent(limit, now) + amount;
-  }
-
-  /** How long until so much of the allowance is free. */
-  waitMs(amount: number, limit: number, now: number): number {
-    const missing = this.spent(limit, now) + amount - limit;
-    return missing <= rounding ? 0 : (missing * minuteMs) / limit;
-  }
-
-  allowance(limit: number, now: number): Allowance {
-    const spent = this.spent(limit, now);
-    return {
-      limit,
-      remaining: Math.max(0, Math.floor(limit - spent + rounding)),
-      resetMs: (spent * minuteMs) / limit,
-    };
-  }
-}
 
 export class RateLimiter {
   readonly #now: () => number;
-  readonly #accounts = new Map<string, { account: Account; limits: CallerLimits }>();
+  readonly #usages = new Map<string, Usage>();
   #sweptAt: number;
 
   /** `now`: milliseconds of a clock that never jumps. */
@@ -90,26 +49,24 @@ export class RateLimiter {
     this.#sweptAt = now();
   }
 
-  /** How many callers are remembered: those who are busy, or have not got everything back. */
+  /** How many callers are remembered: those with answers in progress, or with a bucket that is not full. */
   get size(): number {
-    return this.#accounts.size;
+    return this.#usages.size;
   }
 
-  /** Lets a request in, which holds a place until what is returned is disposed of; or refuses it. */
-  admit(caller: LimitedCaller): Disposable {
-    const now = this.#now();
-    this.#sweep(now);
-    const account = this.#account(caller, now);
-    refuseBeyond(caller, account, now);
-    const { requestsPerMinute } = caller.limits;
-    if (requestsPerMinute > 0) account.requests.add(1, requestsPerMinute, now);
-    return takePlaces(account, 1);
+  /** A lease for a request, which counts against the caller's limits; refuses one beyond them. */
+  acquire(caller: LimitedCaller): Lease {
+    this.#sweep();
+    const usage = this.#remember(caller);
+    refuseBeyond(caller, usage);
+    if (caller.limits.requestsPerMinute > 0) usage.requests.take(1);
+    return leaseOf(usage, 1);
   }
 
-  /** Further places for a request that was let in and is for several answers; or refuses it. */
-  widen(caller: LimitedCaller, answers: number): Disposable {
+  /** A further lease for a request that turns out to be for several answers; refuses too many. */
+  acquireFor(answers: number, caller: LimitedCaller): Lease {
     const { called, limits } = caller;
-    const account = this.#account(caller, this.#now());
+    const usage = this.#remember(caller);
     const more = answers - 1;
     if (limits.concurrency > 0 && answers > limits.concurrency) {
       throw new NodeError(
@@ -118,98 +75,93 @@ export class RateLimiter {
         { param: "n" },
       );
     }
-    if (limits.concurrency > 0 && account.active + more > limits.concurrency) {
+    if (limits.concurrency > 0 && usage.active + more > limits.concurrency) {
       throw refusal("too_many_requests", placeRetryMs, [
-        `${called} may have ${limits.concurrency} answers in progress at once; with the ${answers} of this request there would be ${account.active + more}.`,
+        `${called} may have ${limits.concurrency} answers in progress at once; with the ${answers} of this request there would be ${usage.active + more}.`,
         "Ask again when one has ended.",
       ]);
     }
-    return takePlaces(account, more);
+    return leaseOf(usage, more);
   }
 
-  /** Counts what an answer used; the caller may come into debt, and then waits longer. */
+  /** Counts what an answer used; the bucket may be overdrawn, and the caller then waits longer. */
   charge(caller: LimitedCaller, tokens: number): void {
-    const { tokensPerMinute } = caller.limits;
-    if (tokensPerMinute === 0) return;
-    const now = this.#now();
-    this.#account(caller, now).tokens.add(tokens, tokensPerMinute, now);
+    if (caller.limits.tokensPerMinute > 0) this.#remember(caller).tokens.take(tokens);
   }
 
-  standing(caller: LimitedCaller): Standing {
-    const now = this.#now();
-    const account = this.#accounts.get(caller.id)?.account ?? newAccount(now);
+  status(caller: LimitedCaller): RateLimitStatus {
     const { requestsPerMinute, tokensPerMinute } = caller.limits;
+    const { requests, tokens } = this.#usageOf(caller);
     return {
-      ...(requestsPerMinute === 0
-        ? {}
-        : { requests: account.requests.allowance(requestsPerMinute, now) }),
-      ...(tokensPerMinute === 0 ? {} : { tokens: account.tokens.allowance(tokensPerMinute, now) }),
+      ...(requestsPerMinute > 0 ? { requests: requests.status() } : {}),
+      ...(tokensPerMinute > 0 ? { tokens: tokens.status() } : {}),
     };
   }
 
-  #account({ id, limits }: LimitedCaller, now: number): Account {
-    const account = this.#accounts.get(id)?.account ?? newAccount(now);
-    this.#accounts.set(id, { account, limits });
-    return account;
+  #remember(caller: LimitedCaller): Usage {
+    const usage = this.#usageOf(caller);
+    this.#usages.set(caller.id, usage);
+    return usage;
   }
 
-  /** Forgets who is not here and has everything back; once a minute, which is how long that takes. */
-  #sweep(now: number): void {
+  #usageOf({ id, limits }: LimitedCaller): Usage {
+    const { requestsPerMinute, tokensPerMinute } = limits;
+    const known = this.#usages.get(id);
+    if (known === undefined) {
+      return {
+        requests: new TokenBucket(requestsPerMinute, this.#now),
+        tokens: new TokenBucket(tokensPerMinute, this.#now),
+        active: 0,
+      };
+    }
+    known.requests.limit = requestsPerMinute;
+    known.tokens.limit = tokensPerMinute;
+    return known;
+  }
+
+  /** Forgets callers whose usage is that of a new one; once a minute, which is how long a bucket takes to fill. */
+  #sweep(): void {
+    const now = this.#now();
     if (now - this.#sweptAt < minuteMs) return;
     this.#sweptAt = now;
-    for (const [id, { account, limits }] of this.#accounts) {
-      const { requestsPerMinute, tokensPerMinute } = limits;
-      const isIdle =
-        account.active === 0 &&
-        account.requests.spent(requestsPerMinute, now) === 0 &&
-        account.tokens.spent(tokensPerMinute, now) === 0;
-      if (isIdle) this.#accounts.delete(id);
+    for (const [id, { active, requests, tokens }] of this.#usages) {
+      if (active === 0 && requests.isFull && tokens.isFull) this.#usages.delete(id);
     }
   }
 }
 
-function takePlaces(account: Account, places: number): Disposable {
-  account.active += places;
-  let isHere = true;
+function leaseOf(usage: Usage, places: number): Lease {
+  usage.active += places;
+  let isHeld = true;
   return {
     [Symbol.dispose]: () => {
-      if (isHere) account.active -= places;
-      isHere = false;
+      if (isHeld) usage.active -= places;
+      isHeld = false;
     },
   };
 }
 
-const newAccount = (now: number): Account => ({
-  requests: new Spending(now),
-  tokens: new Spending(now),
-  active: 0,
-});
-
-function refuseBeyond({ called, limits }: LimitedCaller, account: Account, now: number): void {
+function refuseBeyond({ called, limits }: LimitedCaller, usage: Usage): void {
   const { concurrency, requestsPerMinute, tokensPerMinute } = limits;
-  if (concurrency > 0 && account.active >= concurrency) {
+  if (concurrency > 0 && usage.active >= concurrency) {
     throw refusal("too_many_requests", placeRetryMs, [
-      `${called} may have ${concurrency} requests in progress at once, and has ${account.active}.`,
+      `${called} may have ${concurrency} requests in progress at once, and has ${usage.active}.`,
       "Ask again when one has ended.",
     ]);
   }
-  if (requestsPerMinute > 0) {
-    const waitMs = account.requests.waitMs(1, requestsPerMinute, now);
-    if (waitMs > 0) {
-      throw refusal("too_many_requests", waitMs, [
-        `${called} may make ${requestsPerMinute} requests a minute.`,
-        askAgain(waitMs),
-      ]);
-    }
+  const requestsWaitMs = requestsPerMinute > 0 ? usage.requests.waitMs(1) : 0;
+  if (requestsWaitMs > 0) {
+    throw refusal("too_many_requests", requestsWaitMs, [
+      `${called} may make ${requestsPerMinute} requests a minute.`,
+      askAgain(requestsWaitMs),
+    ]);
   }
-  if (tokensPerMinute > 0) {
-    const waitMs = account.tokens.waitMs(1, tokensPerMinute, now);
-    if (waitMs > 0) {
-      throw refusal("too_many_tokens", waitMs, [
-        `${called} may use ${tokensPerMinute} tokens a minute, and has used them.`,
-        askAgain(waitMs),
-      ]);
-    }
+  const tokensWaitMs = tokensPerMinute > 0 ? usage.tokens.waitMs(1) : 0;
+  if (tokensWaitMs > 0) {
+    throw refusal("too_many_tokens", tokensWaitMs, [
+      `${called} may use ${tokensPerMinute} tokens a minute, and has used them.`,
+      askAgain(tokensWaitMs),
+    ]);
   }
 }
 

@@ -1,16 +1,17 @@
 /** What a caller has left, as the OpenAI API's headers. */
-import type { Allowance, Standing } from "../../core/limits/rate-limiter.ts";
+import type { RateLimitStatus } from "../../core/limits/rate-limiter.ts";
+import type { RateLimit } from "../../core/limits/token-bucket.ts";
 
-export function rateLimitHeaders({ requests, tokens }: Standing): Record<string, string> {
+export function rateLimitHeaders({ requests, tokens }: RateLimitStatus): Record<string, string> {
   return { ...headersOf("requests", requests), ...headersOf("tokens", tokens) };
 }
 
-function headersOf(what: string, allowance: Allowance | undefined): Record<string, string> {
-  if (allowance === undefined) return {};
+function headersOf(what: string, rateLimit: RateLimit | undefined): Record<string, string> {
+  if (rateLimit === undefined) return {};
   return {
-    [`x-ratelimit-limit-${what}`]: String(allowance.limit),
-    [`x-ratelimit-remaining-${what}`]: String(allowance.remaining),
-    [`x-ratelimit-reset-${what}`]: formatReset(allowance.resetMs),
+    [`x-ratelimit-limit-${what}`]: String(rateLimit.limit),
+    [`x-ratelimit-remaining-${what}`]: String(rateLimit.remaining),
+    [`x-ratelimit-reset-${what}`]: formatReset(rateLimit.resetMs),
   };
 }
 

@@ -53,12 +53,12 @@ export class Entrance {
   admit(request: Request, headers: Headers, ...wanted: readonly Scope[]): Visit {
     const { access, limiter, connections, sharePrefixes } = this.#options;
     const caller = this.#identify(request, wanted);
-    const tell = () => Object.assign(headers, rateLimitHeaders(limiter.standing(caller)));
+    const tell = () => Object.assign(headers, rateLimitHeaders(limiter.status(caller)));
     using places = new DisposableStack();
     try {
       const client = this.#clientOf(request);
-      if (client !== undefined) places.use(limiter.admit(client));
-      places.use(limiter.admit(caller));
+      if (client !== undefined) places.use(limiter.acquire(client));
+      places.use(limiter.acquire(caller));
     } finally {
       tell();
     }
@@ -72,7 +72,7 @@ export class Entrance {
       require: (...more) => void access.check(request, ...wanted, ...more),
       widen: (answers) => {
         // What has ended holds no places any more.
-        if (!held.disposed) held.use(limiter.widen(caller, answers));
+        if (!held.disposed) held.use(limiter.acquireFor(answers, caller));
       },
       charge: (tokens) => {
         limiter.charge(caller, tokens);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../../src/core/errors.ts";
 import {
   type CallerLimits,
+  type Lease,
   noLimits,
   RateLimiter,
 } from "../../../../src/core/limits/rate-limiter.ts";
@@ -14,18 +15,18 @@ function limiterWith(limits: Partial<CallerLimits>) {
     called: `The key '${id}'`,
     limits: { ...noLimits, ...limits },
   });
-  const ask = (id = "ada"): Disposable | string => {
+  const ask = (id = "ada"): Lease | string => {
     try {
-      return limiter.admit(caller(id));
+      return limiter.acquire(caller(id));
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
       return `${error.kind}: ${error.message} (${error.retryAfterMs})`;
     }
   };
   const once = (id?: string): boolean => {
-    const visit = ask(id);
-    if (typeof visit === "string") return false;
-    visit[Symbol.dispose]();
+    const lease = ask(id);
+    if (typeof lease === "string") return false;
+    lease[Symbol.dispose]();
     return true;
   };
   return { clock, limiter, caller, ask, once };
@@ -60,7 +61,7 @@ describe("requests a minute", () => {
         clock.now += Math.ceil(60_000 / limit);
         expect(once()).toBe(true);
       }
-      expect(limiter.standing(caller("ada")).requests?.remaining).toBe(0);
+      expect(limiter.status(caller("ada")).requests?.remaining).toBe(0);
     },
   );
 
@@ -78,14 +79,14 @@ describe("tokens a minute", () => {
     expect(ask()).toBe(
       "too_many_tokens: Rate limit reached. The key 'ada' may use 60 tokens a minute, and has used them. Ask again in 121 s. (121000)",
     );
-    expect(limiter.standing(caller("ada"))).toEqual({
+    expect(limiter.status(caller("ada"))).toEqual({
       tokens: { limit: 60, remaining: 0, resetMs: 180_000 },
     });
     clock.now += 120_000;
     expect(once()).toBe(false);
     clock.now += 1000;
     expect(once()).toBe(true);
-    expect(limiter.standing(caller("ada")).tokens).toEqual({
+    expect(limiter.status(caller("ada")).tokens).toEqual({
       limit: 60,
       remaining: 1,
       resetMs: 59_000,
@@ -95,7 +96,7 @@ describe("tokens a minute", () => {
   test("without a bound are not counted", () => {
     const { limiter, caller } = limiterWith({});
     limiter.charge(caller("ada"), 1e9);
-    expect([limiter.standing(caller("ada")), limiter.size]).toEqual([{}, 0]);
+    expect([limiter.status(caller("ada")), limiter.size]).toEqual([{}, 0]);
   });
 });
 

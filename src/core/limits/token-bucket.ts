@@ -1,0 +1,64 @@
+/**
+ * A token bucket: it holds as much as its limit, is drawn from, and refills evenly over a minute.
+ * It counts anything that is limited by the minute: requests, or the tokens of a model.
+ */
+
+/** The state of one limit. */
+export interface RateLimit {
+  limit: number;
+  remaining: number;
+  /** Until all of it is there again. */
+  resetMs: number;
+}
+
+export const minuteMs = 60_000;
+/** Rounding must not refuse who waited exactly as long as was said. */
+const rounding = 1e-6;
+
+export class TokenBucket {
+  /** What it holds when full. A key's limit may be changed while its bucket is in use. */
+  limit: number;
+  readonly #now: () => number;
+  /** What is missing until it is full; more than the limit where it was overdrawn. */
+  #used = 0;
+  #refilledAt: number;
+
+  /** `now`: milliseconds of a clock that never jumps. */
+  constructor(limit: number, now: () => number) {
+    this.limit = limit;
+    this.#now = now;
+    this.#refilledAt = now();
+  }
+
+  get isFull(): boolean {
+    return this.#refill() === 0;
+  }
+
+  /** Draws from it, whether there is enough or not. */
+  take(amount: number): void {
+    this.#used = this.#refill() + amount;
+  }
+
+  /** How long until it holds so much; 0 where it does now. */
+  waitMs(amount: number): number {
+    const missing = this.#refill() + amount - this.limit;
+    return missing <= rounding ? 0 : (missing * minuteMs) / this.limit;
+  }
+
+  status(): RateLimit {
+    const used = this.#refill();
+    const { limit } = this;
+    return {
+      limit,
+      remaining: Math.max(0, Math.floor(limit - used + rounding)),
+      resetMs: (used * minuteMs) / limit,
+    };
+  }
+
+  #refill(): number {
+    const now = this.#now();
+    this.#used = Math.max(0, this.#used - ((now - this.#refilledAt) * this.limit) / minuteMs);
+    this.#refilledAt = now;
+    return this.#used;
+  }
+}
