@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { chooseSettings } from "../core/models/auto-settings.ts";
 import type { Machine } from "../core/models/machine.ts";
 import { estimateMemory, type ModelFacts } from "../core/models/model-memory.ts";
@@ -128,8 +129,7 @@ export function toRow(
   const row: ModelRow = {
     name: model?.name ?? nameOf(path ?? ""),
     configured: model !== undefined,
-    ...(model === undefined ? {} : { source: model.source }),
-    ...(path === undefined ? {} : { path }),
+    ...given({ source: model?.source, path }),
   };
   if (facts === undefined) return row;
   const parallel = facts.kind === "chat" ? answers : threads;

@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { serviceVariables } from "../config/kubernetes-variables.ts";
 import type { Config } from "../config/schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { createApp } from "../server/app.ts";
 import type { Connections } from "../server/connections.ts";
 import { docsPath } from "../server/docs.ts";
@@ -84,7 +85,7 @@ function listen(
         server.timeout(request, 0);
         const address = server.requestIP(request)?.address;
         connections.opened(request, {
-          ...(address === undefined ? {} : { address }),
+          ...given({ address }),
           onIdle: () => server.timeout(request, config.http.keep_alive),
         });
         const response = await fetch(request);

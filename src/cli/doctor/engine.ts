@@ -1,5 +1,6 @@
 /** Whether llama.cpp loads here, and with how many threads; a crash of it is found, not suffered. */
 import { resolve } from "node:path";
+import { lastLine } from "../../subprocess/last-line.ts";
 import { probeName } from "../probe.ts";
 import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
 
@@ -55,5 +56,3 @@ function judge(
   }
   return ok(check, found);
 }
-
-const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? "";

@@ -2,6 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import type { CollectionDescription } from "../../core/ports/passage-repository.ts";
 import { findMismatch } from "../../core/retrieval/collection.ts";
 import { weightsDigest } from "../../engine/fingerprint.ts";
@@ -64,7 +65,7 @@ async function lookIntoServer({ config }: Patient): Promise<Look> {
     const store = new QdrantCollectionStore({
       url,
       timeoutMs: timeout * 1000,
-      ...(apiKey === undefined ? {} : { apiKey }),
+      ...given({ apiKey }),
     });
     // Asked for first: the version is told to those without a key, too.
     const inspected = await store.inspect(name);
