@@ -43,7 +43,7 @@ async function serve(shell: Shell, config: Config): Promise<void> {
     void server.stop();
     if (await isBusy(server, config.limits.shutdown_grace * 1000)) {
       node.stop();
-      await isBusy(server, lastWordsMs);
+      await isBusy(server, stopMessageMs);
     }
   } catch (error) {
     // Asked to stop while preparing: that is an end, not a failure.
@@ -54,7 +54,7 @@ async function serve(shell: Shell, config: Config): Promise<void> {
 }
 
 /** How long answers that did not end in time have to tell their callers that the node stops. */
-const lastWordsMs = 1000;
+const stopMessageMs = 1000;
 const pollMs = 20;
 
 /** Waits for the answers in progress; says whether some are left. */

@@ -2,11 +2,12 @@
 import { resolve } from "node:path";
 import { lastLine } from "../../subprocess/last-line.ts";
 import { probeName } from "../probe.ts";
-import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
+import { type Finding, note, ok, problem } from "./finding.ts";
+import type { Installation } from "./installation.ts";
 
 const check = "engine";
 
-export async function checkEngine({ config, baseDir, program }: Patient): Promise<Finding> {
+export async function checkEngine({ config, baseDir, program }: Installation): Promise<Finding> {
   const { threads, gpu_libraries: folder } = config.engine;
   const accelerator = config.models.some(({ n_gpu_layers: layers }) => layers !== 0);
   const child = Bun.spawn(

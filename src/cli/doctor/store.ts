@@ -9,27 +9,28 @@ import { weightsDigest } from "../../engine/fingerprint.ts";
 import { toCollection } from "../../node/node-settings.ts";
 import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collection-store.ts";
 import { inspectCollection } from "../../store/sqlite/inspect-collection.ts";
-import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
+import { type Finding, note, ok, problem } from "./finding.ts";
+import type { Installation } from "./installation.ts";
 import type { FoundModel } from "./models.ts";
 
 const check = "store";
 
 export async function checkStore(
-  patient: Patient,
+  installation: Installation,
   found: readonly FoundModel[],
 ): Promise<Finding[]> {
-  const { embeddingModel } = toCollection(patient.config);
+  const { embeddingModel } = toCollection(installation.config);
   if (embeddingModel === undefined) {
     return [ok(check, "No embedding model is configured, and so no collection.")];
   }
-  const look = patient.config.vectorstore.url === "embedded" ? lookIntoFile : lookIntoServer;
-  const { findings, description } = await look(patient);
+  const inspect = installation.config.vectorstore.url === "embedded" ? inspectFile : inspectServer;
+  const { findings, description } = await inspect(installation);
   const model = found.find(({ model: { name } }) => name === embeddingModel);
   if (description === undefined || model === undefined) return findings;
   return [...findings, await matchOf(description, model)];
 }
 
-interface Look {
+interface StoreFindings {
   findings: Finding[];
   /** Of a collection that holds something. */
   description?: CollectionDescription;
@@ -38,7 +39,7 @@ interface Look {
 const notYet = (name: string): Finding =>
   ok(check, `There is no collection '${name}' yet; the first start makes it.`);
 
-async function lookIntoFile({ config, dataDir }: Patient): Promise<Look> {
+async function inspectFile({ config, dataDir }: Installation): Promise<StoreFindings> {
   const { collection_name: name } = config.vectorstore;
   const path = join(dataDir, "collections", `${name}.sqlite`);
   if (!existsSync(path) || statSync(path).size === 0) return { findings: [notYet(name)] };
@@ -59,7 +60,7 @@ async function lookIntoFile({ config, dataDir }: Patient): Promise<Look> {
   }
 }
 
-async function lookIntoServer({ config }: Patient): Promise<Look> {
+async function inspectServer({ config }: Installation): Promise<StoreFindings> {
   const { url, api_key: apiKey, timeout, collection_name: name } = config.vectorstore;
   try {
     const store = new QdrantCollectionStore({

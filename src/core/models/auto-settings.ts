@@ -4,7 +4,7 @@ import type { Machine } from "./machine.ts";
 import type { FittedSettings, WantedSettings } from "./model.ts";
 import { defaultContext, estimateMemory, type ModelFacts } from "./model-memory.ts";
 
-export interface Wish {
+export interface AutoSettingsInput {
   facts: ModelFacts;
   machine: Machine;
   /** What is a number stays; what is `auto` is chosen. */
@@ -13,7 +13,7 @@ export interface Wish {
   parallel: number;
 }
 
-export interface Choice extends FittedSettings {
+export interface ChosenSettings extends FittedSettings {
   /** What decided, for a person. */
   why: string;
 }
@@ -30,7 +30,12 @@ const batchSizes = [usualBatch, 256, 128];
 /** An accelerator that holds a whole model is kept busy by more. */
 const acceleratedBatch = 1024;
 
-export function chooseSettings({ facts, machine, wanted, parallel }: Wish): Choice {
+export function chooseSettings({
+  facts,
+  machine,
+  wanted,
+  parallel,
+}: AutoSettingsInput): ChosenSettings {
   const allLayers = facts.layers + 1; // llama.cpp counts the output as one
   const demandOf = (ctxSize: number, batchSize: number, nGpuLayers: number): Demand => {
     const demand = { contextSize: ctxSize, parallel, batchSize };
