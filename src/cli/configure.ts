@@ -8,6 +8,7 @@ import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { settings } from "../config/settings.ts";
 import { reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type { Shell } from "./shell.ts";
 
 /** The configuration file where nobody names another. */
@@ -39,7 +40,7 @@ export function addSettingOptions(command: Command): Command {
 export async function readConfig(shell: Shell, command: Command): Promise<Config> {
   const file = await readConfigFile(shell, command);
   const flags = settingFlags(command);
-  return loadConfig({ ...(file === undefined ? {} : { file }), env: shell.env, flags });
+  return loadConfig({ ...given({ file }), env: shell.env, flags });
 }
 
 /** The settings that the command line gave, by their options' names. */

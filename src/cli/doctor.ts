@@ -6,7 +6,8 @@ import { NodeError, reasonOf } from "../core/errors.ts";
 import { addConfigOptions, readConfig, readConfigFile } from "./configure.ts";
 import { checkEngine } from "./doctor/engine.ts";
 import { checkClock, checkDataDir, checkDisk, checkKeysFile } from "./doctor/files.ts";
-import { type Finding, ok, type Patient, problem } from "./doctor/finding.ts";
+import { type Finding, ok, problem } from "./doctor/finding.ts";
+import type { Installation } from "./doctor/installation.ts";
 import { checkModels, type FoundModel } from "./doctor/models.ts";
 import { checkPort, checkReach } from "./doctor/network.ts";
 import { checkStore } from "./doctor/store.ts";
@@ -46,33 +47,33 @@ export function doctorCommand(shell: Shell): Command {
 }
 
 async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding> {
-  const patient = await readPatient(shell, command);
-  yield patient.finding;
-  if (patient.config === undefined) return;
-  const { config } = patient;
-  const known: Patient = {
+  const { finding, config } = await checkConfiguration(shell, command);
+  yield finding;
+  if (config === undefined) return;
+  const installation: Installation = {
     config,
     baseDir: shell.cwd,
     dataDir: resolve(shell.cwd, config.data_dir),
     program: shell.program,
   };
-  yield* await guarded("engine", () => checkEngine(known));
+  yield* await guarded("engine", () => checkEngine(installation));
   let found: readonly FoundModel[] = [];
   yield* await guarded("models", async () => {
-    const models = await checkModels(known);
+    const models = await checkModels(installation);
     found = models.found;
     return models.findings;
   });
-  const checks: [string, (patient: Patient) => Finding | Promise<Finding | Finding[]>][] = [
-    ["store", (patient) => checkStore(patient, found)],
-    ["data dir", checkDataDir],
-    ["keys file", checkKeysFile],
-    ["disk", checkDisk],
-    ["port", checkPort],
-    ["exposure", checkReach],
-    ["clock", checkClock],
-  ];
-  for (const [name, check] of checks) yield* await guarded(name, () => check(known));
+  const checks: [string, (installation: Installation) => Finding | Promise<Finding | Finding[]>][] =
+    [
+      ["store", () => checkStore(installation, found)],
+      ["data dir", checkDataDir],
+      ["keys file", checkKeysFile],
+      ["disk", checkDisk],
+      ["port", checkPort],
+      ["exposure", checkReach],
+      ["clock", checkClock],
+    ];
+  for (const [name, check] of checks) yield* await guarded(name, () => check(installation));
 }
 
 /** A check that fails in a way nobody foresaw is a finding too, and the rest goes on. */
@@ -88,10 +89,10 @@ async function guarded(
   }
 }
 
-async function readPatient(
+async function checkConfiguration(
   shell: Shell,
   command: Command,
-): Promise<{ finding: Finding; config?: Patient["config"] }> {
+): Promise<{ finding: Finding; config?: Installation["config"] }> {
   const check = "configuration";
   try {
     const file = await readConfigFile(shell, command);

@@ -4,6 +4,7 @@ import { watch } from "chokidar";
 import { Command } from "commander";
 import type { Config } from "../config/schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type { EmbeddingModel } from "../core/models/model.ts";
 import type { StoredDocument } from "../core/ports/passage-repository.ts";
 import type { OpenCollection } from "../core/retrieval/collection.ts";
@@ -102,8 +103,7 @@ async function ingestOnce(
     engine: embedding.engine,
     repository,
     documentPrefix: prefixes.documentPrefix,
-    ...(flags.textField === undefined ? {} : { textField: flags.textField }),
-    ...(flags.dryRun === undefined ? {} : { dryRun: flags.dryRun }),
+    ...given({ textField: flags.textField, dryRun: flags.dryRun }),
     limits: config.ingest,
     readDocument: reading.read,
     progress: createProgress(shell),

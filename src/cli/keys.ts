@@ -2,6 +2,7 @@
 import { join, resolve } from "node:path";
 import { Command, Option } from "commander";
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { type ApiKey, type Scope, scopes, stateOf } from "../core/limits/api-key.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
@@ -56,7 +57,7 @@ function create(shell: Shell): Command {
       const { key, text } = keys.create({
         name: checkedName(name),
         scopes: options.scope ?? scopes,
-        ...(expiresAt === undefined ? {} : { expiresAt }),
+        ...given({ expiresAt }),
         limits: limitsOf(options),
       });
       if (options.json === true) {
@@ -80,18 +81,15 @@ interface CreateOptions {
 
 function limitsOf(options: CreateOptions): Partial<CallerLimits> {
   const { requestsPerMinute, tokensPerMinute, concurrency } = options;
-  return {
-    ...(requestsPerMinute === undefined
-      ? {}
-      : { requestsPerMinute: parseCount("--requests-per-minute", requestsPerMinute) }),
-    ...(tokensPerMinute === undefined
-      ? {}
-      : { tokensPerMinute: parseCount("--tokens-per-minute", tokensPerMinute) }),
-    ...(concurrency === undefined ? {} : { concurrency: parseCount("--concurrency", concurrency) }),
-  };
+  return given({
+    requestsPerMinute: parseCount("--requests-per-minute", requestsPerMinute),
+    tokensPerMinute: parseCount("--tokens-per-minute", tokensPerMinute),
+    concurrency: parseCount("--concurrency", concurrency),
+  });
 }
 
-function parseCount(option: string, text: string): number {
+function parseCount(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
   if (/^\d{1,12}$/.test(text)) return Number(text);
   throw new NodeError(
     "invalid_request",

@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { chooseSettings } from "../core/models/auto-settings.ts";
 import type { Machine } from "../core/models/machine.ts";
 import { estimateMemory, type ModelFacts } from "../core/models/model-memory.ts";
@@ -27,7 +28,7 @@ export interface ModelRow {
   memory?: { bytes: number; contextSize: number; parallel: number; fits: string };
 }
 
-interface Models {
+interface FoundModels {
   folder: string;
   rows: ModelRow[];
   /** Files whose download did not end. */
@@ -38,7 +39,7 @@ interface Models {
   problems: string[];
 }
 
-export interface Surroundings {
+export interface FindModelsOptions {
   config: Config;
   /** What relative paths start from. */
   baseDir: string;
@@ -46,8 +47,8 @@ export interface Surroundings {
   threads: number;
 }
 
-export async function findModels(surroundings: Surroundings): Promise<Models> {
-  const { config, baseDir, machine } = surroundings;
+export async function findModels(options: FindModelsOptions): Promise<FoundModels> {
+  const { config, baseDir, machine } = options;
   const folder = modelsFolder(resolve(baseDir, config.data_dir));
   const { models, unfinished } = await listModels(folder);
   const problems: string[] = [];
@@ -61,9 +62,9 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
   const rows: ModelRow[] = [];
   const former = new Set<string>();
   for (const configured of config.models) {
-    const model = await chosen(configured, folder, machine);
-    const path = await fileOf(model, folder, baseDir);
-    rows.push(toRow(surroundings, path, path === undefined ? path : await facts(path), model));
+    const model = await withChosenSource(configured, folder, machine);
+    const path = await loadedFile(model, folder, baseDir);
+    rows.push(toRow(options, path, path === undefined ? path : await facts(path), model));
     const form = toQuantization(model);
     const source = await findSource(model.source, { folder, baseDir });
     if (form !== undefined && source !== undefined) {
@@ -73,7 +74,7 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
   const used = new Set(rows.map(({ path }) => path));
   for (const file of models) {
     const path = join(folder, file);
-    if (!used.has(path)) rows.push(toRow(surroundings, path, await facts(path)));
+    if (!used.has(path)) rows.push(toRow(options, path, await facts(path)));
   }
   const unused = models.filter(
     (file) => !used.has(join(folder, file)) && (isTranscoded(file) || former.has(file)),
@@ -82,7 +83,7 @@ export async function findModels(surroundings: Surroundings): Promise<Models> {
 }
 
 /** The model with the source that a start would choose, where that is left to the node. */
-export async function chosen(
+export async function withChosenSource(
   model: ModelConfig,
   folder: string,
   machine: Machine,
@@ -95,7 +96,7 @@ export async function chosen(
 }
 
 /** The file that is loaded: the source's own, or what was made of it. */
-export async function fileOf(
+export async function loadedFile(
   model: ModelConfig,
   folder: string,
   baseDir: string,
@@ -119,7 +120,7 @@ const defaults = {
 } as const;
 
 export function toRow(
-  { machine, threads }: Surroundings,
+  { machine, threads }: Pick<FindModelsOptions, "machine" | "threads">,
   path: string | undefined,
   facts: ModelFacts | undefined,
   model?: ModelConfig,
@@ -128,8 +129,7 @@ export function toRow(
   const row: ModelRow = {
     name: model?.name ?? nameOf(path ?? ""),
     configured: model !== undefined,
-    ...(model === undefined ? {} : { source: model.source }),
-    ...(path === undefined ? {} : { path }),
+    ...given({ source: model?.source, path }),
   };
   if (facts === undefined) return row;
   const parallel = facts.kind === "chat" ? answers : threads;

@@ -3,6 +3,7 @@ import { basename, join, resolve } from "node:path";
 import { Command } from "commander";
 import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { partsOf } from "../core/models/split-model.ts";
 import { threadBudget } from "../engine/threads.ts";
 import { removeModel } from "../models/models-folder.ts";
@@ -84,7 +85,7 @@ function toCells({ name, path, facts, template, memory, source }: ModelRow) {
 
 const toJson = ({ facts, ...row }: ModelRow): object => {
   const { files, name: ownName, ...rest } = facts ?? { files: [] };
-  return { ...row, ...(ownName === undefined ? {} : { ownName }), files, ...rest };
+  return { ...row, ...given({ ownName }), files, ...rest };
 };
 
 function remove(shell: Shell): Command {

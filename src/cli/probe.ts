@@ -1,5 +1,6 @@
 /** `paddock probe`: loads llama.cpp and says what came of it, in a process that may crash; not for people. */
 import { Command } from "commander";
+import { given } from "../core/given.ts";
 import type { LogFields } from "../core/log.ts";
 import type { Shell } from "./shell.ts";
 
@@ -26,7 +27,7 @@ export function probeCommand(shell: Shell): Command {
     await using backend = await openBackend({
       threads: Number(threads),
       accelerator,
-      ...(gpuLibraries === undefined ? {} : { gpuLibraries }),
+      ...given({ gpuLibraries }),
       log: { debug: ignore, info: hear, warn: ignore, error: ignore },
     });
     shell.print(`${JSON.stringify({ version: backend.version, ...said[0] })}\n`);

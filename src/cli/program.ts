@@ -57,7 +57,7 @@ export function createProgram(shell: Shell): Command {
   for (const make of commands) program.addCommand(make(shell));
   program.addCommand(quantizeCommand(), { hidden: true });
   program.addCommand(probeCommand(shell), { hidden: true });
-  speakThrough(shell, program);
+  writeThrough(shell, program);
   return program;
 }
 
@@ -82,11 +82,11 @@ function report(shell: Shell, error: unknown): number {
 }
 
 /** Has a command and those under it write through the shell, and end by throwing. */
-function speakThrough(shell: Shell, command: Command): void {
+function writeThrough(shell: Shell, command: Command): void {
   command
     .exitOverride()
     .showHelpAfterError("(--help shows what there is)")
     .helpOption("-h, --help", "print help for a command")
     .configureOutput({ writeOut: shell.print, writeErr: shell.say });
-  for (const inner of command.commands) speakThrough(shell, inner);
+  for (const inner of command.commands) writeThrough(shell, inner);
 }

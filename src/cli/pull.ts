@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { Command } from "commander";
 import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { estimateMemory, type ModelFacts } from "../core/models/model-memory.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { hubFrom } from "../models/sources/hub.ts";
@@ -65,11 +66,11 @@ async function pull(shell: Shell, command: Command, source: string): Promise<Pul
       signal: shell.stopped,
       renew: true,
       say: (line) => shell.say(`${line}\n`),
-      ...(sha256 === undefined ? {} : { sha256 }),
+      ...given({ sha256 }),
     });
     const { readModelFacts } = await import("../engine/model-facts.ts");
     const facts = await readModelFacts(path);
-    return { source, path, facts, ...(sha256 === undefined ? {} : { sha256 }) };
+    return { source, path, facts, ...given({ sha256 }) };
   } catch (error) {
     if (!shell.stopped.aborted) throw error;
     throw new NodeError("unavailable", "Stopped. The same command goes on from here.");

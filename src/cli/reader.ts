@@ -3,12 +3,12 @@ import { NodeError, reasonOf } from "../core/errors.ts";
 import { readDocument } from "../ingest/readers/read.ts";
 import type { FromReader, ToReader } from "../ingest/reading-process.ts";
 
-export interface ReaderLink {
+export interface ReaderChannel {
   send(message: FromReader): void;
   listen(hear: (message: ToReader) => void): void;
 }
 
-export function runReader({ send, listen }: ReaderLink): void {
+export function runReader({ send, listen }: ReaderChannel): void {
   listen(async ({ name, bytes, options }) => {
     try {
       send({ type: "read", texts: await readDocument(name, bytes, options) });

@@ -2,15 +2,15 @@
 import type { FromRunner, ToRunner } from "../runner/protocol.ts";
 import { serveCalls } from "../runner/serve-calls.ts";
 
-/** How a runner speaks with the node that started it, and ends with. */
-export interface NodeLink {
+/** The channel between a runner and the node that started it; the runner ends when it closes. */
+export interface RunnerChannel {
   send(message: FromRunner): void;
   listen(hear: (message: ToRunner) => void): void;
   /** Resident bytes of this process. */
   residentMemory(): number;
 }
 
-export function runRunner({ send, listen, residentMemory }: NodeLink): void {
+export function runRunner({ send, listen, residentMemory }: RunnerChannel): void {
   const serve = serveCalls(send);
   listen((message) => {
     if (message.type === "heartbeat") send({ type: "heartbeat", bytes: residentMemory() });

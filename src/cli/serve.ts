@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { serviceVariables } from "../config/kubernetes-variables.ts";
 import type { Config } from "../config/schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { createApp } from "../server/app.ts";
 import type { Connections } from "../server/connections.ts";
 import { docsPath } from "../server/docs.ts";
@@ -42,7 +43,7 @@ async function serve(shell: Shell, config: Config): Promise<void> {
     void server.stop();
     if (await isBusy(server, config.limits.shutdown_grace * 1000)) {
       node.stop();
-      await isBusy(server, lastWordsMs);
+      await isBusy(server, stopMessageMs);
     }
   } catch (error) {
     // Asked to stop while preparing: that is an end, not a failure.
@@ -53,7 +54,7 @@ async function serve(shell: Shell, config: Config): Promise<void> {
 }
 
 /** How long answers that did not end in time have to tell their callers that the node stops. */
-const lastWordsMs = 1000;
+const stopMessageMs = 1000;
 const pollMs = 20;
 
 /** Waits for the answers in progress; says whether some are left. */
@@ -84,7 +85,7 @@ function listen(
         server.timeout(request, 0);
         const address = server.requestIP(request)?.address;
         connections.opened(request, {
-          ...(address === undefined ? {} : { address }),
+          ...given({ address }),
           onIdle: () => server.timeout(request, config.http.keep_alive),
         });
         const response = await fetch(request);

@@ -1,4 +1,6 @@
 /** What no single key can say: how settings must fit each other. */
+
+import { isLoopback } from "../core/loopback.ts";
 import { formatPath } from "../validation/violation.ts";
 import { ConfigError } from "./config-error.ts";
 import type { Config } from "./schema.ts";
@@ -71,10 +73,6 @@ function checkUnloading({ models, engine }: Config): Problem | undefined {
     message: `'${formatPath(path)}' unloads models, which needs engine.isolation = 'process'; found 'none'.`,
   };
 }
-
-/** Whether only this machine can reach an address. */
-export const isLoopback = (host: string): boolean =>
-  /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/.test(host);
 
 /** Refuses to serve strangers without a key; `hasKeys`: whether keys were given out. */
 export function checkExposure({ host, auth }: Config, hasKeys: boolean): void {

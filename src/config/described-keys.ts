@@ -1,5 +1,6 @@
 /** The configuration's keys as the schema describes them, for people: the handbook, `paddock init`, completions. */
 import { KindGuard, type TSchema } from "@sinclair/typebox";
+import { given } from "../core/given.ts";
 import { ModelConfig } from "./model-schema.ts";
 import { Config } from "./schema.ts";
 import { settings } from "./settings.ts";
@@ -51,13 +52,11 @@ function keysOf(schema: TSchema, path: readonly string[]): DescribedKey[] {
       description,
       isRequired: schema.default === undefined && !KindGuard.IsOptional(schema),
       choices: choicesOf(schema),
-      ...(schema.default === undefined ? {} : { default: schema.default }),
+      ...given({ default: schema.default, env: setting?.env, flag: setting?.flag }),
       ...(typeof defaultInWords === "string" ? { defaultInWords } : {}),
       ...(typeof minimum === "number" && typeof maximum === "number"
         ? { range: [minimum, maximum] }
         : {}),
-      ...(setting === undefined ? {} : { env: setting.env }),
-      ...(setting?.flag === undefined ? {} : { flag: setting.flag }),
     },
   ];
 }

@@ -1,5 +1,6 @@
 /** Reads what a model's file says of it, without loading the model. */
 import { GgufFileType } from "node-llama-cpp";
+import { given } from "../core/given.ts";
 import type { ModelFacts } from "../core/models/model-memory.ts";
 import type { GgufValue } from "./gguf/header.ts";
 import { type ModelPart, readModelParts, unreadable } from "./gguf/model-headers.ts";
@@ -29,7 +30,7 @@ function toFacts(parts: readonly [ModelPart, ...ModelPart[]]): ModelFacts {
     files: parts.map(({ file }) => file),
     kind: kindOf(said),
     architecture: said.architecture,
-    ...(name === undefined ? {} : { name }),
+    ...given({ name }),
     parameters: sum(parts.flatMap(({ tensors }) => tensors.map(({ values }) => values))),
     quantization: quantizationOf(said, parts),
     trainContext: said.own("context_length"),

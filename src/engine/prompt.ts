@@ -12,6 +12,7 @@ import {
   type Token,
 } from "node-llama-cpp";
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type { ChatMessage, Tool } from "../core/ports/chat-engine.ts";
 import { toChatHistory } from "./chat-history.ts";
 import { LoopTurns } from "./loop-turns.ts";
@@ -211,7 +212,7 @@ function toFunctions(tools: readonly Tool[]): ChatModelFunctions {
     tools.map(({ name, description, parameters }) => [
       name,
       {
-        ...(description === undefined ? {} : { description }),
+        ...given({ description }),
         ...(isSchema(parameters) ? { params: parameters } : {}),
       },
     ]),

@@ -1,5 +1,6 @@
 /** Has the scheduler write an answer, and reads its events as they come. */
 import type { Token } from "node-llama-cpp";
+import { onAbort } from "../core/abort.ts";
 import type { GenerationEvent } from "../core/ports/chat-engine.ts";
 import { EventQueue } from "./event-queue.ts";
 import type { Generation } from "./generation.ts";
@@ -38,11 +39,10 @@ export async function* readAnswer(
     stop();
     events.fail(signal.reason);
   };
-  signal.addEventListener("abort", leave, { once: true });
+  using _ = onAbort(signal, leave);
   try {
     yield* events.read();
   } finally {
-    signal.removeEventListener("abort", leave);
     slot.promptReady();
     stop();
   }

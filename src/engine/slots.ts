@@ -1,5 +1,6 @@
 /** The sequences of a context, handed out one request each, where most of its prompt is cached. */
 import type { Token } from "node-llama-cpp";
+import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
 import type { CallOptions } from "../core/ports/chat-engine.ts";
 import { type CachedSequence, type KvCache, sharedPrefix } from "./kv-cache.ts";
@@ -75,13 +76,9 @@ export class Slots {
       this.#waiting.leave(caller, waiter);
       reject(signal.reason);
     };
-    signal.addEventListener("abort", leave, { once: true });
+    using _ = onAbort(signal, leave);
     this.#waiting.join(caller, waiter)?.refuse(this.#busy());
-    try {
-      return await promise;
-    } finally {
-      signal.removeEventListener("abort", leave);
-    }
+    return await promise;
   }
 
   #busy(): NodeError {

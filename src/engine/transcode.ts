@@ -6,6 +6,7 @@ import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { type Quantization, transcodedName } from "../core/models/quantization.ts";
 import type { Progress } from "../core/progress.ts";
+import { lastLine } from "../subprocess/last-line.ts";
 import type { Program } from "../subprocess/program.ts";
 import { weightsDigest } from "./fingerprint.ts";
 import { readModelFacts } from "./model-facts.ts";
@@ -109,5 +110,3 @@ const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
-
-const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? "";

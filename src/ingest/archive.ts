@@ -1,5 +1,6 @@
 /** A collection as JSON lines: a first line that says what filled it, then one passage a line. */
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type {
   CollectionDescription,
   EmbeddedPassage,
@@ -113,7 +114,7 @@ function toPassage(
     hash,
     documentHash: text(fields.document_hash),
     parts: count(fields.parts),
-    ...(numbers === undefined ? {} : { vector: numbers }),
+    ...given({ vector: numbers }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** What becomes of a document: unchanged, or its passages, of which those that are stored need no embedding. */
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type {
   Passage,
@@ -66,8 +67,7 @@ export async function planDocument(
   const documentHash = `${document.origin}:${content}`;
   if (stored?.hash === documentHash && stored.passages === stored.parts) return { change: "none" };
   const texts = await read(document.name, bytes, {
-    ...(textField === undefined ? {} : { textField }),
-    ...(limits === undefined ? {} : { limits }),
+    ...given({ textField, limits }),
   });
   const chunks: Chunk[] = [];
   for (const text of texts) {
@@ -95,7 +95,7 @@ export async function planDocument(
         hash,
         documentHash,
         parts: readable.length,
-        ...(vector === undefined ? {} : { vector }),
+        ...given({ vector }),
       };
     }),
   };

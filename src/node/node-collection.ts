@@ -7,7 +7,7 @@ import type { EmbeddingModel } from "../core/models/model.ts";
 import type { CollectionStore, PassageRepository } from "../core/ports/passage-repository.ts";
 import { noProgress, type Progress } from "../core/progress.ts";
 import { type OpenCollection, openCollection } from "../core/retrieval/collection.ts";
-import type { Knowledge, RetrievalService } from "../core/retrieval/retrieval-service.ts";
+import type { RetrievalBackend, RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { handbookDocuments, handbookLabel, type Page } from "../ingest/handbook.ts";
 import { ingest } from "../ingest/pipeline.ts";
 
@@ -44,7 +44,7 @@ export class NodeCollection implements AsyncDisposable {
   async attachTo(
     retrieval: RetrievalService,
     embedding: EmbeddingModel,
-    rest: Pick<Knowledge, "reranker">,
+    rest: Pick<RetrievalBackend, "reranker">,
     signal: AbortSignal,
   ): Promise<void> {
     const attach = async (): Promise<void> => {

@@ -2,6 +2,7 @@
 import { basename, resolve } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
+import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import { chooseSettings } from "../core/models/auto-settings.ts";
 import { withinLimit } from "../core/models/machine.ts";
@@ -129,7 +130,7 @@ export class NodeModels implements AsyncDisposable {
       hub,
       say: (line) => log.info(line),
       ...loading,
-      ...(sha256 === undefined ? {} : { sha256: sha256.toLowerCase() }),
+      ...given({ sha256: sha256?.toLowerCase() }),
     });
   }
 }

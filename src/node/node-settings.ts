@@ -2,6 +2,7 @@
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import type { RagSettings } from "../core/chat/grounding.ts";
+import { given } from "../core/given.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
 import type { ModelBounds } from "../core/models/model-activity.ts";
 import { type Quantization, quantizations } from "../core/models/quantization.ts";
@@ -60,12 +61,11 @@ export function toModelSpec(model: ModelConfig, path: string, memoryLimit?: numb
     path,
     parallel,
     maxQueue,
-    ...(memoryLimit === undefined ? {} : { memoryLimit }),
-    ...(model.keep_alive < 0 ? {} : { keepAliveMs: model.keep_alive * 1000 }),
-    prefixes: {
-      ...(model.query_prefix === undefined ? {} : { query: model.query_prefix }),
-      ...(model.document_prefix === undefined ? {} : { document: model.document_prefix }),
-    },
+    ...given({
+      memoryLimit,
+      keepAliveMs: model.keep_alive < 0 ? undefined : model.keep_alive * 1000,
+    }),
+    prefixes: given({ query: model.query_prefix, document: model.document_prefix }),
     settings: {
       promptTemplate: model.prompt_template,
       nPredict: model.n_predict,

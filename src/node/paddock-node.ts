@@ -1,6 +1,6 @@
 /** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
 import { join, resolve } from "node:path";
-import { checkExposure, isLoopback } from "../config/consistency.ts";
+import { checkExposure } from "../config/consistency.ts";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { ChatService } from "../core/chat/chat-service.ts";
@@ -9,6 +9,7 @@ import { EmbeddingService } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import type { Log } from "../core/log.ts";
+import { isLoopback } from "../core/loopback.ts";
 import { type EmbeddingModel, ModelRegistry } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activities.ts";
 import type { CollectionStore } from "../core/ports/passage-repository.ts";

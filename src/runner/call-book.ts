@@ -1,5 +1,6 @@
 /** The calls of a model from the moment they are made until they are answered, whichever process does it. */
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { pack } from "./packed-call.ts";
 import { type Call, type CallItem, fromSentError } from "./protocol.ts";
 import type { RunnerProcess } from "./runner-process.ts";
@@ -126,7 +127,7 @@ export class CallBook {
     const chosen = [...this.#entries].filter(([, entry]) => isChosen(entry));
     for (const [id, { listener }] of chosen) {
       this.#forget(id);
-      const details = { cause, ...(param === undefined ? {} : { param }) };
+      const details = { cause, ...given({ param }) };
       listener.fail(new NodeError(kind, message, details));
     }
     return chosen.length;

@@ -1,5 +1,6 @@
 /** What a node and a runner say to each other, over the channel between their processes. */
 import { type ErrorKind, NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type { ModelCard, StepThreads } from "../core/models/model.ts";
 import type {
   ChatMessage,
@@ -101,10 +102,10 @@ export const eventsAhead = 64;
 export function toSentError(error: unknown): SentError {
   if (!(error instanceof NodeError)) return { message: reasonOf(error) };
   const { kind, message, param } = error;
-  return { kind, message, ...(param === undefined ? {} : { param }) };
+  return { kind, message, ...given({ param }) };
 }
 
 export function fromSentError({ kind, message, param }: SentError): Error {
   if (kind === undefined) return new Error(message);
-  return new NodeError(kind, message, param === undefined ? {} : { param });
+  return new NodeError(kind, message, given({ param }));
 }

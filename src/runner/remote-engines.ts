@@ -1,6 +1,8 @@
 /** The ports of a model whose engine is in another process. */
 import { setTimeout as pauseFor } from "node:timers/promises";
+import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type {
   CallOptions,
   ChatEngine,
@@ -24,7 +26,7 @@ export function remoteChatEngine(
       const call: Call = {
         type: "count-chat",
         messages,
-        ...(tools === undefined ? {} : { tools }),
+        ...given({ tools }),
       };
       const { counts } = await ask(runner, call, "counts", options);
       return counts[0] ?? 0;
@@ -84,11 +86,10 @@ async function ask<Type extends Asked>(
     cancel();
     void pauseFor(longestGoodbyeMs, undefined, { ref: false }).then(() => reject(signal?.reason));
   };
-  signal?.addEventListener("abort", leave, { once: true });
+  using _ = onAbort(signal, leave);
   try {
     return await promise;
   } finally {
-    signal?.removeEventListener("abort", leave);
     signal?.throwIfAborted();
   }
 }
@@ -105,15 +106,14 @@ async function* generate(
   let arrived = Promise.withResolvers<void>();
   const { promise: hasEnded, resolve: end } = Promise.withResolvers<void>();
   const settle = (error?: unknown): void => {
-    outcome ??= error === undefined ? {} : { error };
+    outcome ??= given({ error });
     arrived.resolve();
     end();
   };
   const call: Call = {
     type: "generate",
     request,
-    ...(caller === undefined ? {} : { caller }),
-    ...(prefixScope === undefined ? {} : { prefixScope }),
+    ...given({ caller, prefixScope }),
   };
   const { cancel, more } = runner.call(call, {
     hear(item) {
@@ -129,7 +129,7 @@ async function* generate(
     cancel();
     arrived.resolve();
   };
-  signal.addEventListener("abort", leave, { once: true });
+  using _ = onAbort(signal, leave);
   let taken = 0;
   try {
     for (;;) {
@@ -149,7 +149,6 @@ async function* generate(
       arrived = Promise.withResolvers();
     }
   } finally {
-    signal.removeEventListener("abort", leave);
     cancel();
     if (outcome === undefined) {
       await Promise.race([hasEnded, pauseFor(longestGoodbyeMs, undefined, { ref: false })]);

@@ -1,6 +1,7 @@
 /** Models each in a process of its own: a crash of native code takes down one model, for a moment. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import type { LoadedModel } from "../core/models/model.ts";
 import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host.ts";
@@ -78,7 +79,7 @@ export class RunnerHost implements ModelHost {
       work: { type: "model", spec },
       mostWaiting: most,
       loading: options,
-      ...(spec.keepAliveMs === undefined ? {} : { keepAliveMs: spec.keepAliveMs }),
+      ...given({ keepAliveMs: spec.keepAliveMs }),
     });
     const { facts } = runner;
     const shared = {
@@ -124,7 +125,7 @@ export class RunnerHost implements ModelHost {
         mostWaiting: most,
         makeRoom,
         onRestart: (hung) => onRestart?.(name, { hung }),
-        ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
+        ...given({ keepAliveMs }),
       },
       loading,
     );

@@ -1,8 +1,10 @@
 /** One process that runs one model: started, loaded, spoken to, and over when it ends. */
 import { setTimeout as pauseFor } from "node:timers/promises";
+import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
+import { lastLine } from "../subprocess/last-line.ts";
 import type { Program } from "../subprocess/program.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import {
@@ -150,7 +152,7 @@ export async function startRunner(
     );
   });
   broken.catch(() => {});
-  signal.addEventListener("abort", kill, { once: true });
+  using _ = onAbort(signal, kill);
   try {
     const facts = await Promise.race([loaded.promise, broken]);
     return {
@@ -173,8 +175,6 @@ export async function startRunner(
     kill();
     signal.throwIfAborted();
     throw error;
-  } finally {
-    signal.removeEventListener("abort", kill);
   }
 }
 
@@ -192,5 +192,3 @@ async function tailOf(stream: ReadableStream<Uint8Array>): Promise<string> {
   }
   return text.trim();
 }
-
-const lastLine = (text: string): string => text.split("\n").at(-1) ?? "";

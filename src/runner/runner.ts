@@ -1,6 +1,8 @@
 /** A model's engine in a process of its own, which is started again when it dies. */
 import { setTimeout as pauseFor } from "node:timers/promises";
+import { untilAborted } from "../core/abort.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { settle } from "../core/models/auto-settings.ts";
 import { noProgress, type Progress } from "../core/progress.ts";
 import { CallBook, type CallListener } from "./call-book.ts";
@@ -140,14 +142,7 @@ export class Runner implements AsyncDisposable {
     if (process === undefined) return;
     this.#isRetiring = true;
     this.#used();
-    const { promise: isAborted, reject } = Promise.withResolvers<never>();
-    const stop = (): void => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    try {
-      await Promise.race([process.ended, isAborted]);
-    } finally {
-      signal.removeEventListener("abort", stop);
-    }
+    await untilAborted(process.ended, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -312,4 +307,4 @@ const cannotBeLoaded = (name: string, cause: unknown): NodeError =>
   );
 
 const again = ({ kind, message, param }: NodeError): NodeError =>
-  new NodeError(kind, message, param === undefined ? {} : { param });
+  new NodeError(kind, message, given({ param }));

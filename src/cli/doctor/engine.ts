@@ -1,11 +1,13 @@
 /** Whether llama.cpp loads here, and with how many threads; a crash of it is found, not suffered. */
 import { resolve } from "node:path";
+import { lastLine } from "../../subprocess/last-line.ts";
 import { probeName } from "../probe.ts";
-import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
+import { type Finding, note, ok, problem } from "./finding.ts";
+import type { Installation } from "./installation.ts";
 
 const check = "engine";
 
-export async function checkEngine({ config, baseDir, program }: Patient): Promise<Finding> {
+export async function checkEngine({ config, baseDir, program }: Installation): Promise<Finding> {
   const { threads, gpu_libraries: folder } = config.engine;
   const accelerator = config.models.some(({ n_gpu_layers: layers }) => layers !== 0);
   const child = Bun.spawn(
@@ -55,5 +57,3 @@ function judge(
   }
   return ok(check, found);
 }
-
-const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? "";

@@ -6,9 +6,10 @@ import { byteSize } from "../../core/byte-size.ts";
 import { starterChat } from "../../models/catalog.ts";
 import { openRightsOf } from "../../node/data-dir.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
-import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
+import { type Finding, note, ok, problem } from "./finding.ts";
+import type { Installation } from "./installation.ts";
 
-export async function checkDataDir({ dataDir, config }: Patient): Promise<Finding> {
+export async function checkDataDir({ dataDir, config }: Installation): Promise<Finding> {
   const check = "data dir";
   const place = nearestFolder(dataDir);
   const isThere = place === dataDir;
@@ -40,7 +41,7 @@ export async function checkDataDir({ dataDir, config }: Patient): Promise<Findin
       );
 }
 
-export async function checkKeysFile({ dataDir }: Patient): Promise<Finding> {
+export async function checkKeysFile({ dataDir }: Installation): Promise<Finding> {
   const check = "keys file";
   const path = join(dataDir, keysFile);
   const found = await stat(path).catch(() => undefined);
@@ -55,7 +56,7 @@ export async function checkKeysFile({ dataDir }: Patient): Promise<Finding> {
 const starterRoom = 1.5e9;
 const leastRoom = 200e6;
 
-export async function checkDisk({ dataDir, config }: Patient): Promise<Finding> {
+export async function checkDisk({ dataDir, config }: Installation): Promise<Finding> {
   const check = "disk";
   const place = nearestFolder(dataDir);
   const { bavail, bsize } = await statfs(place);
@@ -78,7 +79,7 @@ export async function checkDisk({ dataDir, config }: Patient): Promise<Finding> 
 const notBefore = Date.UTC(2026, 0, 1);
 const mostAheadMs = 5 * 60_000;
 
-export async function checkClock({ dataDir }: Patient): Promise<Finding> {
+export async function checkClock({ dataDir }: Installation): Promise<Finding> {
   const check = "clock";
   const now = Date.now();
   const words = `It is ${new Date(now).toISOString().slice(0, 16).replace("T", " ")} UTC`;

@@ -1,6 +1,4 @@
-/** What a check of the doctor's found. */
-import type { Config } from "../../config/schema.ts";
-import type { Program } from "../../subprocess/program.ts";
+/** What a check of `paddock doctor` found. */
 
 export interface Finding {
   /** What was looked at: `model tiny-chat`. */
@@ -11,15 +9,6 @@ export interface Finding {
   message: string;
   /** What to do about it. */
   remedy?: string;
-}
-
-/** What is looked at. */
-export interface Patient {
-  config: Config;
-  /** What relative paths start from. */
-  baseDir: string;
-  dataDir: string;
-  program: Program;
 }
 
 export const ok = (check: string, message: string): Finding => ({ check, status: "ok", message });

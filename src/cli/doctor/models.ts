@@ -13,8 +13,9 @@ import { modelsFolder } from "../../models/models-folder.ts";
 import { isRemote } from "../../models/sources/download.ts";
 import { findSource } from "../../models/sources/resolve.ts";
 import { checkStarterParts } from "../../models/sources/starter.ts";
-import { chosen, fileOf, type Surroundings, toRow } from "../model-rows.ts";
-import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
+import { loadedFile, toRow, withChosenSource } from "../model-rows.ts";
+import { type Finding, note, ok, problem } from "./finding.ts";
+import type { Installation } from "./installation.ts";
 
 /** A model that can be loaded as it is. */
 export interface FoundModel {
@@ -31,51 +32,52 @@ export interface ModelFindings {
   found: FoundModel[];
 }
 
-export async function checkModels(patient: Patient): Promise<ModelFindings> {
+export async function checkModels(installation: Installation): Promise<ModelFindings> {
   const machine = await readMachineMemory();
-  const { threads } = await threadBudget(patient.config.engine.threads);
-  const surroundings = { config: patient.config, baseDir: patient.baseDir, machine, threads };
+  const { threads } = await threadBudget(installation.config.engine.threads);
   const results: ModelFindings = { findings: [], found: [] };
-  for (const model of patient.config.models) {
-    const result = await checkModel(patient, model, surroundings);
+  for (const model of installation.config.models) {
+    const result = await checkModel(installation, model, { machine, threads });
     results.findings.push(...result.findings);
     results.found.push(...result.found);
   }
-  if (patient.config.retrieval.reranker !== undefined) {
-    results.findings.push(await checkReranker(patient, patient.config.retrieval.reranker));
+  if (installation.config.retrieval.reranker !== undefined) {
+    results.findings.push(
+      await checkReranker(installation, installation.config.retrieval.reranker),
+    );
   }
   if (results.found.length > 0) results.findings.push(checkMemory(results.found, machine));
   return results;
 }
 
 async function checkModel(
-  patient: Patient,
+  installation: Installation,
   configured: ModelConfig,
-  surroundings: Surroundings,
+  capacity: { machine: Machine; threads: number },
 ): Promise<ModelFindings> {
-  const { baseDir } = patient;
-  const folder = modelsFolder(patient.dataDir);
+  const { baseDir } = installation;
+  const folder = modelsFolder(installation.dataDir);
   const check = `model ${configured.name}`;
   const only = (finding: Finding): ModelFindings => ({ findings: [finding], found: [] });
-  const model = await chosen(configured, folder, surroundings.machine);
+  const model = await withChosenSource(configured, folder, capacity.machine);
   const source = await findSource(model.source, { folder, baseDir });
   if (source === undefined) return only(absent(check, model.source, model.type));
   const damage = await damageOf(source, model.source, model.sha256?.toLowerCase());
   if (damage !== undefined) return only(problem(check, damage.message, damage.remedy));
-  const path = (await fileOf(model, folder, baseDir)) ?? source;
+  const path = (await loadedFile(model, folder, baseDir)) ?? source;
   const { readModelFacts } = await import("../../engine/model-facts.ts");
   const facts = await readModelFacts(path);
   const misfit = misfitOf(model, facts);
   if (misfit !== undefined) return only(problem(check, misfit.message, misfit.remedy));
-  const memory = toRow(surroundings, path, facts, model).memory?.bytes ?? 0;
+  const memory = toRow(capacity, path, facts, model).memory?.bytes ?? 0;
   const message = `${basename(path)} is whole: ${facts.architecture}, ${facts.quantization}, ${byteSize(facts.bytes)}; takes about ${byteSize(memory)} of memory.`;
   return { findings: [ok(check, message)], found: [{ model, path, facts, memory }] };
 }
 
-async function checkReranker(patient: Patient, source: string): Promise<Finding> {
+async function checkReranker(installation: Installation, source: string): Promise<Finding> {
   const check = "reranker";
-  const folder = modelsFolder(patient.dataDir);
-  const path = await findSource(source, { folder, baseDir: patient.baseDir });
+  const folder = modelsFolder(installation.dataDir);
+  const path = await findSource(source, { folder, baseDir: installation.baseDir });
   if (path === undefined) return absent(check, source, "reranker");
   const damage = await damageOf(path, source);
   if (damage !== undefined) return problem(check, damage.message, damage.remedy);

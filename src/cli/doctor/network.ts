@@ -7,9 +7,10 @@ import { checkExposure } from "../../config/consistency.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import { openUnchanged } from "../../store/sqlite/unchanged-database.ts";
-import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
+import { type Finding, note, ok, problem } from "./finding.ts";
+import type { Installation } from "./installation.ts";
 
-export async function checkPort({ config: { host, port } }: Patient): Promise<Finding> {
+export async function checkPort({ config: { host, port } }: Installation): Promise<Finding> {
   const check = "port";
   if (port === 0) return ok(check, "Any free port is taken.");
   const failure = await listenOnce(host, port);
@@ -59,7 +60,7 @@ async function versionOfNode(host: string, port: number): Promise<string | undef
   }
 }
 
-export function checkReach({ config, dataDir }: Patient): Finding {
+export function checkReach({ config, dataDir }: Installation): Finding {
   const check = "exposure";
   const { host, auth } = config;
   try {
@@ -79,7 +80,7 @@ export function checkReach({ config, dataDir }: Patient): Finding {
   }
 }
 
-function withoutKeys({ auth, http }: Patient["config"], place: string): Finding {
+function withoutKeys({ auth, http }: Installation["config"], place: string): Finding {
   const check = "exposure";
   const remedy = "Unless that is meant: 'paddock keys create NAME'.";
   if (auth.open) {

@@ -2,33 +2,35 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import type { CollectionDescription } from "../../core/ports/passage-repository.ts";
 import { findMismatch } from "../../core/retrieval/collection.ts";
 import { weightsDigest } from "../../engine/fingerprint.ts";
 import { toCollection } from "../../node/node-settings.ts";
 import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collection-store.ts";
 import { inspectCollection } from "../../store/sqlite/inspect-collection.ts";
-import { type Finding, note, ok, type Patient, problem } from "./finding.ts";
+import { type Finding, note, ok, problem } from "./finding.ts";
+import type { Installation } from "./installation.ts";
 import type { FoundModel } from "./models.ts";
 
 const check = "store";
 
 export async function checkStore(
-  patient: Patient,
+  installation: Installation,
   found: readonly FoundModel[],
 ): Promise<Finding[]> {
-  const { embeddingModel } = toCollection(patient.config);
+  const { embeddingModel } = toCollection(installation.config);
   if (embeddingModel === undefined) {
     return [ok(check, "No embedding model is configured, and so no collection.")];
   }
-  const look = patient.config.vectorstore.url === "embedded" ? lookIntoFile : lookIntoServer;
-  const { findings, description } = await look(patient);
+  const inspect = installation.config.vectorstore.url === "embedded" ? inspectFile : inspectServer;
+  const { findings, description } = await inspect(installation);
   const model = found.find(({ model: { name } }) => name === embeddingModel);
   if (description === undefined || model === undefined) return findings;
   return [...findings, await matchOf(description, model)];
 }
 
-interface Look {
+interface StoreFindings {
   findings: Finding[];
   /** Of a collection that holds something. */
   description?: CollectionDescription;
@@ -37,7 +39,7 @@ interface Look {
 const notYet = (name: string): Finding =>
   ok(check, `There is no collection '${name}' yet; the first start makes it.`);
 
-async function lookIntoFile({ config, dataDir }: Patient): Promise<Look> {
+async function inspectFile({ config, dataDir }: Installation): Promise<StoreFindings> {
   const { collection_name: name } = config.vectorstore;
   const path = join(dataDir, "collections", `${name}.sqlite`);
   if (!existsSync(path) || statSync(path).size === 0) return { findings: [notYet(name)] };
@@ -58,13 +60,13 @@ async function lookIntoFile({ config, dataDir }: Patient): Promise<Look> {
   }
 }
 
-async function lookIntoServer({ config }: Patient): Promise<Look> {
+async function inspectServer({ config }: Installation): Promise<StoreFindings> {
   const { url, api_key: apiKey, timeout, collection_name: name } = config.vectorstore;
   try {
     const store = new QdrantCollectionStore({
       url,
       timeoutMs: timeout * 1000,
-      ...(apiKey === undefined ? {} : { apiKey }),
+      ...given({ apiKey }),
     });
     // Asked for first: the version is told to those without a key, too.
     const inspected = await store.inspect(name);

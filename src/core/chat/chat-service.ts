@@ -1,5 +1,6 @@
 /** Chat: the request as the caller meant it, made complete with the model's own defaults. */
 
+import { given } from "../given.ts";
 import type { ModelRegistry } from "../models/model.ts";
 import type {
   CallOptions,
@@ -66,7 +67,7 @@ export class ChatService {
         repeatPenalty,
         ...sampling,
       },
-      ...(maxTokens === undefined ? {} : { maxTokens }),
+      ...given({ maxTokens }),
     };
     // One that fails takes the others with it, also those that still wait for a slot.
     const abandoned = new AbortController();
@@ -78,7 +79,7 @@ export class ChatService {
       model: card.name,
       fingerprint,
       choices,
-      ...(grounding === undefined ? {} : { grounding }),
+      ...given({ grounding }),
       events: merge(answers, () => abandoned.abort()),
     };
   }

@@ -1,19 +1,27 @@
 /** Passages in a conversation: each with a marker that the answer can cite. */
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { ScoredPassage } from "../ports/passage-repository.ts";
+import type { Turn } from "./fit-to-context.ts";
 
-/** A user message's content with its passages before it, numbered from `first`; without any, as it is. */
-export function groundedContent(
-  content: string,
+/** The conversation with the passages of each turn before its user message, numbered through all of it. */
+export function groundedUserMessages(
+  messages: readonly ChatMessage[],
   prompt: string,
-  points: readonly ScoredPassage[],
-  first: number,
-): string {
-  return points.length === 0 ? content : `${passageText(prompt, points, first)}\n\n${content}`;
+  turns: readonly Turn[],
+): readonly ChatMessage[] {
+  const pointsAt = new Map(turns.map(({ index, points }) => [index, points]));
+  let next = 1;
+  return messages.map((message, index) => {
+    const points = pointsAt.get(index) ?? [];
+    if (message.role !== "user" || points.length === 0) return message;
+    const text = passageText(prompt, points, next);
+    next += points.length;
+    return { ...message, content: `${text}\n\n${message.content}` };
+  });
 }
 
 /** The conversation with the passages at the end of its system message, which is made where there is none. */
-export function groundedSystem(
+export function groundedSystemMessage(
   messages: readonly ChatMessage[],
   prompt: string,
   points: readonly ScoredPassage[],

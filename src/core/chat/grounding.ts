@@ -1,14 +1,14 @@
 /** Grounded chat: passages that match the question go into the prompt, and the answer says which. */
-import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { CallOptions, ChatEngine, ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { ScoredPassage, SearchBounds } from "../ports/passage-repository.ts";
 import { narrow, type RetrievalService } from "../retrieval/retrieval-service.ts";
+import { CarriedPassages } from "./carried-passages.ts";
+import { type FoundPassages, findPassages } from "./find-passages.ts";
 import { type Conversation, fitToContext, type Turn } from "./fit-to-context.ts";
-import { groundedContent, groundedSystem } from "./grounded-prompt.ts";
-import { GroundedTurns, type RememberedPoint, turnKeys } from "./grounded-turns.ts";
-import { questionOf } from "./question.ts";
+import { groundedSystemMessage, groundedUserMessages } from "./grounded-prompt.ts";
+import { turnKeys } from "./grounded-turns.ts";
 import { checkContextWindow, type RagPolicy } from "./rag-policy.ts";
 
 export interface RagSettings {
@@ -29,17 +29,13 @@ export interface RagRequest {
 }
 
 /** What the prompt was given. */
-export interface Grounding {
+export interface Grounding extends FoundPassages {
   /** The passages in the prompt, as it numbers them: those of earlier turns, then this turn's in descending score. */
   points: readonly ScoredPassage[];
   /** How many matched, now or in earlier turns, and do not fit the context any more. */
   dropped: number;
   /** How many of `points`, from the first, are those of earlier turns. */
   carried: number;
-  /** Why there are no passages, where retrieval failed. */
-  error?: string;
-  /** What was done to the question where it could not be taken as it is. */
-  notice?: string;
 }
 
 export interface GroundedConversation {
@@ -47,18 +43,17 @@ export interface GroundedConversation {
   grounding?: Grounding;
 }
 
-type Found = Pick<Grounding, "points" | "error" | "notice">;
-
 export class GroundingService {
   readonly #retrieval: RetrievalService;
   readonly #settings: RagSettings;
   readonly #log: Log;
-  readonly #turns = new GroundedTurns();
+  readonly #carried: CarriedPassages;
 
   constructor(retrieval: RetrievalService, settings: RagSettings, log: Log) {
     this.#retrieval = retrieval;
     this.#settings = settings;
     this.#log = log;
+    this.#carried = new CarriedPassages(retrieval, log);
   }
 
   /**
@@ -72,25 +67,33 @@ export class GroundingService {
     options: EmbedOptions & Pick<CallOptions, "caller">,
   ): Promise<GroundedConversation> {
     checkContextWindow(wanted?.contextWindow, this.#settings.contextWindow);
-    const policy = this.#policy(wanted);
-    if (policy === "off") return { messages: conversation.messages };
     const { messages } = conversation;
-    const last = messages.findLastIndex(({ role }) => role === "user");
-    const intoUser = policy === "last-user-message";
+    const policy = this.#policy(wanted);
+    if (policy === "off") return { messages };
+
+    // The system message holds the passages of the current turn alone; user messages keep theirs.
+    const carries = policy === "last-user-message";
+    const current = messages.findLastIndex(({ role }) => role === "user");
     const keys = turnKeys(options.caller ?? "", messages);
-    const recalled = await this.#recall(keys, { last, intoUser, messages });
-    const begun = recalled.find(({ index }) => index === last)?.points ?? [];
-    const found =
-      begun.length > 0 ? { points: begun } : await this.#find(messages, wanted, options);
-    const earlier = recalled.filter(({ index }) => index !== last);
-    const there = new Set(earlier.flatMap(({ points }) => points.map(({ id }) => id)));
-    // What an earlier turn brought is in the prompt already.
-    const own = found.points.filter(({ id }) => !there.has(id));
-    const turns = [...earlier, { index: last, points: own }];
-    const render = (kept: readonly Turn[]): readonly ChatMessage[] =>
-      intoUser ? this.#intoUser(messages, kept) : this.#intoSystem(messages, kept);
+    // Amid a turn, as between a tool's call and its result, its passages stay those of its beginning.
+    const isAmidTurn = current < messages.length - 1;
+    const isRecalled = (index: number): boolean => (index === current ? isAmidTurn : carries);
+    const recalled = await this.#carried.recall(
+      new Map([...keys].filter(([index]) => isRecalled(index))),
+    );
+    const earlier = recalled.filter(({ index }) => index !== current);
+    const begun = recalled.find(({ index }) => index === current);
+    const found: FoundPassages =
+      begun === undefined ? await this.#find(messages, wanted, options) : { points: begun.points };
+
+    const turns = [...earlier, { index: current, points: notIn(earlier, found.points) }];
+    const { prompt } = this.#settings;
+    const render = (shown: readonly Turn[]): readonly ChatMessage[] =>
+      carries
+        ? groundedUserMessages(messages, prompt, shown)
+        : groundedSystemMessage(messages, prompt, shown.at(-1)?.points ?? []);
     const kept = await fitToContext(turns, render, conversation, { engine, ...options });
-    if (intoUser) this.#keep(keys, turns, kept);
+    if (carries) this.#carried.keep(keys, turns, kept);
     const points = kept.flatMap((turn) => turn.points);
     return {
       messages: render(kept),
@@ -103,99 +106,31 @@ export class GroundingService {
     };
   }
 
-  /** The next turn begins with what is in the prompt now. */
-  #keep(keys: ReadonlyMap<number, string>, turns: readonly Turn[], kept: readonly Turn[]): void {
-    for (const { index } of turns) this.#turns.forget(keys.get(index) ?? "");
-    for (const { index, points } of kept) this.#turns.remember(keys.get(index) ?? "", points);
-  }
-
   #policy(wanted: RagRequest | undefined): RagPolicy {
     const { policy } = this.#settings;
     if (wanted === undefined) return policy;
     return wanted.policy ?? (policy === "off" ? "last-user-message" : policy);
   }
 
-  async #find(
+  #find(
     messages: readonly ChatMessage[],
     wanted: RagRequest | undefined,
     options: EmbedOptions,
-  ): Promise<Found> {
+  ): Promise<FoundPassages> {
     const { bounds, contextWindow } = this.#settings;
-    try {
-      const { engine } = this.#retrieval.model();
-      const window = wanted?.contextWindow ?? contextWindow;
-      const { signal } = options;
-      const prefix = this.#retrieval.queryPrefix;
-      const question = await questionOf(messages, window, engine, { prefix, signal });
-      const [tokens] = await engine.countTokens([question.text], { signal });
-      if (tokens === 0) return { points: [] };
-      const narrowed = narrow(bounds, wanted?.bounds ?? {});
-      const { points } = await this.#retrieval.find(question.text, narrowed, options);
-      const notice = `The last user message has more tokens than the embedding model takes (${engine.maxTokens}); its end was matched.`;
-      return { points, ...(question.shortened ? { notice } : {}) };
-    } catch (cause) {
-      options.signal.throwIfAborted();
-      this.#log.warn("retrieval failed; the chat is answered without passages", {
-        reason: reasonOf(cause),
-      });
-      const error = cause instanceof NodeError ? cause.message : "Retrieval failed.";
-      return { points: [], error };
-    }
-  }
-
-  /**
-   * The turns that were given passages, with those of them that the collection still has. Amid a
-   * turn, as between a tool's call and its result, its own passages stay those of its beginning.
-   */
-  async #recall(
-    keys: ReadonlyMap<number, string>,
-    {
-      last,
-      intoUser,
+    const search = {
       messages,
-    }: { last: number; intoUser: boolean } & Pick<Conversation, "messages">,
-  ): Promise<Turn[]> {
-    const wanted = [...keys].filter(([index]) =>
-      index === last ? last < messages.length - 1 : intoUser,
-    );
-    const turns = wanted.map(([index, key]) => ({ index, points: this.#turns.recall(key) }));
-    const ids = new Set(turns.flatMap(({ points }) => points.map(({ id }) => id)));
-    if (ids.size === 0) return [];
-    try {
-      const passages = await this.#retrieval.read([...ids]);
-      const there = new Map(passages.map((passage) => [passage.id, passage]));
-      const present = ({ id, score }: RememberedPoint): ScoredPassage[] => {
-        const passage = there.get(id);
-        return passage === undefined ? [] : [{ ...passage, score }];
-      };
-      return turns
-        .map(({ index, points }) => ({ index, points: points.flatMap(present) }))
-        .filter(({ points }) => points.length > 0);
-    } catch (error) {
-      // They are remembered on: a store that is away for a turn has not lost them.
-      this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
-        reason: reasonOf(error),
-      });
-      return [];
-    }
+      contextWindow: wanted?.contextWindow ?? contextWindow,
+      bounds: narrow(bounds, wanted?.bounds ?? {}),
+    };
+    return findPassages(this.#retrieval, search, options, this.#log);
   }
+}
 
-  #intoUser(messages: readonly ChatMessage[], turns: readonly Turn[]): readonly ChatMessage[] {
-    const points = new Map(turns.map((turn) => [turn.index, turn.points]));
-    const { prompt } = this.#settings;
-    let next = 1;
-    return messages.map((message, index) => {
-      if (message.role !== "user") return message;
-      const own = points.get(index) ?? [];
-      const content = groundedContent(message.content, prompt, own, next);
-      next += own.length;
-      return { ...message, content };
-    });
-  }
-
-  #intoSystem(messages: readonly ChatMessage[], turns: readonly Turn[]): readonly ChatMessage[] {
-    return groundedSystem(messages, this.#settings.prompt, turns.at(-1)?.points ?? []);
-  }
+/** The passages that no earlier turn has put into the prompt already. */
+function notIn(turns: readonly Turn[], points: readonly ScoredPassage[]): readonly ScoredPassage[] {
+  const ids = new Set(turns.flatMap((turn) => turn.points.map(({ id }) => id)));
+  return points.filter(({ id }) => !ids.has(id));
 }
 
 const countPoints = (turns: readonly Turn[]): number =>

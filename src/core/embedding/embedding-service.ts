@@ -66,7 +66,7 @@ export async function checkInputs(
   { fieldOf, signal, prefix = "" }: CheckOptions,
 ): Promise<void> {
   inputs.forEach((input, index) => {
-    checkWords(engine, input, fieldOf(index));
+    checkContent(engine, input, fieldOf(index));
   });
   const counts = await engine.countTokens(
     inputs.map((input) => (typeof input === "string" ? prefix + input : input)),
@@ -77,7 +77,7 @@ export async function checkInputs(
   });
 }
 
-function checkWords(engine: EmbeddingEngine, input: EmbeddingInput, param: string): void {
+function checkContent(engine: EmbeddingEngine, input: EmbeddingInput, param: string): void {
   if (input.length === 0) {
     const what = input === "" ? "an empty string" : "an empty list of tokens";
     throw new NodeError("invalid_request", `${param} is ${what}; give it some text.`, { param });

@@ -1,5 +1,6 @@
 /** A chat engine whose answers are timed and whose tokens are counted as they come. */
 
+import { given } from "../given.ts";
 import type {
   CallOptions,
   ChatEngine,
@@ -80,12 +81,10 @@ export class MeasuredChatEngine implements ChatEngine {
         type: "answered",
         model,
         calledAt,
-        ...(startedAt === undefined ? {} : { startedAt }),
-        ...(promptTokens === undefined ? {} : { promptTokens }),
-        ...(firstTokenAt === undefined ? {} : { firstTokenAt }),
+        ...given({ startedAt, promptTokens, firstTokenAt }),
         endedAt: endedAt ?? performance.now(),
         generatedTokens: counted,
-        ...(usage === undefined ? {} : { usage }),
+        ...given({ usage }),
       });
     }
   }

@@ -30,8 +30,8 @@ export interface RetrievalSettings {
   candidates: number;
 }
 
-/** What retrieval answers from, once it is there. */
-export interface Knowledge {
+/** What retrieval searches: the open collection, and what ranks its passages. */
+export interface RetrievalBackend {
   repository: PassageRepository;
   /** What the collection's model wants before a question; empty where it was filled without. */
   queryPrefix: string;
@@ -63,7 +63,7 @@ export class RetrievalService {
   readonly collection: Collection;
   readonly #models: ModelRegistry;
   readonly #settings: RetrievalSettings;
-  #knowledge: Knowledge | undefined;
+  #backend: RetrievalBackend | undefined;
   #missing = new NodeError("unavailable", "The node's collection is still being prepared.");
 
   constructor(models: ModelRegistry, collection: Collection, settings: RetrievalSettings) {
@@ -73,8 +73,8 @@ export class RetrievalService {
   }
 
   /** Opens retrieval: until the collection is attached it answers that it is not ready. */
-  attach(knowledge: Knowledge): void {
-    this.#knowledge = knowledge;
+  attach(backend: RetrievalBackend): void {
+    this.#backend = backend;
   }
 
   /** Says why the collection is not attached. */
@@ -85,8 +85,8 @@ export class RetrievalService {
   /** Why it cannot answer now; undefined where it can, or has nothing to answer from. */
   async problem(): Promise<string | undefined> {
     if (this.collection.embeddingModel === undefined) return undefined;
-    if (this.#knowledge === undefined) return this.#missing.message;
-    return await this.#knowledge.repository.count().then(
+    if (this.#backend === undefined) return this.#missing.message;
+    return await this.#backend.repository.count().then(
       () => undefined,
       (error: unknown) =>
         error instanceof NodeError ? error.message : "The node's collection cannot be read.",
@@ -96,15 +96,15 @@ export class RetrievalService {
   async retrieve(request: RetrievalRequest, options: EmbedOptions): Promise<RetrievalResult> {
     const { engine } = this.#models.embedding(request.model);
     this.#checkModel(request.model);
-    const knowledge = this.#ready();
+    const backend = this.#ready();
     const last = request.messages.findLastIndex(({ role }) => role === "user");
     const question = request.messages[last]?.content ?? "";
     await checkInputs(engine, [question], {
       fieldOf: () => `messages[${last}].content`,
       signal: options.signal,
-      prefix: knowledge.queryPrefix,
+      prefix: backend.queryPrefix,
     });
-    return await this.find(question, this.#narrow(request.bounds), options, knowledge);
+    return await this.find(question, this.#narrow(request.bounds), options, backend);
   }
 
   /** Those of the passages that the collection has now. */
@@ -114,7 +114,7 @@ export class RetrievalService {
 
   /** What is put before a question; nothing while there is no collection. */
   get queryPrefix(): string {
-    return this.#knowledge?.queryPrefix ?? "";
+    return this.#backend?.queryPrefix ?? "";
   }
 
   /** The embedding model that matches questions. */
@@ -129,13 +129,13 @@ export class RetrievalService {
     question: string,
     bounds: SearchBounds,
     options: EmbedOptions,
-    knowledge?: Knowledge,
+    backend?: RetrievalBackend,
   ): Promise<RetrievalResult> {
     const from = performance.now();
     const report = (passages?: number): void =>
       options.report?.({ type: "retrieved", passages, from, to: performance.now() });
     try {
-      const result = await this.#search(question, bounds, options, knowledge ?? this.#ready());
+      const result = await this.#search(question, bounds, options, backend ?? this.#ready());
       report(result.points.length);
       return result;
     } catch (error) {
@@ -149,7 +149,7 @@ export class RetrievalService {
     question: string,
     bounds: SearchBounds,
     options: EmbedOptions,
-    { repository, queryPrefix, reranker }: Knowledge,
+    { repository, queryPrefix, reranker }: RetrievalBackend,
   ): Promise<RetrievalResult> {
     const [embedding] = await this.model().engine.embed([queryPrefix + question], options);
     if (embedding === undefined) throw new NodeError("internal", "The query was not embedded.");
@@ -177,8 +177,8 @@ export class RetrievalService {
     return { points, bounds, method, tokens };
   }
 
-  #ready(): Knowledge {
-    if (this.#knowledge !== undefined) return this.#knowledge;
+  #ready(): RetrievalBackend {
+    if (this.#backend !== undefined) return this.#backend;
     const { kind, message } = this.#missing;
     throw new NodeError(kind, message, { cause: this.#missing });
   }

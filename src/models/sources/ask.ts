@@ -1,5 +1,7 @@
 /** One question to a server, through its redirects, with the token for the hub's eyes only. */
 import { NodeError, reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import { isLoopback } from "../../core/loopback.ts";
 import { type Hub, isOfHub } from "./hub.ts";
 import { checkRedirect } from "./redirects.ts";
 
@@ -107,9 +109,6 @@ function checkAddress(hub: Hub, url: string): void {
   );
 }
 
-const isLoopback = (hostname: string): boolean =>
-  /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
-
 function authorization(hub: Hub, url: string): Record<string, string> {
   if (hub.token === undefined || !isOfHub(hub, url)) return {};
   const { protocol, hostname } = new URL(url);
@@ -125,8 +124,7 @@ function readLinked(headers: Headers): Said {
   const size = Number(headers.get("x-linked-size") ?? Number.NaN);
   const commit = /^[0-9a-f]{40}$/i.exec(headers.get("x-repo-commit") ?? "")?.[0];
   return {
-    ...(digest === undefined ? {} : { digest: digest.toLowerCase() }),
+    ...given({ digest: digest?.toLowerCase(), commit: commit?.toLowerCase() }),
     ...(Number.isSafeInteger(size) ? { size } : {}),
-    ...(commit === undefined ? {} : { commit: commit.toLowerCase() }),
   };
 }

@@ -4,6 +4,7 @@ import { basename, dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { byteSize } from "../../core/byte-size.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import type { Progress, ProgressStep } from "../../core/progress.ts";
 import { sizeOf } from "../file-size.ts";
 import { makePrivateFolder } from "../private-folder.ts";
@@ -214,10 +215,12 @@ function rangeOf(bytes: number, { etag, digest }: PartNote): Record<string, stri
 function noteOf({ response }: Answer, total: number | undefined, digest?: string): PartNote {
   const etag = response.headers.get("etag");
   return {
-    ...(total === undefined ? {} : { total }),
-    // A weak tag does not promise the same bytes.
-    ...(etag === null || etag.startsWith("W/") ? {} : { etag }),
-    ...(digest === undefined ? {} : { digest }),
+    ...given({
+      total,
+      // A weak tag does not promise the same bytes.
+      etag: etag === null || etag.startsWith("W/") ? undefined : etag,
+      digest,
+    }),
   };
 }
 

@@ -3,6 +3,7 @@ import { basename, dirname } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import { partsOf } from "../../core/models/split-model.ts";
 import type { Answer } from "./ask.ts";
 import { askPatiently, type Patience, readText } from "./ask-patiently.ts";
@@ -45,7 +46,7 @@ export async function locate(source: string, patience: Patience, pin: Pin = {}):
     place: {
       url: fileAddress(hub, pinned, file),
       file: nameOfHubFile(reference, file),
-      pin: { file, ...(commit === undefined ? {} : { commit }) },
+      pin: { file, ...given({ commit }) },
     },
     subject,
   };

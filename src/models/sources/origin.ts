@@ -3,6 +3,7 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { given } from "../../core/given.ts";
 import { madeFromSuffix } from "../../core/models/quantization.ts";
 import { partsOf } from "../../core/models/split-model.ts";
 import { sizeOf } from "../file-size.ts";
@@ -81,8 +82,7 @@ const sourcesOf = (note: Note | undefined): string[] =>
   note === undefined ? [] : [note.source, ...(note.others ?? [])].map(withoutKey);
 
 const pinOf = (note: Note | undefined): Pin => ({
-  ...(note?.file === undefined ? {} : { file: note.file }),
-  ...(note?.commit === undefined ? {} : { commit: note.commit }),
+  ...given({ file: note?.file, commit: note?.commit }),
 });
 
 async function noteOf(path: string): Promise<Note | undefined> {

@@ -1,5 +1,6 @@
 /** What an answer with a file, or with a part of one, is worth: where its bytes go, and how many there must be. */
 import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 
 /** What is there already, and what is known of the file it belongs to. */
 export interface Known {
@@ -35,7 +36,7 @@ export function judge({ status, headers }: Response, known: Known): Verdict {
       range?.start !== known.bytes || differ(range.total, known.total) || differ(etag, known.etag);
     if (isOther) return { type: "anew" };
     const total = range.total ?? known.total;
-    return { type: "write", start: known.bytes, ...(total === undefined ? {} : { total }) };
+    return { type: "write", start: known.bytes, ...given({ total }) };
   }
   if (status !== 200) throw lie(`it answers ${status}`);
   const length = Number(headers.get("content-length") ?? Number.NaN);

@@ -4,6 +4,7 @@
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import { type ApiKey, type KeyRing, type Scope, scopes } from "../../core/limits/api-key.ts";
 import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
 import { KeysFile } from "./keys-file.ts";
@@ -140,11 +141,11 @@ function toKey(row: Row): ApiKey {
     id: row.id,
     name: row.name,
     scopes: scopes.filter((scope) => held.includes(scope)),
-    limits: {
-      ...(row.requests_per_minute === null ? {} : { requestsPerMinute: row.requests_per_minute }),
-      ...(row.tokens_per_minute === null ? {} : { tokensPerMinute: row.tokens_per_minute }),
-      ...(row.concurrency === null ? {} : { concurrency: row.concurrency }),
-    },
+    limits: given({
+      requestsPerMinute: row.requests_per_minute ?? undefined,
+      tokensPerMinute: row.tokens_per_minute ?? undefined,
+      concurrency: row.concurrency ?? undefined,
+    }),
     createdAt: new Date(row.created_at),
     ...(row.expires_at === null ? {} : { expiresAt: new Date(row.expires_at) }),
     ...(row.revoked_at === null ? {} : { revokedAt: new Date(row.revoked_at) }),

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { chooseSettings, settle, type Wish } from "../../../../src/core/models/auto-settings.ts";
+import {
+  type AutoSettingsInput,
+  chooseSettings,
+  settle,
+} from "../../../../src/core/models/auto-settings.ts";
 import type { Machine } from "../../../../src/core/models/machine.ts";
 import { estimateMemory } from "../../../../src/core/models/model-memory.ts";
 import { largeChat, smallChat, smallEmbedding } from "../../../support/model-facts.ts";
@@ -18,13 +22,18 @@ const withAccelerator = (memory: number, vram: number): Machine => ({
   accelerator: { memory: vram * GB, availableMemory: vram * 0.95 * GB },
 });
 
-function sizes(facts: Wish["facts"], on: Machine, parallel = 4, wish: Wish["wanted"] = wanted) {
+function sizes(
+  facts: AutoSettingsInput["facts"],
+  on: Machine,
+  parallel = 4,
+  wish: AutoSettingsInput["wanted"] = wanted,
+) {
   const { why: _, ...chosen } = chooseSettings({ facts, machine: on, wanted: wish, parallel });
   return [chosen.ctxSize, chosen.batchSize, chosen.nGpuLayers];
 }
 
 describe("sizes chosen for a machine", () => {
-  test.each<[string, Wish["facts"], Machine, number[]]>([
+  test.each<[string, AutoSettingsInput["facts"], Machine, number[]]>([
     ["a small model on a laptop of 2 GB", smallChat, machine(2), [512, 128, 0]],
     ["a small model on 4 GB", smallChat, machine(4), [2048, 512, 0]],
     ["a small model on 64 GB", smallChat, machine(64), [2048, 512, 0]],

@@ -5,7 +5,7 @@ import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
 import type { SearchBounds } from "../../../../src/core/ports/passage-repository.ts";
 import type { Reranker } from "../../../../src/core/ports/reranker.ts";
 import {
-  type Knowledge,
+  type RetrievalBackend,
   RetrievalService,
   type RetrievalSettings,
 } from "../../../../src/core/retrieval/retrieval-service.ts";
@@ -51,10 +51,10 @@ async function service(settings: Partial<RetrievalSettings> = {}) {
 
 async function attached(
   settings: Partial<RetrievalSettings> = {},
-  knowledge: Partial<Knowledge> = {},
+  backend: Partial<RetrievalBackend> = {},
 ) {
   const made = await service(settings);
-  made.retrieval.attach({ repository: made.repository, queryPrefix: "", ...knowledge });
+  made.retrieval.attach({ repository: made.repository, queryPrefix: "", ...backend });
   return made;
 }
 

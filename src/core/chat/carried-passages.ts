@@ -1,0 +1,59 @@
+/** The passages of earlier turns, carried into the prompts of later ones. */
+import { reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Passage, ScoredPassage } from "../ports/passage-repository.ts";
+import type { RetrievalService } from "../retrieval/retrieval-service.ts";
+import type { Turn } from "./fit-to-context.ts";
+import { GroundedTurns } from "./grounded-turns.ts";
+
+/** The key of each user message, by its index; see `turnKeys`. */
+type TurnKeys = ReadonlyMap<number, string>;
+
+export class CarriedPassages {
+  readonly #retrieval: RetrievalService;
+  readonly #log: Log;
+  readonly #turns = new GroundedTurns();
+
+  constructor(retrieval: RetrievalService, log: Log) {
+    this.#retrieval = retrieval;
+    this.#log = log;
+  }
+
+  /** Those of the turns that were given passages, with the passages that the collection still has. */
+  async recall(keys: TurnKeys): Promise<Turn[]> {
+    const remembered = [...keys].map(([index, key]) => ({
+      index,
+      points: this.#turns.recall(key),
+    }));
+    const ids = new Set(remembered.flatMap(({ points }) => points.map(({ id }) => id)));
+    const stored = await this.#read(ids);
+    const turns = remembered.map(({ index, points }) => ({
+      index,
+      points: points.flatMap(({ id, score }): ScoredPassage[] => {
+        const passage = stored.get(id);
+        return passage === undefined ? [] : [{ ...passage, score }];
+      }),
+    }));
+    return turns.filter(({ points }) => points.length > 0);
+  }
+
+  /** Remembers what is in the prompt now, which the next turn's prompt begins with; forgets the rest. */
+  keep(keys: TurnKeys, turns: readonly Turn[], kept: readonly Turn[]): void {
+    for (const { index } of turns) this.#turns.forget(keys.get(index) ?? "");
+    for (const { index, points } of kept) this.#turns.remember(keys.get(index) ?? "", points);
+  }
+
+  async #read(ids: ReadonlySet<string>): Promise<ReadonlyMap<string, Passage>> {
+    if (ids.size === 0) return new Map();
+    try {
+      const passages = await this.#retrieval.read([...ids]);
+      return new Map(passages.map((passage) => [passage.id, passage]));
+    } catch (error) {
+      // They stay remembered: a store that is away for a turn has not lost them.
+      this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
+        reason: reasonOf(error),
+      });
+      return new Map();
+    }
+  }
+}
