@@ -8,9 +8,9 @@ import type {
   EmbeddingInput,
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
-import { FairJobs } from "./fair-jobs.ts";
-import { InputTokens } from "./input-tokens.ts";
-import type { NativeEmbeddingContext } from "./native-context.ts";
+import type { NativeEmbeddingContext } from "./native/embedding-context.ts";
+import { FairJobs } from "./scheduling/fair-jobs.ts";
+import { InputTokens } from "./tokenizer/input-tokens.ts";
 
 interface Job {
   /** With the model's own markers. */

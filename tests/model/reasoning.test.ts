@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { LlamaModel } from "node-llama-cpp";
 import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
-import { Generation } from "../../src/engine/generation.ts";
-import { Grammars } from "../../src/engine/grammars.ts";
-import { KvCache } from "../../src/engine/kv-cache.ts";
-import { NativeContext } from "../../src/engine/native-context.ts";
-import { PromptTemplate } from "../../src/engine/prompt.ts";
-import { readAnswer } from "../../src/engine/read-answer.ts";
-import { AnswerSampler } from "../../src/engine/sampling.ts";
-import { Scheduler } from "../../src/engine/scheduler.ts";
-import { Slots } from "../../src/engine/slots.ts";
-import { chatWrapperFor } from "../../src/engine/templates.ts";
-import { TokenBytes } from "../../src/engine/token-bytes.ts";
+import { Generation } from "../../src/engine/generation/generation.ts";
+import { Grammars } from "../../src/engine/grammar/grammars.ts";
+import { NativeChatContext } from "../../src/engine/native/chat-context.ts";
+import { chatWrapperFor } from "../../src/engine/prompt/chat-wrappers.ts";
+import { PromptTemplate } from "../../src/engine/prompt/prompt-template.ts";
+import { AnswerSampler } from "../../src/engine/sampling/answer-sampler.ts";
+import { KvCache } from "../../src/engine/scheduling/kv-cache.ts";
+import { readAnswer } from "../../src/engine/scheduling/read-answer.ts";
+import { Scheduler } from "../../src/engine/scheduling/scheduler.ts";
+import { Slots } from "../../src/engine/scheduling/slots.ts";
+import { TokenBytes } from "../../src/engine/tokenizer/token-bytes.ts";
 import { greedy } from "../support/greedy.ts";
 import { testBackend } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";
@@ -56,7 +56,7 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
     maxTokens: 200,
   });
   const { signal } = new AbortController();
-  const native = new NativeContext(context, model, { one: 1, few: 1 });
+  const native = new NativeChatContext(context, model, { one: 1, few: 1 });
   const cache = new KvCache(native);
   const wanted = { prompt: prompt.tokens, fresh: true, scope: undefined };
   using slot = await new Slots(cache, 1).take(wanted, { signal });

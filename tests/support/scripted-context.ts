@@ -1,8 +1,8 @@
 /** A double of llama.cpp's context that keeps its batches, and answers with tokens that count up. */
 import type { Token } from "node-llama-cpp";
-import type { CacheContext } from "../../src/engine/kv-cache.ts";
-import type { BatchPart } from "../../src/engine/native-context.ts";
-import type { Answer, Feed, StepContext } from "../../src/engine/scheduler.ts";
+import type { BatchPart } from "../../src/engine/native/chat-context.ts";
+import type { CacheContext } from "../../src/engine/scheduling/kv-cache.ts";
+import type { Answer, Feed, StepContext } from "../../src/engine/scheduling/scheduler.ts";
 
 export class ScriptedContext implements CacheContext, StepContext {
   readonly sequences: number;
