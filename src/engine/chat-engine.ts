@@ -66,7 +66,7 @@ export class LlamaChatEngine implements ChatEngine {
     request: GenerationRequest,
     options: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
-    this.#slots.admit(options.caller);
+    this.#slots.checkQueue(options.caller);
     const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
     const bounds = { most: this.contextSize, signal: options.signal };
     const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
@@ -85,7 +85,7 @@ export class LlamaChatEngine implements ChatEngine {
     // A seed promises the same answer each time, so nothing may depend on what ran before.
     const fresh = request.seed !== undefined;
     const wanted = { prompt: prompt.tokens, fresh, scope: options.prefixScope };
-    using slot = await this.#slots.take(wanted, options);
+    using slot = await this.#slots.acquire(wanted, options);
     options.onStart?.();
     const sampler = this.#sampler(slot, request, bias);
     yield* readAnswer(this.#scheduler, { ...wanted, slot, generation, sampler }, options.signal);

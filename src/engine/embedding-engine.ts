@@ -9,7 +9,7 @@ import type {
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
 import type { NativeEmbeddingContext } from "./native/embedding-context.ts";
-import { FairJobs } from "./scheduling/fair-jobs.ts";
+import { JobQueue } from "./scheduling/job-queue.ts";
 import { InputTokens } from "./tokenizer/input-tokens.ts";
 
 interface Job {
@@ -28,7 +28,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly #first: NativeEmbeddingContext;
   readonly #idle: NativeEmbeddingContext[];
   readonly #threads: number;
-  readonly #jobs = new FairJobs<Job>();
+  readonly #jobs = new JobQueue<Job>();
   readonly #working = new Set<Promise<void>>();
   #closed = false;
   /** Texts that are being computed. */

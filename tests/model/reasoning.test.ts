@@ -59,7 +59,7 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
   const native = new NativeChatContext(context, model, { one: 1, few: 1 });
   const cache = new KvCache(native);
   const wanted = { prompt: prompt.tokens, fresh: true, scope: undefined };
-  using slot = await new Slots(cache, 1).take(wanted, { signal });
+  using slot = await new Slots(cache, 1).acquire(wanted, { signal });
   const sampling = { request, contextSize: context.contextSize, bias: undefined };
   const sampler = new AnswerSampler(native.makeSampler(), sampling);
   const started = { ...wanted, slot, generation, sampler };

@@ -9,7 +9,7 @@ import type {
 import type { Prompt } from "../prompt/prompt-template.ts";
 import type { AnswerSampler } from "../sampling/answer-sampler.ts";
 import { toLogprobs } from "../sampling/logprobs.ts";
-import type { Feed, Sampled } from "../scheduling/scheduler.ts";
+import type { Feed, Sampled } from "../scheduling/answer.ts";
 import type { TokenBytes } from "../tokenizer/token-bytes.ts";
 import { type Segment, Segmenter } from "./segmenter.ts";
 import { type TextStream, type TokenText, textStream } from "./text-stream.ts";

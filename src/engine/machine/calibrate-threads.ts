@@ -82,7 +82,7 @@ async function speed(
     const made = (position - first) * tokens;
     best = Math.max(best, (made / (performance.now() - startedAt)) * 1000);
   }
-  native.rest();
+  native.releaseThreads();
   return best;
 }
 

@@ -82,8 +82,8 @@ export class NativeChatContext {
     return outputs;
   }
 
-  /** Leaves the threads to others until the next batch. */
-  rest(): void {
+  /** Leaves the threads to other models until the next batch. */
+  releaseThreads(): void {
     this.#threads?.dispose();
     this.#threads = undefined;
   }

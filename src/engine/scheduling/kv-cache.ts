@@ -1,8 +1,8 @@
-/** The KV cache of a chat context: which tokens each of its sequences holds, and how that changes. */
+/** The KV cache of a chat context: which tokens each of its sequences holds, for reuse as a prefix cache. */
 import type { Token } from "node-llama-cpp";
 import type { Checkpoint, NativeChatContext } from "../native/chat-context.ts";
 
-/** States that a sequence can go back to, where its memory cannot be cut at any token. */
+/** Checkpoints of one sequence, where its memory cannot be truncated at any token. */
 const mostCheckpoints = 4;
 
 /** What the cache needs of the context. */
@@ -21,7 +21,7 @@ export class CachedSequence {
   readonly id: number;
   /** The tokens that are evaluated, in order. */
   readonly tokens: Token[] = [];
-  /** Whose prompt it holds: nobody else's may find out what is in it. */
+  /** Whose prompt it holds. A prompt of another scope must not learn from a hit what is in it. */
   scope: string | undefined;
   /** Shortest first. */
   readonly checkpoints: Checkpoint[] = [];
@@ -30,8 +30,8 @@ export class CachedSequence {
     this.id = id;
   }
 
-  /** How many tokens of a prompt it holds, counted from the beginning, if they are of its scope. */
-  shares(prompt: readonly Token[], scope: string | undefined): number {
+  /** How many tokens of the prompt it holds, from the first on; none where the scope is another. */
+  cachedTokens(prompt: readonly Token[], scope: string | undefined): number {
     return this.scope === scope ? sharedPrefix(this.tokens, prompt) : 0;
   }
 }
@@ -46,28 +46,28 @@ export class KvCache {
   }
 
   /** Whether what one sequence holds can be copied into another. */
-  get copies(): boolean {
+  get canCopy(): boolean {
     return !this.#native.needsCheckpoints;
   }
 
-  /** Whether a sequence can go back only to states that were kept. */
-  get keepsStates(): boolean {
+  /** Whether a sequence can be rewound to its checkpoints only. */
+  get needsCheckpoints(): boolean {
     return this.#native.needsCheckpoints;
   }
 
-  /** How many tokens must be won by a copy, which copies the room for a whole context. */
-  get worthCopying(): number {
+  /** How many tokens a copy must save to be worth its time: it copies the cells of a whole context. */
+  get minCopiedTokens(): number {
     return Math.max(16, Math.floor(this.#native.contextSize / 256));
   }
 
-  /** Forgets what a sequence holds after so many tokens; it may have to forget more than that. */
+  /** Drops what a sequence holds after so many tokens, and more where only a checkpoint leads back. */
   async rewind(sequence: CachedSequence, length: number): Promise<void> {
     if (length >= sequence.tokens.length) return;
-    if (this.#native.truncate(sequence.id, length)) return cut(sequence, length);
+    if (this.#native.truncate(sequence.id, length)) return forgetAfter(sequence, length);
     for (const checkpoint of sequence.checkpoints.toReversed()) {
       if (checkpoint.length > length) continue;
       if (!(await this.#native.restore(sequence.id, checkpoint))) continue;
-      return cut(sequence, checkpoint.length);
+      return forgetAfter(sequence, checkpoint.length);
     }
     this.clear(sequence);
   }
@@ -80,31 +80,31 @@ export class KvCache {
     await this.rewind(target, length);
   }
 
-  /** Has another sequence hold what this one holds. */
-  async keepElsewhere(sequence: CachedSequence, target: CachedSequence): Promise<void> {
-    await this.copyPrefix(target, sequence, sequence.tokens.length);
-    target.scope = sequence.scope;
+  /** Makes a sequence hold all that another one holds. */
+  async copyTo(target: CachedSequence, source: CachedSequence): Promise<void> {
+    await this.copyPrefix(target, source, source.tokens.length);
+    target.scope = source.scope;
   }
 
-  /** Keeps the state of a sequence, if it could not be cut back to it later. */
-  async keepState(sequence: CachedSequence): Promise<void> {
+  /** Takes a checkpoint, where the sequence could not be truncated to this length later. */
+  async takeCheckpoint(sequence: CachedSequence): Promise<void> {
     if (!this.#native.needsCheckpoints) return;
     const { checkpoints } = sequence;
     try {
       checkpoints.push(await this.#native.takeCheckpoint(sequence.id));
     } catch {
-      // Without it the next prompt is evaluated from its beginning.
+      // Only speed is lost: the next prompt is evaluated from its beginning.
     }
     if (checkpoints.length > mostCheckpoints) checkpoints.shift()?.dispose();
   }
 
   clear(sequence: CachedSequence): void {
     this.#native.truncate(sequence.id, 0);
-    cut(sequence, 0);
+    forgetAfter(sequence, 0);
   }
 }
 
-function cut({ tokens, checkpoints }: CachedSequence, length: number): void {
+function forgetAfter({ tokens, checkpoints }: CachedSequence, length: number): void {
   tokens.length = length;
   while ((checkpoints.at(-1)?.length ?? 0) > length) checkpoints.pop()?.dispose();
 }

@@ -3,8 +3,9 @@ import type { Token } from "node-llama-cpp";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import type { Generation } from "../generation/generation.ts";
 import type { AnswerSampler } from "../sampling/answer-sampler.ts";
+import type { Answer } from "./answer.ts";
 import { EventQueue } from "./event-queue.ts";
-import type { Answer, Scheduler } from "./scheduler.ts";
+import type { Scheduler } from "./scheduler.ts";
 import type { Slot } from "./slots.ts";
 
 /** An answer that has its slot. */
@@ -28,7 +29,7 @@ export async function* readAnswer(
   const stop = scheduler.start({
     sequence: slot.sequence,
     source: slot.source,
-    keeper: slot.keeper,
+    evictionTarget: slot.evictionTarget,
     prompt,
     fresh,
     scope,
@@ -43,7 +44,7 @@ export async function* readAnswer(
     yield* events.read();
   } finally {
     signal.removeEventListener("abort", leave);
-    slot.promptReady();
+    slot.prefillDone();
     stop();
   }
 }
@@ -72,7 +73,7 @@ function writing(
       return goOn(steps.next());
     },
     accept(sampled) {
-      slot.promptReady();
+      slot.prefillDone();
       return goOn(steps.next(sampled));
     },
     fail: (reason) => events.fail(reason),

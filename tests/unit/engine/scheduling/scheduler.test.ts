@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import type { ScheduledPrompt } from "../../../../src/engine/scheduling/answer.ts";
 import { KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
-import { type ScheduledPrompt, Scheduler } from "../../../../src/engine/scheduling/scheduler.ts";
+import { Scheduler } from "../../../../src/engine/scheduling/scheduler.ts";
 import { promptOf, ScriptedAnswer, ScriptedContext } from "../../../support/scripted-context.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
@@ -20,7 +21,7 @@ function setUp({ sequences = 4, batchSize = 64 } = {}) {
       prompt: promptOf(10, 1000 * sequence),
       fresh: false,
       source: undefined,
-      keeper: () => undefined,
+      evictionTarget: () => undefined,
       scope: undefined,
       answer,
       ...more,
@@ -167,7 +168,7 @@ describe("the scheduler", () => {
     await done(first);
     const second = new ScriptedAnswer(1);
     const place = cache.sequences[3];
-    start(0, second, { prompt: [...system, ...promptOf(50, 7000)], keeper: () => place });
+    start(0, second, { prompt: [...system, ...promptOf(50, 7000)], evictionTarget: () => place });
     await done(second);
     expect(second.cachedTokens).toBe(50);
     expect(place?.tokens).toEqual([...system, ...promptOf(50, 5000)]);

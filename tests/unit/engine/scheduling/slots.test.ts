@@ -11,7 +11,7 @@ function setUp(sequences = 8) {
   const cache = new KvCache(context);
   const slots = new Slots(cache, 16);
   const take = (prompt: Token[], { fresh = false, scope = "" } = {}): Promise<Slot> =>
-    slots.take({ prompt, fresh, scope }, { signal });
+    slots.acquire({ prompt, fresh, scope }, { signal });
   /** As the scheduler does when a prompt is evaluated. */
   const hold = ({ sequence }: Slot, prompt: Token[], scope = ""): void => {
     sequence.tokens.splice(0, sequence.tokens.length, ...prompt);
@@ -56,16 +56,16 @@ describe("slots", () => {
     const beside = await take(chat(80, 9000));
     expect([idOf(goingOn), idOf(beside)]).toEqual([2, 1]);
     // Slot 0 was unused for longest: it takes over what slot 1 holds.
-    const keeper = beside.keeper();
-    expect(keeper?.id).toBe(0);
-    if (keeper === undefined) throw new Error("no keeper");
-    await cache.keepElsewhere(beside.sequence, keeper);
-    expect(keeper.tokens).toEqual(chat(80, 2000));
+    const target = beside.evictionTarget();
+    expect(target?.id).toBe(0);
+    if (target === undefined) throw new Error("no eviction target");
+    await cache.copyTo(target, beside.sequence);
+    expect(target.tokens).toEqual(chat(80, 2000));
     // The conversation that was in slot 1 goes on where it is now.
     expect(idOf(await take(chat(90, 2000)))).toBe(0);
   });
 
-  test("choose a keeper that nobody has taken since", async () => {
+  test("evict to a sequence that nobody has taken since", async () => {
     const all = setUp(4);
     await useAll(all, 4);
     await all.take(chat(90, 3000));
@@ -74,14 +74,14 @@ describe("slots", () => {
     const other = await all.take(chat(90, 1000));
     expect(idOf(other)).toBe(0);
     other[Symbol.dispose]();
-    expect(beside.keeper()).toBeUndefined();
+    expect(beside.evictionTarget()).toBeUndefined();
   });
 
   test("keep a conversation where it is when it goes on", async () => {
     const all = setUp(4);
     await useAll(all, 4);
     const slot = await all.take(chat(90, 4000));
-    expect([idOf(slot), slot.keeper()]).toEqual([3, undefined]);
+    expect([idOf(slot), slot.evictionTarget()]).toEqual([3, undefined]);
   });
 
   test("share nothing between scopes", async () => {

@@ -1,10 +1,11 @@
 /**
- * Who waits for a slot: bounded, first come first served for each caller, and callers in turn. One
- * caller may fill the line; who comes to a full one takes the last place of whoever holds the most,
- * as long as that leaves them no less than the newcomer has (longest queue drop).
+ * Fair queueing of requests that wait for a slot: bounded, callers served round robin, and each
+ * caller's requests first come first served. One caller may fill the queue. A newcomer to a full one
+ * takes the last place of the caller that holds the most, as long as that leaves it no fewer than the
+ * newcomer has (longest queue drop).
  */
 
-export class WaitingLine<Waiter> {
+export class FairQueue<Waiter> {
   readonly #most: number;
   /** Each caller's waiters; the caller whose turn is next comes first. */
   readonly #callers = new Map<string, Set<Waiter>>();
@@ -22,12 +23,12 @@ export class WaitingLine<Waiter> {
     return this.#size >= this.#most;
   }
 
-  /** Whether there is a place for one more of a caller's, free or to be taken from another. */
+  /** Whether one more request of the caller has a place, free or taken from another caller. */
   admits(caller: string): boolean {
     return !this.full || this.#loser(caller) !== undefined;
   }
 
-  /** Returns who lost its place for that. */
+  /** Returns the waiter that lost its place to the new one. */
   join(caller: string, waiter: Waiter): Waiter | undefined {
     const lost = this.full ? this.#drop(caller) : undefined;
     const waiters = this.#callers.get(caller) ?? new Set();
@@ -43,12 +44,12 @@ export class WaitingLine<Waiter> {
     if (waiters.size === 0) this.#callers.delete(caller);
   }
 
-  /** Takes whose turn it is. */
+  /** Removes and returns the waiter whose turn it is. */
   next(): Waiter | undefined {
     for (const [caller, waiters] of this.#callers) {
       for (const waiter of waiters) {
         this.leave(caller, waiter);
-        // The caller goes behind the others, with whoever of its own still waits.
+        // Round robin: the caller goes behind the others with what still waits of it.
         if (this.#callers.delete(caller)) this.#callers.set(caller, waiters);
         return waiter;
       }
@@ -63,7 +64,7 @@ export class WaitingLine<Waiter> {
     return last;
   }
 
-  /** The caller with the most places, where it has more than this one would. */
+  /** The caller with the most places, where that is more than this caller would have. */
   #loser(caller: string): string | undefined {
     let most = (this.#callers.get(caller)?.size ?? 0) + 1;
     let loser: string | undefined;

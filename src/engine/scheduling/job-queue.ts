@@ -1,6 +1,6 @@
-/** Jobs of several requests, taken in turn: one of each request, each request's largest first. */
+/** Jobs of several requests, served round robin: one of each request in turn, its largest first. */
 
-export class FairJobs<Job> {
+export class JobQueue<Job> {
   /** Each request's jobs, smallest first, so that the largest is popped. */
   readonly #requests: Job[][] = [];
 

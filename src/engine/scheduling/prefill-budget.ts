@@ -1,16 +1,17 @@
 /**
- * How much of a prompt is evaluated in one step beside running answers. It follows from how long
- * steps took: the answers wait for the piece, the prompt waits for the answers.
+ * Chunked prefill: how many tokens of prompts one step evaluates beside running answers. It follows
+ * from how long steps took, since every answer waits for the chunk and the prompt waits for the
+ * answers.
  */
 
-/** A prompt's piece may take this much longer than a step of the answers alone … */
+/** A chunk may take as long as this many steps of the answers alone … */
 const answerSteps = 8;
-/** … but not be cut smaller than what takes this long, nor take longer than the second. */
+/** … but it is not made smaller than what takes the first of these, nor larger than the second. */
 const [shortestMs, longestMs] = [100, 1000];
 /** Before anything was measured. */
-const firstPiece = 64;
-const smallestPiece = 16;
-/** How much the last step counts against those before. */
+const firstChunk = 64;
+const smallestChunk = 16;
+/** Of an exponential moving average: how much the last step counts against those before. */
 const weight = 0.3;
 
 export interface Step {
@@ -20,18 +21,18 @@ export interface Step {
   ms: number;
 }
 
-export class PromptPace {
+export class PrefillBudget {
   #answerMs: number | undefined;
   #tokenMs: number | undefined;
 
   /** How many tokens of prompts the next step may evaluate beside answers. */
-  get piece(): number {
-    if (this.#tokenMs === undefined) return firstPiece;
+  get tokens(): number {
+    if (this.#tokenMs === undefined) return firstChunk;
     const answerMs = this.#answerMs ?? 0;
     const bounded = Math.min(Math.max(answerMs * answerSteps, shortestMs), longestMs);
-    // Where one token takes seconds, a prompt has half of the time all the same.
+    // Where a single token takes seconds, a prompt still gets half of the time.
     const ms = Math.max(bounded, answerMs);
-    return Math.max(smallestPiece, Math.floor(ms / this.#tokenMs));
+    return Math.max(smallestChunk, Math.floor(ms / this.#tokenMs));
   }
 
   took({ answers, promptTokens, ms }: Step): void {
@@ -42,7 +43,7 @@ export class PromptPace {
     const ofAnswers = answers > 0 ? (this.#answerMs ?? 0) : 0;
     const ofPrompt = Math.max(ms - ofAnswers, ms / 10);
     // A few tokens cost nearly a whole pass over the weights, and say little about many.
-    if (promptTokens >= smallestPiece) {
+    if (promptTokens >= smallestChunk) {
       this.#tokenMs = average(this.#tokenMs, ofPrompt / promptTokens);
     }
   }
