@@ -6,6 +6,7 @@ import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { type Quantization, transcodedName } from "../../core/models/quantization.ts";
 import type { Progress } from "../../core/progress.ts";
+import { lastLine, tailOf } from "../../subprocess/last-output.ts";
 import type { Program } from "../../subprocess/program.ts";
 import { weightsDigest } from "../fingerprint.ts";
 import { readModelFacts } from "../gguf/model-facts.ts";
@@ -72,13 +73,13 @@ async function run(
     stderr: "pipe",
     signal,
   });
-  const said = new Response(child.stderr).text();
+  const stderrTail = tailOf(child.stderr);
   const timer = setInterval(async () => {
     const { size } = await stat(partial).catch(() => ({ size: 0 }));
     step.update(Math.min(size, bytes));
   }, pollMs);
   try {
-    if ((await child.exited) !== 0) throw new Error(lastLine(await said));
+    if ((await child.exited) !== 0) throw new Error(lastLine(await stderrTail));
     await flush(partial);
     await rename(partial, target);
     step.finish();
@@ -109,5 +110,3 @@ const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
-
-const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? "";

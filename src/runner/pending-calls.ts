@@ -1,10 +1,10 @@
-/** The calls of a model from the moment they are made until they are answered, whichever process does it. */
+/** The calls of a model from the moment they are made until they are answered, across restarts of its process. */
 import { NodeError } from "../core/errors.ts";
-import { pack } from "./packed-call.ts";
 import { type Call, type CallItem, fromSentError } from "./protocol.ts";
 import type { RunnerProcess } from "./runner-process.ts";
+import { serialize } from "./serialized-call.ts";
 
-/** Who made a call hears of all that comes of it, and of its failure where the process dies. */
+/** What the maker of a call is told: every item that comes of it, or its failure where the process dies. */
 export interface CallListener {
   hear(item: CallItem): void;
   fail(error: Error): void;
@@ -14,22 +14,22 @@ interface Entry {
   call: Call;
   listener: CallListener;
   /** Whether the present process has it. */
-  isGiven: boolean;
-  /** Whether it left the line: what it began is lost with the process. */
+  isDispatched: boolean;
+  /** Whether it left the queue of the model; its answer is lost with the process then. */
   isStarted: boolean;
-  /** How many processes it was to be answered by. */
+  /** How many processes have had it. */
   attempts: number;
-  /** Whether nobody wants the answer any more; it stays here until the process is done with it. */
+  /** Whether its maker left; it stays here until the process is done with it. */
   isCancelled: boolean;
 }
 
-/** One that was waiting did not kill the process; one that waited at several deaths may have. */
+/** A call that only waited is retried, but not for ever: one that is there at several crashes may cause them. */
 const mostAttempts = 3;
 
-/** Nobody reads it: who cancels a call has a reason of their own. */
+/** Reaches nobody: who cancels a call has a reason of their own. */
 const notWanted = new NodeError("internal", "The answer is not wanted any more.");
 
-export class CallBook {
+export class PendingCalls {
   readonly #entries = new Map<number, Entry>();
   readonly #onChange: () => void;
   #nextId = 1;
@@ -44,11 +44,11 @@ export class CallBook {
   }
 
   /** How many the present process has. */
-  get given(): number {
-    return [...this.#entries.values()].filter(({ isGiven }) => isGiven).length;
+  get dispatched(): number {
+    return [...this.#entries.values()].filter(({ isDispatched }) => isDispatched).length;
   }
 
-  /** Whether one of them keeps threads busy; counting takes no time worth sharing for. */
+  /** Whether one of them keeps threads busy; counting tokens is too short to divide the threads for. */
   get computes(): boolean {
     return [...this.#entries.values()].some(({ call: { type } }) => !type.startsWith("count"));
   }
@@ -58,7 +58,7 @@ export class CallBook {
     this.#entries.set(id, {
       call,
       listener,
-      isGiven: false,
+      isDispatched: false,
       isStarted: false,
       attempts: 0,
       isCancelled: false,
@@ -67,13 +67,13 @@ export class CallBook {
     return id;
   }
 
-  /** Gives a process all calls that wait for one. */
-  giveTo(process: RunnerProcess): void {
+  /** Sends a process all calls that wait for one. */
+  dispatchTo(process: RunnerProcess): void {
     for (const [id, entry] of this.#entries) {
-      if (entry.isGiven) continue;
-      entry.isGiven = true;
+      if (entry.isDispatched) continue;
+      entry.isDispatched = true;
       entry.attempts++;
-      process.send({ type: "call", id, call: pack(entry.call) });
+      process.send({ type: "call", id, call: serialize(entry.call) });
     }
   }
 
@@ -88,12 +88,12 @@ export class CallBook {
     }
   }
 
-  /** The caller left: one that no process has ends at once, else when the process says so. */
+  /** Ends a call at once where no process has it, else when the process says that it is done. */
   cancel(id: number, process: RunnerProcess | undefined): void {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.isCancelled) return;
     entry.isCancelled = true;
-    if (entry.isGiven) process?.send({ type: "cancel", id });
+    if (entry.isDispatched) process?.send({ type: "cancel", id });
     else this.#fail((candidate) => candidate === entry, notWanted);
   }
 
@@ -101,18 +101,18 @@ export class CallBook {
     if (this.#entries.delete(id)) this.#onChange();
   }
 
-  /** The process died: what it had begun is lost, the rest waits for the next; returns how many are lost. */
+  /** The process died: calls that it had begun fail, the others wait for the next; returns how many failed. */
   loseProcess(error: NodeError): number {
     this.#fail(({ isCancelled }) => isCancelled, notWanted);
     const lost = this.#fail(
       ({ isStarted, attempts }) => isStarted || attempts >= mostAttempts,
       error,
     );
-    for (const entry of this.#entries.values()) entry.isGiven = false;
+    for (const entry of this.#entries.values()) entry.isDispatched = false;
     return lost;
   }
 
-  /** A process died before it was ready: one of those that wait may be why, so none waits for ever. */
+  /** A process died before it was ready: counts as an attempt of every call, so that none waits for ever. */
   loseStart(error: NodeError): void {
     for (const entry of this.#entries.values()) entry.attempts++;
     this.#fail(({ attempts }) => attempts >= mostAttempts, error);

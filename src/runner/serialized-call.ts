@@ -1,11 +1,11 @@
 /**
- * A call as it travels: JSON in one text. The channel's own serialisation takes microseconds for each
- * value of a list or an object, and what a caller wrote may hold a million.
+ * A call serialised as one JSON text. The IPC channel's own serialisation takes microseconds for each
+ * value of a list or an object, and a request may hold a million of them.
  */
 import type { GenerationRequest } from "../core/ports/chat-engine.ts";
 import type { Call } from "./protocol.ts";
 
-export type PackedCall = string;
+export type SerializedCall = string;
 
 type Generate = Extract<Call, { type: "generate" }>;
 
@@ -16,11 +16,11 @@ type PlainCall =
       request: Omit<GenerationRequest, "logitBias"> & { logitBias?: [number, number][] };
     });
 
-export function pack(call: Call): PackedCall {
+export function serialize(call: Call): SerializedCall {
   return JSON.stringify(toPlain(call));
 }
 
-export function unpack(text: PackedCall): Call {
+export function deserialize(text: SerializedCall): Call {
   const call: PlainCall = JSON.parse(text);
   if (call.type !== "generate") return call;
   const { logitBias, ...request } = call.request;

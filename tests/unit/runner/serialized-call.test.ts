@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { pack, unpack } from "../../../src/runner/packed-call.ts";
 import type { Call } from "../../../src/runner/protocol.ts";
+import { deserialize, serialize } from "../../../src/runner/serialized-call.ts";
 import { greedy } from "../../support/greedy.ts";
 
 test.each<Call>([
@@ -23,5 +23,5 @@ test.each<Call>([
   { type: "embed", inputs: ["a", [1, 2]] },
   { type: "rank", question: "q", passages: ["p"] },
 ])("a call arrives as it was sent (%#)", (call) => {
-  expect(unpack(pack(call))).toEqual(call);
+  expect(deserialize(serialize(call))).toEqual(call);
 });
