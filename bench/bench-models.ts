@@ -1,7 +1,7 @@
 /** The models that the benchmark runs on; made once, kept in the cache of the benchmarks. */
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { transcode } from "../src/engine/transcode.ts";
+import { transcode } from "../src/engine/quantization/transcode.ts";
 import { writeAtomically } from "../src/models/atomic-file.ts";
 import { writeGguf } from "../src/models/gguf/write.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "../src/models/sources/starter.ts";

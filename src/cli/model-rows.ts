@@ -53,7 +53,7 @@ export async function findModels(options: FindModelsOptions): Promise<FoundModel
   const { models, unfinished } = await listModels(folder);
   const problems: string[] = [];
   const facts = async (path: string): Promise<ModelFacts | undefined> => {
-    const { readModelFacts } = await import("../engine/model-facts.ts");
+    const { readModelFacts } = await import("../engine/gguf/model-facts.ts");
     return await readModelFacts(path).catch((error) => {
       problems.push(reasonOf(error));
       return undefined;
@@ -89,7 +89,7 @@ export async function withChosenSource(
   machine: Machine,
 ): Promise<ModelConfig> {
   if (model.source !== "auto") return model;
-  const { readModelFacts: readFacts } = await import("../engine/model-facts.ts");
+  const { readModelFacts: readFacts } = await import("../engine/gguf/model-facts.ts");
   const { parallel } = model;
   const options = { folder, parallel, machine: async () => machine, readFacts };
   return { ...model, source: (await autoSource(model.type, options)).source };

@@ -68,7 +68,7 @@ async function pull(shell: Shell, command: Command, source: string): Promise<Pul
       say: (line) => shell.say(`${line}\n`),
       ...given({ sha256 }),
     });
-    const { readModelFacts } = await import("../engine/model-facts.ts");
+    const { readModelFacts } = await import("../engine/gguf/model-facts.ts");
     const facts = await readModelFacts(path);
     return { source, path, facts, ...given({ sha256 }) };
   } catch (error) {
@@ -91,7 +91,7 @@ async function show(shell: Shell, { source, path, facts, sha256 }: Pulled): Prom
   shell.print(`${path}\n\n${configurationFor(facts, source, sha256)}\n`);
   shell.say(`The lines above, in paddock.toml, use it: ${describeModel(facts)}.\n`);
   if (facts.kind !== "chat") return;
-  const { readMachineMemory } = await import("../engine/machine-memory.ts");
+  const { readMachineMemory } = await import("../engine/machine/machine-memory.ts");
   const machine = await readMachineMemory();
   const { total } = estimateMemory(facts, {
     contextSize: Math.min(4096, facts.trainContext),

@@ -1,7 +1,7 @@
 /** `paddock quantize`: what transcoding runs in a process of its own; not for people. */
 import { Command } from "commander";
 import { quantizations } from "../core/models/quantization.ts";
-import { quantize } from "../engine/quantizer.ts";
+import { quantize } from "../engine/quantization/quantizer.ts";
 
 export function quantizeCommand(): Command {
   return new Command("quantize")

@@ -2,8 +2,8 @@
 import { getLlama, getLlamaGpuTypes, type Llama, LlamaLogLevel } from "node-llama-cpp";
 import type { Log } from "../core/log.ts";
 import { nativeFolder, useGpuLibraries } from "../packaging/native-libraries.ts";
-import { checkReadiness } from "./gpu-reasons.ts";
-import { threadBudget } from "./threads.ts";
+import { checkReadiness } from "./machine/gpu-reasons.ts";
+import { threadBudget } from "./machine/thread-budget.ts";
 
 export interface BackendOptions {
   /** Threads of all models together; 0: as many as the process has cores. */

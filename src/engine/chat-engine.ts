@@ -10,17 +10,18 @@ import type {
   GenerationRequest,
   Tool,
 } from "../core/ports/chat-engine.ts";
-import { type AnswerShape, Generation } from "./generation.ts";
-import { Grammars } from "./grammars.ts";
-import { KvCache } from "./kv-cache.ts";
-import { NativeContext, type NativeSampler } from "./native-context.ts";
-import { type CallStyle, type PromptTemplate, tooLong } from "./prompt.ts";
-import { readAnswer } from "./read-answer.ts";
-import { AnswerSampler } from "./sampling.ts";
-import { Scheduler } from "./scheduler.ts";
-import { type Slot, Slots } from "./slots.ts";
-import { type TokenBias, toTokenBias } from "./token-bias.ts";
-import { TokenBytes } from "./token-bytes.ts";
+import { type AnswerShape, Generation } from "./generation/generation.ts";
+import { Grammars } from "./grammar/grammars.ts";
+import { NativeChatContext } from "./native/chat-context.ts";
+import type { NativeSampler } from "./native/sampler.ts";
+import { type CallStyle, type PromptTemplate, tooLong } from "./prompt/prompt-template.ts";
+import { AnswerSampler } from "./sampling/answer-sampler.ts";
+import { type TokenBias, toTokenBias } from "./sampling/logit-bias.ts";
+import { KvCache } from "./scheduling/kv-cache.ts";
+import { readAnswer } from "./scheduling/read-answer.ts";
+import { Scheduler } from "./scheduling/scheduler.ts";
+import { type Slot, Slots } from "./scheduling/slots.ts";
+import { TokenBytes } from "./tokenizer/token-bytes.ts";
 
 export class LlamaChatEngine implements ChatEngine {
   readonly contextSize: number;
@@ -40,7 +41,7 @@ export class LlamaChatEngine implements ChatEngine {
     template: PromptTemplate,
     options: { maxQueue: number; threads: StepThreads },
   ) {
-    const native = new NativeContext(context, model, options.threads);
+    const native = new NativeChatContext(context, model, options.threads);
     const cache = new KvCache(native);
     this.contextSize = context.contextSize;
     this.#model = model;
@@ -65,7 +66,7 @@ export class LlamaChatEngine implements ChatEngine {
     request: GenerationRequest,
     options: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
-    this.#slots.admit(options.caller);
+    this.#slots.checkQueue(options.caller);
     const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
     const bounds = { most: this.contextSize, signal: options.signal };
     const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
@@ -84,7 +85,7 @@ export class LlamaChatEngine implements ChatEngine {
     // A seed promises the same answer each time, so nothing may depend on what ran before.
     const fresh = request.seed !== undefined;
     const wanted = { prompt: prompt.tokens, fresh, scope: options.prefixScope };
-    using slot = await this.#slots.take(wanted, options);
+    using slot = await this.#slots.acquire(wanted, options);
     options.onStart?.(prompt.tokens.length);
     const sampler = this.#sampler(slot, request, bias);
     yield* readAnswer(this.#scheduler, { ...wanted, slot, generation, sampler }, options.signal);

@@ -8,9 +8,9 @@ import type {
   EmbeddingInput,
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
-import { FairJobs } from "./fair-jobs.ts";
-import { InputTokens } from "./input-tokens.ts";
-import type { NativeEmbeddingContext } from "./native-context.ts";
+import type { NativeEmbeddingContext } from "./native/embedding-context.ts";
+import { JobQueue } from "./scheduling/job-queue.ts";
+import { InputTokens } from "./tokenizer/input-tokens.ts";
 
 interface Job {
   /** With the model's own markers. */
@@ -28,7 +28,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly #first: NativeEmbeddingContext;
   readonly #idle: NativeEmbeddingContext[];
   readonly #threads: number;
-  readonly #jobs = new FairJobs<Job>();
+  readonly #jobs = new JobQueue<Job>();
   readonly #working = new Set<Promise<void>>();
   #closed = false;
   /** Texts that are being computed. */

@@ -10,14 +10,14 @@ import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
-import { calibrateThreads } from "./calibrate-threads.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
-import { fitSettings } from "./fit-settings.ts";
-import { NativeEmbeddingContext } from "./native-context.ts";
-import { PromptTemplate } from "./prompt.ts";
-import { chatWrapperFor } from "./templates.ts";
+import { calibrateThreads } from "./machine/calibrate-threads.ts";
+import { fitSettings } from "./machine/fit-settings.ts";
+import { NativeEmbeddingContext } from "./native/embedding-context.ts";
+import { chatWrapperFor } from "./prompt/chat-wrappers.ts";
+import { PromptTemplate } from "./prompt/prompt-template.ts";
 
 export async function loadModel(
   backend: Backend,

@@ -11,9 +11,9 @@ import { estimateMemory, type ModelFacts, rerankingContext } from "../core/model
 import type { LoadOptions, ModelHost } from "../core/ports/model-host.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Telemetry } from "../core/ports/telemetry.ts";
-import { readMachineMemory } from "../engine/machine-memory.ts";
-import { threadBudget } from "../engine/threads.ts";
-import type { TranscodeOptions } from "../engine/transcode.ts";
+import { readMachineMemory } from "../engine/machine/machine-memory.ts";
+import { threadBudget } from "../engine/machine/thread-budget.ts";
+import type { TranscodeOptions } from "../engine/quantization/transcode.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import type { Hub } from "../models/sources/hub.ts";
@@ -183,10 +183,10 @@ const engineSettings = (
 });
 
 const readFacts = async (path: string): Promise<ModelFacts> =>
-  await (await import("../engine/model-facts.ts")).readModelFacts(path);
+  await (await import("../engine/gguf/model-facts.ts")).readModelFacts(path);
 
 const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
-  await (await import("../engine/transcode.ts")).transcode(path, options);
+  await (await import("../engine/quantization/transcode.ts")).transcode(path, options);
 
 /** What a model will take, with the sizes that it would be given now; `threads`: contexts of one that reads texts. */
 async function memoryOf(work: Work, threads: number): Promise<number> {

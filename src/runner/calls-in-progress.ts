@@ -1,18 +1,24 @@
-/** The calls that a runner is at, each with the events that its reader has room for. */
+/** The calls that a runner answers, with credit-based flow control: each sends only the events that its reader has room for. */
 import { NodeError } from "../core/errors.ts";
-import { type Call, type CallItem, eventsAhead, type FromRunner, toSentError } from "./protocol.ts";
+import {
+  type Call,
+  type CallItem,
+  type FromRunner,
+  initialCredits,
+  toSentError,
+} from "./protocol.ts";
 import type { Engine, Send } from "./serve-calls.ts";
 
 interface InProgress {
   stop: AbortController;
   /** Events that may still be sent. */
-  room: number;
-  /** Wakes the call that waits for room. */
+  credits: number;
+  /** Wakes the call that waits for credits. */
   wake: () => void;
 }
 
-/** As long as a frame of a fast screen. */
-const togetherMs = 8;
+/** As long as a frame of a fast screen, so that nobody sees the delay. */
+const batchMs = 8;
 
 const isLast = ({ type }: CallItem): boolean => type !== "event" && type !== "start";
 
@@ -33,7 +39,7 @@ export class CallsInProgress {
   }
 
   start(id: number, call: Call): void {
-    const progress = { stop: new AbortController(), room: eventsAhead, wake: () => {} };
+    const progress = { stop: new AbortController(), credits: initialCredits, wake: () => {} };
     this.#calls.set(id, progress);
     this.#run(id, call, progress)
       .then((item) => this.#post(id, item))
@@ -41,10 +47,10 @@ export class CallsInProgress {
       .finally(() => this.#calls.delete(id));
   }
 
-  more(id: number, events: number): void {
+  credit(id: number, events: number): void {
     const progress = this.#calls.get(id);
     if (progress === undefined) return;
-    progress.room += events;
+    progress.credits += events;
     progress.wake();
   }
 
@@ -66,8 +72,8 @@ export class CallsInProgress {
       const options = { signal, onStart: onPrompt, ...who };
       for await (const event of engine.engine.generate(request, options)) {
         this.#post(id, { type: "event", event });
-        progress.room--;
-        if (progress.room === 0) await this.#roomFor(progress);
+        progress.credits--;
+        if (progress.credits === 0) await this.#creditFor(progress);
       }
       return { type: "end" };
     }
@@ -95,9 +101,9 @@ export class CallsInProgress {
     );
   }
 
-  /** Waits until the reader has taken some of what was sent; a call that is not wanted waits no longer. */
-  async #roomFor(progress: InProgress): Promise<void> {
-    while (progress.room === 0 && !progress.stop.signal.aborted) {
+  /** Back pressure: waits until the reader has taken some of what was sent, or has left. */
+  async #creditFor(progress: InProgress): Promise<void> {
+    while (progress.credits === 0 && !progress.stop.signal.aborted) {
       await new Promise<void>((resolve) => {
         progress.wake = resolve;
       });
@@ -105,18 +111,18 @@ export class CallsInProgress {
   }
 
   /**
-   * Sent at once after a while of silence, and else with whatever else comes within some
-   * milliseconds: a small model makes hundreds of tokens a second, and a message for each of them
-   * would take from its cores what the tokens themselves need. The last item of a call never waits.
+   * Batches messages: an item is sent at once after a pause, else with whatever else comes within
+   * some milliseconds. A small model makes hundreds of tokens a second, and a message for each would
+   * take the CPU time that the tokens need. The last item of a call never waits.
    */
   #post(id: number, item: CallItem): void {
     this.#outbox.push({ id, item });
-    const wait = isLast(item) ? 0 : this.#sentAt + togetherMs - performance.now();
+    const wait = isLast(item) ? 0 : this.#sentAt + batchMs - performance.now();
     if (wait <= 0) this.#sendSoon();
     else this.#timer ??= setTimeout(() => this.#sendOut(), wait);
   }
 
-  /** With what else comes in this turn of the event loop. */
+  /** Sends together what comes in this turn of the event loop. */
   #sendSoon(): void {
     if (this.#isSending) return;
     this.#isSending = true;

@@ -1,28 +1,27 @@
-/** Asks a process at intervals whether its loop turns, and counts the intervals that brought no sign of it. */
+/** Heartbeat: asks a process at intervals whether its event loop turns, and counts those without an answer. */
 
 export interface HeartbeatOptions {
   /** How long it may be silent; 0: for ever. */
   timeoutMs: number;
   ask: () => void;
-  /** Called once, when it has been silent for so long. */
+  /** Called once, when it has been silent for that long. */
   onSilent: () => void;
 }
 
 const longestIntervalMs = 2000;
 /** Least number of intervals in the time that a process may be silent. */
 const intervals = 10;
-/** Loading has steps that block the loop, as the start of GPU libraries from a slow disk. */
+/** A process that loads may be silent for longer: reading GPU libraries from a slow disk blocks its loop. */
 const loadingFactor = 10;
 
 export class Heartbeat implements Disposable {
   readonly #options: HeartbeatOptions;
   readonly #intervalMs: number;
   readonly #timer: ReturnType<typeof setInterval>;
-  /** Intervals of this loop's own: while it was blocked or the machine slept it could not hear either. */
+  /** Counted in this loop's own intervals: while it is blocked or the machine sleeps, nothing is missed. */
   #missed = 0;
   #isLoading = true;
 
-  /** A process that loads may be silent for longer. */
   constructor(options: HeartbeatOptions) {
     this.#options = options;
     const { timeoutMs } = options;
@@ -31,12 +30,12 @@ export class Heartbeat implements Disposable {
     this.#timer = setInterval(() => this.#beat(), this.#intervalMs);
   }
 
-  /** For how long nothing was heard. */
+  /** How long ago the last message came. */
   get silentMs(): number {
     return this.#missed * this.#intervalMs;
   }
 
-  /** The process said something. */
+  /** A message came from the process. */
   heard(): void {
     this.#missed = 0;
   }

@@ -1,4 +1,4 @@
-/** What a node and a runner say to each other, over the channel between their processes. */
+/** The messages between a node and a runner, over the IPC channel between their processes. */
 import { type ErrorKind, NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { ModelCard, StepThreads } from "../core/models/model.ts";
@@ -11,7 +11,7 @@ import type {
 import type { Embedding, EmbeddingInput } from "../core/ports/embedding-engine.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
-import type { PackedCall } from "./packed-call.ts";
+import type { SerializedCall } from "./serialized-call.ts";
 
 /** What the runner of a model opens the engine with. */
 export interface EngineSettings {
@@ -34,11 +34,11 @@ export type Call =
 
 export type ToRunner =
   | { type: "load"; engine: EngineSettings; work: Work }
-  | { type: "call"; id: number; call: PackedCall }
-  /** So many more events of the call may be sent. */
-  | { type: "more"; id: number; events: number }
+  | { type: "call"; id: number; call: SerializedCall }
+  /** Flow control: so many more events of the call may be sent. */
+  | { type: "credit"; id: number; events: number }
   | { type: "cancel"; id: number }
-  /** To be answered at once, by the loop that all else is done in. */
+  /** Answered by the event loop that does everything else, so that a blocked loop is noticed. */
   | { type: "heartbeat" }
   /** Threads that the model may use from now on. */
   | { type: "threads"; most: number };
@@ -64,7 +64,7 @@ export type Facts =
     }
   | { type: "reranker" };
 
-/** An error on its way; without a kind it is one that nobody foresaw. */
+/** A serialised error; without a kind it is an unexpected one. */
 export interface SentError {
   kind?: ErrorKind;
   message: string;
@@ -73,7 +73,7 @@ export interface SentError {
 
 /** What comes of a call: a generation's events and its end, or one result. */
 export type CallItem =
-  /** It left the line. */
+  /** It left the queue, and is being computed. */
   | { type: "start"; promptTokens?: number }
   | { type: "event"; event: GenerationEvent }
   | { type: "end" }
@@ -85,19 +85,19 @@ export type CallItem =
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 export type FromRunner =
-  /** It listens; what was said before is lost. */
+  /** It listens now; messages sent before are lost. */
   | { type: "listening" }
   | { type: "log"; level: LogLevel; message: string; fields: Readonly<Record<string, unknown>> }
   | { type: "progress"; label: string; percent: number }
   | { type: "loaded"; version: string; facts: Facts }
   | { type: "not-loaded"; error: SentError }
-  /** Its loop turns; `bytes`: resident memory of the process. */
+  /** Its event loop turns; `bytes`: resident memory of the process. */
   | { type: "heartbeat"; bytes: number }
-  /** All that came since the last of these: a token costs no message of its own where several come at once. */
+  /** Several items in one message, since a message costs about as much as a token of a small model. */
   | { type: "items"; items: { id: number; item: CallItem }[] };
 
-/** Events of a generation that a runner sends ahead of its reader. */
-export const eventsAhead = 64;
+/** Events of a generation that a runner may send before its reader has taken any. */
+export const initialCredits = 64;
 
 export function toSentError(error: unknown): SentError {
   if (!(error instanceof NodeError)) return { message: reasonOf(error) };

@@ -1,4 +1,4 @@
-/** The ports of a model whose engine is in another process. */
+/** The engine ports, answered by a runner: each method is a call to another process. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
@@ -11,7 +11,7 @@ import type {
 } from "../core/ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
-import { type Call, type CallItem, eventsAhead, type Facts } from "./protocol.ts";
+import { type Call, type CallItem, type Facts, initialCredits } from "./protocol.ts";
 import type { Runner } from "./runner.ts";
 
 type Asked = Exclude<CallItem["type"], "start" | "event" | "error" | "end">;
@@ -81,10 +81,10 @@ async function ask<Type extends Asked>(
     },
     fail: reject,
   });
-  // Who asked keeps its place until the process is done: what it is at is still its own.
+  // A caller that left still counts as served until the process has stopped computing for it.
   const leave = (): void => {
     cancel();
-    void pauseFor(longestGoodbyeMs, undefined, { ref: false }).then(() => reject(signal?.reason));
+    void pauseFor(longestCancelMs, undefined, { ref: false }).then(() => reject(signal?.reason));
   };
   using _ = onAbort(signal, leave);
   try {
@@ -94,7 +94,7 @@ async function ask<Type extends Asked>(
   }
 }
 
-/** A generation's events as they are read; the runner is never far ahead of its reader. */
+/** A generation's events; flow control keeps the runner at most some events ahead of the reader. */
 async function* generate(
   runner: Runner,
   request: GenerationRequest,
@@ -115,7 +115,7 @@ async function* generate(
     request,
     ...given({ caller, prefixScope }),
   };
-  const { cancel, more } = runner.call(call, {
+  const { cancel, credit } = runner.call(call, {
     hear(item) {
       if (item.type === "start") onStart?.(item.promptTokens ?? 0);
       else if (item.type === "event") events.push(item.event);
@@ -124,7 +124,7 @@ async function* generate(
     },
     fail: settle,
   });
-  // Also where nobody reads: what holds a slot must not wait for that.
+  // On abort, not on the next read: nobody may be reading, and the slot must be freed.
   const leave = (): void => {
     cancel();
     arrived.resolve();
@@ -137,8 +137,8 @@ async function* generate(
         signal.throwIfAborted();
         yield event;
         taken++;
-        if (taken < eventsAhead / 2) continue;
-        more(taken);
+        if (taken < initialCredits / 2) continue;
+        credit(taken);
         taken = 0;
       }
       if (events.length > 0) continue;
@@ -151,16 +151,16 @@ async function* generate(
   } finally {
     cancel();
     if (outcome === undefined) {
-      await Promise.race([hasEnded, pauseFor(longestGoodbyeMs, undefined, { ref: false })]);
+      await Promise.race([hasEnded, pauseFor(longestCancelMs, undefined, { ref: false })]);
     }
   }
 }
 
 /**
- * How long who left waits for the process to be done with what it asked: within a slice of a text or a
- * token, unless the process hangs, which must not keep a caller from hearing that its time is up.
+ * How long a cancelled call waits for the process to confirm. It does so within a token or a slice of
+ * text; one that hangs must not keep the caller from hearing that its time is up.
  */
-const longestGoodbyeMs = 10_000;
+const longestCancelMs = 10_000;
 
 const unexpected = ({ type }: CallItem): NodeError =>
   new NodeError("internal", `A runner answered with '${type}', which was not asked for.`);

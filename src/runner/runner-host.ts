@@ -19,13 +19,13 @@ export interface RunnerHostOptions {
   log: Log;
   /** How long a model's process may leave its heartbeat unanswered before it is started again; 0: for ever. */
   heartbeatTimeoutMs: number;
-  /** Hears that a model's process died, or hung, and is started again. */
+  /** Called when a model's process died, or hung, and is restarted. */
   onRestart?: (model: string, why: { hung: boolean }) => void;
-  /** Most memory of all models together, with the function that says how much one needs. */
+  /** Most memory of all models together, and how much one of them needs. */
   memory?: { limit: number; bytesOf: (work: Work) => Promise<number> };
 }
 
-/** A model's process, and what it takes. */
+/** A model's process, and the memory that it takes while it runs. */
 interface Resident {
   runner: Runner | undefined;
   bytes: number;
@@ -34,17 +34,17 @@ interface Resident {
 /** What the process of the reranking model is called. */
 export const rerankerName = "reranker";
 
-/** Embeddings and rankings have no bound of their own on who waits. */
+/** Embedding and reranking models have no queue setting of their own. */
 const mostWaiting = 1024;
 
 export class RunnerHost implements ModelHost {
   readonly #options: RunnerHostOptions;
   readonly #shares: ThreadShares;
   readonly #residents = new Map<string, Resident>();
-  /** Memory for processes that are being started, by the name of their model. */
-  readonly #promised = new Map<string, number>();
-  /** Settles when whoever asked for room last has it, or gave up. */
-  #lastGrant: Promise<void> = Promise.resolve();
+  /** Memory reserved for processes that are being started, by the name of their model. */
+  readonly #reserved = new Map<string, number>();
+  /** Settles when the last in the queue for memory has it, or gave up. */
+  #lastReservation: Promise<void> = Promise.resolve();
   #version = "not loaded yet";
 
   constructor(options: RunnerHostOptions) {
@@ -67,7 +67,7 @@ export class RunnerHost implements ModelHost {
     );
   }
 
-  /** Resident bytes of a model's process; undefined where it sleeps, or has not said. */
+  /** Resident bytes of a model's process; undefined where it is unloaded, or has not said. */
   residentBytes(model: string): number | undefined {
     return this.#residents.get(model)?.runner?.residentBytes;
   }
@@ -110,9 +110,9 @@ export class RunnerHost implements ModelHost {
     const { program, engine, log, heartbeatTimeoutMs, onRestart } = this.#options;
     const bytes = (await this.#options.memory?.bytesOf(work)) ?? 0;
     const resident: Resident = { runner: undefined, bytes };
-    const makeRoom = (signal: AbortSignal): Promise<Disposable> =>
-      this.#makeRoom(name, bytes, signal);
-    using _ = await makeRoom(loading.signal);
+    const reserveMemory = (signal: AbortSignal): Promise<Disposable> =>
+      this.#reserveMemory(name, bytes, signal);
+    using _ = await reserveMemory(loading.signal);
     resident.runner = await Runner.start(
       {
         program,
@@ -123,7 +123,7 @@ export class RunnerHost implements ModelHost {
         heartbeatTimeoutMs,
         shares: this.#shares,
         mostWaiting: most,
-        makeRoom,
+        reserveMemory,
         onRestart: (hung) => onRestart?.(name, { hung }),
         ...given({ keepAliveMs }),
       },
@@ -134,59 +134,59 @@ export class RunnerHost implements ModelHost {
     return resident.runner;
   }
 
-  /** Unloads models until another fits; one that is at work finishes that, and what comes for it waits. */
-  async #makeRoom(name: string, bytes: number, signal: AbortSignal): Promise<Disposable> {
+  /** Evicts models until another fits; one that is busy finishes its calls first, and new ones wait. */
+  async #reserveMemory(name: string, bytes: number, signal: AbortSignal): Promise<Disposable> {
     const { memory } = this.#options;
-    const kept = { [Symbol.dispose]: () => void this.#promised.delete(name) };
-    if (memory === undefined) return kept;
+    const reservation = { [Symbol.dispose]: () => void this.#reserved.delete(name) };
+    if (memory === undefined) return reservation;
     if (bytes > memory.limit) {
       throw new NodeError(
         "unavailable",
         `The model '${name}' needs about ${megabytes(bytes)} of memory, and [engine] memory_limit allows ${megabytes(memory.limit)} for all models. Raise the limit, or choose a smaller model, context or 'parallel'.`,
       );
     }
-    // First come, first served: one that was unloaded for another does not come before it again.
-    const { promise: isGranted, resolve: grant } = Promise.withResolvers<void>();
-    const before = this.#lastGrant;
-    this.#lastGrant = isGranted;
+    // First come, first served: a model that was evicted for another cannot come before it again.
+    const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+    const before = this.#lastReservation;
+    this.#lastReservation = isOver;
     try {
       await before;
-      await this.#unloadFor(name, bytes, memory.limit, signal);
-      this.#promised.set(name, bytes);
-      return kept;
+      await this.#evictFor(name, bytes, memory.limit, signal);
+      this.#reserved.set(name, bytes);
+      return reservation;
     } finally {
-      grant();
+      end();
     }
   }
 
-  async #unloadFor(name: string, bytes: number, limit: number, signal: AbortSignal): Promise<void> {
+  async #evictFor(name: string, bytes: number, limit: number, signal: AbortSignal): Promise<void> {
     while (this.#taken(name) + bytes > limit) {
       signal.throwIfAborted();
-      const next = this.#leastUsed(name);
-      // Memory that is promised to another may become one that can be put to sleep.
+      const next = this.#leastRecentlyUsed(name);
+      // All of it is reserved for models that are being started; once they run they can be evicted.
       if (next === undefined) {
         await pauseFor(pollMs, undefined, { signal });
         continue;
       }
       const fields = { model: next.name, for: name };
       this.#options.log.info("a model is unloaded to make room for another", fields);
-      await next.runner.retire(signal);
+      await next.runner.drain(signal);
     }
   }
 
-  /** Memory of the models that are awake or about to be, but for one. */
+  /** Memory of the models that run or are being started, but for one. */
   #taken(but: string): number {
-    const awake = [...this.#residents].filter(([, { runner }]) => runner?.pid !== undefined);
+    const running = [...this.#residents].filter(([, { runner }]) => runner?.pid !== undefined);
     const taken = new Map([
-      ...awake.map(([name, { bytes }]) => [name, bytes] as const),
-      ...this.#promised,
+      ...running.map(([name, { bytes }]) => [name, bytes] as const),
+      ...this.#reserved,
     ]);
     taken.delete(but);
     return taken.values().reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  /** One that has no calls before one that has; then the one unused for longest. */
-  #leastUsed(but: string): { name: string; runner: Runner } | undefined {
+  /** An idle one before a busy one; then the least recently used. */
+  #leastRecentlyUsed(but: string): { name: string; runner: Runner } | undefined {
     return [...this.#residents]
       .flatMap(([name, { runner, bytes }]) =>
         name !== but && runner?.pid !== undefined && bytes > 0 ? [{ name, runner }] : [],
@@ -214,7 +214,7 @@ interface Start {
   keepAliveMs?: number;
 }
 
-/** How often it is looked whether a model that is in the way has become idle. */
+/** How often it is looked whether a model can be evicted. */
 const pollMs = 20;
 
 const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`;

@@ -1,10 +1,10 @@
-/** One process that runs one model: started, loaded, spoken to, and over when it ends. */
+/** The child process that runs one model: starts it, has it load, and sends messages until it ends. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
-import { lastLine } from "../subprocess/last-line.ts";
+import { exitOf, lastLine, tailOf } from "../subprocess/last-output.ts";
 import type { Program } from "../subprocess/program.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import {
@@ -40,13 +40,13 @@ export interface RunnerProcess {
   send(message: ToRunner): void;
   /** Resident bytes, as it last said; undefined: it has not. */
   residentBytes(): number | undefined;
-  /** For how long nothing was heard of it. */
+  /** How long ago its last message came. */
   silentMs(): number;
   /** Settles when the process is over, with how it ended. */
   ended: Promise<Ending>;
   /** Ends it at once; a runner holds nothing that would be lost. */
   kill(): void;
-  /** The same, and waits for its end; not for ever, so that one that the kernel cannot end keeps no node. */
+  /** The same, and waits for its end for some seconds: a process that no signal ends must not hold up the node. */
   end(): Promise<void>;
 }
 
@@ -56,10 +56,10 @@ export interface Ending {
   /** Whether it was ended because it left its heartbeat unanswered. */
   hung: boolean;
   /** The end of what it wrote to standard error. */
-  lastWords: string;
+  stderrTail: string;
 }
 
-/** The cause of an error that is no word of the process, but its end. */
+/** Marks an error that came of the end of the process, not of what it reported. */
 export class ProcessEnded extends Error {
   override readonly name = "ProcessEnded";
 }
@@ -74,7 +74,7 @@ export async function startRunner(
 ): Promise<RunnerProcess> {
   signal.throwIfAborted();
   const loaded = Promise.withResolvers<Pick<RunnerProcess, "version" | "facts">>();
-  // Where the process ends for another reason before, nobody waits for it.
+  // Where the process ends before, `broken` rejects and nobody awaits this one.
   loaded.promise.catch(() => {});
   let step: ProgressStep | undefined;
   let isOpen = true;
@@ -119,13 +119,11 @@ export async function startRunner(
       }
     },
   });
-  const said = tailOf(child.stderr);
+  const stderrTail = tailOf(child.stderr);
   const ended = child.exited.then(async (): Promise<Ending> => {
     heartbeat[Symbol.dispose]();
-    const how =
-      child.signalCode === null ? `exit code ${child.exitCode}` : String(child.signalCode);
     const silence = `no heartbeat for ${Math.round(heartbeat.silentMs / 1000)} s`;
-    return { how: hung ? silence : how, hung, lastWords: await said };
+    return { how: hung ? silence : exitOf(child), hung, stderrTail: await stderrTail };
   });
   const kill = (): void => child.kill("SIGKILL");
   const send = (message: ToRunner): void => {
@@ -133,7 +131,7 @@ export async function startRunner(
     try {
       child.send(message);
     } catch {
-      // It has ended and hears nothing any more, which `ended` is about to tell.
+      // The process has ended; `ended` is about to settle.
     }
   };
   const heartbeat = new Heartbeat({
@@ -144,10 +142,10 @@ export async function startRunner(
       kill();
     },
   });
-  const broken = ended.then(({ how, lastWords }): never => {
+  const broken = ended.then(({ how, stderrTail: tail }): never => {
     throw new NodeError(
       "unavailable",
-      `The model '${name}' cannot be loaded: its process ended (${how}). ${lastLine(lastWords)}`.trim(),
+      `The model '${name}' cannot be loaded: its process ended (${how}). ${lastLine(tail)}`.trim(),
       { cause: new ProcessEnded(how) },
     );
   });
@@ -178,17 +176,5 @@ export async function startRunner(
   }
 }
 
-/** A process in an uninterruptible call of the kernel, as to a dead disk, is not ended by any signal. */
+/** A process in an uninterruptible system call, such as a read from a dead disk, is not ended by any signal. */
 const longestEndMs = 5000;
-
-const mostWords = 4000;
-
-/** The end of a stream, once it is over. */
-async function tailOf(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stream) {
-    text = (text + decoder.decode(chunk, { stream: true })).slice(-mostWords);
-  }
-  return text.trim();
-}

@@ -1,12 +1,12 @@
-/** A model's engine in a process of its own, which is started again when it dies. */
+/** Supervises the process of one model: starts it, restarts it with backoff when it dies, unloads it when idle. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { untilAborted } from "../core/abort.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import { given } from "../core/given.ts";
-import { settle } from "../core/models/auto-settings.ts";
-import { noProgress, type Progress } from "../core/progress.ts";
-import { CallBook, type CallListener } from "./call-book.ts";
+import type { Progress } from "../core/progress.ts";
+import { type CallListener, PendingCalls } from "./pending-calls.ts";
 import type { Call, Facts } from "./protocol.ts";
+import { RestartBackoff } from "./restart-backoff.ts";
+import { restartProcess } from "./restart-process.ts";
 import {
   type Ending,
   ProcessEnded,
@@ -21,37 +21,32 @@ export interface SupervisionOptions extends RunnerOptions {
   shares: ThreadShares;
   /** Calls that may wait while there is no process. */
   mostWaiting: number;
-  /** How long it may have no call before its process is ended until the next; absent: for ever. */
+  /** How long it may be idle before its process is ended until the next call; absent: for ever. */
   keepAliveMs?: number;
-  /** Waits until there is memory for its process, and keeps it until the process is there. */
-  makeRoom: (signal: AbortSignal) => Promise<Disposable>;
-  /** Hears of every death; `hung`: it was ended because it left its heartbeat unanswered. */
+  /** Waits until there is memory for its process, and reserves it until the process is there. */
+  reserveMemory: (signal: AbortSignal) => Promise<Disposable>;
+  /** Called at every restart; `hung`: the process was killed because it left its heartbeat unanswered. */
   onRestart: (hung: boolean) => void;
 }
 
-/** A process that lived so long does not count as failing again and again. */
-const steadyMs = 10_000;
-/** A process that was silent for this part of its time is no longer called ready. */
-const worryingPart = 3;
-const firstPauseMs = 500;
-const longestPauseMs = 30_000;
-/** A start that fails so often in a row is not waited for any longer. */
+/** A process that was silent for this fraction of its timeout is no longer called ready. */
+const unreadyFraction = 1 / 3;
+/** After so many failed starts in a row the calls that wait are failed. */
 const mostFailedStarts = 2;
 
 export class Runner implements AsyncDisposable {
   readonly #options: SupervisionOptions;
   readonly #share: ThreadShare;
-  readonly #book = new CallBook(() => this.#used());
+  readonly #calls = new PendingCalls(() => this.#used());
+  readonly #backoff = new RestartBackoff();
   readonly #stopping = new AbortController();
   /** What was loaded first; what is loaded later must be the same. */
   readonly #facts: Facts;
   readonly #version: string;
   #process: RunnerProcess | undefined;
   #isStarting = false;
-  /** Whether the process is to end once it has finished what it is at. */
-  #isRetiring = false;
-  #since = 0;
-  #deaths = 0;
+  /** Whether the process finishes the calls that it has and then ends. */
+  #isDraining = false;
   #lastUsed = performance.now();
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   /** Why there is no process, where that is a failure. */
@@ -65,7 +60,7 @@ export class Runner implements AsyncDisposable {
     let receive: StartOptions["onItems"] = () => {};
     const first = await startRunner(options, { ...loading, onItems: (items) => receive(items) });
     const runner = new Runner(options, first);
-    receive = (items) => runner.#book.receive(items);
+    receive = (items) => runner.#calls.receive(items);
     return runner;
   }
 
@@ -96,51 +91,52 @@ export class Runner implements AsyncDisposable {
   }
 
   get isBusy(): boolean {
-    return this.#book.size > 0;
+    return this.#calls.size > 0;
   }
 
-  /** When its last call came or went, by a clock that does not jump. */
+  /** When its last call came or went, by the monotonic clock. */
   get lastUsed(): number {
     return this.#lastUsed;
   }
 
-  /** Why it cannot answer now; one that sleeps can, and who wakes it waits as for any first token. */
+  /** Why it cannot answer now. An unloaded model can: its next call loads it again. */
   problem(): string | undefined {
     if (this.#process === undefined) return this.#failure?.message;
     const { name, heartbeatTimeoutMs } = this.#options;
     const silentMs = this.#process.silentMs();
-    if (heartbeatTimeoutMs === 0 || silentMs < heartbeatTimeoutMs / worryingPart) return undefined;
+    if (heartbeatTimeoutMs === 0 || silentMs < heartbeatTimeoutMs * unreadyFraction)
+      return undefined;
     return `The model '${name}' has left its heartbeat unanswered for ${Math.round(silentMs / 1000)} s; after ${heartbeatTimeoutMs / 1000} s its process is started again.`;
   }
 
   /**
-   * Makes a call; what is returned ends it, or says that more of its events can be taken. A call that is
-   * ended is heard of once more: when the process is done with it.
+   * Makes a call. `cancel` ends it: the listener hears once more, when the process is done with it.
+   * `credit` lets the process send so many more events (flow control).
    */
-  call(call: Call, listener: CallListener): { cancel(): void; more(events: number): void } {
-    this.#checkRoom();
-    const id = this.#book.add(call, listener);
-    if (this.#process === undefined) this.#wake();
-    else if (!this.#isRetiring) this.#book.giveTo(this.#process);
+  call(call: Call, listener: CallListener): { cancel(): void; credit(events: number): void } {
+    this.#checkQueue();
+    const id = this.#calls.add(call, listener);
+    if (this.#process === undefined) this.#startAgain();
+    else if (!this.#isDraining) this.#calls.dispatchTo(this.#process);
     return {
-      cancel: () => this.#book.cancel(id, this.#process),
-      more: (events) => this.#process?.send({ type: "more", id, events }),
+      cancel: () => this.#calls.cancel(id, this.#process),
+      credit: (events) => this.#process?.send({ type: "credit", id, events }),
     };
   }
 
-  /** Ends the process until the next call, and gives its memory back; one that has calls goes on. */
-  async sleep(): Promise<boolean> {
+  /** Ends an idle process until the next call, to free its memory; says whether it did. */
+  async unloadIfIdle(): Promise<boolean> {
     const process = this.#process;
-    if (process === undefined || this.#book.size > 0) return false;
+    if (process === undefined || this.#calls.size > 0) return false;
     await this.#end(process);
     return true;
   }
 
-  /** Ends the process once it has finished what it is at; what comes meanwhile waits for the next. */
-  async retire(signal: AbortSignal): Promise<void> {
+  /** Ends the process once it has finished the calls that it has; new calls wait for the next process. */
+  async drain(signal: AbortSignal): Promise<void> {
     const process = this.#process;
     if (process === undefined) return;
-    this.#isRetiring = true;
+    this.#isDraining = true;
     this.#used();
     await untilAborted(process.ended, signal);
   }
@@ -148,150 +144,121 @@ export class Runner implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const stopped = new NodeError("unavailable", "The node is stopping. Ask again later.");
     this.#stopping.abort(stopped);
-    this.#book.failAll(stopped);
+    this.#calls.failAll(stopped);
     clearTimeout(this.#idleTimer);
     this.#share.leave();
     await this.#process?.end();
   }
 
-  #checkRoom(): void {
+  #checkQueue(): void {
     this.#stopping.signal.throwIfAborted();
-    if (this.#process !== undefined && !this.#isRetiring) return;
+    if (this.#process !== undefined && !this.#isDraining) return;
     const { name, mostWaiting } = this.#options;
-    if (this.#failure?.kind === "model_not_ready") throw again(this.#failure);
-    if (this.#book.size < mostWaiting) return;
+    if (this.#failure?.kind === "model_not_ready") throw copyOf(this.#failure);
+    if (this.#calls.size < mostWaiting) return;
     throw new NodeError(
       "overloaded",
-      `The model '${name}' is being loaded, and ${this.#book.size} requests wait for it already. Try again in a moment.`,
+      `The model '${name}' is being loaded, and ${this.#calls.size} requests wait for it already. Try again in a moment.`,
     );
   }
 
-  /** A call came or went. */
+  /** Called when a call came or went. */
   #used(): void {
     this.#lastUsed = performance.now();
     clearTimeout(this.#idleTimer);
     if (this.#stopping.signal.aborted) return;
-    this.#share.busy(this.#book.computes);
+    this.#share.busy(this.#calls.computes);
     const process = this.#process;
-    if (process !== undefined && this.#isRetiring && this.#book.given === 0) {
+    if (process !== undefined && this.#isDraining && this.#calls.dispatched === 0) {
       void this.#end(process);
       return;
     }
     const { keepAliveMs, name, log } = this.#options;
-    if (keepAliveMs === undefined || this.#book.size > 0) return;
+    if (keepAliveMs === undefined || this.#calls.size > 0) return;
     this.#idleTimer = setTimeout(async () => {
-      if (await this.sleep()) log.info("a model that nobody asked was unloaded", { model: name });
+      if (await this.unloadIfIdle())
+        log.info("a model that nobody asked was unloaded", { model: name });
     }, keepAliveMs);
   }
 
-  /** Ends a process that has nothing to do; whoever came meanwhile is served by the next. */
+  /** Ends an idle process; calls that came meanwhile are served by the next one. */
   async #end(process: RunnerProcess): Promise<void> {
     this.#process = undefined;
-    this.#isRetiring = false;
+    this.#isDraining = false;
     process.kill();
     await process.ended;
-    if (this.#book.size > 0) this.#wake();
+    if (this.#calls.size > 0) this.#startAgain();
   }
 
-  #wake(): void {
+  #startAgain(): void {
     if (this.#process !== undefined || this.#isStarting || this.#stopping.signal.aborted) return;
-    this.#deaths = 0;
+    this.#backoff.reset();
     void this.#start(0);
   }
 
   #adopt(process: RunnerProcess): void {
     this.#process = process;
     this.#failure = undefined;
-    this.#since = performance.now();
+    this.#backoff.started();
     process.send({ type: "threads", most: this.#share.threads });
     void process.ended.then((ending) => {
-      // One that was put to sleep did not die.
+      // A process that was unloaded or drained did not die.
       if (this.#process === process) this.#died(ending);
     });
     this.#used();
   }
 
-  #died({ how, hung, lastWords }: Ending): void {
+  #died({ how, hung, stderrTail }: Ending): void {
     this.#process = undefined;
-    this.#isRetiring = false;
+    this.#isDraining = false;
     if (this.#stopping.signal.aborted) return;
-    if (performance.now() - this.#since > steadyMs) this.#deaths = 0;
     const { name, log, onRestart } = this.#options;
     this.#failure = new NodeError("unavailable", `The model '${name}' is being started again.`);
-    const lost = this.#book.loseProcess(endedWhileAnswering(name));
+    const lost = this.#calls.loseProcess(endedWhileAnswering(name));
     log.error("a model's process ended; it is started again", {
       model: name,
       how,
       requests_lost: lost,
-      requests_waiting: this.#book.size,
-      ...(lastWords === "" ? {} : { last_words: lastWords }),
+      requests_waiting: this.#calls.size,
+      ...(stderrTail === "" ? {} : { last_words: stderrTail }),
     });
     onRestart(hung);
-    void this.#start(pauseAfter(this.#deaths++));
+    void this.#start(this.#backoff.ended());
   }
 
-  /** Until a process is loaded, at longer and longer intervals; who waits is served by it. */
+  /** Tries until a process is loaded, which then gets the calls that wait. */
   async #start(pauseMs: number): Promise<void> {
-    const { name, log, makeRoom } = this.#options;
+    const { name, log, reserveMemory } = this.#options;
     const { signal } = this.#stopping;
     this.#isStarting = true;
     let failures = 0;
-    for (let pause = pauseMs; !signal.aborted; pause = pauseAfter(this.#deaths++)) {
+    for (let pause = pauseMs; !signal.aborted; pause = this.#backoff.failed()) {
       await pauseFor(pause, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
       try {
-        using _ = await makeRoom(signal);
-        const process = await this.#startProcess(signal);
+        using _ = await reserveMemory(signal);
+        const process = await restartProcess(this.#options, this.#facts, {
+          signal,
+          onItems: (items) => this.#calls.receive(items),
+        });
         this.#isStarting = false;
         this.#adopt(process);
-        log.info("a model was loaded again", { model: name, waiting: this.#book.size });
-        this.#book.giveTo(process);
+        log.info("a model was loaded again", { model: name, waiting: this.#calls.size });
+        this.#calls.dispatchTo(process);
         return;
       } catch (error) {
         if (signal.aborted) return;
         failures++;
         log.error("a model cannot be loaded again", { model: name, reason: reasonOf(error) });
         const hasDied = error instanceof NodeError && error.cause instanceof ProcessEnded;
-        if (hasDied) this.#book.loseStart(endedWhileAnswering(name));
+        if (hasDied) this.#calls.loseStart(endedWhileAnswering(name));
         if (hasDied && failures < mostFailedStarts) continue;
         this.#failure = cannotBeLoaded(name, error);
-        this.#book.failAll(this.#failure);
+        this.#calls.failAll(this.#failure);
       }
     }
   }
-
-  async #startProcess(signal: AbortSignal): Promise<RunnerProcess> {
-    const { name } = this.#options;
-    const process = await startRunner(this.#again(), {
-      progress: noProgress,
-      signal,
-      onItems: (items) => this.#book.receive(items),
-    });
-    if (identityOf(process.facts) === identityOf(this.#facts)) return process;
-    process.kill();
-    throw new NodeError(
-      "unavailable",
-      `The file of the model '${name}' is another than the node was started with. Put it back, or start the node again.`,
-    );
-  }
-
-  /** What was measured or chosen at the first start is not so again beside models that are at work. */
-  #again(): RunnerOptions {
-    const { work } = this.#options;
-    const facts = this.#facts;
-    if (work.type !== "model" || facts.type === "reranker") return this.#options;
-    const settings = settle(work.spec.settings, facts.card.settings);
-    const threads = facts.type === "chat" ? { threads: facts.threads } : {};
-    return { ...this.#options, work: { ...work, spec: { ...work.spec, settings, ...threads } } };
-  }
 }
-
-/** Changes with the weights, the engine and the settings. */
-const identityOf = (facts: Facts): string =>
-  facts.type === "reranker" ? facts.type : `${facts.type} ${facts.fingerprint}`;
-
-const pauseAfter = (deaths: number): number =>
-  deaths === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (deaths - 1));
 
 const endedWhileAnswering = (name: string): NodeError =>
   new NodeError(
@@ -306,5 +273,6 @@ const cannotBeLoaded = (name: string, cause: unknown): NodeError =>
     { param: "model", cause },
   );
 
-const again = ({ kind, message, param }: NodeError): NodeError =>
-  new NodeError(kind, message, given({ param }));
+/** Each caller gets an error of its own: an error has one stack and one cause. */
+const copyOf = ({ kind, message, param }: NodeError): NodeError =>
+  new NodeError(kind, message, param === undefined ? {} : { param });

@@ -1,4 +1,4 @@
-/** The runner's side: one model, loaded and asked as the node says. */
+/** The runner's side of the protocol: loads one model and answers the node's calls. */
 import { reasonOf } from "../core/errors.ts";
 import type { Log, LogFields } from "../core/log.ts";
 import type { LoadedModel } from "../core/models/model.ts";
@@ -6,7 +6,6 @@ import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import { type LocalHost, openLocalHost } from "../engine/local-host.ts";
 import { CallsInProgress } from "./calls-in-progress.ts";
-import { unpack } from "./packed-call.ts";
 import {
   type FromRunner,
   type LogLevel,
@@ -14,13 +13,14 @@ import {
   toSentError,
   type Work,
 } from "./protocol.ts";
+import { deserialize } from "./serialized-call.ts";
 
 export type Send = (message: FromRunner) => void;
 
-/** What a runner has inside, once it is loaded. */
+/** What a runner holds, once it is loaded. */
 export type Engine = LoadedModel | { type: "reranker"; reranker: Reranker };
 
-/** Answers the node; what it returns hears every message but heartbeats. */
+/** Answers the node; the returned function handles every message but heartbeats. */
 export function serveCalls(
   send: Send,
 ): (message: Exclude<ToRunner, { type: "heartbeat" }>) => void {
@@ -38,10 +38,10 @@ export function serveCalls(
         load(message).catch((error) => send({ type: "not-loaded", error: toSentError(error) }));
         return;
       case "call":
-        calls?.start(message.id, unpack(message.call));
+        calls?.start(message.id, deserialize(message.call));
         return;
-      case "more":
-        calls?.more(message.id, message.events);
+      case "credit":
+        calls?.credit(message.id, message.events);
         return;
       case "cancel":
         calls?.cancel(message.id);
@@ -79,7 +79,7 @@ function logThrough(send: Send): Log {
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** An error does not travel whole; what it says does. */
+/** Errors do not survive serialisation, so a field that is one becomes its message. */
 const sendable = (fields: LogFields): LogFields =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [

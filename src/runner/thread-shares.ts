@@ -1,6 +1,6 @@
 /**
- * One budget of threads for several processes: those at work share it. More busy threads than cores
- * would cost each of them many times what it lost.
+ * Divides one budget of threads among the busy processes. With more busy threads than cores each of
+ * them would become many times slower, not a little.
  */
 
 export interface ThreadShare {
@@ -8,7 +8,7 @@ export interface ThreadShare {
   busy(isBusy: boolean): void;
   /** How many threads it may use now. */
   readonly threads: number;
-  /** Leaves the others its part. */
+  /** Leaves its part to the others. */
   leave(): void;
 }
 
@@ -26,7 +26,7 @@ export class ThreadShares {
     this.#budget = budget;
   }
 
-  /** A new member, told whenever its part changes; while it is alone at work it has all of them. */
+  /** Adds a member, which is told whenever its part changes; a lone busy one has all threads. */
   join(tell: (threads: number) => void): ThreadShare {
     const member: Member = { isBusy: false, threads: this.#budget, tell };
     this.#members.add(member);
@@ -51,7 +51,7 @@ export class ThreadShares {
     const each = Math.floor(this.#budget / Math.max(1, busy.length));
     let rest = this.#budget - each * busy.length;
     for (const member of busy) {
-      // One thread runs by itself and waits for no other: even too many of those only take turns.
+      // At least one each, even above the budget: single threads wait for no other and only take turns.
       const threads = Math.max(1, each + (rest > 0 ? 1 : 0));
       rest--;
       if (threads === member.threads) continue;

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GgufInsights, readGgufFileInfo } from "node-llama-cpp";
 import { estimateMemory } from "../../src/core/models/model-memory.ts";
-import { readModelFacts } from "../../src/engine/model-facts.ts";
+import { readModelFacts } from "../../src/engine/gguf/model-facts.ts";
 import { randomLlama } from "../support/random-llama.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { save, tinyModels } from "../support/tiny-models.ts";

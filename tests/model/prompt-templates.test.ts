@@ -5,8 +5,8 @@ import {
   promptTemplateNames,
 } from "../../src/core/models/prompt-templates.ts";
 import type { ChatMessage } from "../../src/core/ports/chat-engine.ts";
-import { PromptTemplate } from "../../src/engine/prompt.ts";
-import { chatWrapperFor } from "../../src/engine/templates.ts";
+import { chatWrapperFor } from "../../src/engine/prompt/chat-wrappers.ts";
+import { PromptTemplate } from "../../src/engine/prompt/prompt-template.ts";
 import { testBackend } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";
 

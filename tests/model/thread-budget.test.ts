@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { calibrateThreads } from "../../src/engine/calibrate-threads.ts";
-import { threadBudget } from "../../src/engine/threads.ts";
+import { calibrateThreads } from "../../src/engine/machine/calibrate-threads.ts";
+import { threadBudget } from "../../src/engine/machine/thread-budget.ts";
 import { greedy } from "../support/greedy.ts";
 import { testBackend, tinyChatModel, tinyEmbeddingModel } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";

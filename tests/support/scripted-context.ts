@@ -1,8 +1,9 @@
 /** A double of llama.cpp's context that keeps its batches, and answers with tokens that count up. */
 import type { Token } from "node-llama-cpp";
-import type { CacheContext } from "../../src/engine/kv-cache.ts";
-import type { BatchPart } from "../../src/engine/native-context.ts";
-import type { Answer, Feed, StepContext } from "../../src/engine/scheduler.ts";
+import type { BatchPart } from "../../src/engine/native/chat-context.ts";
+import type { Answer, Feed } from "../../src/engine/scheduling/answer.ts";
+import type { CacheContext } from "../../src/engine/scheduling/kv-cache.ts";
+import type { StepContext } from "../../src/engine/scheduling/scheduler.ts";
 
 export class ScriptedContext implements CacheContext, StepContext {
   readonly sequences: number;
@@ -11,7 +12,7 @@ export class ScriptedContext implements CacheContext, StepContext {
   readonly needsCheckpoints = false;
   /** Every batch that was decoded. */
   readonly batches: BatchPart[][] = [];
-  /** What was done to the cells between batches. */
+  /** What was done to the KV cache cells between batches. */
   readonly cells: string[] = [];
   /** Called before a batch is decoded; what it throws is the batch's failure. */
   onDecode: (batch: readonly BatchPart[]) => void | Promise<void> = () => {};
@@ -27,7 +28,7 @@ export class ScriptedContext implements CacheContext, StepContext {
     return parts.map(({ output }, at) => (output ? at : undefined));
   }
 
-  rest(): void {}
+  releaseThreads(): void {}
 
   truncate(sequence: number, length: number): boolean {
     this.cells.push(`truncate ${sequence} to ${length}`);

@@ -1,6 +1,6 @@
 /** Whether llama.cpp loads here, and with how many threads; a crash of it is found, not suffered. */
 import { resolve } from "node:path";
-import { lastLine } from "../../subprocess/last-line.ts";
+import { exitOf, lastLine, tailOf } from "../../subprocess/last-output.ts";
 import { probeName } from "../probe.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 import type { Installation } from "./installation.ts";
@@ -23,14 +23,13 @@ export async function checkEngine({ config, baseDir, program }: Installation): P
   );
   const [printed, said] = await Promise.all([
     new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
+    tailOf(child.stderr),
     child.exited,
   ]);
   if (child.signalCode !== null || child.exitCode !== 0) {
-    const how = child.signalCode ?? `exit code ${child.exitCode}`;
     return problem(
       check,
-      `llama.cpp does not load: its process ended with ${how}. ${lastLine(said)}`.trim(),
+      `llama.cpp does not load: its process ended with ${exitOf(child)}. ${lastLine(said)}`.trim(),
       "Run 'bun install' again, or take the executable for this platform; with GPU libraries, try n_gpu_layers = 0.",
     );
   }

@@ -6,8 +6,8 @@ import { byteSize } from "../../core/byte-size.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Machine } from "../../core/models/machine.ts";
 import type { ModelFacts } from "../../core/models/model-memory.ts";
-import { readMachineMemory } from "../../engine/machine-memory.ts";
-import { threadBudget } from "../../engine/threads.ts";
+import { readMachineMemory } from "../../engine/machine/machine-memory.ts";
+import { threadBudget } from "../../engine/machine/thread-budget.ts";
 import { starterChat, starterEmbedding } from "../../models/catalog.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
 import { isRemote } from "../../models/sources/download.ts";
@@ -65,7 +65,7 @@ async function checkModel(
   const damage = await damageOf(source, model.source, model.sha256?.toLowerCase());
   if (damage !== undefined) return only(problem(check, damage.message, damage.remedy));
   const path = (await loadedFile(model, folder, baseDir)) ?? source;
-  const { readModelFacts } = await import("../../engine/model-facts.ts");
+  const { readModelFacts } = await import("../../engine/gguf/model-facts.ts");
   const facts = await readModelFacts(path);
   const misfit = misfitOf(model, facts);
   if (misfit !== undefined) return only(problem(check, misfit.message, misfit.remedy));
@@ -81,7 +81,7 @@ async function checkReranker(installation: Installation, source: string): Promis
   if (path === undefined) return absent(check, source, "reranker");
   const damage = await damageOf(path, source);
   if (damage !== undefined) return problem(check, damage.message, damage.remedy);
-  const { readModelFacts } = await import("../../engine/model-facts.ts");
+  const { readModelFacts } = await import("../../engine/gguf/model-facts.ts");
   const { kind } = await readModelFacts(path);
   return kind === "reranker"
     ? ok(check, `${basename(path)} is whole.`)
@@ -143,7 +143,7 @@ async function damageOf(
     };
   }
   try {
-    const { missingBytes } = await import("../../engine/missing-bytes.ts");
+    const { missingBytes } = await import("../../engine/gguf/missing-bytes.ts");
     const missing = await missingBytes(path);
     if (missing > 0) {
       return { message: `${file} is cut off: ${byteSize(missing)} are missing.`, remedy: getAgain };

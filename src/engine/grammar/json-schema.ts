@@ -1,8 +1,10 @@
 /** JSON Schema to a grammar whose every sentence is JSON that validates. */
 import { NodeError } from "../../core/errors.ts";
+import { arrayGrammar } from "./arrays.ts";
 import { textsGrammar } from "./automaton-rules.ts";
-import { deepestSchema, mostOpenReadings, mostOptionalProperties, OverBudget } from "./budget.ts";
-import { membersGrammar } from "./object-members.ts";
+import { deepestSchema, mostOpenReadings, OverBudget } from "./budget.ts";
+import { objectGrammar } from "./objects.ts";
+import { type Container, type Place, shown } from "./place.ts";
 import {
   beginsWithItself,
   behind,
@@ -11,18 +13,11 @@ import {
   OpenReadings,
   type Part,
 } from "./readings.ts";
-import { type GrammarRules, jsonLiteral } from "./rules.ts";
-import {
-  bounds,
-  integerGrammar,
-  numberGrammar,
-  type Place,
-  repeat,
-  shown,
-  stringGrammar,
-} from "./scalars.ts";
+import type { GrammarRules } from "./rules.ts";
+import { integerGrammar, numberGrammar, stringGrammar } from "./scalars.ts";
 import { assertions, isObject, isOfType, type SchemaObject } from "./schema-merge.ts";
 import { SchemaResolver } from "./schema-resolver.ts";
+import { impliedType, kindOf } from "./schema-types.ts";
 
 /** A longer piece is a rule of its own, so that it is written once however often it is used. */
 const longestInline = 120;
@@ -60,7 +55,7 @@ export class JsonSchemaCompiler {
       const { text, readings } = this.#schema(this.#root, [], 0);
       this.#readings.settle();
       for (const { path, part } of this.#choices) this.#checkChoice(part, path);
-      return { rule: this.#rule("schema", text), readings: readings.value };
+      return { rule: this.#rules.addPart("schema", text), readings: readings.value };
     } catch (error) {
       if (error instanceof OverBudget) throw this.#refuse([], error.message);
       throw error;
@@ -93,7 +88,7 @@ export class JsonSchemaCompiler {
 
   #short(part: Part, path: readonly string[]): Part {
     if (part.text.length <= longestInline) return part;
-    return { ...part, text: this.#rule(path.at(-1) ?? "schema", part.text) };
+    return { ...part, text: this.#rules.addPart(path.at(-1) ?? "schema", part.text) };
   }
 
   #shape(schema: SchemaObject, path: readonly string[], depth: number): Part {
@@ -128,15 +123,15 @@ export class JsonSchemaCompiler {
   #typed(schema: SchemaObject, path: readonly string[], depth: number): Part {
     switch (schema.type ?? impliedType(schema)) {
       case "object":
-        return this.#object(schema, path, depth);
+        return this.#container("object", objectGrammar(schema, this.#place(path, depth)));
       case "array":
-        return this.#array(schema, path, depth);
+        return this.#container("array", arrayGrammar(schema, this.#place(path, depth)));
       case "string":
-        return this.#part(stringGrammar(schema, this.#place(path)), ["string"]);
+        return this.#part(stringGrammar(schema, this.#place(path, depth)), ["string"]);
       case "integer":
-        return this.#part(integerGrammar(schema, this.#place(path)), ["number"]);
+        return this.#part(integerGrammar(schema, this.#place(path, depth)), ["number"]);
       case "number":
-        return this.#part(numberGrammar(schema, this.#place(path)), ["number"]);
+        return this.#part(numberGrammar(schema, this.#place(path, depth)), ["number"]);
       case "boolean":
         return this.#part(this.#rules.boolean(), ["boolean"]);
       case "null":
@@ -255,115 +250,17 @@ export class JsonSchemaCompiler {
     return part;
   }
 
-  #object(schema: SchemaObject, path: readonly string[], depth: number): Part {
-    const properties = schema.properties ?? {};
-    if (!isObject(properties)) throw this.#refuse([...path, "properties"], "is not an object");
-    const required = new Set(Array.isArray(schema.required) ? schema.required : []);
-    for (const key of required) {
-      this.#rules.budget.spend();
-      if (typeof key === "string" && Object.hasOwn(properties, key)) continue;
-      throw this.#refuse(
-        [...path, "required"],
-        `names '${shown(key)}', which is not among the properties`,
-      );
-    }
-    const names = Object.keys(properties);
-    if (names.length === 0) return this.#map(schema, path, depth);
-    for (const keyword of ["minProperties", "maxProperties"] as const) {
-      const bound = schema[keyword];
-      if (typeof bound !== "number") continue;
-      const fits = keyword === "minProperties" ? bound <= required.size : bound >= names.length;
-      if (!fits) throw this.#refuse([...path, keyword], "cannot be held together with properties");
-    }
-    if (names.length - required.size > mostOptionalProperties) {
-      throw this.#refuse(
-        [...path, "properties"],
-        `has more than ${mostOptionalProperties} that are not required`,
-      );
-    }
-    const space = this.#rules.space();
-    const members = names.map((key, at) => {
-      const part = this.#schema(properties[key], [...path, "properties", key], depth + 1);
-      const text = `${jsonLiteral(key)} ":" ${space} ${this.#rule(key, part.text)}`;
-      return { key, at, part, text, required: required.has(key) };
-    });
-    const text = `"{" ${space} ${membersGrammar(this.#rules, members)} ${space} "}"`;
-    const parts = members.map(({ part }) => part);
-    const byKey = new Map(members.map((member) => [member.key, member]));
-    return { ...this.#part(text, ["object"], parts), members: byKey };
+  #container(kind: "object" | "array", { text, inside, members }: Container): Part {
+    const part = this.#part(text, [kind], inside);
+    return members === undefined ? part : { ...part, members };
   }
 
-  #map(schema: SchemaObject, path: readonly string[], depth: number): Part {
-    const extra = schema.additionalProperties ?? schema.unevaluatedProperties ?? true;
-    const space = this.#rules.space();
-    const [least, most] = bounds(schema, "minProperties", "maxProperties", this.#place(path));
-    if (extra === false) {
-      if (least > 0) throw this.#refuse([...path, "minProperties"], "asks for what is not allowed");
-      return this.#part('"{}"', ["object"]);
-    }
-    const value = this.#schema(extra, [...path, "additionalProperties"], depth + 1);
-    const member = `${this.#rules.string()} ":" ${space} ${this.#rule("member", value.text)}`;
-    const text = `"{" ${space} ${this.#repeated(member, least, most)} ${space} "}"`;
-    return this.#part(text, ["object"], [value]);
-  }
-
-  #array(schema: SchemaObject, path: readonly string[], depth: number): Part {
-    if (schema.uniqueItems === true) {
-      throw this.#refuse([...path, "uniqueItems"], "is not supported");
-    }
-    const space = this.#rules.space();
-    const [least, most] = bounds(schema, "minItems", "maxItems", this.#place(path));
-    const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
-    const parts = prefix.map((item, at) =>
-      this.#schema(item, [...path, "prefixItems", String(at)], depth + 1),
-    );
-    const fixed = parts.map(({ text }) => this.#rule("item", text));
-    const items = schema.items ?? true;
-    const rest = items === false ? undefined : this.#schema(items, [...path, "items"], depth + 1);
-    const inside = rest === undefined ? parts : [...parts, rest];
-    const separator = `${space} "," ${space}`;
-    if (fixed.length === 0) {
-      const item = rest === undefined ? "" : this.#rule("item", rest.text);
-      const list = rest === undefined ? "" : this.#repeated(item, least, most);
-      return this.#part(`"[" ${space} ${list} ${space} "]"`, ["array"], inside);
-    }
-    if (most !== undefined && most < fixed.length) {
-      throw this.#refuse([...path, "maxItems"], "must cover every one of prefixItems");
-    }
-    const wanted = Math.max(0, least - fixed.length);
-    if (rest === undefined && wanted > 0) {
-      throw this.#refuse([...path, "minItems"], "asks for more than prefixItems and items allow");
-    }
-    // Free items after the fixed ones are written only where they are asked for.
-    const free = schema.items === undefined || schema.items === true;
-    const allowed = free ? wanted : most === undefined ? undefined : most - fixed.length;
-    const more =
-      rest === undefined || allowed === 0
-        ? ""
-        : `(${separator} ${this.#rule("item", rest.text)})${repeat(wanted, allowed)}`;
-    const list = `${fixed.join(` ${separator} `)} ${more}`;
-    return this.#part(`"[" ${space} ${list} ${space} "]"`, ["array"], inside);
-  }
-
-  /** `item`s with commas between them, from `least` to `most`. */
-  #repeated(item: string, least: number, most: number | undefined): string {
-    const space = this.#rules.space();
-    if (most === 0) return "";
-    const more = repeat(Math.max(0, least - 1), most === undefined ? undefined : most - 1);
-    const list = `${item} (${space} "," ${space} ${item})${more}`;
-    return least > 0 ? list : `(${list})?`;
-  }
-
-  #place(path: readonly string[]): Place {
+  #place(path: readonly string[], depth: number): Place {
     return {
       rules: this.#rules,
       refuse: (keyword, why) => this.#refuse([...path, keyword], why),
+      compile: (schema, ...steps) => this.#schema(schema, [...path, ...steps], depth + 1),
     };
-  }
-
-  #rule(name: string, body: string): string {
-    // Marked, so that no property's name is taken for a rule of the grammar itself.
-    return this.#rules.add(`of-${name}`, body);
   }
 
   #refuse(path: readonly string[], why: string): NodeError {
@@ -372,38 +269,4 @@ export class JsonSchemaCompiler {
       param: this.#param,
     });
   }
-}
-
-/** The kind of a value that is given as JSON. */
-function kindOf(json: string): Kind {
-  const kinds: Readonly<Record<string, Kind>> = {
-    "{": "object",
-    "[": "array",
-    '"': "string",
-    t: "boolean",
-    f: "boolean",
-    n: "null",
-  };
-  return kinds[json.charAt(0)] ?? "number";
-}
-
-const impliedTypes: Readonly<Record<string, readonly string[]>> = {
-  object: [
-    "properties",
-    "additionalProperties",
-    "unevaluatedProperties",
-    "required",
-    "minProperties",
-    "maxProperties",
-  ],
-  array: ["items", "prefixItems", "minItems", "maxItems", "uniqueItems"],
-  string: ["pattern", "format", "minLength", "maxLength"],
-  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
-};
-
-/** The type that a schema means without saying it; other types would be free of its keywords. */
-function impliedType(schema: SchemaObject): string | undefined {
-  return Object.entries(impliedTypes).find(([, keywords]) =>
-    keywords.some((keyword) => keyword in schema),
-  )?.[0];
 }

@@ -28,6 +28,11 @@ export class GrammarRules {
     return unique;
   }
 
+  /** Defines a rule for a part of a schema, marked so that no property's name is taken for a rule of JSON. */
+  addPart(name: string, body: string): string {
+    return this.add(`of-${name}`, body);
+  }
+
   /** Takes a name before its body is known, so that a rule can refer to itself. */
   reserve(name: string): string {
     const unique = this.#unique(baseOf(name));

@@ -1,25 +1,10 @@
 /** Strings and numbers of JSON Schema as GBNF. */
-import type { NodeError } from "../../core/errors.ts";
 import { decimalRange, integerRange } from "./number-range.ts";
 import { patternGrammar, UnsupportedPattern } from "./pattern.ts";
-import type { GrammarRules } from "./rules.ts";
+import { type Place, shown } from "./place.ts";
+import { bounds, numeric, repeat } from "./repetition.ts";
 import type { SchemaObject } from "./schema-merge.ts";
 import { stringFormats } from "./string-formats.ts";
-
-/** A name or a pattern is shown to the caller as far as this. */
-const mostShown = 200;
-
-/** What a caller wrote, for an error's message. */
-export function shown(value: unknown): string {
-  const text = String(value);
-  return text.length <= mostShown ? text : `${text.slice(0, mostShown)}…`;
-}
-
-/** What a part of a schema is compiled with: its place, and how to refuse a keyword of it. */
-export interface Place {
-  rules: GrammarRules;
-  refuse: (keyword: string, why: string) => NodeError;
-}
 
 export function stringGrammar(schema: SchemaObject, place: Place): string {
   const { rules, refuse } = place;
@@ -86,46 +71,6 @@ export function numberGrammar(schema: SchemaObject, place: Place): string {
 
 function checkOrder(least = -Infinity, most = Infinity, { refuse }: Place): void {
   if (least > most) throw refuse("maximum", "is under the minimum");
-}
-
-/** A least and a most number of things. */
-export function bounds(
-  schema: SchemaObject,
-  least: string,
-  most: string,
-  place: Place,
-): [least: number, most: number | undefined] {
-  const low = numeric(schema, least, place, Math.ceil) ?? 0;
-  const high = numeric(schema, most, place, Math.floor);
-  if (high !== undefined && high < low) throw place.refuse(most, `is under ${least}`);
-  if (Math.max(low, high ?? 0) > mostRepeated) {
-    const keyword = low > mostRepeated ? least : most;
-    throw place.refuse(keyword, `is more than the ${mostRepeated} that a grammar can count`);
-  }
-  return [Math.max(0, low), high];
-}
-
-/** llama.cpp refuses a grammar that counts further. */
-const mostRepeated = 2000;
-
-function numeric(
-  schema: SchemaObject,
-  keyword: string,
-  { refuse }: Place,
-  round: (bound: number) => number,
-): number | undefined {
-  const bound = schema[keyword];
-  if (bound === undefined) return undefined;
-  if (typeof bound !== "number" || !Number.isSafeInteger(Math.trunc(bound))) {
-    throw refuse(keyword, "is not a number that can be held");
-  }
-  return round(bound);
-}
-
-/** So many times, as GBNF counts. */
-export function repeat(least: number, most: number | undefined): string {
-  if (most === undefined) return least === 0 ? "*" : `{${least},}`;
-  return `{${least},${most}}`;
 }
 
 const largest = (...values: (number | undefined)[]): number | undefined =>

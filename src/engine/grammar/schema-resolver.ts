@@ -2,7 +2,7 @@
 import type { NodeError } from "../../core/errors.ts";
 import { type Budget, deepestSchema } from "./budget.ts";
 import { areAllDisjoint } from "./disjoint.ts";
-import { shown } from "./scalars.ts";
+import { shown } from "./place.ts";
 import {
   assertions,
   isObject,

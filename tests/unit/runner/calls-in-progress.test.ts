@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GenerationEvent } from "../../../src/core/ports/chat-engine.ts";
 import { CallsInProgress } from "../../../src/runner/calls-in-progress.ts";
-import { type CallItem, eventsAhead, type FromRunner } from "../../../src/runner/protocol.ts";
+import { type CallItem, type FromRunner, initialCredits } from "../../../src/runner/protocol.ts";
 import { greedy } from "../../support/greedy.ts";
 import { finish, ScriptedChatEngine } from "../../support/scripted-engines.ts";
 import { chatModel } from "../../support/test-models.ts";
@@ -41,24 +41,24 @@ describe("a runner's calls", () => {
 
   test("stay so many events ahead of their reader, and go on as it reads", async () => {
     const { engine, calls, items, events } = runner();
-    engine.script(...Array.from({ length: eventsAhead * 2 }, (_, at) => text(at)), finish);
+    engine.script(...Array.from({ length: initialCredits * 2 }, (_, at) => text(at)), finish);
     calls.start(1, generate);
-    await waitFor("the events that there is room for", () => events(1) === eventsAhead);
-    calls.more(1, 10);
-    await waitFor("ten more", () => events(1) === eventsAhead + 10);
-    calls.more(1, eventsAhead);
+    await waitFor("the events that there is room for", () => events(1) === initialCredits);
+    calls.credit(1, 10);
+    await waitFor("ten more", () => events(1) === initialCredits + 10);
+    calls.credit(1, initialCredits);
     await waitFor("the end", () => items().some(({ item }) => item.type === "end"));
-    expect(events(1)).toBe(eventsAhead * 2 + 1);
+    expect(events(1)).toBe(initialCredits * 2 + 1);
   });
 
   test("that are cancelled while they wait for their reader end, and free what they hold", async () => {
     const { engine, calls, events } = runner();
-    engine.script(...Array.from({ length: eventsAhead * 2 }, (_, at) => text(at)), finish);
+    engine.script(...Array.from({ length: initialCredits * 2 }, (_, at) => text(at)), finish);
     calls.start(1, generate);
-    await waitFor("the events that there is room for", () => events(1) === eventsAhead);
+    await waitFor("the events that there is room for", () => events(1) === initialCredits);
     calls.cancel(1);
     await waitFor("the end of the generation", () => engine.ended === 1);
-    expect(events(1)).toBe(eventsAhead);
+    expect(events(1)).toBe(initialCredits);
   });
 
   test("that fail say how, with the kind that the node knows", async () => {

@@ -6,7 +6,7 @@ import {
   type GgufValue,
   readGgufHeader,
 } from "../../../../src/engine/gguf/header.ts";
-import { readModelFacts } from "../../../../src/engine/model-facts.ts";
+import { readModelFacts } from "../../../../src/engine/gguf/model-facts.ts";
 import { architecture, entry, header, text, types, u32, u64 } from "../../../support/gguf-bytes.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { tempDir } from "../../../support/temp-dir.ts";

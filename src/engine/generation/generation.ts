@@ -1,0 +1,204 @@
+/** One answer: from the evaluated prompt to its finish, through thoughts, text and tool calls. */
+import type { LlamaGrammarEvaluationState, LlamaModel, Token } from "node-llama-cpp";
+import type {
+  FinishReason,
+  GenerationEvent,
+  GenerationRequest,
+  TokenLogprobs,
+} from "../../core/ports/chat-engine.ts";
+import type { Prompt } from "../prompt/prompt-template.ts";
+import type { AnswerSampler } from "../sampling/answer-sampler.ts";
+import { toLogprobs } from "../sampling/logprobs.ts";
+import type { Feed, Sampled } from "../scheduling/answer.ts";
+import type { TokenBytes } from "../tokenizer/token-bytes.ts";
+import { type Segment, Segmenter } from "./segmenter.ts";
+import { type TextStream, type TokenText, textStream } from "./text-stream.ts";
+import { ToolCallParser } from "./tool-call-parser.ts";
+
+/** The grammars of an answer's two phases. */
+export interface AnswerShape {
+  /** Holds the text, if anything does. */
+  text: LlamaGrammarEvaluationState | undefined;
+  /** Holds the calls, where tools are offered. */
+  calls: LlamaGrammarEvaluationState | undefined;
+}
+
+export interface GenerationOptions {
+  model: LlamaModel;
+  tokenBytes: TokenBytes;
+  prompt: Prompt;
+  request: GenerationRequest;
+  shape: AnswerShape;
+  maxTokens: number;
+}
+
+interface Piece extends TokenText {
+  logprobs: TokenLogprobs[];
+}
+
+/** Text that is written under one grammar after the other. */
+interface Writing {
+  text: TextStream;
+  /** Asked at each token: which grammar holds it. */
+  grammar: () => LlamaGrammarEvaluationState | undefined;
+  /** What is to be evaluated before the next token. */
+  feed: Feed;
+}
+
+/** Asks for tokens by what it yields, and is resumed with each; what it returns is the end. */
+type Steps<Result> = Generator<Feed, Result, Sampled>;
+
+export class Generation {
+  readonly #options: GenerationOptions;
+  readonly #segmenter: Segmenter;
+  /** The tokens of the answer so far. */
+  readonly #generated: Token[] = [];
+  #reasoningTokens = 0;
+  /** How many tokens of the prompt needed no evaluation. */
+  cachedTokens = 0;
+
+  constructor(options: GenerationOptions) {
+    const { prompt, request } = options;
+    this.#options = options;
+    this.#segmenter = new Segmenter(
+      { ...prompt.markers, stops: request.stop ?? [] },
+      { startsInThought: prompt.startsInThought },
+    );
+  }
+
+  /** How many of the likeliest tokens are reported beside each; absent: no log probabilities. */
+  get topLogprobs(): number | undefined {
+    return this.#options.request.topLogprobs;
+  }
+
+  /** Writes the answer after its prompt. */
+  *write(sampler: AnswerSampler, emit: (event: GenerationEvent) => void): Steps<void> {
+    const { toolUse } = this.#options.request;
+    const forced = toolUse !== undefined && toolUse.choice !== "auto";
+    const outcome = forced ? ({ call: 0 } as const) : yield* this.#writeText(sampler, emit);
+    const reason =
+      "reason" in outcome ? outcome.reason : yield* this.#writeCalls(sampler, outcome.call, emit);
+    emit({
+      type: "finish",
+      reason,
+      usage: {
+        promptTokens: this.#options.prompt.tokens.length,
+        cachedTokens: this.cachedTokens,
+        completionTokens: this.#generated.length,
+        reasoningTokens: this.#reasoningTokens,
+      },
+    });
+  }
+
+  /** Writes thoughts and text until the end, or until a call begins after so many tokens. */
+  *#writeText(
+    sampler: AnswerSampler,
+    emit: (event: GenerationEvent) => void,
+  ): Steps<{ reason: FinishReason } | { call: number }> {
+    const { text } = this.#options.shape;
+    const writing: Writing = {
+      text: this.#textStream(),
+      // A thought is free; the grammar is for the answer.
+      grammar: () => (this.#segmenter.inThought ? undefined : text),
+      feed: { tokens: [] },
+    };
+    for (;;) {
+      const piece = yield* this.#piece(sampler, writing);
+      if (piece === undefined) break;
+      const start = this.#generated.length - piece.tokens;
+      for (const segment of this.#segmenter.push({ ...piece, start })) {
+        if (segment.type === "end") return { reason: "stop" };
+        if (segment.type === "call") return { call: segment.start };
+        this.#emitSegment(segment, emit);
+      }
+    }
+    for (const segment of this.#segmenter.end()) {
+      if (segment.type === "call") return { call: segment.start };
+      this.#emitSegment(segment, emit);
+    }
+    return { reason: this.#full ? "length" : "stop" };
+  }
+
+  /** Rewinds to where the call began, opens it as the template does, and lets the grammar hold the rest. */
+  *#writeCalls(
+    sampler: AnswerSampler,
+    start: number,
+    emit: (event: GenerationEvent) => void,
+  ): Steps<FinishReason> {
+    const { prompt, request, shape, maxTokens } = this.#options;
+    const { syntax, opening, parallel } = prompt.calls;
+    const sampled = this.#generated.length;
+    this.#generated.splice(start);
+    if (this.#generated.length + opening.length >= maxTokens) return "length";
+    const writing: Writing = {
+      text: this.#textStream(),
+      grammar: () => shape.calls,
+      feed: sampled === 0 ? { tokens: opening } : this.#feedAfter(start, opening),
+    };
+    this.#generated.push(...opening);
+    const names = (request.toolUse?.tools ?? []).map(({ name }) => name);
+    const parser = new ToolCallParser(names, syntax);
+    const several = parallel && request.toolUse?.parallel === true && !isNamed(request);
+    for (;;) {
+      const piece = yield* this.#piece(sampler, writing);
+      if (piece === undefined) break;
+      for (const part of parser.push(piece.raw)) {
+        emit(
+          part.type === "name"
+            ? { type: "tool-call", index: part.index, id: callId(), name: part.name }
+            : { type: "tool-arguments", index: part.index, text: part.text },
+        );
+      }
+      if (parser.complete && !several) return "tool_calls";
+    }
+    return parser.complete && !this.#full ? "tool_calls" : "length";
+  }
+
+  /** Goes back to so many tokens of the answer; the token before is evaluated again where nothing follows. */
+  #feedAfter(start: number, opening: readonly Token[]): Feed {
+    const kept = [...this.#options.prompt.tokens, ...this.#generated.slice(0, start)];
+    if (opening.length > 0) return { rewindTo: kept.length, tokens: opening };
+    return { rewindTo: kept.length - 1, tokens: kept.slice(-1) };
+  }
+
+  /** The next piece of whole characters; nothing: the model has ended, or may write no more. */
+  *#piece(sampler: AnswerSampler, writing: Writing): Steps<Piece | undefined> {
+    const { model, tokenBytes } = this.#options;
+    const logprobs: TokenLogprobs[] = [];
+    while (!this.#full) {
+      sampler.use(writing.grammar(), this.#generated);
+      const { token, logits } = yield writing.feed;
+      writing.feed = { tokens: [token] };
+      if (model.isEogToken(token)) return undefined;
+      this.#generated.push(token);
+      if (logits !== undefined) {
+        logprobs.push(toLogprobs(tokenBytes, logits, this.topLogprobs ?? 0));
+      }
+      const piece = writing.text.push(token);
+      if (piece !== undefined) return { ...piece, logprobs };
+    }
+    return undefined;
+  }
+
+  get #full(): boolean {
+    return this.#generated.length >= this.#options.maxTokens;
+  }
+
+  #textStream(): TextStream {
+    return textStream(this.#options.model, this.#options.tokenBytes);
+  }
+
+  #emitSegment(segment: Segment, emit: (event: GenerationEvent) => void): void {
+    if (segment.type === "reasoning") {
+      this.#reasoningTokens += segment.tokens;
+      if (segment.text !== "") emit({ type: "reasoning", text: segment.text });
+    } else if (segment.type === "text") {
+      const { text, logprobs } = segment;
+      emit({ type: "text", text, ...(this.topLogprobs === undefined ? {} : { logprobs }) });
+    }
+  }
+}
+
+const isNamed = ({ toolUse }: GenerationRequest): boolean => typeof toolUse?.choice === "object";
+
+const callId = (): string => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;

@@ -1,0 +1,196 @@
+/** Tells apart what a model writes: its answer, its thoughts, the start of a tool call, its end. */
+import type { TokenLogprobs } from "../../core/ports/chat-engine.ts";
+
+/** The markers of a model's template, and the caller's stop texts. */
+export interface Markers {
+  thoughts: readonly { open: string; close: string }[];
+  /** What begins a tool call. */
+  calls: readonly string[];
+  /** Parts of the template that the model repeats and nobody needs to read. */
+  noise: readonly string[];
+  /** What ends the model's turn. */
+  ends: readonly string[];
+  /** What the caller wants to end the answer. */
+  stops: readonly string[];
+}
+
+/** A piece of whole characters: one token, or the few that make a character. */
+export interface Piece {
+  /** The text with special tokens written out. */
+  raw: string;
+  /** The text as a person reads it. */
+  text: string;
+  /** How many tokens came before this piece, and how many it is. */
+  start: number;
+  tokens: number;
+  logprobs?: readonly TokenLogprobs[];
+}
+
+export type Segment =
+  | { type: "text"; text: string; logprobs: readonly TokenLogprobs[] }
+  | { type: "reasoning"; text: string; tokens: number }
+  /** A tool call begins; `start` is how many tokens came before it. */
+  | { type: "call"; start: number }
+  | { type: "end" };
+
+type Action =
+  | { type: "open"; close: string }
+  | { type: "close" }
+  | { type: "call" }
+  | { type: "skip" }
+  | { type: "end" };
+
+interface Match {
+  at: number;
+  length: number;
+  action: Action;
+}
+
+export class Segmenter {
+  readonly #markers: Markers;
+  /** What closes the thought that the model is in. */
+  #close: string | undefined;
+  #triggers: readonly (readonly [string, Action])[];
+  /** What the markers begin with. */
+  #firsts: ReadonlySet<string>;
+  #held: Piece[] = [];
+
+  constructor(markers: Markers, options: { startsInThought?: string | undefined } = {}) {
+    this.#markers = markers;
+    this.#close = options.startsInThought;
+    this.#triggers = this.#activeTriggers();
+    this.#firsts = firstCharacters(this.#triggers);
+  }
+
+  get inThought(): boolean {
+    return this.#close !== undefined;
+  }
+
+  /** Takes the next piece; gives back what is certain now. */
+  push(piece: Piece): Segment[] {
+    // Nothing held and nothing that could begin: the common case, kept cheap.
+    if (this.#held.length === 0 && !this.#mayBegin(piece.raw)) return this.#emit([piece]);
+    this.#held.push(piece);
+    const raw = this.#held.map((held) => held.raw).join("");
+    const match = this.#find(raw);
+    if (match === undefined) return this.#emit(this.#release(raw.length - this.#possible(raw)));
+    // A longer marker that begins in the same place may still become whole.
+    const rest = raw.slice(match.at);
+    const longer =
+      match.action.type !== "end" &&
+      this.#triggers.some(([text]) => text.length > rest.length && text.startsWith(rest));
+    return longer ? this.#emit(this.#release(match.at)) : this.#act(match);
+  }
+
+  /** The model has ended: what was held back is a marker, or text after all. */
+  end(): Segment[] {
+    const match = this.#find(this.#held.map((held) => held.raw).join(""));
+    return match === undefined ? this.#emit(this.#held.splice(0)) : this.#act(match);
+  }
+
+  #act({ at, length, action }: Match): Segment[] {
+    const before = this.#emit(this.#splitOff(at));
+    const { start = 0 } = this.#held[0] ?? {};
+    const rest = this.#held;
+    this.#held = [];
+    if (action.type === "call") return [...before, { type: "call", start }];
+    if (action.type === "end") return [...before, { type: "end" }];
+    if (action.type === "open") this.#close = action.close;
+    if (action.type === "close") this.#close = undefined;
+    this.#triggers = this.#activeTriggers();
+    this.#firsts = firstCharacters(this.#triggers);
+    return [...before, ...dropStart(rest, length).flatMap((piece) => this.push(piece))];
+  }
+
+  #mayBegin(raw: string): boolean {
+    for (const first of this.#firsts) if (raw.includes(first)) return true;
+    return false;
+  }
+
+  /** The earliest marker, and of several at one place the longest. */
+  #find(raw: string): Match | undefined {
+    let best: Match | undefined;
+    for (const [text, action] of this.#triggers) {
+      const at = raw.indexOf(text);
+      if (at === -1) continue;
+      if (best === undefined || at < best.at || (at === best.at && text.length > best.length)) {
+        best = { at, length: text.length, action };
+      }
+    }
+    return best;
+  }
+
+  /** How much of the end could be the beginning of a marker. */
+  #possible(raw: string): number {
+    let most = 0;
+    for (const [text] of this.#triggers) {
+      const longest = Math.min(text.length - 1, raw.length);
+      for (let length = longest; length > most; length--) {
+        if (raw.endsWith(text.slice(0, length))) most = length;
+      }
+    }
+    return most;
+  }
+
+  /** Takes the pieces that lie wholly within the first `length` characters. */
+  #release(length: number): Piece[] {
+    let end = 0;
+    let count = 0;
+    for (const { raw } of this.#held) {
+      end += raw.length;
+      if (end > length) break;
+      count++;
+    }
+    return this.#held.splice(0, count);
+  }
+
+  /** Takes everything before a place, cutting the piece that spans it. */
+  #splitOff(at: number): Piece[] {
+    const before = this.#release(at);
+    const taken = before.reduce((sum, { raw }) => sum + raw.length, 0);
+    const [spanning] = this.#held;
+    if (spanning === undefined || taken === at) return before;
+    const cut = at - taken;
+    const { raw, logprobs: _, ...piece } = spanning;
+    this.#held[0] = { ...piece, raw: raw.slice(cut), text: spanning.text.slice(cut) };
+    return [...before, { ...spanning, raw: raw.slice(0, cut), text: spanning.text.slice(0, cut) }];
+  }
+
+  #emit(pieces: readonly Piece[]): Segment[] {
+    const text = pieces.map((piece) => piece.text).join("");
+    if (this.#close !== undefined) {
+      const tokens = pieces.reduce((sum, piece) => sum + piece.tokens, 0);
+      return tokens === 0 ? [] : [{ type: "reasoning", text, tokens }];
+    }
+    if (text === "") return [];
+    return [{ type: "text", text, logprobs: pieces.flatMap(({ logprobs = [] }) => logprobs) }];
+  }
+
+  #activeTriggers(): (readonly [string, Action])[] {
+    const { thoughts, calls, noise, ends, stops } = this.#markers;
+    const end = ends.map((text) => [text, { type: "end" }] as const);
+    const skip = noise.map((text) => [text, { type: "skip" }] as const);
+    if (this.#close !== undefined) return [[this.#close, { type: "close" }], ...skip, ...end];
+    return [
+      ...thoughts.map(({ open, close }) => [open, { type: "open", close }] as const),
+      ...calls.map((text) => [text, { type: "call" }] as const),
+      ...stops.map((text) => [text, { type: "end" }] as const),
+      ...skip,
+      ...end,
+    ];
+  }
+}
+
+const firstCharacters = (triggers: readonly (readonly [string, unknown])[]): Set<string> =>
+  new Set(triggers.map(([text]) => text.charAt(0)));
+
+/** The pieces without their first characters. */
+function dropStart(pieces: readonly Piece[], length: number): Piece[] {
+  let left = length;
+  return pieces.flatMap((piece) => {
+    const cut = Math.min(left, piece.raw.length);
+    left -= cut;
+    if (cut === piece.raw.length) return [];
+    return [{ ...piece, raw: piece.raw.slice(cut), text: piece.text.slice(cut) }];
+  });
+}

@@ -1,0 +1,83 @@
+/** Turns tokens into text as they come, never cutting a character in two. */
+import type { LlamaModel, Token } from "node-llama-cpp";
+import type { TokenBytes } from "../tokenizer/token-bytes.ts";
+
+export interface TokenText {
+  /** The text as a person reads it; a special token has none. */
+  text: string;
+  /** The same with special tokens written out. */
+  raw: string;
+  /** How many tokens it is made of. */
+  tokens: number;
+}
+
+export interface TextStream {
+  /** The text that this token completes; nothing while a character is incomplete. */
+  push(token: Token): TokenText | undefined;
+}
+
+export function textStream(model: LlamaModel, tokenBytes: TokenBytes): TextStream {
+  return tokenBytes.known ? new ByteTextStream(tokenBytes) : new DetokenizingTextStream(model);
+}
+
+/** Joins the tokens' bytes; nothing is asked of llama.cpp. */
+class ByteTextStream implements TextStream {
+  readonly #tokenBytes: TokenBytes;
+  readonly #decoder = new TextDecoder();
+  #held = 0;
+  #first: boolean;
+
+  constructor(tokenBytes: TokenBytes) {
+    this.#tokenBytes = tokenBytes;
+    this.#first = tokenBytes.leadingSpace;
+  }
+
+  push(token: Token): TokenText | undefined {
+    if (this.#tokenBytes.isSpecial(token)) {
+      return this.#take("", this.#tokenBytes.piece(token));
+    }
+    let text = this.#decoder.decode(this.#tokenBytes.of(token), { stream: true });
+    if (text === "") {
+      this.#held++;
+      return undefined;
+    }
+    if (this.#first && text.startsWith(" ")) text = text.slice(1);
+    this.#first = false;
+    return this.#take(text, text);
+  }
+
+  #take(text: string, raw: string): TokenText {
+    const tokens = this.#held + 1;
+    this.#held = 0;
+    return { text, raw, tokens };
+  }
+}
+
+const replacement = "\uFFFD";
+/** A UTF-8 character has at most four bytes, so at most four byte tokens. */
+const longestCharacter = 4;
+/** How many tokens before are needed to know a token's leading space. */
+const contextLength = 3;
+
+/** For vocabularies whose tokens cannot be read one by one. */
+class DetokenizingTextStream implements TextStream {
+  readonly #model: LlamaModel;
+  #before: Token[] = [];
+  #held: Token[] = [];
+
+  constructor(model: LlamaModel) {
+    this.#model = model;
+  }
+
+  push(token: Token): TokenText | undefined {
+    this.#held.push(token);
+    const text = this.#model.detokenize(this.#held, false, this.#before);
+    if (text.endsWith(replacement) && this.#held.length < longestCharacter) return undefined;
+    const held = this.#held;
+    this.#before = [...this.#before, ...held].slice(-contextLength);
+    this.#held = [];
+    // Only a token without text can be a special one, whose name is in the raw text alone.
+    const raw = text === "" ? this.#model.detokenize(held, true) : text;
+    return { text, raw, tokens: held.length };
+  }
+}

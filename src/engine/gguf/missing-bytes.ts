@@ -1,0 +1,55 @@
+/** Whether a model's file is whole: its header says where every tensor lies. */
+import { GgmlType } from "node-llama-cpp";
+import type { GgufTensor } from "./header.ts";
+import { type ModelPart, readModelParts } from "./model-headers.ts";
+
+/** Of each form: how many values make a block, and how many bytes it takes. */
+const blocks: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
+  [GgmlType.F64]: [1, 8],
+  [GgmlType.F32]: [1, 4],
+  [GgmlType.F16]: [1, 2],
+  [GgmlType.BF16]: [1, 2],
+  [GgmlType.I8]: [1, 1],
+  [GgmlType.I16]: [1, 2],
+  [GgmlType.I32]: [1, 4],
+  [GgmlType.I64]: [1, 8],
+  [GgmlType.Q4_0]: [32, 18],
+  [GgmlType.Q4_1]: [32, 20],
+  [GgmlType.Q5_0]: [32, 22],
+  [GgmlType.Q5_1]: [32, 24],
+  [GgmlType.Q8_0]: [32, 34],
+  [GgmlType.IQ4_NL]: [32, 18],
+  [GgmlType.MXFP4]: [32, 17],
+  [GgmlType.Q2_K]: [256, 84],
+  [GgmlType.Q3_K]: [256, 110],
+  [GgmlType.Q4_K]: [256, 144],
+  [GgmlType.Q5_K]: [256, 176],
+  [GgmlType.Q6_K]: [256, 210],
+  [GgmlType.IQ1_S]: [256, 50],
+  [GgmlType.IQ1_M]: [256, 56],
+  [GgmlType.IQ2_XXS]: [256, 66],
+  [GgmlType.IQ2_XS]: [256, 74],
+  [GgmlType.IQ2_S]: [256, 82],
+  [GgmlType.IQ3_XXS]: [256, 98],
+  [GgmlType.IQ3_S]: [256, 110],
+  [GgmlType.IQ4_XS]: [256, 136],
+  [GgmlType.TQ1_0]: [256, 54],
+  [GgmlType.TQ2_0]: [256, 66],
+};
+
+/** How many bytes the files lack, all together; 0 where they are whole. */
+export async function missingBytes(path: string): Promise<number> {
+  const parts = await readModelParts(path);
+  return parts.map(missingOf).reduce((sum, bytes) => sum + bytes, 0);
+}
+
+function missingOf({ tensors, dataStart, bytes }: ModelPart): number {
+  const end = tensors.reduce((most, tensor) => Math.max(most, endOf(tensor)), 0);
+  return Math.max(0, dataStart + end - bytes);
+}
+
+/** Of a form that is not known here: at least where it begins. */
+function endOf({ offset, values, type }: GgufTensor): number {
+  const [perBlock, bytes] = blocks[type] ?? [values, 1];
+  return offset + (values / perBlock) * bytes;
+}

@@ -1,0 +1,138 @@
+/** The grammars that hold an answer in shape, compiled once each. */
+import {
+  type Llama,
+  type LlamaGrammar,
+  LlamaGrammarEvaluationState,
+  type LlamaModel,
+} from "node-llama-cpp";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import type { AnswerFormat, Tool } from "../../core/ports/chat-engine.ts";
+import type { CallSyntax } from "../generation/tool-call-parser.ts";
+import { mostOpenReadings, OverBudget } from "./budget.ts";
+import { JsonSchemaCompiler } from "./json-schema.ts";
+import { nativeCost } from "./native-cost.ts";
+import { GrammarRules, literal } from "./rules.ts";
+
+const mostKept = 64;
+
+/** What a grammar may hold the answer to; several are alternatives. */
+export interface Shape {
+  format?: Exclude<AnswerFormat, "text">;
+  calls?: CallShape;
+}
+
+interface CallShape {
+  tools: readonly Tool[];
+  /** The one tool that may be called. */
+  only: string | undefined;
+  syntax: CallSyntax;
+  parallel: boolean;
+  /** Whether the text before the first tool's name is part of the shape. */
+  withPrefix: boolean;
+}
+
+export class Grammars {
+  readonly #llama: Llama;
+  readonly #model: LlamaModel;
+  readonly #compiled = new Map<string, LlamaGrammar>();
+
+  constructor(llama: Llama, model: LlamaModel) {
+    this.#llama = llama;
+    this.#model = model;
+  }
+
+  /** A fresh state of the grammar for the shape. */
+  async start({ format, calls }: Shape): Promise<LlamaGrammarEvaluationState> {
+    const rules = new GrammarRules();
+    const roots: string[] = [];
+    if (format === "json") {
+      rules.value();
+      roots.push(rules.object());
+    } else if (format !== undefined) {
+      const param = "response_format.json_schema.schema";
+      roots.push(new JsonSchemaCompiler(rules, format.schema, param).compile().rule);
+    }
+    if (calls !== undefined) roots.push(callRule(rules, calls));
+    const param = format === undefined || format === "json" ? "tools" : "response_format";
+    const grammar = await this.#compile(rules.toString(roots.join(" | ")), param);
+    return new LlamaGrammarEvaluationState({ model: this.#model, grammar });
+  }
+
+  async #compile(text: string, param: string): Promise<LlamaGrammar> {
+    const known = this.#compiled.get(text);
+    if (known !== undefined) return known;
+    checkCost(text, param);
+    try {
+      const grammar = await this.#llama.createGrammar({ grammar: text });
+      if (this.#compiled.size >= mostKept) {
+        for (const oldest of this.#compiled.keys()) {
+          this.#compiled.delete(oldest);
+          break;
+        }
+      }
+      this.#compiled.set(text, grammar);
+      return grammar;
+    } catch (cause) {
+      throw new NodeError(
+        "invalid_request",
+        `The schema makes a grammar that llama.cpp cannot use: ${reasonOf(cause)}`,
+        { param, cause },
+      );
+    }
+  }
+}
+
+/** Refuses what would keep llama.cpp busy for long: it parses on the process's own loop. */
+function checkCost(text: string, param: string): void {
+  try {
+    nativeCost(text);
+  } catch (error) {
+    if (!(error instanceof OverBudget)) throw error;
+    throw new NodeError("invalid_request", `${param}: The schema ${error.message}.`, { param });
+  }
+}
+
+function callRule(
+  rules: GrammarRules,
+  { tools, only, syntax, parallel, withPrefix }: CallShape,
+): string {
+  const readingsOf = new Map<string, number>();
+  const one = tools.flatMap((tool, at) => {
+    const { name } = tool;
+    if (only !== undefined && name !== only) return [];
+    const param = `tools[${at}].function.parameters`;
+    const compiler = new JsonSchemaCompiler(rules, argumentsSchema(tool, param), param);
+    const head = literal(`${name}${syntax.paramsPrefix(name)}`);
+    const { rule, readings } = compiler.compile();
+    // Those of one name are told apart by nothing before their arguments.
+    const open = (readingsOf.get(name) ?? 0) + readings;
+    readingsOf.set(name, open);
+    if (open > mostOpenReadings) {
+      throw new NodeError(
+        "invalid_request",
+        `${param}: The schema keeps, with those of the same name, more than ${mostOpenReadings} readings of a call open.`,
+        { param },
+      );
+    }
+    return `${head} ${rule} ${optionalLiteral(syntax.suffix(name))}`;
+  });
+  const call = rules.add("call", one.map((option) => `(${option})`).join(" | "));
+  const prefix = optionalLiteral(syntax.prefix);
+  const more = parallel ? `(${optionalLiteral(syntax.between)} ${prefix} ${call}){0,15}` : "";
+  return `${withPrefix ? prefix : ""} ${call} ${more}`;
+}
+
+/** Arguments are an object, whether or not the schema says so. */
+function argumentsSchema({ parameters }: Tool, param: string): unknown {
+  if (parameters === undefined) return { type: "object", additionalProperties: false };
+  if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters)) {
+    throw new NodeError("invalid_request", `'${param}' must be a JSON Schema object.`, { param });
+  }
+  const { type = "object" } = { ...parameters, type: Reflect.get(parameters, "type") };
+  if (type === "object") return { ...parameters, type };
+  throw new NodeError("invalid_request", `'${param}' must describe an object; its type is not.`, {
+    param,
+  });
+}
+
+const optionalLiteral = (text: string): string => (text === "" ? "" : literal(text));

@@ -1,0 +1,138 @@
+/** llama.cpp's context of a chat model, below node-llama-cpp's own batching. */
+import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
+import type { StepThreads } from "../../core/models/model.ts";
+import {
+  internal,
+  isObject,
+  isRawBindings,
+  isRawContext,
+  isThreadsSplitter,
+  type RawBindings,
+  type RawCheckpoint,
+  type RawContext,
+  type ThreadConsumer,
+  type ThreadsSplitter,
+} from "./bindings.ts";
+import { decodeBatch } from "./decode-batch.ts";
+import { NativeSampler } from "./sampler.ts";
+
+/** Up to so many tokens in a step are few: the threads that suit them are measured. */
+export const fewTokens = 4;
+
+/** Tokens of one sequence in a batch. */
+export interface BatchPart {
+  sequence: number;
+  /** Where the first of the tokens stands in the sequence. */
+  position: number;
+  tokens: readonly Token[];
+  /** Whether the token after the last one is to be sampled. */
+  output: boolean;
+}
+
+/** A state that a sequence can go back to. */
+export interface Checkpoint {
+  /** How many tokens the sequence held. */
+  readonly length: number;
+  dispose(): void;
+}
+
+export class NativeChatContext {
+  readonly sequences: number;
+  readonly batchSize: number;
+  readonly contextSize: number;
+  /** The sliding window of attention, where the KV cache keeps no more than that. */
+  readonly slidingWindow: number | undefined;
+  /** Whether a sequence can go back only to a state that was kept. */
+  readonly needsCheckpoints: boolean;
+  readonly #context: LlamaContext;
+  readonly #raw: RawContext;
+  readonly #bindings: RawBindings;
+  readonly #rawModel: object;
+  readonly #splitter: ThreadsSplitter;
+  readonly #stepThreads: StepThreads;
+  #threads: ThreadConsumer | undefined;
+
+  constructor(context: LlamaContext, model: LlamaModel, stepThreads: StepThreads) {
+    this.#stepThreads = stepThreads;
+    this.#context = context;
+    this.#raw = internal(context, "_ctx", isRawContext);
+    this.#bindings = internal(model.llama, "_bindings", isRawBindings);
+    this.#splitter = internal(model.llama, "_threadsSplitter", isThreadsSplitter);
+    this.#rawModel = internal(model, "_model", isObject);
+    this.sequences = context.totalSequences;
+    this.batchSize = context.batchSize;
+    this.contextSize = context.contextSize;
+    const { isHybrid, isRecurrent, swaSize } = model.fileInsights;
+    this.slidingWindow = swaSize;
+    this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
+  }
+
+  /** Computes a batch; for each of its parts that has an output, where that is. */
+  async decode(parts: readonly BatchPart[]): Promise<(number | undefined)[]> {
+    const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    this.#raw.initBatch(total);
+    const outputs = parts.map(({ sequence, position, tokens, output }) => {
+      const wanted = output ? Uint32Array.of(tokens.length - 1) : noOutput;
+      return this.#raw.addToBatch(sequence, position, Uint32Array.from(tokens), wanted)[0];
+    });
+    this.#threads ??= this.#splitter.createConsumer(this.#context.idealThreads, 1);
+    const { one, few } = this.#stepThreads;
+    const most = total === 1 ? one : total <= fewTokens ? few : undefined;
+    await decodeBatch(this.#raw, this.#threads, this.#context.model.llama.gpu, most);
+    return outputs;
+  }
+
+  /** Leaves the threads to other models until the next batch. */
+  releaseThreads(): void {
+    this.#threads?.dispose();
+    this.#threads = undefined;
+  }
+
+  makeSampler(): NativeSampler {
+    return new NativeSampler(this.#raw, new this.#bindings.AddonSampler(this.#rawModel));
+  }
+
+  /** Removes what a sequence holds from `length` on; false where its kind of memory cannot. */
+  truncate(sequence: number, length: number): boolean {
+    if (length === 0) return this.#raw.removeTokenCellsFromSequence(sequence, -1, -1);
+    if (this.slidingWindow !== undefined) {
+      const first = this.#raw.getSequenceKvCacheMinPosition(sequence);
+      // What the window needs of the tokens before may be gone.
+      if (first > Math.max(0, length - this.slidingWindow)) return false;
+    }
+    return this.#raw.removeTokenCellsFromSequence(sequence, length, -1);
+  }
+
+  /** Makes one sequence hold what another holds. */
+  async copy(target: number, source: number): Promise<void> {
+    await this.#raw.copySequenceStateFromOtherSequence(target, source);
+  }
+
+  async takeCheckpoint(sequence: number): Promise<Checkpoint> {
+    const checkpoint = new this.#bindings.AddonContextSequenceCheckpoint();
+    await checkpoint.init(this.#raw, sequence);
+    return new SequenceCheckpoint(checkpoint);
+  }
+
+  /** Whether the sequence holds again what it held at the checkpoint. */
+  async restore(sequence: number, checkpoint: Checkpoint): Promise<boolean> {
+    if (!(checkpoint instanceof SequenceCheckpoint)) return false;
+    return await this.#raw.restoreCheckpoint(checkpoint.raw, checkpoint.raw.maxPos, sequence);
+  }
+}
+
+class SequenceCheckpoint implements Checkpoint {
+  readonly raw: RawCheckpoint;
+  readonly length: number;
+
+  constructor(raw: RawCheckpoint) {
+    this.raw = raw;
+    this.length = raw.maxPos + 1;
+  }
+
+  dispose(): void {
+    this.raw.dispose();
+  }
+}
+
+const noOutput = new Uint32Array(0);

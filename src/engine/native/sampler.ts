@@ -1,0 +1,81 @@
+/** llama.cpp's sampler below node-llama-cpp's own: one a sequence, set up anew for each answer. */
+import type { LlamaGrammarEvaluationState, Token } from "node-llama-cpp";
+import { NodeError } from "../../core/errors.ts";
+import {
+  internal,
+  isObject,
+  type RawContext,
+  type RawSampler,
+  type SamplerConfig,
+} from "./bindings.ts";
+
+/** A token with its logit after the sampler's filters, and what makes logits into probabilities. */
+export interface SampledLogits {
+  token: Token;
+  logit: number;
+  /** The likeliest tokens and their logits, likeliest first; one at the least. */
+  top: readonly (readonly [Token, number])[];
+  /** Sum of exp(logit - greatest logit) over all candidates. */
+  weight: number;
+}
+
+/** llama.cpp's chain of samplers; it counts what it sampled for penalties and advances its grammar. */
+export class NativeSampler {
+  readonly #context: RawContext;
+  readonly #raw: RawSampler;
+
+  constructor(context: RawContext, raw: RawSampler) {
+    this.#context = context;
+    this.#raw = raw;
+  }
+
+  configure(config: SamplerConfig): void {
+    this.#raw.applyConfig(config);
+  }
+
+  async sample(output: number): Promise<Token> {
+    return sampledToken(await this.#context.sampleToken(output, this.#raw));
+  }
+
+  /** Samples, and tells the logits of the sampled token and of the likeliest. */
+  async sampleWithLogits(output: number, top: number): Promise<SampledLogits> {
+    const [token, , , logits = [], weight] = await this.#context.sampleToken(
+      output,
+      this.#raw,
+      false,
+      false,
+      // The greatest logit is always wanted: the others are measured against it.
+      [[], false, false, true, Math.max(1, top)],
+      true,
+    );
+    const pairs: [Token, number][] = [];
+    for (let at = 0; at + 1 < logits.length; at += 2) {
+      const [id, logit] = [logits[at], logits[at + 1]];
+      if (id !== undefined && logit !== undefined) pairs.push([toToken(id), logit]);
+    }
+    // The sampled one comes last, whether or not it is among the likeliest.
+    const own = pairs.pop();
+    return { token: sampledToken(token), logit: own?.[1] ?? Number.NaN, top: pairs, weight };
+  }
+
+  dispose(): void {
+    this.#raw.dispose();
+  }
+}
+
+/** A grammar's state as the sampler takes it. */
+export const rawGrammarState = (state: LlamaGrammarEvaluationState): object =>
+  internal(state, "_state", isObject);
+
+function sampledToken(token: number): Token {
+  if (token >= 0) return toToken(token);
+  throw new NodeError("internal", "llama.cpp left no token to choose from.");
+}
+
+/** The library brands numbers that are tokens. */
+const isToken = (value: number): value is Token => value >= 0;
+
+function toToken(value: number): Token {
+  if (isToken(value)) return value;
+  throw new NodeError("internal", `${value} is no token.`);
+}

@@ -1,0 +1,224 @@
+/** Renders a conversation into the tokens that the model was trained to read, and knows how it answers. */
+import {
+  type ChatHistoryItem,
+  type ChatModelFunctions,
+  type ChatWrapper,
+  type GbnfJsonSchema,
+  isLlamaText,
+  type LlamaModel,
+  LlamaText,
+  SpecialToken,
+  SpecialTokensText,
+  type Token,
+} from "node-llama-cpp";
+import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
+import type { Markers } from "../generation/segmenter.ts";
+import type { CallSyntax } from "../generation/tool-call-parser.ts";
+import { LoopTurns } from "../tokenizer/loop-turns.ts";
+import { SlicedTokenizer } from "../tokenizer/sliced-tokenizer.ts";
+import { toChatHistory } from "./chat-history.ts";
+
+export interface Prompt {
+  tokens: Token[];
+  markers: Omit<Markers, "stops">;
+  /** What closes the thought that the prompt itself opens. */
+  startsInThought: string | undefined;
+  calls: CallStyle;
+}
+
+export interface PromptBounds {
+  /** Most tokens that are of use; default: any number. */
+  most?: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** How the model is made to call a tool. */
+export interface CallStyle {
+  syntax: CallSyntax;
+  /** What comes before the first tool's name. */
+  opening: Token[];
+  /** Whether the template has a place for several calls in one answer. */
+  parallel: boolean;
+}
+
+type ContextState = ReturnType<ChatWrapper["generateContextState"]>;
+
+export class PromptTemplate {
+  readonly #model: LlamaModel;
+  readonly #wrapper: ChatWrapper;
+  readonly #tokenizer: SlicedTokenizer;
+
+  constructor(model: LlamaModel, wrapper: ChatWrapper) {
+    this.#model = model;
+    this.#tokenizer = new SlicedTokenizer(model);
+    this.#wrapper = wrapper;
+  }
+
+  get name(): string {
+    return this.#wrapper.wrapperName;
+  }
+
+  /** How many tokens a conversation has; Infinity where there are so many that they were not counted. */
+  async count(
+    messages: readonly ChatMessage[],
+    tools: readonly Tool[] | undefined,
+    bounds: PromptBounds,
+  ): Promise<number> {
+    const prompt = await this.render(messages, tools, bounds);
+    return prompt?.tokens.length ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** The prompt; undefined where it has so many tokens that they were not counted. */
+  async render(
+    messages: readonly ChatMessage[],
+    tools: readonly Tool[] = [],
+    { most = Number.POSITIVE_INFINITY, signal }: PromptBounds = {},
+  ): Promise<Prompt | undefined> {
+    if (this.#tokenizer.cannotFit(textsOf(messages), most)) return undefined;
+    const history: ChatHistoryItem[] = toChatHistory(messages);
+    const state = this.#wrapper.generateContextState({
+      chatHistory: history,
+      ...(tools.length === 0
+        ? {}
+        : { availableFunctions: toFunctions(tools), documentFunctionParams: true }),
+    });
+    const tokens = await this.#tokenizer.tokensOf(state.contextText, {
+      most,
+      turns: new LoopTurns(signal),
+    });
+    if (tokens === undefined) return undefined;
+    const { bos, shouldPrependBosToken } = this.#model.tokens;
+    if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
+    const markers = this.#markers(state, tools.length > 0);
+    return {
+      tokens,
+      markers,
+      startsInThought: this.#openThought(state, markers),
+      calls: this.#callStyle(state),
+    };
+  }
+
+  /** The prompt as text, special tokens written out. */
+  renderText(messages: readonly ChatMessage[]): string {
+    const chatHistory = toChatHistory(messages);
+    return this.#raw(this.#wrapper.generateContextState({ chatHistory }).contextText);
+  }
+
+  /** What closes the thought that the prompt ends in, or that every answer starts in. */
+  #openThought(state: ContextState, { thoughts }: Prompt["markers"]): string | undefined {
+    const { thought } = this.#wrapper.settings.segments ?? {};
+    if (thought?.suffix !== undefined && thought.prefix !== undefined && !isText(thought.prefix)) {
+      return this.#raw(thought.suffix).trim();
+    }
+    const end = this.#raw(state.contextText).trimEnd();
+    return thoughts.find(({ open }) => end.endsWith(open))?.close;
+  }
+
+  #markers(state: ContextState, offersTools: boolean): Prompt["markers"] {
+    const raw = (text: string | LlamaText): string => this.#raw(text);
+    const { functions, segments = {} } = this.#wrapper.settings;
+    const prefixTriggers = prefixTriggersOf(state);
+    const callTriggers = prefixTriggers
+      .filter(({ type }) => type === "functionCall")
+      .flatMap(({ triggers }) => triggers.map(raw));
+    const { call, parallelism } = functions;
+    const opening = [parallelism?.call.sectionPrefix ?? "", call.prefix].map(raw).join("").trim();
+    const alternatives = (call.prefixAlternateMatches ?? []).map(raw);
+    const thoughts = [segments.thought, segments.comment].flatMap((segment) => {
+      if (segment?.prefix === undefined || segment.suffix === undefined) return [];
+      const close = raw(segment.suffix).trim();
+      // A thought that every answer starts in has no marker of its own.
+      const open = isText(segment.prefix) ? raw(segment.prefix).trim() : "";
+      return [{ open, close }];
+    });
+    const noise = prefixTriggers
+      .filter((trigger) => trigger.type === "response")
+      .flatMap(({ triggers, inject = "" }) => triggers.map((text) => raw(text) + raw(inject)));
+    const started = "ignoreStartText" in state ? (state.ignoreStartText ?? []) : [];
+    const rerender = "rerender" in state ? (state.rerender?.triggers ?? []) : [];
+    const ends = [...state.stopGenerationTriggers, ...rerender].map(raw);
+    return {
+      thoughts: thoughts.filter(({ open }) => open !== ""),
+      calls: offersTools ? present([opening, ...alternatives, ...callTriggers]) : [],
+      noise: present([...(noise.length === 0 ? [] : [...noise, harmonyTurn]), ...started.map(raw)]),
+      ends: present(ends),
+    };
+  }
+
+  #callStyle(state: ContextState): CallStyle {
+    const { call, parallelism } = this.#wrapper.settings.functions;
+    const named = (text: string | LlamaText) => (name: string) =>
+      this.#raw(text).replaceAll("{{functionName}}", name);
+    // Some templates open a channel before they call.
+    const channel = prefixTriggersOf(state).find(({ type }) => type === "functionCall")?.inject;
+    const section = parallelism?.call.sectionPrefix ?? "";
+    const opening = LlamaText([channel ?? "", section, call.prefix]);
+    return {
+      syntax: {
+        prefix: this.#raw(call.prefix),
+        paramsPrefix: named(call.paramsPrefix),
+        suffix: named(call.suffix),
+        between: this.#raw(parallelism?.call.betweenCalls ?? ""),
+      },
+      opening: opening.tokenize(this.#model.tokenizer, "trimLeadingSpace"),
+      parallel: parallelism !== undefined,
+    };
+  }
+
+  #raw(text: string | LlamaText): string {
+    return LlamaText(text)
+      .values.map((value) => {
+        if (typeof value === "string") return value;
+        if (value instanceof SpecialTokensText) return value.value;
+        if (!(value instanceof SpecialToken)) return "";
+        return this.#model.detokenize(value.tokenize(this.#model.tokenizer), true);
+      })
+      .join("");
+  }
+}
+
+/** The refusal of a conversation; `more`: than the context, and nobody counted further. */
+export function tooLong(tokens: number | "more", contextSize: number): NodeError {
+  const found = tokens === "more" ? `more than ${contextSize}` : tokens;
+  return new NodeError(
+    "context_length_exceeded",
+    `The messages have ${found} tokens; with room for an answer, this model's context of ${contextSize} tokens holds at most ${contextSize - 1}. Shorten the messages.`,
+    { param: "messages" },
+  );
+}
+
+/** What people and models said; a template adds to it. */
+function* textsOf(messages: readonly ChatMessage[]): Generator<string> {
+  for (const { content } of messages) yield content;
+}
+
+const prefixTriggersOf = (state: ContextState) =>
+  "prefixTriggers" in state ? (state.prefixTriggers ?? []) : [];
+
+/** gpt-oss begins a turn anew after each of its channels. */
+const harmonyTurn = "<|start|>assistant";
+
+const isText = (value: object | string): value is string | LlamaText =>
+  typeof value === "string" || isLlamaText(value);
+
+const present = (texts: readonly string[]): string[] => [
+  ...new Set(texts.filter((text) => text.trim() !== "")),
+];
+
+function toFunctions(tools: readonly Tool[]): ChatModelFunctions {
+  return Object.fromEntries(
+    tools.map(({ name, description, parameters }) => [
+      name,
+      {
+        ...given({ description }),
+        ...(isSchema(parameters) ? { params: parameters } : {}),
+      },
+    ]),
+  );
+}
+
+/** The library only prints the schema into the prompt; our own grammar holds the model to it. */
+const isSchema = (value: unknown): value is GbnfJsonSchema =>
+  typeof value === "object" && value !== null;

@@ -1,0 +1,114 @@
+/** llama.cpp's own quantiser, called in the shared library that node-llama-cpp brings. Blocks: run it in a process of its own. */
+import { dlopen, FFIType, ptr } from "bun:ffi";
+import { readdir } from "node:fs/promises";
+import { arch, platform } from "node:os";
+import { join } from "node:path";
+import type { Quantization } from "../../core/models/quantization.ts";
+import { nativeFolder } from "../../packaging/native-libraries.ts";
+
+/** llama.cpp's numbers for the forms it can write. */
+const fileTypes: Record<Quantization, number> = {
+  f16: 1,
+  q4_0: 2,
+  q8_0: 7,
+  q4_k_s: 14,
+  q4_k_m: 15,
+  q5_k_m: 17,
+  q6_k: 18,
+};
+
+/** The release whose parameters are laid out as below; with another nothing is called. */
+const knownRelease = "v0.5.0";
+
+const packages: Readonly<Record<string, string>> = {
+  "linux-x64": "linux-x64",
+  "linux-arm64": "linux-arm64",
+  "darwin-arm64": "mac-arm64-metal",
+  "darwin-x64": "mac-x64",
+  "win32-x64": "win-x64",
+};
+
+export async function quantize(
+  input: string,
+  output: string,
+  { type, threads }: { type: Quantization; threads: number },
+): Promise<void> {
+  const library = dlopen(await findLibrary(), {
+    llama_backend_init: { args: [], returns: FFIType.void },
+    llama_model_quantize: {
+      args: [FFIType.ptr, FFIType.ptr, FFIType.ptr],
+      returns: FFIType.u32,
+    },
+  });
+  // A pointer keeps nothing alive: what it points to is held here until llama.cpp is done with it.
+  const held = {
+    input: toCString(input),
+    output: toCString(output),
+    parameters: parameters(fileTypes[type], threads),
+  };
+  try {
+    library.symbols.llama_backend_init();
+    const failed = library.symbols.llama_model_quantize(
+      ptr(held.input),
+      ptr(held.output),
+      ptr(held.parameters),
+    );
+    if (failed !== 0) throw new Error(`llama.cpp's quantiser failed (${failed})`);
+  } finally {
+    release(held);
+    library.close();
+  }
+}
+
+/** Used after the call, so that nothing before it may be collected. */
+function release(held: Readonly<Record<string, Uint8Array>>): void {
+  for (const bytes of Object.values(held)) bytes.fill(0);
+}
+
+async function findLibrary(): Promise<string> {
+  const name = packages[`${platform()}-${arch()}`];
+  if (name === undefined) throw new Error(`there is no quantiser for ${platform()} on ${arch()}`);
+  const carried = nativeFolder();
+  const folder =
+    carried === undefined
+      ? await binariesFolder(await import(`@node-llama-cpp/${name}`))
+      : join(carried, name);
+  const pattern = /^(?:lib)?llama\.(v[\d.]+)\.(?:so|dylib|dll)$/;
+  for (const file of await readdir(folder)) {
+    const release = pattern.exec(file)?.[1];
+    if (release === knownRelease) return join(folder, file);
+    if (release !== undefined)
+      throw new Error(`llama.cpp ${release} is not known to the quantiser`);
+  }
+  throw new Error(`there is no shared llama.cpp library in ${name}`);
+}
+
+async function binariesFolder(module: unknown): Promise<string> {
+  if (typeof module === "object" && module !== null && "getBinsDir" in module) {
+    const { getBinsDir } = module;
+    const found: unknown = typeof getBinsDir === "function" ? getBinsDir() : undefined;
+    if (typeof found === "object" && found !== null && "binsDir" in found) {
+      const [folder] = await readdir(String(found.binsDir));
+      if (folder !== undefined) return join(String(found.binsDir), folder);
+    }
+  }
+  throw new Error("the package of llama.cpp's binaries does not say where they are");
+}
+
+const unset = 43;
+/** Larger than the struct, whose end holds pointers and counts that are all zero here. */
+const parameterBytes = 128;
+
+function parameters(fileType: number, threads: number): Uint8Array {
+  const bytes = new Uint8Array(parameterBytes);
+  const view = new DataView(bytes.buffer);
+  view.setInt32(0, threads, true);
+  view.setInt32(4, fileType, true);
+  view.setInt32(8, unset, true); // type of the output tensor
+  view.setInt32(12, unset, true); // type of the token embeddings
+  view.setUint8(16, 1); // allow_requantize
+  view.setUint8(17, 1); // quantize_output_tensor
+  return bytes;
+}
+
+const toCString = (text: string): Uint8Array => new TextEncoder().encode(`${text}\0`);

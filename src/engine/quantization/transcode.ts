@@ -1,0 +1,112 @@
+/** Puts a model's weights into another form, once, in a process of its own. */
+import { open, rename, rm, stat, statfs } from "node:fs/promises";
+import { totalmem } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { reasonOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import { type Quantization, transcodedName } from "../../core/models/quantization.ts";
+import type { Progress } from "../../core/progress.ts";
+import { lastLine, tailOf } from "../../subprocess/last-output.ts";
+import type { Program } from "../../subprocess/program.ts";
+import { weightsDigest } from "../fingerprint.ts";
+import { readModelFacts } from "../gguf/model-facts.ts";
+import { clearSuperseded, noteSource } from "./superseded.ts";
+
+export interface TranscodeOptions {
+  type: Quantization;
+  folder: string;
+  threads: number;
+  program: Program;
+  signal: AbortSignal;
+  progress: Progress;
+  log: Log;
+}
+
+/** Bits that a weight takes, near enough for progress and for what fits. */
+const bits: Record<Quantization, number> = {
+  f16: 16,
+  q8_0: 8.5,
+  q6_k: 6.6,
+  q5_k_m: 5.7,
+  q4_k_m: 4.9,
+  q4_k_s: 4.7,
+  q4_0: 4.7,
+};
+
+const pollMs = 200;
+
+/** The path of the transcoded file; the original's, with a line in the log, where it cannot be made. */
+export async function transcode(path: string, options: TranscodeOptions): Promise<string> {
+  const { type, folder, log } = options;
+  const digest = await weightsDigest(path);
+  const target = join(folder, transcodedName(basename(path), type, digest));
+  try {
+    if (!(await exists(target))) {
+      const { parameters, quantization } = await readModelFacts(path);
+      if (quantization.toLowerCase() === type) return path;
+      const bytes = (parameters * bits[type]) / 8;
+      await checkRoom(bytes, dirname(target));
+      await run(path, target, bytes, options);
+      await noteSource(target, path);
+    }
+  } catch (error) {
+    options.signal.throwIfAborted();
+    log.warn("the model is used in the form it came in", { wanted: type, why: reasonOf(error) });
+    return path;
+  }
+  await clearSuperseded({ source: path, digest, type, folder }, log);
+  return target;
+}
+
+async function run(
+  path: string,
+  target: string,
+  bytes: number,
+  { type, threads, program, signal, progress }: TranscodeOptions,
+): Promise<void> {
+  const partial = `${target}.${crypto.randomUUID()}.part`;
+  const step = progress.step(`Transcoding ${basename(path)} to ${type}`, bytes, "bytes");
+  const child = Bun.spawn([...program.command, "quantize", path, partial, type, String(threads)], {
+    env: program.env,
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+    signal,
+  });
+  const stderrTail = tailOf(child.stderr);
+  const timer = setInterval(async () => {
+    const { size } = await stat(partial).catch(() => ({ size: 0 }));
+    step.update(Math.min(size, bytes));
+  }, pollMs);
+  try {
+    if ((await child.exited) !== 0) throw new Error(lastLine(await stderrTail));
+    await flush(partial);
+    await rename(partial, target);
+    step.finish();
+  } catch (error) {
+    step.finish("not possible");
+    throw error;
+  } finally {
+    clearInterval(timer);
+    await rm(partial, { force: true });
+  }
+}
+
+/** A file that has its name is whole, after a loss of power too. */
+async function flush(path: string): Promise<void> {
+  await using file = await open(path, "r+");
+  await file.sync();
+}
+
+/** Twice over, so that what is made leaves room to live in. */
+async function checkRoom(bytes: number, folder: string): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize < bytes * 2) throw new Error("there is too little free disk");
+  if (totalmem() < bytes * 2) throw new Error("there is too little memory");
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );

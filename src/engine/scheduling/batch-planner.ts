@@ -1,0 +1,82 @@
+/**
+ * What the next batch holds: the next token of every answer, and as much of the prompts as fits
+ * beside them (chunked prefill).
+ */
+import type { Token } from "node-llama-cpp";
+import type { BatchPart } from "../native/chat-context.ts";
+import { PrefillBudget, type Step } from "./prefill-budget.ts";
+import type { RunningAnswer } from "./running-answer.ts";
+
+/** What one answer has in a batch. */
+export interface PlannedPart {
+  run: RunningAnswer;
+  tokens: readonly Token[];
+}
+
+export interface BatchLimits {
+  batchSize: number;
+  /** Whether a checkpoint must be taken before the last token of a prompt. */
+  needsCheckpoints: boolean;
+}
+
+export class BatchPlanner {
+  readonly #limits: BatchLimits;
+  readonly #prefill = new PrefillBudget();
+  /** Whether the last batch was a prompt's alone; the answers have the next one then. */
+  #ranAlone = false;
+
+  constructor(limits: BatchLimits) {
+    this.#limits = limits;
+  }
+
+  /** In the order of the sequences: llama.cpp computes only neighbours in one pass. */
+  plan(runs: Iterable<RunningAnswer>): PlannedPart[] {
+    const ready = [...runs].filter(
+      ({ prepared, pending, answer }) => prepared && pending.length > 0 && !answer.paused,
+    );
+    const decoding = ready.filter((run) => run.decodes);
+    const prompts = ready.filter((run) => !run.decodes);
+    const [first] = prompts;
+    const others = prompts.filter(({ scheduled }) => !scheduled.fresh);
+    const isAlone = decoding.length + others.length === 0;
+    if (first?.scheduled.fresh === true && (isAlone || !this.#ranAlone)) {
+      this.#ranAlone = true;
+      return [{ run: first, tokens: this.#chunk(first, this.#limits.batchSize) }];
+    }
+    this.#ranAlone = false;
+    const parts: PlannedPart[] = decoding.map((run) => ({ run, tokens: run.pending }));
+    let room = this.#limits.batchSize - parts.length;
+    if (parts.length > 0) room = Math.min(room, this.#prefill.tokens);
+    for (const run of shortFirst(others, room)) {
+      if (room === 0) break;
+      const tokens = this.#chunk(run, room);
+      room -= tokens.length;
+      parts.push({ run, tokens });
+    }
+    return parts.sort((a, b) => a.run.sequence.id - b.run.sequence.id);
+  }
+
+  /** Says how long a batch took, from which the size of the next chunks follows. */
+  took(step: Step): void {
+    this.#prefill.took(step);
+  }
+
+  /** Ends before the prompt's last token where a checkpoint is taken: that token is always evaluated again. */
+  #chunk({ inPrefill, pending }: RunningAnswer, room: number): Token[] {
+    const stopsEarly = this.#limits.needsCheckpoints && inPrefill && pending.length > 1;
+    return pending.slice(0, Math.min(room, stopsEarly ? pending.length - 1 : pending.length));
+  }
+}
+
+export const toBatchPart = ({ run, tokens }: PlannedPart): BatchPart => ({
+  sequence: run.sequence.id,
+  position: run.sequence.tokens.length,
+  tokens,
+  output: tokens.length === run.pending.length,
+});
+
+/** A prompt that needs at most a quarter of the room does not wait behind a long one. */
+function shortFirst(prompts: readonly RunningAnswer[], room: number): RunningAnswer[] {
+  const isShort = ({ pending }: RunningAnswer): boolean => pending.length <= room / 4;
+  return [...prompts.filter(isShort), ...prompts.filter((run) => !isShort(run))];
+}

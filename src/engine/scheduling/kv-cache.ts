@@ -1,0 +1,116 @@
+/** The KV cache of a chat context: which tokens each of its sequences holds, for reuse as a prefix cache. */
+import type { Token } from "node-llama-cpp";
+import type { Checkpoint, NativeChatContext } from "../native/chat-context.ts";
+
+/** Checkpoints of one sequence, where its memory cannot be truncated at any token. */
+const mostCheckpoints = 4;
+
+/** What the cache needs of the context. */
+export type CacheContext = Pick<
+  NativeChatContext,
+  | "sequences"
+  | "contextSize"
+  | "needsCheckpoints"
+  | "truncate"
+  | "copy"
+  | "takeCheckpoint"
+  | "restore"
+>;
+
+export class CachedSequence {
+  readonly id: number;
+  /** The tokens that are evaluated, in order. */
+  readonly tokens: Token[] = [];
+  /** Whose prompt it holds. A prompt of another scope must not learn from a hit what is in it. */
+  scope: string | undefined;
+  /** Shortest first. */
+  readonly checkpoints: Checkpoint[] = [];
+
+  constructor(id: number) {
+    this.id = id;
+  }
+
+  /** How many tokens of the prompt it holds, from the first on; none where the scope is another. */
+  cachedTokens(prompt: readonly Token[], scope: string | undefined): number {
+    return this.scope === scope ? sharedPrefix(this.tokens, prompt) : 0;
+  }
+}
+
+export class KvCache {
+  readonly sequences: readonly CachedSequence[];
+  readonly #native: CacheContext;
+
+  constructor(native: CacheContext) {
+    this.#native = native;
+    this.sequences = Array.from({ length: native.sequences }, (_, id) => new CachedSequence(id));
+  }
+
+  /** Whether what one sequence holds can be copied into another. */
+  get canCopy(): boolean {
+    return !this.#native.needsCheckpoints;
+  }
+
+  /** Whether a sequence can be rewound to its checkpoints only. */
+  get needsCheckpoints(): boolean {
+    return this.#native.needsCheckpoints;
+  }
+
+  /** How many tokens a copy must save to be worth its time: it copies the cells of a whole context. */
+  get minCopiedTokens(): number {
+    return Math.max(16, Math.floor(this.#native.contextSize / 256));
+  }
+
+  /** Drops what a sequence holds after so many tokens, and more where only a checkpoint leads back. */
+  async rewind(sequence: CachedSequence, length: number): Promise<void> {
+    if (length >= sequence.tokens.length) return;
+    if (this.#native.truncate(sequence.id, length)) return forgetAfter(sequence, length);
+    for (const checkpoint of sequence.checkpoints.toReversed()) {
+      if (checkpoint.length > length) continue;
+      if (!(await this.#native.restore(sequence.id, checkpoint))) continue;
+      return forgetAfter(sequence, checkpoint.length);
+    }
+    this.clear(sequence);
+  }
+
+  /** Makes a sequence hold the first tokens of another one. */
+  async copyPrefix(target: CachedSequence, source: CachedSequence, length: number): Promise<void> {
+    this.clear(target);
+    await this.#native.copy(target.id, source.id);
+    for (const token of source.tokens) target.tokens.push(token);
+    await this.rewind(target, length);
+  }
+
+  /** Makes a sequence hold all that another one holds. */
+  async copyTo(target: CachedSequence, source: CachedSequence): Promise<void> {
+    await this.copyPrefix(target, source, source.tokens.length);
+    target.scope = source.scope;
+  }
+
+  /** Takes a checkpoint, where the sequence could not be truncated to this length later. */
+  async takeCheckpoint(sequence: CachedSequence): Promise<void> {
+    if (!this.#native.needsCheckpoints) return;
+    const { checkpoints } = sequence;
+    try {
+      checkpoints.push(await this.#native.takeCheckpoint(sequence.id));
+    } catch {
+      // Only speed is lost: the next prompt is evaluated from its beginning.
+    }
+    if (checkpoints.length > mostCheckpoints) checkpoints.shift()?.dispose();
+  }
+
+  clear(sequence: CachedSequence): void {
+    this.#native.truncate(sequence.id, 0);
+    forgetAfter(sequence, 0);
+  }
+}
+
+function forgetAfter({ tokens, checkpoints }: CachedSequence, length: number): void {
+  tokens.length = length;
+  while ((checkpoints.at(-1)?.length ?? 0) > length) checkpoints.pop()?.dispose();
+}
+
+export function sharedPrefix(a: readonly Token[], b: readonly Token[]): number {
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index++) if (a[index] !== b[index]) return index;
+  return length;
+}

@@ -1,0 +1,81 @@
+/** Has the scheduler write an answer, and reads its events as they come. */
+import type { Token } from "node-llama-cpp";
+import { onAbort } from "../../core/abort.ts";
+import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
+import type { Generation } from "../generation/generation.ts";
+import type { AnswerSampler } from "../sampling/answer-sampler.ts";
+import type { Answer } from "./answer.ts";
+import { EventQueue } from "./event-queue.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Slot } from "./slots.ts";
+
+/** An answer that has its slot. */
+export interface StartedAnswer {
+  slot: Slot;
+  prompt: readonly Token[];
+  fresh: boolean;
+  scope: string | undefined;
+  generation: Generation;
+  sampler: AnswerSampler;
+}
+
+/** An aborted signal ends the reading at once, and the writing before the next step. */
+export async function* readAnswer(
+  scheduler: Scheduler,
+  { slot, prompt, fresh, scope, generation, sampler }: StartedAnswer,
+  signal: AbortSignal,
+): AsyncGenerator<GenerationEvent> {
+  signal.throwIfAborted();
+  const events = new EventQueue<GenerationEvent>(() => scheduler.wake());
+  const stop = scheduler.start({
+    sequence: slot.sequence,
+    source: slot.source,
+    evictionTarget: slot.evictionTarget,
+    prompt,
+    fresh,
+    scope,
+    answer: writing(slot, generation, sampler, events),
+  });
+  const leave = (): void => {
+    stop();
+    events.fail(signal.reason);
+  };
+  using _ = onAbort(signal, leave);
+  try {
+    yield* events.read();
+  } finally {
+    slot.prefillDone();
+    stop();
+  }
+}
+
+/** The generation, resumed by the scheduler with each of its tokens. */
+function writing(
+  slot: Slot,
+  generation: Generation,
+  sampler: AnswerSampler,
+  events: EventQueue<GenerationEvent>,
+): Answer {
+  const steps = generation.write(sampler, (event) => events.push(event));
+  const goOn = (step: ReturnType<typeof steps.next>) => {
+    if (step.done !== true) return step.value;
+    events.complete();
+    return undefined;
+  };
+  return {
+    sampler: sampler.native,
+    topLogits: generation.topLogprobs,
+    get paused() {
+      return events.full;
+    },
+    begin(cachedTokens) {
+      generation.cachedTokens = cachedTokens;
+      return goOn(steps.next());
+    },
+    accept(sampled) {
+      slot.prefillDone();
+      return goOn(steps.next(sampled));
+    },
+    fail: (reason) => events.fail(reason),
+  };
+}

@@ -1,0 +1,205 @@
+/**
+ * Continuous batching: one loop owns the context. Each step takes in the requests that came and went,
+ * plans a batch, decodes it once, samples a token for every answer in it and hands the tokens on.
+ * Nothing else touches the context, so no request waits for longer than a step.
+ */
+import { NodeError } from "../../core/errors.ts";
+import type { NativeChatContext } from "../native/chat-context.ts";
+import type { Feed, ScheduledPrompt } from "./answer.ts";
+import { BatchPlanner, type PlannedPart, toBatchPart } from "./batch-planner.ts";
+import type { KvCache } from "./kv-cache.ts";
+import { RunningAnswer } from "./running-answer.ts";
+
+/** What the scheduler needs of the context. */
+export type StepContext = Pick<NativeChatContext, "batchSize" | "decode" | "releaseThreads">;
+
+export class Scheduler {
+  readonly #native: StepContext;
+  readonly #cache: KvCache;
+  readonly #planner: BatchPlanner;
+  /** In the order in which they came. */
+  readonly #runs = new Set<RunningAnswer>();
+  #loop: Promise<void> = Promise.resolve();
+  #running = false;
+  /** Whether wake was called since the loop last looked for work. */
+  #woken = false;
+  #closed: Error | undefined;
+
+  constructor(native: StepContext, cache: KvCache) {
+    this.#native = native;
+    this.#cache = cache;
+    const { batchSize } = native;
+    this.#planner = new BatchPlanner({ batchSize, needsCheckpoints: cache.needsCheckpoints });
+  }
+
+  /** Begins an answer; the returned function ends it. */
+  start(scheduled: ScheduledPrompt): () => void {
+    const run = new RunningAnswer(scheduled);
+    if (this.#closed !== undefined) throw this.#closed;
+    this.#runs.add(run);
+    this.wake();
+    return () => {
+      run.stopped = true;
+      this.#runs.delete(run);
+      // Another answer may have waited to copy the prefix that this one was evaluating.
+      this.wake();
+    };
+  }
+
+  /** Says that there may be something to do: an answer that was paused is read again. */
+  wake(): void {
+    this.#woken = true;
+    if (this.#running) return;
+    this.#running = true;
+    this.#loop = this.#run();
+  }
+
+  /** Ends every answer, and waits for the step in progress, which still reads the weights. */
+  async close(reason: Error): Promise<void> {
+    this.#closed = reason;
+    for (const run of this.#runs) this.#fail(run, reason);
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      for (;;) {
+        this.#woken = false;
+        await this.#prepareSequences();
+        const parts = this.#planner.plan(this.#runs);
+        if (parts.length > 0) {
+          await this.#step(parts);
+          await readersHaveRead();
+        } else if (!this.#woken) {
+          break;
+        }
+      }
+    } catch (error) {
+      // An error of the loop itself ends every answer: none may wait for ever.
+      for (const run of this.#runs) this.#fail(run, error);
+    }
+    // Nothing is awaited between the last look for work and this line, so no call to wake is lost.
+    this.#running = false;
+    this.#native.releaseThreads();
+  }
+
+  /** Makes the sequences of new answers ready, and rewinds those that asked for it. */
+  async #prepareSequences(): Promise<void> {
+    for (const run of this.#runs) {
+      try {
+        if (!run.prepared) await this.#prepare(run);
+        else if (run.rewindTo !== undefined) await this.#rewind(run, run.rewindTo);
+      } catch (error) {
+        this.#fail(run, error);
+      }
+    }
+  }
+
+  /** Keeps what the sequence holds of the prompt, or copies more of it from another. */
+  async #prepare(run: RunningAnswer): Promise<void> {
+    const { sequence, prompt, fresh, source, evictionTarget, scope, answer } = run.scheduled;
+    if (source?.pending() === true) return;
+    const target = evictionTarget();
+    if (target !== undefined) await this.#cache.copyTo(target, sequence);
+    // The last token is always evaluated, since the next one is sampled from its logits.
+    const head = prompt.slice(0, -1);
+    const own = fresh ? 0 : sequence.cachedTokens(head, scope);
+    const offered = source?.sequence.cachedTokens(head, scope) ?? 0;
+    const copied = Math.min(offered, source?.shared ?? 0);
+    if (source !== undefined && copied > own && this.#cache.canCopy) {
+      await this.#cache.copyPrefix(sequence, source.sequence, copied);
+    } else {
+      await this.#cache.rewind(sequence, own);
+    }
+    sequence.scope = scope;
+    if (run.stopped) return;
+    run.prepared = true;
+    run.pending = prompt.slice(sequence.tokens.length);
+    this.#goOn(run, answer.begin(sequence.tokens.length));
+  }
+
+  async #rewind(run: RunningAnswer, length: number): Promise<void> {
+    run.rewindTo = undefined;
+    const { sequence } = run;
+    const held = sequence.tokens.slice(0, length);
+    await this.#cache.rewind(sequence, length);
+    run.pending = [...held.slice(sequence.tokens.length), ...run.pending];
+  }
+
+  async #step(parts: readonly PlannedPart[]): Promise<void> {
+    const startedAt = performance.now();
+    const answers = parts.filter(({ run }) => run.decodes).length;
+    const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    let outputs: (number | undefined)[];
+    try {
+      outputs = await this.#native.decode(parts.map(toBatchPart));
+    } catch (error) {
+      // After a failed decode it is not known what the KV cache holds.
+      for (const { run } of parts) {
+        this.#cache.clear(run.sequence);
+        this.#fail(run, error);
+      }
+      return;
+    }
+    this.#planner.took({
+      answers,
+      promptTokens: total - answers,
+      ms: performance.now() - startedAt,
+    });
+    for (const { run, tokens } of parts) {
+      for (const token of tokens) run.sequence.tokens.push(token);
+      run.pending = run.pending.slice(tokens.length);
+      if (run.inPrefill && run.pending.length === 1) await this.#cache.takeCheckpoint(run.sequence);
+    }
+    await Promise.all(parts.map(({ run }, at) => this.#sample(run, outputs[at])));
+  }
+
+  /** Samples an answer's next token and hands it on. */
+  async #sample(run: RunningAnswer, output: number | undefined): Promise<void> {
+    if (output === undefined || run.stopped) return;
+    const { answer } = run;
+    try {
+      const { topLogits: top } = answer;
+      const sampled = await (top === undefined
+        ? answer.sampler.sample(output).then((token) => ({ token }))
+        : answer.sampler
+            .sampleWithLogits(output, top)
+            .then((logits) => ({ token: logits.token, logits })));
+      if (run.stopped) return;
+      run.inPrefill = false;
+      this.#goOn(run, answer.accept(sampled));
+    } catch (error) {
+      this.#fail(run, error);
+    }
+  }
+
+  #goOn(run: RunningAnswer, feed: Feed | undefined): void {
+    if (feed === undefined) {
+      this.#runs.delete(run);
+      return;
+    }
+    run.take(feed);
+    if (run.pending.length > 0) return;
+    this.#fail(
+      run,
+      new NodeError("internal", "There is nothing to evaluate before the next token."),
+    );
+  }
+
+  #fail(run: RunningAnswer, reason: unknown): void {
+    this.#runs.delete(run);
+    if (!run.stopped) run.answer.fail(reason);
+    run.stopped = true;
+  }
+}
+
+/**
+ * Lets the readers of the answers take their tokens and send them on before the next batch is
+ * computed. On a machine with few cores their work would otherwise take a core away from llama.cpp's
+ * threads, which wait for each other at every layer. It takes two turns of the event loop: the
+ * readers run in the first, and in the second what they deferred.
+ */
+async function readersHaveRead(): Promise<void> {
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+}

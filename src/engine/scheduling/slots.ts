@@ -1,0 +1,220 @@
+/** Slots: each request gets a sequence of the KV cache, preferably one that holds most of its prompt. */
+import type { Token } from "node-llama-cpp";
+import { NodeError } from "../../core/errors.ts";
+import type { CallOptions } from "../../core/ports/chat-engine.ts";
+import type { PrefixSource } from "./answer.ts";
+import { FairQueue } from "./fair-queue.ts";
+import { type CachedSequence, type KvCache, sharedPrefix } from "./kv-cache.ts";
+
+export interface Slot extends Disposable {
+  readonly sequence: CachedSequence;
+  /** Another sequence that holds, or is about to hold, more of the prompt than this one. */
+  readonly source: PrefixSource | undefined;
+  /** A free sequence of less use, to which what this one holds is copied before it is overwritten. */
+  evictionTarget(): CachedSequence | undefined;
+  /** Says that the sequence holds its prompt now, so that others may copy it. */
+  prefillDone(): void;
+}
+
+/** What a slot is wanted for. */
+export interface SlotRequest {
+  prompt: readonly Token[];
+  /**
+   * Whether the prompt is evaluated without the prefix cache, so that the arithmetic is the same
+   * each time. Fresh requests with the same prompt that run together still share one evaluation.
+   */
+  fresh: boolean;
+  /** Prefixes are shared within a scope only, so that nobody learns from a hit what others asked. */
+  scope: string | undefined;
+}
+
+interface Lease extends SlotRequest {
+  sequence: CachedSequence;
+  /** Whether its prompt is still to be evaluated. */
+  inPrefill: boolean;
+}
+
+interface Waiter {
+  request: SlotRequest;
+  give: (slot: Slot) => void;
+  refuse: (error: NodeError) => void;
+}
+
+/** A prompt that keeps at least this part of a sequence's tokens continues its conversation. */
+const continuedAtLeast = 0.9;
+
+export class Slots {
+  readonly #cache: KvCache;
+  /** Least recently used first. */
+  readonly #free: CachedSequence[];
+  readonly #leases = new Set<Lease>();
+  /** How often each sequence was handed out. */
+  readonly #uses = new Map<CachedSequence, number>();
+  readonly #queue: FairQueue<Waiter>;
+
+  constructor(cache: KvCache, maxQueue: number) {
+    this.#cache = cache;
+    this.#queue = new FairQueue(maxQueue);
+    this.#free = [...cache.sequences];
+  }
+
+  /** Throws where the queue has no place for the caller, before anything is computed for it. */
+  checkQueue(caller = ""): void {
+    if (this.#free.length === 0 && !this.#queue.admits(caller)) throw this.#busy();
+  }
+
+  /** Waits for a free slot; an aborted signal leaves the queue, a full queue refuses at once. */
+  async acquire(request: SlotRequest, { signal, caller = "" }: CallOptions): Promise<Slot> {
+    signal.throwIfAborted();
+    const best = this.#best(request);
+    if (best !== undefined) return this.#lease(best, request);
+    this.checkQueue(caller);
+    const { promise, resolve, reject } = Promise.withResolvers<Slot>();
+    const waiter: Waiter = { request, give: resolve, refuse: reject };
+    const leave = (): void => {
+      this.#queue.leave(caller, waiter);
+      reject(signal.reason);
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    this.#queue.join(caller, waiter)?.refuse(this.#busy());
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
+  }
+
+  #busy(): NodeError {
+    return new NodeError(
+      "overloaded",
+      `The node is busy: ${this.#queue.size} requests wait already. Try again in a moment.`,
+    );
+  }
+
+  /**
+   * The free sequence whose conversation the prompt continues; else one beside a busy one, since
+   * llama.cpp computes neighbours in one pass over the weights; else the least recently used one. A
+   * prefix that another sequence holds is copied then. Where cells cannot be copied, the sequence
+   * with the longest shared prefix is taken, whatever else it holds.
+   */
+  #best({ prompt, fresh, scope }: SlotRequest): CachedSequence | undefined {
+    let best: CachedSequence | undefined;
+    let most = 0;
+    for (const sequence of fresh ? [] : this.#free) {
+      const shared = sequence.cachedTokens(prompt, scope);
+      if (shared > most && (isContinued(sequence, shared) || !this.#cache.canCopy)) {
+        [best, most] = [sequence, shared];
+      }
+    }
+    return best ?? this.#neighbour() ?? this.#leastRecentlyUsed;
+  }
+
+  #neighbour(): CachedSequence | undefined {
+    const busy = new Set([...this.#leases].map(({ sequence }) => sequence.id));
+    const beside = this.#free.filter(({ id }) => busy.has(id - 1) || busy.has(id + 1));
+    // Without copies what it holds would be lost for its place, so only an empty one is taken.
+    return beside.find(isEmpty) ?? (this.#cache.canCopy ? beside[0] : undefined);
+  }
+
+  /** One that holds nothing, else the least recently used one. */
+  get #leastRecentlyUsed(): CachedSequence | undefined {
+    return this.#free.find(isEmpty) ?? this.#free[0];
+  }
+
+  #lease(sequence: CachedSequence, request: SlotRequest): Slot {
+    const age = this.#free.indexOf(sequence);
+    this.#free.splice(age, 1);
+    const lease: Lease = { ...request, sequence, inPrefill: true };
+    const source = request.fresh
+      ? this.#samePrompt(request)
+      : this.#prefixSource(sequence, request);
+    const kept = request.fresh ? 0 : sequence.cachedTokens(request.prompt, request.scope);
+    const isEvicted =
+      !isContinued(sequence, kept) && sequence.tokens.length >= 4 * this.#cache.minCopiedTokens;
+    const older = new Map(this.#free.slice(0, age).map((other) => [other, this.#usesOf(other)]));
+    this.#uses.set(sequence, this.#usesOf(sequence) + 1);
+    this.#leases.add(lease);
+    const prefillDone = (): void => {
+      lease.inPrefill = false;
+    };
+    return {
+      sequence,
+      source,
+      evictionTarget: () => (isEvicted ? this.#evictionTarget(older, source) : undefined),
+      prefillDone,
+      [Symbol.dispose]: () => {
+        prefillDone();
+        this.#leases.delete(lease);
+        this.#release(sequence);
+      },
+    };
+  }
+
+  /** An empty sequence, else the least recently used of those that were older and are unused since. */
+  #evictionTarget(
+    older: ReadonlyMap<CachedSequence, number>,
+    source: PrefixSource | undefined,
+  ): CachedSequence | undefined {
+    if (!this.#cache.canCopy) return undefined;
+    const isOlder = (other: CachedSequence): boolean =>
+      older.get(other) === this.#usesOf(other) && other !== source?.sequence;
+    const target = this.#free.find(isEmpty) ?? this.#free.find(isOlder);
+    if (target === undefined) return undefined;
+    // It is placed in the order of use by the age of what it will hold.
+    this.#free.splice(this.#free.indexOf(target), 1);
+    this.#free.splice(this.#free.filter(isOlder).length, 0, target);
+    return target;
+  }
+
+  #usesOf(sequence: CachedSequence): number {
+    return this.#uses.get(sequence) ?? 0;
+  }
+
+  /** A fresh request with the same prompt that runs already, whose evaluation can be shared. */
+  #samePrompt({ prompt, scope }: SlotRequest): PrefixSource | undefined {
+    for (const lease of this.#leases) {
+      if (lease.scope !== scope) continue;
+      const shared = sharedPrefix(lease.prompt, prompt);
+      if (lease.fresh && shared === prompt.length && shared === lease.prompt.length) {
+        return { sequence: lease.sequence, shared, pending: () => lease.inPrefill };
+      }
+    }
+    return undefined;
+  }
+
+  /** The sequence with the longest shared prefix, where copying it saves enough over the own one. */
+  #prefixSource(own: CachedSequence, { prompt, scope }: SlotRequest): PrefixSource | undefined {
+    if (!this.#cache.canCopy) return undefined;
+    let best: PrefixSource | undefined;
+    const least = own.cachedTokens(prompt, scope) + this.#cache.minCopiedTokens;
+    const offer = (source: PrefixSource): void => {
+      if (source.shared >= Math.max(least, (best?.shared ?? 0) + 1)) best = source;
+    };
+    for (const lease of this.#leases) {
+      if (lease.scope !== scope) continue;
+      const { sequence } = lease;
+      const shared = sharedPrefix(lease.prompt, prompt);
+      // Until the shared prefix is evaluated, or the prompt has ended in another way.
+      const pending = (): boolean =>
+        lease.inPrefill && sequence.cachedTokens(prompt, scope) < shared;
+      offer({ sequence, shared, pending });
+    }
+    for (const sequence of this.#free) {
+      offer({ sequence, shared: sequence.cachedTokens(prompt, scope), pending: () => false });
+    }
+    return best;
+  }
+
+  #release(sequence: CachedSequence): void {
+    this.#free.push(sequence);
+    const next = this.#queue.next();
+    if (next === undefined) return;
+    next.give(this.#lease(this.#best(next.request) ?? sequence, next.request));
+  }
+}
+
+/** Whether a prompt that shares so many tokens with a sequence continues its conversation. */
+const isContinued = ({ tokens }: CachedSequence, shared: number): boolean =>
+  shared >= tokens.length * continuedAtLeast;
+
+const isEmpty = ({ tokens }: CachedSequence): boolean => tokens.length === 0;

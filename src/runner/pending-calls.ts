@@ -1,0 +1,135 @@
+/** The calls of a model from the moment they are made until they are answered, across restarts of its process. */
+import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
+import { type Call, type CallItem, fromSentError } from "./protocol.ts";
+import type { RunnerProcess } from "./runner-process.ts";
+import { serialize } from "./serialized-call.ts";
+
+/** What the maker of a call is told: every item that comes of it, or its failure where the process dies. */
+export interface CallListener {
+  hear(item: CallItem): void;
+  fail(error: Error): void;
+}
+
+interface Entry {
+  call: Call;
+  listener: CallListener;
+  /** Whether the present process has it. */
+  isDispatched: boolean;
+  /** Whether it left the queue of the model; its answer is lost with the process then. */
+  isStarted: boolean;
+  /** How many processes have had it. */
+  attempts: number;
+  /** Whether its maker left; it stays here until the process is done with it. */
+  isCancelled: boolean;
+}
+
+/** A call that only waited is retried, but not for ever: one that is there at several crashes may cause them. */
+const mostAttempts = 3;
+
+/** Reaches nobody: who cancels a call has a reason of their own. */
+const notWanted = new NodeError("internal", "The answer is not wanted any more.");
+
+export class PendingCalls {
+  readonly #entries = new Map<number, Entry>();
+  readonly #onChange: () => void;
+  #nextId = 1;
+
+  /** `onChange`: called whenever a call comes or goes. */
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** How many the present process has. */
+  get dispatched(): number {
+    return [...this.#entries.values()].filter(({ isDispatched }) => isDispatched).length;
+  }
+
+  /** Whether one of them keeps threads busy; counting tokens is too short to divide the threads for. */
+  get computes(): boolean {
+    return [...this.#entries.values()].some(({ call: { type } }) => !type.startsWith("count"));
+  }
+
+  add(call: Call, listener: CallListener): number {
+    const id = this.#nextId++;
+    this.#entries.set(id, {
+      call,
+      listener,
+      isDispatched: false,
+      isStarted: false,
+      attempts: 0,
+      isCancelled: false,
+    });
+    this.#onChange();
+    return id;
+  }
+
+  /** Sends a process all calls that wait for one. */
+  dispatchTo(process: RunnerProcess): void {
+    for (const [id, entry] of this.#entries) {
+      if (entry.isDispatched) continue;
+      entry.isDispatched = true;
+      entry.attempts++;
+      process.send({ type: "call", id, call: serialize(entry.call) });
+    }
+  }
+
+  receive(items: readonly { id: number; item: CallItem }[]): void {
+    for (const { id, item } of items) {
+      const entry = this.#entries.get(id);
+      if (entry === undefined) continue;
+      if (item.type === "start") entry.isStarted = true;
+      if (item.type !== "start" && item.type !== "event") this.#forget(id);
+      if (item.type === "error") entry.listener.fail(fromSentError(item.error));
+      else entry.listener.hear(item);
+    }
+  }
+
+  /** Ends a call at once where no process has it, else when the process says that it is done. */
+  cancel(id: number, process: RunnerProcess | undefined): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.isCancelled) return;
+    entry.isCancelled = true;
+    if (entry.isDispatched) process?.send({ type: "cancel", id });
+    else this.#fail((candidate) => candidate === entry, notWanted);
+  }
+
+  #forget(id: number): void {
+    if (this.#entries.delete(id)) this.#onChange();
+  }
+
+  /** The process died: calls that it had begun fail, the others wait for the next; returns how many failed. */
+  loseProcess(error: NodeError): number {
+    this.#fail(({ isCancelled }) => isCancelled, notWanted);
+    const lost = this.#fail(
+      ({ isStarted, attempts }) => isStarted || attempts >= mostAttempts,
+      error,
+    );
+    for (const entry of this.#entries.values()) entry.isDispatched = false;
+    return lost;
+  }
+
+  /** A process died before it was ready: counts as an attempt of every call, so that none waits for ever. */
+  loseStart(error: NodeError): void {
+    for (const entry of this.#entries.values()) entry.attempts++;
+    this.#fail(({ attempts }) => attempts >= mostAttempts, error);
+  }
+
+  failAll(error: NodeError): void {
+    this.#fail(() => true, error);
+  }
+
+  #fail(isChosen: (entry: Entry) => boolean, { kind, message, param, cause }: NodeError): number {
+    const chosen = [...this.#entries].filter(([, entry]) => isChosen(entry));
+    for (const [id, { listener }] of chosen) {
+      this.#forget(id);
+      const details = { cause, ...given({ param }) };
+      listener.fail(new NodeError(kind, message, details));
+    }
+    return chosen.length;
+  }
+}

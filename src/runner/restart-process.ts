@@ -1,0 +1,42 @@
+/** Starts a model's process again, as it was started first: the same weights, settings and threads. */
+import { NodeError } from "../core/errors.ts";
+import { settle } from "../core/models/auto-settings.ts";
+import { noProgress } from "../core/progress.ts";
+import type { Facts } from "./protocol.ts";
+import {
+  type RunnerOptions,
+  type RunnerProcess,
+  type StartOptions,
+  startRunner,
+} from "./runner-process.ts";
+
+/** Refuses a model that is not the one of the first start, which `facts` describe. */
+export async function restartProcess(
+  options: RunnerOptions,
+  facts: Facts,
+  starting: Omit<StartOptions, "progress">,
+): Promise<RunnerProcess> {
+  const process = await startRunner(withFirstChoices(options, facts), {
+    ...starting,
+    progress: noProgress,
+  });
+  if (identityOf(process.facts) === identityOf(facts)) return process;
+  process.kill();
+  throw new NodeError(
+    "unavailable",
+    `The file of the model '${options.name}' is another than the node was started with. Put it back, or start the node again.`,
+  );
+}
+
+/** What was measured or chosen at the first start is kept: beside models at work it would come out otherwise. */
+function withFirstChoices(options: RunnerOptions, facts: Facts): RunnerOptions {
+  const { work } = options;
+  if (work.type !== "model" || facts.type === "reranker") return options;
+  const settings = settle(work.spec.settings, facts.card.settings);
+  const threads = facts.type === "chat" ? { threads: facts.threads } : {};
+  return { ...options, work: { ...work, spec: { ...work.spec, settings, ...threads } } };
+}
+
+/** Changes with the weights, the engine and the settings. */
+const identityOf = (facts: Facts): string =>
+  facts.type === "reranker" ? facts.type : `${facts.type} ${facts.fingerprint}`;

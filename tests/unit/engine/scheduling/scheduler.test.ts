@@ -1,0 +1,271 @@
+import { describe, expect, test } from "bun:test";
+import type { ScheduledPrompt } from "../../../../src/engine/scheduling/answer.ts";
+import { KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
+import { Scheduler } from "../../../../src/engine/scheduling/scheduler.ts";
+import { promptOf, ScriptedAnswer, ScriptedContext } from "../../../support/scripted-context.ts";
+import { waitFor } from "../../../support/wait-for.ts";
+
+function setUp({ sequences = 4, batchSize = 64 } = {}) {
+  const context = new ScriptedContext({ sequences, batchSize });
+  const cache = new KvCache(context);
+  const scheduler = new Scheduler(context, cache);
+  const start = (
+    sequence: number,
+    answer: ScriptedAnswer,
+    more: Partial<ScheduledPrompt> = {},
+  ): (() => void) => {
+    const own = cache.sequences[sequence];
+    if (own === undefined) throw new Error("no such sequence");
+    return scheduler.start({
+      sequence: own,
+      prompt: promptOf(10, 1000 * sequence),
+      fresh: false,
+      source: undefined,
+      evictionTarget: () => undefined,
+      scope: undefined,
+      answer,
+      ...more,
+    });
+  };
+  const done = (...answers: ScriptedAnswer[]): Promise<void> =>
+    waitFor("all answers", () => answers.every(({ complete }) => complete));
+  return { context, cache, scheduler, start, done };
+}
+
+describe("the scheduler", () => {
+  test("has every answer in every step, in the order of the sequences", async () => {
+    const { context, start, done } = setUp();
+    const answers = [3, 0, 2, 1].map((sequence) => {
+      const answer = new ScriptedAnswer(5);
+      start(sequence, answer);
+      return answer;
+    });
+    await done(...answers);
+    const all = (count: number): [number, number][] =>
+      [0, 1, 2, 3].map((sequence) => [sequence, count]);
+    expect(context.shape).toEqual([all(10), all(1), all(1), all(1), all(1)]);
+  });
+
+  test("takes a new request in at the next step, beside answers that run", async () => {
+    const { context, start, done } = setUp();
+    const [first, late] = [new ScriptedAnswer(20), new ScriptedAnswer(2)];
+    start(0, first);
+    first.onAccept = () => {
+      if (first.accepted === 3) start(1, late);
+    };
+    await done(first, late);
+    expect(context.shape.slice(2, 5)).toEqual([
+      [[0, 1]],
+      [
+        [0, 1],
+        [1, 10],
+      ],
+      [
+        [0, 1],
+        [1, 1],
+      ],
+    ]);
+  });
+
+  test("clears a used sequence between two steps, while others are in the midst of their answers", async () => {
+    const { context, start, done } = setUp();
+    const used = new ScriptedAnswer(3);
+    start(1, used);
+    await done(used);
+    const [running, late] = [new ScriptedAnswer(20), new ScriptedAnswer(1)];
+    start(0, running);
+    running.onAccept = () => {
+      if (running.accepted === 3) start(1, late, { prompt: promptOf(10, 5000) });
+    };
+    let runningWhenLateCame = 0;
+    late.onAccept = () => {
+      runningWhenLateCame = running.accepted;
+    };
+    await done(running, late);
+    expect(context.cells).toContain("truncate 1 to 0");
+    expect(runningWhenLateCame).toBeLessThanOrEqual(5);
+  });
+
+  test("lets two prompts share a batch, the first come first", async () => {
+    const { context, start, done } = setUp({ batchSize: 64 });
+    const answers = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
+    for (const [at, answer] of answers.entries()) {
+      start(at, answer, { prompt: promptOf(50, 1000 * at) });
+    }
+    await done(...answers);
+    expect(context.shape.slice(0, 2)).toEqual([
+      [
+        [0, 50],
+        [1, 14],
+      ],
+      [[1, 36]],
+    ]);
+  });
+
+  test("leaves out an answer whose reader is behind, and goes on with it when it is woken", async () => {
+    const { context, scheduler, start, done } = setUp();
+    const [stalled, other] = [new ScriptedAnswer(6), new ScriptedAnswer(6)];
+    stalled.onAccept = () => {
+      stalled.paused = stalled.accepted === 2;
+    };
+    start(0, stalled);
+    start(1, other);
+    await done(other);
+    expect(stalled.accepted).toBe(2);
+    expect(context.shape.slice(2)).toEqual(Array.from({ length: 4 }, () => [[1, 1]]));
+    stalled.paused = false;
+    scheduler.wake();
+    await done(stalled);
+  });
+
+  test("drops who left before the next step", async () => {
+    const { context, start, done } = setUp();
+    const [leaving, other] = [new ScriptedAnswer(50), new ScriptedAnswer(8)];
+    const stop = start(0, leaving);
+    start(1, other);
+    other.onAccept = () => {
+      if (other.accepted === 3) stop();
+    };
+    await done(other);
+    expect(leaving.accepted).toBeLessThanOrEqual(3);
+    expect(context.shape.slice(3).flat()).toEqual(Array.from({ length: 5 }, () => [1, 1]));
+  });
+
+  test("keeps what the sequence holds of the prompt, but for its last token", async () => {
+    const { context, start, done } = setUp();
+    const first = new ScriptedAnswer(1);
+    start(0, first, { prompt: promptOf(20) });
+    await done(first);
+    const second = new ScriptedAnswer(1);
+    start(0, second, { prompt: promptOf(20) });
+    await done(second);
+    expect([first.cachedTokens, second.cachedTokens]).toEqual([0, 19]);
+    expect(context.shape.at(-1)).toEqual([[0, 1]]);
+  });
+
+  test("uses nothing that a sequence holds of another scope", async () => {
+    const { cache, start, done } = setUp();
+    const prompt = promptOf(20);
+    const first = new ScriptedAnswer(1);
+    start(0, first, { prompt, scope: "ada" });
+    await done(first);
+    const [own, source] = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
+    start(0, own, { prompt, scope: "bob" });
+    await done(own);
+    const held = cache.sequences[0];
+    if (held === undefined) throw new Error("no sequence");
+    const offer = { sequence: held, shared: 20, pending: () => false };
+    start(1, source, { prompt, scope: "ada", source: offer });
+    await done(source);
+    expect([own.cachedTokens, source.cachedTokens]).toEqual([0, 0]);
+  });
+
+  test("keeps what a prompt shares with a sequence whose old conversation moves elsewhere", async () => {
+    const { cache, start, done } = setUp();
+    const system = promptOf(50);
+    const first = new ScriptedAnswer(1);
+    start(0, first, { prompt: [...system, ...promptOf(50, 5000)] });
+    await done(first);
+    const second = new ScriptedAnswer(1);
+    const place = cache.sequences[3];
+    start(0, second, { prompt: [...system, ...promptOf(50, 7000)], evictionTarget: () => place });
+    await done(second);
+    expect(second.cachedTokens).toBe(50);
+    expect(place?.tokens).toEqual([...system, ...promptOf(50, 5000)]);
+  });
+
+  test("lets a short prompt go before a long one that came first", async () => {
+    const { context, start, done } = setUp({ batchSize: 64 });
+    const [long, short] = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
+    start(0, long, { prompt: promptOf(500) });
+    start(1, short, { prompt: promptOf(10, 9000) });
+    let longWhenShortCame = Number.NaN;
+    short.onAccept = () => {
+      longWhenShortCame = long.accepted;
+    };
+    await done(long, short);
+    expect(context.shape[0]).toEqual([
+      [0, 54],
+      [1, 10],
+    ]);
+    expect(longWhenShortCame).toBe(0);
+  });
+
+  test("fails an answer that has nothing to evaluate, instead of keeping its slot for ever", async () => {
+    const { start } = setUp();
+    const answer = new ScriptedAnswer(1);
+    start(0, answer, { prompt: [] });
+    await waitFor("the failure", () => answer.failure !== undefined);
+    expect(answer.failure).toMatchObject({ kind: "internal" });
+  });
+
+  test("copies a prefix from another sequence when that has evaluated it", async () => {
+    const { context, cache, start, done } = setUp({ batchSize: 16 });
+    const prompt = promptOf(40);
+    const [first, second] = [new ScriptedAnswer(8), new ScriptedAnswer(1)];
+    start(0, first, { prompt });
+    const held = cache.sequences[0];
+    if (held === undefined) throw new Error("no sequence");
+    const pending = (): boolean => held.tokens.length < prompt.length;
+    start(1, second, { prompt, source: { sequence: held, shared: 40, pending } });
+    await done(first, second);
+    expect(second.cachedTokens).toBe(39);
+    expect(context.cells).toContain("copy 0 to 1");
+  });
+
+  test("evaluates a fresh prompt in batches of its own, and answers in the steps between", async () => {
+    const { context, start, done } = setUp({ batchSize: 16 });
+    const [running, fresh] = [new ScriptedAnswer(12), new ScriptedAnswer(1)];
+    start(0, running);
+    running.onAccept = () => {
+      if (running.accepted === 1) start(1, fresh, { prompt: promptOf(40), fresh: true });
+    };
+    await done(running, fresh);
+    const ofFresh = context.shape.filter((parts) => parts.some(([sequence]) => sequence === 1));
+    expect(ofFresh).toEqual([[[1, 16]], [[1, 16]], [[1, 8]]]);
+    const between = context.shape.slice(1, 6).map((parts) => parts[0]?.[0]);
+    expect(between).toEqual([1, 0, 1, 0, 1]);
+  });
+
+  test("fails the answers of a batch that failed, and goes on with the others", async () => {
+    const { context, cache, start, done } = setUp();
+    const [broken, other] = [new ScriptedAnswer(5), new ScriptedAnswer(5)];
+    context.onDecode = () => {
+      if (context.batches.length === 2) throw new Error("decode");
+    };
+    start(0, broken);
+    await waitFor("the failure", () => broken.failure !== undefined);
+    expect(broken.failure).toMatchObject({ message: "decode" });
+    expect(cache.sequences[0]?.tokens).toEqual([]);
+    context.onDecode = () => {};
+    start(1, other);
+    await done(other);
+  });
+
+  test("fails the one whose reader throws, and no other", async () => {
+    const { start, done } = setUp();
+    const [broken, other] = [new ScriptedAnswer(5), new ScriptedAnswer(5)];
+    broken.onAccept = () => {
+      throw new Error("reader");
+    };
+    start(0, broken);
+    start(1, other);
+    await done(other);
+    expect(broken.failure).toMatchObject({ message: "reader" });
+  });
+
+  test("closes after the step in progress, and begins nothing more", async () => {
+    const { context, scheduler, start } = setUp();
+    const running = new ScriptedAnswer(1000);
+    const decoding = Promise.withResolvers<void>();
+    context.onDecode = () => (context.batches.length === 3 ? decoding.promise : undefined);
+    start(0, running);
+    await waitFor("the third step", () => context.batches.length === 3);
+    const closed = scheduler.close(new Error("closed"));
+    expect(running.failure).toMatchObject({ message: "closed" });
+    decoding.resolve();
+    await closed;
+    expect(context.batches).toHaveLength(4);
+    expect(() => start(1, new ScriptedAnswer(1))).toThrow("closed");
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, test } from "bun:test";
+import type { Token } from "node-llama-cpp";
+import { type CachedSequence, KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
+import { type Slot, Slots } from "../../../../src/engine/scheduling/slots.ts";
+import { promptOf, ScriptedContext } from "../../../support/scripted-context.ts";
+
+const { signal } = new AbortController();
+
+function setUp(sequences = 8) {
+  const context = new ScriptedContext({ sequences, batchSize: 64 });
+  const cache = new KvCache(context);
+  const slots = new Slots(cache, 16);
+  const take = (prompt: Token[], { fresh = false, scope = "" } = {}): Promise<Slot> =>
+    slots.acquire({ prompt, fresh, scope }, { signal });
+  /** As the scheduler does when a prompt is evaluated. */
+  const hold = ({ sequence }: Slot, prompt: Token[], scope = ""): void => {
+    sequence.tokens.splice(0, sequence.tokens.length, ...prompt);
+    sequence.scope = scope;
+  };
+  return { context, cache, slots, take, hold };
+}
+
+/** Prompts begin alike, as a chat template makes them. */
+const chat = (length: number, first: number): Token[] => [
+  ...promptOf(2, 1),
+  ...promptOf(length - 2, first),
+];
+
+const idOf = ({ sequence }: { sequence: CachedSequence }): number => sequence.id;
+
+/** Every slot is used once by a conversation of its own, in order. */
+async function useAll({ take, hold }: ReturnType<typeof setUp>, count: number): Promise<void> {
+  const used: Slot[] = [];
+  for (let at = 0; at < count; at++) {
+    const slot = await take(chat(80, 1000 * (at + 1)));
+    hold(slot, chat(80, 1000 * (at + 1)));
+    used.push(slot);
+  }
+  for (const slot of used) slot[Symbol.dispose]();
+}
+
+describe("slots", () => {
+  test("that are busy lie side by side", async () => {
+    const { take } = setUp();
+    const busy = [];
+    for (let at = 0; at < 4; at++) busy.push(await take(chat(30, 1000 * (at + 1))));
+    expect(busy.map(idOf)).toEqual([0, 1, 2, 3]);
+  });
+
+  test("that are busy lie side by side also when all were used, and what is moved stays cached", async () => {
+    const all = setUp(4);
+    const { take, cache } = all;
+    await useAll(all, 4);
+    // The conversation of slot 2 goes on there; a new one is to be beside it.
+    const goingOn = await take(chat(90, 3000));
+    const beside = await take(chat(80, 9000));
+    expect([idOf(goingOn), idOf(beside)]).toEqual([2, 1]);
+    // Slot 0 was unused for longest: it takes over what slot 1 holds.
+    const target = beside.evictionTarget();
+    expect(target?.id).toBe(0);
+    if (target === undefined) throw new Error("no eviction target");
+    await cache.copyTo(target, beside.sequence);
+    expect(target.tokens).toEqual(chat(80, 2000));
+    // The conversation that was in slot 1 goes on where it is now.
+    expect(idOf(await take(chat(90, 2000)))).toBe(0);
+  });
+
+  test("evict to a sequence that nobody has taken since", async () => {
+    const all = setUp(4);
+    await useAll(all, 4);
+    await all.take(chat(90, 3000));
+    const beside = await all.take(chat(80, 9000));
+    // Slot 0, unused for longest, is used by somebody and comes back with a newer conversation.
+    const other = await all.take(chat(90, 1000));
+    expect(idOf(other)).toBe(0);
+    other[Symbol.dispose]();
+    expect(beside.evictionTarget()).toBeUndefined();
+  });
+
+  test("keep a conversation where it is when it goes on", async () => {
+    const all = setUp(4);
+    await useAll(all, 4);
+    const slot = await all.take(chat(90, 4000));
+    expect([idOf(slot), slot.evictionTarget()]).toEqual([3, undefined]);
+  });
+
+  test("share nothing between scopes", async () => {
+    const { take, hold } = setUp(2);
+    const prompt = promptOf(50);
+    const ada = await take(prompt, { scope: "ada" });
+    hold(ada, prompt, "ada");
+    const bob = await take(prompt, { scope: "bob" });
+    expect(bob.source).toBeUndefined();
+    bob[Symbol.dispose]();
+    const again = await take(prompt, { scope: "ada" });
+    expect(again.source?.sequence).toBe(ada.sequence);
+  });
+});
