@@ -34,7 +34,8 @@ type Fields<Request extends { model: unknown; messages: unknown }> = Pick<
   "model" | "messages"
 > & { [Name in keyof Request]?: Request[Name] | undefined };
 
-export type ChatRequest = Fields<ChatCompletionRequest>;
+/** Whether it is streamed, the method says. */
+export type ChatRequest = Omit<Fields<ChatCompletionRequest>, "stream">;
 
 export class ApiClient {
   readonly #baseUrl: string;

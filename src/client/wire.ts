@@ -16,7 +16,9 @@ export type { ErrorAnswer } from "../server/wire/error-schema.ts";
 export type ModelInfo = NodeInfo["models"][number];
 /** A passage that was found; its metadata is there where it was asked for. */
 export type Point = RetrieveResult["points"][number];
-/** The passages that a chat's answer is grounded in. */
-export type Retrieval = NonNullable<ChatCompletionChunk["retrieval"]>;
+/** What a chat's answer is grounded in, with points as retrieval has them: a browser may have stored some without metadata. */
+export type Retrieval = Omit<NonNullable<ChatCompletionChunk["retrieval"]>, "points"> & {
+  points: Point[];
+};
 /** What one chunk adds to an answer. */
 export type Delta = ChatCompletionChunk["choices"][number]["delta"];
