@@ -34,7 +34,7 @@ type Fields<Request extends { model: unknown; messages: unknown }> = Pick<
   "model" | "messages"
 > & { [Name in keyof Request]?: Request[Name] | undefined };
 
-/** Whether it is streamed, the method says. */
+/** Without `stream`: the method that is called decides it. */
 export type ChatRequest = Omit<Fields<ChatCompletionRequest>, "stream">;
 
 export class ApiClient {

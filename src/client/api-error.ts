@@ -55,7 +55,7 @@ type SentError = Pick<ErrorAnswer["error"], "message"> &
 export function sentError(body: unknown): SentError | undefined {
   if (!isObject(body)) return undefined;
   const { error } = body;
-  // Ollama sends a bare text.
+  // Some servers send a bare text.
   if (typeof error === "string") return { message: error };
   if (!isObject(error) || typeof error.message !== "string") return undefined;
   const { message, code, param } = error;

@@ -1,7 +1,7 @@
 /**
  * What a chat needs of an answer at least, checked: other servers of the OpenAI API send less than a
  * node does, send null for what is absent, and have names of their own. Only the command line
- * imports this; TypeBox's checks would double the size of the page.
+ * imports this: TypeBox's checks would add a third to the size of the page.
  */
 import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";

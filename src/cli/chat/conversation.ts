@@ -1,4 +1,4 @@
-/** What was said so far, and what it is said to: turns go to the server, and into a file. */
+/** The conversation so far, with its model and system prompt, as it is sent to the server and saved into a file. */
 
 interface Message {
   role: "system" | "user" | "assistant";

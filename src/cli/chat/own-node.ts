@@ -1,4 +1,4 @@
-/** A node inside this process, for its own chat alone: on a random port of loopback, with a key of one use. */
+/** A node inside this process, for its own chat alone: on a random port of loopback, with a random key. */
 
 import type { Config } from "../../config/schema.ts";
 import { createApp } from "../../server/app.ts";

@@ -49,7 +49,7 @@ const exits = ["/exit", "/quit"];
 
 export const isSlashCommand = (line: string): boolean => line.startsWith("/");
 
-/** Says whether the chat goes on. */
+/** Returns whether the chat goes on. */
 export async function runSlashCommand(line: string, context: ChatContext): Promise<boolean> {
   const [word = "", ...rest] = line.trim().split(/\s+/);
   if (exits.includes(word)) return false;
