@@ -1,7 +1,7 @@
 /** `paddock chat`: a conversation in the terminal, or one question from a pipe, over the OpenAI API. */
 import { Command } from "commander";
-import { OpenAiClient } from "../client/openai-client.ts";
 import { NodeError } from "../core/errors.ts";
+import { ChatServer } from "./chat/chat-server.ts";
 import { Conversation } from "./chat/conversation.ts";
 import { startOwnNode } from "./chat/own-node.ts";
 import { talk } from "./chat/talk.ts";
@@ -36,28 +36,28 @@ export function chatCommand(shell: Shell): Command {
     const { url, model, system }: ChatFlags = command.opts();
     const question = shell.input.isTerminal ? undefined : await readQuestion(shell);
     await using resources = new AsyncDisposableStack();
-    const client =
+    const server =
       url === undefined
-        ? resources.use(await startOwnNode(shell, await readConfig(shell, command))).client
-        : clientFor(shell, url);
-    const name = await chosenModel(client, model, shell.stopped);
+        ? resources.use(await startOwnNode(shell, await readConfig(shell, command))).server
+        : serverFor(shell, url);
+    const name = await chosenModel(server, model, shell.stopped);
     const conversation = new Conversation(name, system);
-    if (question === undefined) await talk(shell, client, conversation);
-    else await answerOnce(shell, client, conversation, question);
+    if (question === undefined) await talk(shell, server, conversation);
+    else await answerOnce(shell, server, conversation, question);
   });
 }
 
-function clientFor({ env }: Shell, url: string): OpenAiClient {
+function serverFor({ env }: Shell, url: string): ChatServer {
   const { PADDOCK_KEY: key } = env;
-  return new OpenAiClient({ url, ...(key === undefined || key === "" ? {} : { key }) });
+  return new ChatServer({ url, ...(key === undefined || key === "" ? {} : { key }) });
 }
 
 async function chosenModel(
-  client: OpenAiClient,
+  server: ChatServer,
   wanted: string | undefined,
   signal: AbortSignal,
 ): Promise<string> {
-  const names = await client.chatModels(signal);
+  const names = await server.chatModels(signal);
   if (wanted !== undefined && names.includes(wanted)) return wanted;
   const [first] = names;
   if (wanted === undefined && first !== undefined) return first;
@@ -82,12 +82,12 @@ async function readQuestion({ input }: Shell): Promise<string> {
 /** The answer alone, for scripts. */
 async function answerOnce(
   shell: Shell,
-  client: OpenAiClient,
+  server: ChatServer,
   conversation: Conversation,
   question: string,
 ): Promise<void> {
   const request = { model: conversation.model, messages: conversation.with(question) };
-  for await (const { type, text } of client.answer(request, shell.stopped)) {
+  for await (const { type, text } of server.answer(request, shell.stopped)) {
     if (type === "text") shell.print(text);
   }
   shell.print("\n");

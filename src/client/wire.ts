@@ -1,40 +1,24 @@
-/** As much of the OpenAI API as a chat needs; servers may send more, and some send less. */
-import { Type as T } from "@sinclair/typebox";
+/** The wire types of the API, taken from the server's schemas. Types only: a bundle of the page gets nothing of the server. */
+import type { ChatCompletionChunk } from "../server/operations/chat/schema.ts";
+import type { NodeInfo } from "../server/operations/info/schema.ts";
+import type { RetrieveResult } from "../server/operations/retrieve/schema.ts";
 
-const orNull = { text: T.Optional(T.Union([T.String(), T.Null()])) };
+export type {
+  ChatCompletionChunk,
+  ChatCompletionRequest,
+} from "../server/operations/chat/schema.ts";
+export type { Readiness } from "../server/operations/health/schema.ts";
+export type { NodeInfo } from "../server/operations/info/schema.ts";
+export type { Model, ModelList } from "../server/operations/models/schema.ts";
+export type { RetrieveRequest, RetrieveResult } from "../server/operations/retrieve/schema.ts";
+export type { ErrorAnswer } from "../server/wire/error-schema.ts";
 
-/** What is written, and what a model thought before it; servers call that by two names. */
-const Said = T.Object({
-  content: orNull.text,
-  reasoning_content: orNull.text,
-  reasoning: orNull.text,
-});
-
-export const Chunk = T.Object({
-  choices: T.Array(T.Object({ delta: T.Optional(Said), finish_reason: orNull.text })),
-});
-
-export const Completion = T.Object({
-  choices: T.Array(T.Object({ message: Said, finish_reason: orNull.text }), { minItems: 1 }),
-});
-
-export const Failure = T.Object({
-  error: T.Union([T.String(), T.Object({ message: T.String() })]),
-});
-
-export const ModelNames = T.Object({ data: T.Array(T.Object({ id: T.String() })) });
-
-/** What a node of Paddock tells beyond the OpenAI API. */
-export const NodeModels = T.Object({
-  models: T.Array(T.Object({ name: T.String(), type: T.String() })),
-});
-
-export const Points = T.Object({
-  points: T.Array(
-    T.Object({
-      source: T.String(),
-      score: T.Number(),
-      metadata: T.Optional(T.Object({ document: orNull.text, heading: orNull.text })),
-    }),
-  ),
-});
+export type ModelInfo = NodeInfo["models"][number];
+/** A passage that was found; its metadata is there where it was asked for. */
+export type Point = RetrieveResult["points"][number];
+/** What a chat's answer is grounded in, with points as retrieval has them: a browser may have stored some without metadata. */
+export type Retrieval = Omit<NonNullable<ChatCompletionChunk["retrieval"]>, "points"> & {
+  points: Point[];
+};
+/** What one chunk adds to an answer. */
+export type Delta = ChatCompletionChunk["choices"][number]["delta"];

@@ -4,6 +4,6 @@ import { signal } from "@preact/signals";
 export const announcement = signal("");
 
 export function announce(text: string): void {
-  // The same words twice are two events: a no-break space more makes them another text.
+  // A screen reader speaks when the text changes; a no-break space more makes the same words another text.
   announcement.value = announcement.value === text ? `${text}\u00a0` : text;
 }

@@ -1,44 +1,27 @@
-/** Asks the node: sends the key, asks for one where it is missing, and turns what fails into a failure. */
-import { Failure, toFailure, unreachable } from "./failure.ts";
+/** The page's client of the node that serves it: it sends the tab's key, and asks for one where the node wants it. */
+import { ApiClient } from "../client/api-client.ts";
+import { ApiError } from "../client/api-error.ts";
+import { Failure, failureOf } from "./failure.ts";
 import { askForKey, key } from "./key.ts";
 
-export interface Question {
-  /** Sent as JSON by POST; without it, a GET. */
-  body?: unknown;
-  signal?: AbortSignal;
-}
+export const api = new ApiClient({ baseUrl: "/v1", key: () => key.value });
 
-/** For people, who send no headers; later reasons are the node's own. */
+/** Shown before the first key; the node's own words, which are for programs, speak of headers. */
 const firstReason = "Enter a key that it knows. Whoever runs the node can give you one.";
 
-/** The node's answer of status 2xx; anything else is thrown as a Failure. */
-export async function ask(path: string, question: Question = {}): Promise<Response> {
+/** Sends a request; where the node wants a key, asks the reader for one and sends it again. */
+export async function withKey<Answer>(
+  send: () => Promise<Answer>,
+  signal?: AbortSignal,
+): Promise<Answer> {
   for (;;) {
-    const response = await send(path, question);
-    if (response.ok) return response;
-    const failure = await toFailure(response);
-    if (failure.status !== 401) throw failure;
-    const given = await askForKey(key.value === null ? firstReason : failure.message);
-    question.signal?.throwIfAborted();
-    if (!given) {
-      throw new Failure("The node wants an API key. Retry, and give one.", true, failure.status);
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
+      const isGiven = await askForKey(key.value === null ? firstReason : failureOf(error).message);
+      signal?.throwIfAborted();
+      if (!isGiven) throw new Failure("The node wants an API key. Retry, and give one.", true);
     }
-  }
-}
-
-/** The node's answer, whatever its status. */
-export async function send(path: string, { body, signal }: Question = {}): Promise<Response> {
-  const headers = new Headers();
-  if (key.value !== null) headers.set("authorization", `Bearer ${key.value}`);
-  if (body !== undefined) headers.set("content-type", "application/json");
-  try {
-    return await fetch(path, {
-      headers,
-      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
-      ...(signal === undefined ? {} : { signal }),
-    });
-  } catch (error) {
-    if (signal?.aborted === true) throw error;
-    throw unreachable();
   }
 }

@@ -1,17 +1,17 @@
 /** The API key: asked for when the node wants one, kept for as long as the browser's tab lives. */
 import { signal } from "@preact/signals";
-import { keepItem, readItem } from "./storage.ts";
+import { readItem, writeItem } from "./storage.ts";
 
 const item = "paddock.key";
 
 export const key = signal(readItem("session", item));
 
-/** What the dialog asks; undefined while it is closed. */
+/** Why the dialog asks for a key; undefined while it is closed. */
 export const keyQuestion = signal<{ reason: string } | undefined>(undefined);
 
 let waiting = Promise.withResolvers<boolean>();
 
-/** Opens the dialog; says whether a key was given. Requests that ask together share one dialog. */
+/** Opens the dialog; resolves to whether a key was given. Requests that ask at one time share one dialog. */
 export function askForKey(reason: string): Promise<boolean> {
   if (keyQuestion.value === undefined) {
     waiting = Promise.withResolvers();
@@ -22,7 +22,7 @@ export function askForKey(reason: string): Promise<boolean> {
 
 export function giveKey(text: string): void {
   key.value = text;
-  keepItem("session", item, text);
+  writeItem("session", item, text);
   close(true);
 }
 
@@ -30,7 +30,7 @@ export const giveNoKey = (): void => close(false);
 
 export function forgetKey(): void {
   key.value = null;
-  keepItem("session", item, null);
+  writeItem("session", item, null);
 }
 
 function close(given: boolean): void {

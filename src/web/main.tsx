@@ -1,4 +1,4 @@
-/** The page for people: puts it together and starts it. */
+/** Entry of the page: renders it, and asks the node what it has. */
 import { render } from "preact";
 import { keepToKnownModels } from "./chat/known-model.ts";
 import { awaitNode } from "./node/state.ts";

@@ -1,10 +1,10 @@
 /** The frame of the page: a header with three tabs, and what each shows. */
 import { announcement } from "./announce.ts";
 import { ChatView } from "./chat/chat-view.tsx";
+import { KeyDialog } from "./components/key-dialog.tsx";
+import { TabList } from "./components/tab-list.tsx";
 import { KnowledgeView } from "./knowledge/knowledge-view.tsx";
 import { NodeView } from "./node/node-view.tsx";
-import { KeyDialog } from "./parts/key-dialog.tsx";
-import { TabList } from "./parts/tab-list.tsx";
 import { tab, tabs } from "./tabs.ts";
 import { theme, toggleTheme } from "./theme.ts";
 
@@ -15,17 +15,17 @@ export function Page() {
     <>
       <header class="top">
         <h1>
-          <Mark />
+          <Logo />
           Paddock
         </h1>
         <TabList />
         <div class="row">
           <a class="plain" href="/docs">
-            API<span class="unseen"> documentation</span>
+            API<span class="visually-hidden"> documentation</span>
           </a>
           <button type="button" class="quiet" onClick={toggleTheme}>
             {theme.value === "dark" ? "Light" : "Dark"}
-            <span class="unseen"> colours</span>
+            <span class="visually-hidden"> colours</span>
           </button>
         </div>
       </header>
@@ -40,7 +40,7 @@ export function Page() {
               id={`panel-${id}`}
               aria-labelledby={`tab-${id}`}
               hidden={tab.value !== id}
-              // What scrolls must take the focus; in the chat, the thread does.
+              // What scrolls must take the focus, for the keyboard; in the chat, the thread does.
               tabIndex={id === "chat" ? undefined : 0}
             >
               {tab.value === id && <View />}
@@ -48,7 +48,7 @@ export function Page() {
           );
         })}
       </main>
-      <div class="unseen" role="status">
+      <div class="visually-hidden" role="status">
         {announcement}
       </div>
       <KeyDialog />
@@ -57,7 +57,7 @@ export function Page() {
 }
 
 /** A fence, which is what a paddock has. */
-function Mark() {
+function Logo() {
   return (
     <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
       <rect width="32" height="32" rx="8" />

@@ -13,8 +13,8 @@ export function readItem(kind: Kind, name: string): string | null {
   }
 }
 
-/** Says whether it could be kept; `null` forgets it. */
-export function keepItem(kind: Kind, name: string, value: string | null): boolean {
+/** Returns whether it was stored; `null` removes it. */
+export function writeItem(kind: Kind, name: string, value: string | null): boolean {
   try {
     if (value === null) storageOf(kind).removeItem(name);
     else storageOf(kind).setItem(name, value);

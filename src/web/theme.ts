@@ -1,6 +1,6 @@
 /** Light or dark: as the system says, until the reader chooses. */
 import { effect, signal } from "@preact/signals";
-import { keepItem, readItem } from "./storage.ts";
+import { readItem, writeItem } from "./storage.ts";
 
 export type Theme = "light" | "dark";
 
@@ -9,12 +9,12 @@ const system = matchMedia("(prefers-color-scheme: dark)");
 const systemTheme = (): Theme => (system.matches ? "dark" : "light");
 
 const kept = readItem("local", item);
-let chosen = kept === "light" || kept === "dark";
+let isChosen = kept === "light" || kept === "dark";
 
 export const theme = signal<Theme>(kept === "light" || kept === "dark" ? kept : systemTheme());
 
 system.addEventListener("change", () => {
-  if (!chosen) theme.value = systemTheme();
+  if (!isChosen) theme.value = systemTheme();
 });
 
 effect(() => {
@@ -22,7 +22,7 @@ effect(() => {
 });
 
 export function toggleTheme(): void {
-  chosen = true;
+  isChosen = true;
   theme.value = theme.value === "dark" ? "light" : "dark";
-  keepItem("local", item, theme.value);
+  writeItem("local", item, theme.value);
 }

@@ -46,7 +46,7 @@ paddock_generated_tokens_total{model="chatty"} 100
 
 /** Goes through the whole page, and stops at each thing that it can show. */
 async function* walk(page: Page): AsyncGenerator<string> {
-  await page.locator(".beginning button:enabled").first().waitFor();
+  await page.locator(".starter-questions button:enabled").first().waitFor();
   yield "an empty conversation";
   await page.getByRole("switch").check();
   await ask(page, long);

@@ -129,7 +129,7 @@ describe.skipIf(browserPath === undefined)("the chat", () => {
     await using app = listeningApp();
     app.chat.script(text("Paris."), finish);
     await using visited = await visit(app.origin);
-    const examples = visited.page.locator(".beginning").getByRole("button");
+    const examples = visited.page.locator(".starter-questions").getByRole("button");
     await examples.first().click();
     await answers(visited.page).getByText("Paris.").waitFor();
     expect(app.chat.requests[0]?.messages.map(({ content }) => content)).toEqual([

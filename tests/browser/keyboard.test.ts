@@ -27,7 +27,7 @@ describe.skipIf(browserPath === undefined)("with the keyboard alone", () => {
     app.chat.script({ type: "text", text: "The end." }, finish);
     await using visited = await visit(app.origin);
     const { page } = visited;
-    await page.locator(".beginning button:enabled").first().waitFor();
+    await page.locator(".starter-questions button:enabled").first().waitFor();
 
     await tabTo(page, "#question");
     await page.keyboard.type("Tell me");
@@ -72,7 +72,7 @@ describe.skipIf(browserPath === undefined)("with the keyboard alone", () => {
     app.chat.script({ type: "text", text: "Run:\n\n```sh\nls\n```" }, finish);
     await using visited = await visit(app.origin);
     const { page } = visited;
-    await page.locator(".beginning button:enabled").first().click();
+    await page.locator(".starter-questions button:enabled").first().click();
     await page.locator("[aria-busy=false]").waitFor();
     const unseen: string[] = [];
     for (let at = 0; at < mostStops; at++) {

@@ -92,6 +92,15 @@ describe("the page at /", () => {
     expect(bytes).toBeLessThan(100_000);
   });
 
+  test("has the server's types only: none of its schemas, and no validator", async () => {
+    const [script] = await Promise.all(
+      links.filter((link) => link.endsWith(".js")).map(async (link) => (await get(link)).text()),
+    );
+    expect(script).toContain("[DONE]");
+    expect(script).not.toContain("chatcmpl-");
+    expect(script).not.toContain("additionalProperties");
+  });
+
   test("has no other files", async () => {
     expect((await get("/page/nothing.js")).status).toBe(404);
     expect((await get("/page/constructor")).status).toBe(404);

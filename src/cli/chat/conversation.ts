@@ -1,5 +1,9 @@
-/** What was said so far, and what it is said to: turns go to the server, and into a file. */
-import type { Message } from "../../client/openai-client.ts";
+/** The conversation so far, with its model and system prompt, as it is sent to the server and saved into a file. */
+
+interface Message {
+  role: "system" | "user" | "assistant";
+  content: string;
+}
 
 export class Conversation {
   model: string;

@@ -1,14 +1,15 @@
-/** A node inside this process, for its own chat alone: on a random port of loopback, with a key of one use. */
+/** A node inside this process, for its own chat alone: on a random port of loopback, with a random key. */
 
-import { OpenAiClient } from "../../client/openai-client.ts";
 import type { Config } from "../../config/schema.ts";
 import { createApp } from "../../server/app.ts";
 import { createLog } from "../log.ts";
 import { nodeFor } from "../node-for.ts";
 import type { Shell } from "../shell.ts";
+import { ChatServer } from "./chat-server.ts";
 
 export interface OwnNode extends AsyncDisposable {
-  client: OpenAiClient;
+  /** The node, as the chat talks with it. */
+  server: ChatServer;
 }
 
 export async function startOwnNode(shell: Shell, configured: Config): Promise<OwnNode> {
@@ -24,10 +25,10 @@ export async function startOwnNode(shell: Shell, configured: Config): Promise<Ow
   const node = resources.use(nodeFor(shell, config, createLog(level, shell.isTerminal)));
   await node.prepare(shell.stopped);
   const app = createApp(node.services);
-  const server = Bun.serve({ hostname: config.host, port: 0, idleTimeout: 0, fetch: app.fetch });
-  resources.defer(() => server.stop(true));
-  node.listensOn(server.port ?? 0);
-  const client = new OpenAiClient({ url: server.url.origin, key });
+  const listener = Bun.serve({ hostname: config.host, port: 0, idleTimeout: 0, fetch: app.fetch });
+  resources.defer(() => listener.stop(true));
+  node.listensOn(listener.port ?? 0);
+  const server = new ChatServer({ url: listener.url.origin, key });
   const owned = resources.move();
-  return { client, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { server, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -2,16 +2,16 @@
 import { writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { closest, distance } from "fastest-levenshtein";
-import type { OpenAiClient } from "../../client/openai-client.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { printable, printableName } from "../printable.ts";
 import type { Shell } from "../shell.ts";
 import type { Style } from "../style.ts";
+import type { ChatServer } from "./chat-server.ts";
 import { type Conversation, toMarkdown } from "./conversation.ts";
 
 export interface ChatContext {
   shell: Pick<Shell, "cwd" | "print" | "paint">;
-  client: OpenAiClient;
+  server: ChatServer;
   conversation: Conversation;
   style: Style;
   signal: AbortSignal;
@@ -49,7 +49,7 @@ const exits = ["/exit", "/quit"];
 
 export const isSlashCommand = (line: string): boolean => line.startsWith("/");
 
-/** Says whether the chat goes on. */
+/** Returns whether the chat goes on. */
 export async function runSlashCommand(line: string, context: ChatContext): Promise<boolean> {
   const [word = "", ...rest] = line.trim().split(/\s+/);
   if (exits.includes(word)) return false;
@@ -64,9 +64,9 @@ export async function runSlashCommand(line: string, context: ChatContext): Promi
   return true;
 }
 
-async function retrieve(question: string, { client, shell, style, signal }: ChatContext) {
+async function retrieve(question: string, { server, shell, style, signal }: ChatContext) {
   if (question === "") throw missing("retrieve");
-  const passages = await client.retrieve(question, signal);
+  const passages = await server.retrieve(question, signal);
   if (passages.length === 0) shell.print("No passage fits well enough.\n");
   for (const { score, place, source } of passages) {
     const where = style.faint(printableName(place ?? ""));
@@ -77,8 +77,8 @@ ${printable(source)}
   }
 }
 
-async function switchModel(name: string, { client, conversation, shell, signal }: ChatContext) {
-  const names = await client.chatModels(signal);
+async function switchModel(name: string, { server, conversation, shell, signal }: ChatContext) {
+  const names = await server.chatModels(signal);
   if (name === "") {
     const mark = (known: string): string => (known === conversation.model ? "*" : " ");
     shell.print(names.map((known) => `${mark(known)} ${printableName(known)}\n`).join(""));

@@ -1,9 +1,10 @@
-/** A chat in the terminal: questions and answers in turn, until one of them leaves. */
-import type { OpenAiClient } from "../../client/openai-client.ts";
+/** A chat in the terminal: questions and answers in turn, until the person leaves. */
+
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { printable, printableName } from "../printable.ts";
 import type { Shell } from "../shell.ts";
 import { createStyle } from "../style.ts";
+import type { ChatServer } from "./chat-server.ts";
 import type { Conversation } from "./conversation.ts";
 import { type ChatContext, isSlashCommand, runSlashCommand } from "./slash-commands.ts";
 import { typedLines } from "./typed-lines.ts";
@@ -12,7 +13,7 @@ const prompt = "> ";
 
 export async function talk(
   shell: Shell,
-  client: OpenAiClient,
+  server: ChatServer,
   conversation: Conversation,
 ): Promise<void> {
   const style = createStyle(shell.hasColour);
@@ -40,7 +41,7 @@ export async function talk(
     if (line.trim() === "") continue;
     work = new AbortController();
     const signal = AbortSignal.any([work.signal, shell.stopped]);
-    const context: ChatContext = { shell, client, conversation, style, signal };
+    const context: ChatContext = { shell, server, conversation, style, signal };
     try {
       if (isSlashCommand(line)) {
         if (!(await runSlashCommand(line, context))) break;
@@ -57,12 +58,12 @@ export async function talk(
 /** What was written before it was stopped is part of the conversation. */
 async function answer(
   question: string,
-  { client, conversation, shell, style, signal }: ChatContext,
+  { server, conversation, shell, style, signal }: ChatContext,
 ): Promise<void> {
   const request = { model: conversation.model, messages: conversation.with(question) };
   let written = "";
   try {
-    for await (const { type, text } of client.answer(request, signal)) {
+    for await (const { type, text } of server.answer(request, signal)) {
       shell.paint(type === "thought" ? style.faint(text) : printable(text));
       if (type === "text") written += text;
     }

@@ -9,7 +9,7 @@ export interface TypedLines extends Disposable {
   onInterrupt(heard: () => void): void;
   /** Shows the prompt again, with what is typed so far left behind. */
   redraw(): void;
-  /** No line comes any more; whoever waits for one is told. */
+  /** Ends the input: a pending `next` resolves to undefined. */
   end(): void;
 }
 

@@ -1,5 +1,5 @@
 /** The body of every error. */
-import { Type as T } from "@sinclair/typebox";
+import { type Static, Type as T } from "@sinclair/typebox";
 
 export const ErrorAnswer = T.Object(
   {
@@ -12,3 +12,5 @@ export const ErrorAnswer = T.Object(
   },
   { description: "What went wrong." },
 );
+
+export type ErrorAnswer = Static<typeof ErrorAnswer>;

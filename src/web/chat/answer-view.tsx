@@ -1,11 +1,12 @@
 /** An answer: its text, how it went, and what it is grounded in. */
+
+import { CopyButton } from "../components/copy-button.tsx";
+import { FailureNote } from "../components/failure-note.tsx";
 import { Markdown } from "../markdown/markdown.tsx";
-import { CopyButton } from "../parts/copy-button.tsx";
-import { FailureNote } from "../parts/failure-note.tsx";
 import { type AnswerTurn, type Measures, speedOf } from "./conversation.ts";
-import { retry } from "./exchange.ts";
 import { focusComposer } from "./panels.ts";
 import { Sources } from "./sources.tsx";
+import { retry } from "./turn.ts";
 
 export interface AnswerViewProps {
   turn: AnswerTurn;

@@ -1,11 +1,12 @@
 /** The chat: conversations, the one on the page, and its settings. */
+
+import { FailureNote } from "../components/failure-note.tsx";
 import { nodeFailure, readiness, refreshNode } from "../node/state.ts";
-import { FailureNote } from "../parts/failure-note.tsx";
 import { Composer } from "./composer.tsx";
 import { ConversationList } from "./conversation-list.tsx";
 import { listOpen, settingsOpen } from "./panels.ts";
 import { SettingsPanel } from "./settings-panel.tsx";
-import { isKept } from "./store.ts";
+import { isPersisted } from "./store.ts";
 import { Thread } from "./thread.tsx";
 import { Toolbar } from "./toolbar.tsx";
 
@@ -39,7 +40,7 @@ function Notices() {
           The node is not ready yet. {reasons.join(" ")}
         </p>
       )}
-      {!isKept.value && (
+      {!isPersisted.value && (
         <p class="note" role="status">
           This browser does not keep the conversations: its storage is full or switched off.
         </p>

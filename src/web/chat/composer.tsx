@@ -1,9 +1,9 @@
 /** Where questions are written: Enter sends, Shift and Enter begin a new line, Escape stops. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { chatModels } from "../node/state.ts";
-import { send, stop } from "./exchange.ts";
 import { draft, focusComposer } from "./panels.ts";
 import { changeSettings, current, lastSettings } from "./store.ts";
+import { send, stop } from "./turn.ts";
 
 export function Composer() {
   const field = useRef<HTMLTextAreaElement>(null);
@@ -23,18 +23,18 @@ export function Composer() {
     draft.value = "";
     void send(question);
   };
-  const halt = (): void => {
+  const stopAnswer = (): void => {
     if (current.value !== undefined) stop(current.value.id);
     focusComposer();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === "Escape" && writing) halt();
+    if (event.key === "Escape" && writing) stopAnswer();
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
   };
 
   return (
     <form class="composer" onSubmit={submit}>
-      <label for="question" class="unseen">
+      <label for="question" class="visually-hidden">
         Your question
       </label>
       <textarea
@@ -62,7 +62,7 @@ export function Composer() {
         </label>
         <span class="note model">{model}</span>
         {writing ? (
-          <button type="button" class="primary" onClick={halt}>
+          <button type="button" class="primary" onClick={stopAnswer}>
             Stop
           </button>
         ) : (

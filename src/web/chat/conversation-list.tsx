@@ -1,10 +1,10 @@
 /** The conversations of this browser: begin, choose, rename and delete them. */
 import { useState } from "preact/hooks";
-import { Dialog } from "../parts/dialog.tsx";
+import { Dialog } from "../components/dialog.tsx";
 import type { Conversation } from "./conversation.ts";
-import { stop } from "./exchange.ts";
 import { focusComposer, listOpen } from "./panels.ts";
 import { conversations, current, remove, rename, select, startConversation } from "./store.ts";
+import { stop } from "./turn.ts";
 
 export function ConversationList({ open }: { open: boolean }) {
   const leave = (): void => {
@@ -55,10 +55,10 @@ function Item({ conversation, onChoose }: { conversation: Conversation; onChoose
       </button>
       <span class="actions">
         <button type="button" class="quiet" onClick={() => setMode("renaming")}>
-          Rename<span class="unseen"> {title}</span>
+          Rename<span class="visually-hidden"> {title}</span>
         </button>
         <button type="button" class="quiet" onClick={() => setMode("deleting")}>
-          Delete<span class="unseen"> {title}</span>
+          Delete<span class="visually-hidden"> {title}</span>
         </button>
       </span>
       {mode === "deleting" && (

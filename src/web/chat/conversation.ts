@@ -1,6 +1,7 @@
 /** A conversation as the browser keeps it. */
-import { newId } from "../identity.ts";
-import type { Retrieval } from "../wire.ts";
+
+import type { Retrieval } from "../../client/wire.ts";
+import { newId } from "../id.ts";
 
 export interface Settings {
   model: string;
@@ -18,7 +19,7 @@ export interface Settings {
 }
 
 /** Small models ramble without a system prompt. */
-export const firstSettings: Settings = {
+export const defaultSettings: Settings = {
   model: "",
   system: "You are a helpful assistant.",
   grounded: false,

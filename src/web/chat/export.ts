@@ -1,4 +1,4 @@
-/** A conversation as a file to keep elsewhere. */
+/** A conversation as a file to download: JSON or Markdown. */
 import type { Conversation, Turn } from "./conversation.ts";
 
 export const exportFormats = {

@@ -7,7 +7,7 @@ export const listOpen = signal(false);
 
 export const draft = signal("");
 
-/** Once the page shows what was just changed: before, a dialog may hold the focus. */
+/** Waits until the page is drawn again: a dialog that is being closed still holds the focus. */
 export function focusComposer(): void {
   setTimeout(() => document.getElementById("question")?.focus());
 }

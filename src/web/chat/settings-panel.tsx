@@ -102,13 +102,13 @@ export function SettingsPanel() {
 interface NumberInputProps {
   field: NumberField;
   id: string;
-  /** What holds where nothing is given. */
+  /** The default, which the empty field shows. */
   fallback: string | undefined;
 }
 
 function NumberInput({ field, id, fallback }: NumberInputProps) {
   const { name, label, note, ...limits } = field;
-  // What is being typed is not a number at every moment.
+  // While a number is being typed, the text is not always one.
   const [text, setText] = useState(`${lastSettings()[name] ?? ""}`);
   return (
     <div class="field">

@@ -1,6 +1,7 @@
 /** What an answer is grounded in, beside it. */
-import { PassageItem } from "../parts/passage-item.tsx";
-import type { Retrieval } from "../wire.ts";
+
+import type { Retrieval } from "../../client/wire.ts";
+import { PassageItem } from "../components/passage-item.tsx";
 
 export function Sources({ retrieval }: { retrieval: Retrieval }) {
   const { points, dropped, carried = 0, error, notice } = retrieval;

@@ -1,9 +1,9 @@
 /** The conversations of this browser, kept in its local storage. */
 import { computed, signal } from "@preact/signals";
-import { keepItem, readItem } from "../storage.ts";
+import { readItem, writeItem } from "../storage.ts";
 import {
   type Conversation,
-  firstSettings,
+  defaultSettings,
   newConversation,
   type Settings,
   type Turn,
@@ -20,11 +20,11 @@ export const current = computed(
   () => conversations.value.find(({ id }) => id === currentId.value) ?? conversations.value[0],
 );
 
-/** Whether the browser keeps them: it may be full, or forbid it. */
-export const isKept = signal(true);
+/** Whether the browser stores them: its storage may be full, or forbidden. */
+export const isPersisted = signal(true);
 
 /** The settings of a new conversation: those of the last one used. */
-export const lastSettings = (): Settings => current.value?.settings ?? firstSettings;
+export const lastSettings = (): Settings => current.value?.settings ?? defaultSettings;
 
 export function startConversation(): Conversation {
   const empty = conversations.value.find(({ turns }) => turns.length === 0);
@@ -36,8 +36,8 @@ export function startConversation(): Conversation {
 
 export function select(id: string): void {
   currentId.value = id;
-  keepItem("local", currentItem, id);
-  keep();
+  writeItem("local", currentItem, id);
+  persist();
 }
 
 export function change(id: string, update: (conversation: Conversation) => Conversation): void {
@@ -53,31 +53,31 @@ export function changeTurn(id: string, turnId: string, update: (turn: Turn) => T
 
 export function rename(id: string, title: string): void {
   if (title.trim() !== "") change(id, (one) => ({ ...one, title: title.trim() }));
-  keep();
+  persist();
 }
 
 export function remove(id: string): void {
   conversations.value = conversations.value.filter((one) => one.id !== id);
-  keep();
+  persist();
 }
 
 export function changeSettings(settings: Partial<Settings>): void {
   const { id } = current.value ?? startConversation();
   change(id, (one) => ({ ...one, settings: { ...one.settings, ...settings } }));
-  keep();
+  persist();
 }
 
-export function keep(): void {
-  isKept.value = keepItem("local", listItem, JSON.stringify(conversations.value));
+export function persist(): void {
+  isPersisted.value = writeItem("local", listItem, JSON.stringify(conversations.value));
 }
 
 /** Another tab of the same browser has changed them. */
 addEventListener("storage", ({ key }) => {
   if (key === listItem) conversations.value = merge(readConversations());
 });
-addEventListener("pagehide", keep);
+addEventListener("pagehide", persist);
 
-/** What is being written here is known better here. */
+/** A conversation that this tab is writing an answer into is newer here than in the storage. */
 function merge(read: readonly Conversation[]): Conversation[] {
   const writing = conversations.value.filter(({ turns }) => turns.some(isWriting));
   const ids = new Set(writing.map(({ id }) => id));

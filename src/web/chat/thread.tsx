@@ -1,10 +1,10 @@
-/** The turns of a conversation, or what one can begin with. */
+/** The turns of a conversation, or questions to begin one with. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { AnswerView } from "./answer-view.tsx";
-import { Beginning } from "./beginning.tsx";
+import { StarterQuestions } from "./starter-questions.tsx";
 import { current } from "./store.ts";
 
-/** Who has scrolled up further than this is reading, and is left there. */
+/** A reader who has scrolled up by more pixels than this is reading: the thread no longer scrolls by itself. */
 const nearEnd = 80;
 
 export function Thread() {
@@ -31,7 +31,7 @@ export function Thread() {
       }}
     >
       {conversation === undefined || turns.length === 0 ? (
-        <Beginning />
+        <StarterQuestions />
       ) : (
         turns.map((turn, at) =>
           turn.role === "user" ? (

@@ -57,7 +57,7 @@ function ExportMenu({ conversation }: { conversation: Conversation }) {
       onKeyDown={({ key }) => key === "Escape" && close()}
     >
       <summary>
-        Export<span class="unseen"> this conversation</span>
+        Export<span class="visually-hidden"> this conversation</span>
       </summary>
       <div>
         {Object.entries(exportFormats).map(([name, { extension, type, toText }]) => (

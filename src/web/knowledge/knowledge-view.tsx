@@ -2,12 +2,12 @@
 
 import { signal } from "@preact/signals";
 import { useId } from "preact/hooks";
-import { send } from "../chat/exchange.ts";
 import { focusComposer } from "../chat/panels.ts";
 import { changeSettings, startConversation } from "../chat/store.ts";
+import { send } from "../chat/turn.ts";
+import { FailureNote } from "../components/failure-note.tsx";
+import { PassageItem } from "../components/passage-item.tsx";
 import { embeddingModels, info } from "../node/state.ts";
-import { FailureNote } from "../parts/failure-note.tsx";
-import { PassageItem } from "../parts/passage-item.tsx";
 import { openTab } from "../tabs.ts";
 import { type Outcome, outcome, search } from "./search.ts";
 

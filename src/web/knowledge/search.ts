@@ -1,9 +1,9 @@
 /** The search of the node's documents: what was asked, and what came of it. */
 import { signal } from "@preact/signals";
+import type { RetrieveResult } from "../../client/wire.ts";
 import { announce } from "../announce.ts";
-import { ask } from "../client.ts";
+import { api, withKey } from "../client.ts";
 import { type Failure, failureOf } from "../failure.ts";
-import type { RetrieveResult } from "../wire.ts";
 
 export interface Search {
   question: string;
@@ -24,10 +24,9 @@ export async function search({ question, ...rest }: Search): Promise<void> {
   outcome.value = { state: "searching" };
   const startedAt = performance.now();
   try {
-    const messages = [{ role: "user", content: question }];
-    const body = { ...rest, messages, include_metadata: true };
-    const response = await ask("/v1/retrieve", { body });
-    const result: RetrieveResult = await response.json();
+    const messages = [{ role: "user" as const, content: question }];
+    const request = { ...rest, messages, include_metadata: true };
+    const result = await withKey(() => api.retrieve(request));
     outcome.value = { state: "found", question, result, ms: performance.now() - startedAt };
     announce(`${result.points.length} passages found.`);
   } catch (error) {

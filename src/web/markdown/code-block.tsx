@@ -1,5 +1,5 @@
 /** A block of code with a button that copies it. */
-import { CopyButton } from "../parts/copy-button.tsx";
+import { CopyButton } from "../components/copy-button.tsx";
 
 export function CodeBlock({ text, language }: { text: string; language: string }) {
   const name = language.split(/\s/)[0] ?? "";

@@ -9,11 +9,11 @@ import { CodeBlock } from "./code-block.tsx";
 import { decodeEntities } from "./entities.ts";
 import { safeLink } from "./safe-link.ts";
 
-/** What is nested deeper is shown as it was written. */
+/** The deepest nesting that is made into elements; what is deeper is shown as it was written. */
 const deepest = 24;
 
 export function Markdown({ text }: { text: string }) {
-  // The same elements for the same text: what did not change is not compared again.
+  // The same elements for the same text, so that Preact does not compare them again.
   const content = useMemo(() => <div class="markdown">{render(text)}</div>, [text]);
   return content;
 }
@@ -66,7 +66,7 @@ function one(token: Token, depth: number): ComponentChildren {
     case "link":
       return link(token.href, all(token.tokens, depth));
     case "image":
-      // An image from elsewhere would tell elsewhere who reads.
+      // Loading an image from another server would tell that server who reads the answer.
       return link(token.href, `Image: ${token.text || token.href}`);
     case "text":
       return token.tokens === undefined ? decodeEntities(token.text) : all(token.tokens, depth);

@@ -1,6 +1,7 @@
-/** The node's load over the last two minutes, asked for while somebody looks. */
+/** The node's load over the last two minutes, sampled while the page shows it. */
 import { signal } from "@preact/signals";
-import { send } from "../client.ts";
+import { ApiError } from "../../client/api-error.ts";
+import { api } from "../client.ts";
 import { failureOf } from "../failure.ts";
 import { type Load, readLoad } from "./metrics.ts";
 import { refreshNode } from "./state.ts";
@@ -16,20 +17,20 @@ export interface Sample {
 }
 
 export const samples = signal<readonly Sample[]>([]);
-/** Why there is no picture, as a sentence. */
-export const noLoad = signal<string | undefined>(undefined);
+/** Why the load is not known, as a sentence. */
+export const loadFailure = signal<string | undefined>(undefined);
 
 let before: (Load & { at: number }) | undefined;
 
-/** Asks every two seconds while the page is visible; gives what ends it. */
+/** Takes a sample every two seconds while the page is visible; returns the function that ends it. */
 export function watchLoad(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
-  const turn = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     if (document.visibilityState === "visible") await Promise.all([sample(), refreshNode()]);
-    if (!ended) timer = setTimeout(turn, everyMs);
+    if (!ended) timer = setTimeout(poll, everyMs);
   };
-  void turn();
+  void poll();
   return () => {
     ended = true;
     before = undefined;
@@ -39,15 +40,16 @@ export function watchLoad(): () => void {
 
 async function sample(): Promise<void> {
   try {
-    const response = await send("/metrics");
-    noLoad.value = response.ok ? undefined : reasonOf(response.status);
-    if (response.ok) add(readLoad(await response.text()));
+    add(readLoad(await api.metrics()));
+    loadFailure.value = undefined;
   } catch (error) {
-    noLoad.value = failureOf(error).message;
+    loadFailure.value = reasonOf(error);
   }
 }
 
-function reasonOf(status: number): string {
+function reasonOf(error: unknown): string {
+  if (!(error instanceof ApiError) || error.kind !== "status") return failureOf(error).message;
+  const { status } = error;
   if (status === 404) return "This node reports no metrics, so there is no picture of its load.";
   if (status === 401 || status === 403) {
     return "The node's metrics need a key that opens them, so there is no picture of its load.";
@@ -57,7 +59,7 @@ function reasonOf(status: number): string {
 
 function add(load: Load): void {
   const at = performance.now();
-  // A counter that fell is that of a node started anew.
+  // A node that was started again counts from 0, so that the counter falls.
   const grown = before === undefined ? 0 : load.generatedTokens - before.generatedTokens;
   const tokensPerSecond = before === undefined || grown < 0 ? 0 : (grown / (at - before.at)) * 1000;
   before = { ...load, at };

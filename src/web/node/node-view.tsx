@@ -1,9 +1,9 @@
 /** How the node is: readiness, load, models and their settings, the collection. */
 import { useEffect } from "preact/hooks";
+import type { ModelInfo } from "../../client/wire.ts";
+import { FailureNote } from "../components/failure-note.tsx";
 import { forgetKey, key } from "../key.ts";
-import { FailureNote } from "../parts/failure-note.tsx";
-import type { ModelInfo } from "../wire.ts";
-import { noLoad, samples, watchLoad } from "./load.ts";
+import { loadFailure, samples, watchLoad } from "./load.ts";
 import { Sparkline } from "./sparkline.tsx";
 import { info, modelList, nodeFailure, readiness, refreshNode } from "./state.ts";
 
@@ -92,8 +92,8 @@ function Load() {
   return (
     <section aria-labelledby="load-title">
       <h3 id="load-title">Load</h3>
-      {noLoad.value !== undefined ? (
-        <p>{noLoad.value}</p>
+      {loadFailure.value !== undefined ? (
+        <p>{loadFailure.value}</p>
       ) : (
         <div class="cards">
           <Sparkline
@@ -110,7 +110,7 @@ function Load() {
           />
         </div>
       )}
-      {noLoad.value === undefined && last !== undefined && (
+      {loadFailure.value === undefined && last !== undefined && (
         <p class="note">
           {last.slotsInUse} of {last.slots} slots answer right now.
         </p>

@@ -1,4 +1,4 @@
-/** A small picture of the last two minutes. */
+/** A sparkline of the last two minutes. */
 
 const width = 240;
 const height = 48;

@@ -1,8 +1,8 @@
 /** What the page knows of the node: its models, its collection, and whether it is ready. */
 import { computed, signal } from "@preact/signals";
-import { ask, send } from "../client.ts";
+import type { ModelInfo, ModelList, NodeInfo, Readiness } from "../../client/wire.ts";
+import { api, withKey } from "../client.ts";
 import { type Failure, failureOf } from "../failure.ts";
-import type { ModelInfo, ModelList, NodeInfo, Readiness } from "../wire.ts";
 
 export const info = signal<NodeInfo | undefined>(undefined);
 export const modelList = signal<ModelList["data"]>([]);
@@ -20,24 +20,18 @@ export const embeddingModels = modelsOf("embedding");
 export async function refreshNode(): Promise<void> {
   try {
     const [about, models, ready] = await Promise.all([
-      ask("/v1/info"),
-      ask("/v1/models"),
-      isReady(),
+      withKey(() => api.info()),
+      withKey(() => api.models()),
+      api.readiness(),
     ]);
-    info.value = await about.json();
-    const list: ModelList = await models.json();
-    modelList.value = list.data;
+    info.value = about;
+    modelList.value = models.data;
     readiness.value = ready;
     nodeFailure.value = undefined;
   } catch (error) {
     readiness.value = undefined;
     nodeFailure.value = failureOf(error);
   }
-}
-
-/** A node that is not ready says why with a status that is no success. */
-async function isReady(): Promise<Readiness> {
-  return await (await send("/ready")).json();
 }
 
 const whilePreparingMs = 2000;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Failure, failureOf, toFailure } from "../../../src/web/failure.ts";
+import { ApiError, statusError } from "../../../src/client/api-error.ts";
+import { Failure, failureOf } from "../../../src/web/failure.ts";
 
 const said = { error: { message: "The node's words.", code: null } };
 
@@ -31,12 +32,21 @@ describe("a status becomes a sentence", () => {
     [500, {}, {}, "The node answered with status 500.", true],
   ])("%d %j", async (status, headers, body, message, canRetry) => {
     const text = typeof body === "string" ? body : JSON.stringify(body);
-    const failure = await toFailure(new Response(text, { status, headers }));
-    expect([failure.message, failure.canRetry, failure.status]).toEqual([
-      message,
-      canRetry,
-      status,
-    ]);
+    const error = await statusError(new Response(text, { status, headers }));
+    const failure = failureOf(error);
+    expect([failure.message, failure.canRetry, error.status]).toEqual([message, canRetry, status]);
+  });
+});
+
+describe("what has no status becomes a sentence", () => {
+  test.each([
+    ["unreachable", "The node cannot be reached."],
+    ["stream_interrupted", "The answer broke off before its end"],
+    ["stream_error", "Its words."],
+    ["not_json", "The page failed: Its words."],
+  ] as const)("%s", (kind, start) => {
+    const { message, canRetry } = failureOf(new ApiError(kind, "Its words."));
+    expect([message.slice(0, start.length), canRetry]).toEqual([start, true]);
   });
 });
 

@@ -20,7 +20,6 @@ const conversation: Conversation = {
 test("a request has what was said, without answers that hold nothing, and the settings that are set", () => {
   expect(JSON.parse(JSON.stringify(toRequest(conversation, turns)))).toEqual({
     model: "m",
-    stream: true,
     stream_options: { include_usage: true },
     temperature: 0,
     rag: true,

@@ -8,7 +8,7 @@ export function ScoreBar({ score }: { score: number }) {
         <div style={{ width: `${percent.toFixed(1)}%` }} />
       </div>
       <span>
-        <span class="unseen">Score </span>
+        <span class="visually-hidden">Score </span>
         {score.toFixed(2)}
       </span>
     </div>

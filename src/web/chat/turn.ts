@@ -1,16 +1,19 @@
-/** Asking, stopping and asking again: what happens between a question and the end of its answer. */
+/** One turn of a conversation: a question is sent, and its answer is shown until it ends, fails or is stopped. */
+import type { ChatRequest } from "../../client/api-client.ts";
 import { announce } from "../announce.ts";
+import { api, withKey } from "../client.ts";
 import { failureOf } from "../failure.ts";
-import { newId } from "../identity.ts";
-import { type Piece, streamAnswer } from "./answer-stream.ts";
+import { newId } from "../id.ts";
+import { hasText, withChunk } from "./answer-turn.ts";
 import { type AnswerTurn, titleFrom, type UserTurn, untitled } from "./conversation.ts";
 import { toRequest } from "./request.ts";
-import { change, changeTurn, conversations, current, keep, startConversation } from "./store.ts";
+import { change, changeTurn, conversations, current, persist, startConversation } from "./store.ts";
 
-/** Pieces that come closer together than this are shown together. */
+/** Chunks that come closer together than this are shown together. */
 const frameMs = 40;
 
-const writers = new Map<string, AbortController>();
+/** What stops the answer of a conversation that is being answered, by the conversation's id. */
+const running = new Map<string, AbortController>();
 
 export async function send(question: string): Promise<void> {
   const { id } = current.value ?? startConversation();
@@ -25,7 +28,7 @@ export async function send(question: string): Promise<void> {
 
 /** Drops what was answered to the last question, and asks it again. */
 export async function retry(id: string): Promise<void> {
-  if (writers.has(id)) return;
+  if (running.has(id)) return;
   change(id, (one) => {
     const last = one.turns.findLastIndex(({ role }) => role === "user");
     return { ...one, turns: one.turns.slice(0, last + 1) };
@@ -33,7 +36,7 @@ export async function retry(id: string): Promise<void> {
   await answer(id);
 }
 
-export const stop = (id: string): void => writers.get(id)?.abort();
+export const stop = (id: string): void => running.get(id)?.abort();
 
 /** A browser that leaves the page breaks its connections: that is stopping, not a failure. */
 let isLeaving = false;
@@ -43,9 +46,9 @@ addEventListener("beforeunload", () => {
 
 async function answer(id: string): Promise<void> {
   const conversation = conversations.value.find((one) => one.id === id);
-  if (conversation === undefined || writers.has(id)) return;
+  if (conversation === undefined || running.has(id)) return;
   const controller = new AbortController();
-  writers.set(id, controller);
+  running.set(id, controller);
   const turn: AnswerTurn = {
     id: newId(),
     role: "assistant",
@@ -55,20 +58,20 @@ async function answer(id: string): Promise<void> {
   };
   const request = toRequest(conversation, conversation.turns);
   change(id, (one) => ({ ...one, turns: [...one.turns, turn] }));
-  keep();
+  persist();
   announce("The node is answering.");
-  const ended = await write(id, turn, streamAnswer(request, controller.signal), controller.signal);
-  writers.delete(id);
+  const ended = await stream(id, turn, request, controller.signal);
+  running.delete(id);
   show(id, ended);
-  keep();
+  persist();
   announce(spoken(ended));
 }
 
 /** Shows the answer as it grows; gives it as it ended. */
-async function write(
+async function stream(
   id: string,
   begun: AnswerTurn,
-  pieces: AsyncIterable<Piece>,
+  request: ChatRequest,
   signal: AbortSignal,
 ): Promise<AnswerTurn> {
   const askedAt = performance.now();
@@ -77,12 +80,17 @@ async function write(
   let lastAt = askedAt;
   let shownAt = 0;
   try {
-    for await (const piece of pieces) {
-      if (piece.type === "text" || piece.type === "thought") {
+    const chunks = await withKey(() => api.streamChat(request, { signal }), signal);
+    for await (const chunk of chunks) {
+      if (hasText(chunk)) {
         lastAt = performance.now();
         firstAt ??= lastAt;
       }
-      turn = withPiece(turn, piece, (firstAt ?? lastAt) - askedAt, lastAt - (firstAt ?? lastAt));
+      const start = firstAt ?? lastAt;
+      const timing = { firstTokenMs: start - askedAt, restMs: lastAt - start };
+      const grown = withChunk(turn, chunk, timing);
+      if (grown === turn) continue;
+      turn = grown;
       if (performance.now() - shownAt < frameMs) continue;
       shownAt = performance.now();
       show(id, turn);
@@ -95,25 +103,9 @@ async function write(
   }
 }
 
-function withPiece(turn: AnswerTurn, piece: Piece, firstTokenMs: number, restMs: number) {
-  switch (piece.type) {
-    case "text":
-      return { ...turn, content: turn.content + piece.text };
-    case "thought":
-      return { ...turn, thoughts: (turn.thoughts ?? "") + piece.text };
-    case "finish":
-      return { ...turn, cut: piece.cut };
-    case "retrieval":
-      return { ...turn, retrieval: piece.retrieval };
-    case "usage": {
-      const { prompt_tokens: promptTokens, completion_tokens: tokens } = piece.usage;
-      return { ...turn, measures: { promptTokens, tokens, firstTokenMs, restMs } };
-    }
-  }
-}
-
 const show = (id: string, turn: AnswerTurn): void => changeTurn(id, turn.id, () => turn);
 
+/** What a screen reader is told of an answer that has ended. */
 function spoken({ state, content, failure }: AnswerTurn): string {
   if (state === "failed") return failure?.message ?? "";
   return state === "stopped" ? "Stopped." : `Answer: ${content}`;

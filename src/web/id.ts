@@ -1,4 +1,4 @@
-/** Names for things of this browser; `crypto.randomUUID` is missing where the page came over plain HTTP. */
+/** Random ids; `crypto.randomUUID` is missing where the page came over plain HTTP. */
 
 export function newId(): string {
   const numbers = crypto.getRandomValues(new Uint32Array(3));

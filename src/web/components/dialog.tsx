@@ -1,4 +1,4 @@
-/** The browser's own modal dialog: it keeps the focus, and gives it back. */
+/** The browser's own modal dialog: it traps the focus, and gives it back when it closes. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 

@@ -1,9 +1,9 @@
 /** What an empty conversation shows: three questions to begin with. */
 import { chatModels } from "../node/state.ts";
 import type { Settings } from "./conversation.ts";
-import { send } from "./exchange.ts";
 import { focusComposer } from "./panels.ts";
 import { changeSettings } from "./store.ts";
+import { send } from "./turn.ts";
 
 interface Example {
   question: string;
@@ -30,14 +30,14 @@ const examples: readonly Example[] = [
   },
 ];
 
-export function Beginning() {
+export function StarterQuestions() {
   const begin = ({ question, settings }: Example): void => {
     changeSettings(settings);
     void send(question);
     focusComposer();
   };
   return (
-    <div class="beginning">
+    <div class="starter-questions">
       <h3>Ask this node something</h3>
       <p class="lead">
         It answers on this machine. What you write stays between your browser and the node.

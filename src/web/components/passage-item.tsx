@@ -1,8 +1,8 @@
 /** A passage with where it comes from and how well it matches. */
-import type { Point } from "../wire.ts";
+import type { Point } from "../../client/wire.ts";
 import { ScoreBar } from "./score-bar.tsx";
 
-/** What a document's heading adds, its passage often begins with; it is not shown twice. */
+/** A passage often begins with the heading that is shown above it; it is not shown twice. */
 function withoutHeading({ source, metadata }: Point): string {
   const heading = metadata?.heading ?? "";
   return heading !== "" && source.startsWith(heading)
@@ -24,7 +24,7 @@ export function PassageItem({ point, marker, folded = false }: PassageItemProps)
     <li class="passage">
       <div class="passage-head">
         <span class="marker">
-          <span class="unseen">Passage </span>
+          <span class="visually-hidden">Passage </span>
           {marker}
         </span>
         <span class="place">
@@ -36,7 +36,7 @@ export function PassageItem({ point, marker, folded = false }: PassageItemProps)
       {folded ? (
         <details>
           <summary>
-            Show the passage<span class="unseen"> {marker}</span>
+            Show the passage<span class="visually-hidden"> {marker}</span>
           </summary>
           <p class="as-written">{withoutHeading(point)}</p>
         </details>

@@ -1,18 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type AnswerPiece, answerPieces } from "../../../src/client/answer-stream.ts";
-import { frame } from "../../support/openai-server.ts";
-import { rejectionOf } from "../../support/rejection.ts";
+import { type AnswerPiece, answerPieces } from "../../../../src/cli/chat/answer-pieces.ts";
+import { frame, streamOf } from "../../../support/openai-server.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
 
-async function* bytesOf(...pieces: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
-  for (const piece of pieces) {
-    yield typeof piece === "string" ? new TextEncoder().encode(piece) : piece;
-  }
-}
+const piecesIn = (...cut: (string | Uint8Array)[]): Promise<AnswerPiece[]> =>
+  Array.fromAsync(answerPieces(streamOf(cut).body, new AbortController().signal));
 
-async function textOf(pieces: AsyncIterable<AnswerPiece>): Promise<string> {
-  const all = await Array.fromAsync(pieces);
-  return all.map(({ text }) => text).join("");
+async function textIn(...cut: (string | Uint8Array)[]): Promise<string> {
+  return (await piecesIn(...cut)).map(({ text }) => text).join("");
 }
 
 const done = "data: [DONE]\n\n";
@@ -26,7 +22,7 @@ describe("a streamed answer", () => {
       fc.asyncProperty(fc.array(fc.nat(stream.length), { maxLength: 12 }), async (cuts) => {
         const places = [0, ...cuts.sort((a, b) => a - b), stream.length];
         const pieces = places.slice(1).map((end, at) => stream.slice(places[at], end));
-        expect(await textOf(answerPieces(bytesOf(...pieces)))).toBe("Füße 👣 und Köpfe");
+        expect(await textIn(...pieces)).toBe("Füße 👣 und Köpfe");
       }),
     );
   });
@@ -40,14 +36,14 @@ describe("a streamed answer", () => {
     ["with a usage frame", `${frame("a")}data: {"choices":[],"usage":{}}\n\n${done}`],
     ["with what follows the last word", `${frame("a")}${done}${frame("b")}`],
   ])("is read %s", async (_, stream) => {
-    expect(await textOf(answerPieces(bytesOf(stream)))).toBe("a");
+    expect(await textIn(stream)).toBe("a");
   });
 
   test("keeps thoughts apart, by either name", async () => {
     const delta = (fields: object) =>
       `data: ${JSON.stringify({ choices: [{ delta: fields }] })}\n\n`;
     const stream = `${delta({ reasoning_content: "hm" })}${delta({ reasoning: "!" })}${delta({ content: "yes" })}${done}`;
-    expect(await Array.fromAsync(answerPieces(bytesOf(stream)))).toEqual([
+    expect(await piecesIn(stream)).toEqual([
       { type: "thought", text: "hm" },
       { type: "thought", text: "!" },
       { type: "text", text: "yes" },
@@ -64,7 +60,7 @@ describe("a streamed answer", () => {
     ["", "The answer failed: it ended before it was finished."],
     ["data: <html>\n\n", "The answer failed: the server sent what is no JSON: <html>."],
   ])("fails in a sentence: %j", async (stream, message) => {
-    const error = await rejectionOf(textOf(answerPieces(bytesOf(stream))));
+    const error = await rejectionOf(textIn(stream));
     expect(error).toHaveProperty("message", message);
   });
 });

@@ -1,0 +1,138 @@
+/** The server that a chat talks with: a node of Paddock, or any other of the OpenAI API. */
+import { ApiClient, type ChatRequest } from "../../client/api-client.ts";
+import { ApiError } from "../../client/api-error.ts";
+import { readModelList, readNodeInfo, readRetrieveResult } from "../../client/tolerant-answers.ts";
+import { NodeError } from "../../core/errors.ts";
+import { type AnswerPiece, answerPieces, wholeAnswer } from "./answer-pieces.ts";
+import { toNodeError } from "./server-failure.ts";
+import { baseUrlOf } from "./server-url.ts";
+
+export interface ChatServerOptions {
+  /** `http://host:8080`, `https://host/api/v1`; without a path, `/v1` is meant. */
+  url: string;
+  key?: string;
+}
+
+export interface FoundPassage {
+  source: string;
+  score: number;
+  /** Where it comes from, where the server says so. */
+  place?: string;
+}
+
+export class ChatServer {
+  readonly #baseUrl: string;
+  readonly #hasKey: boolean;
+  readonly #client: ApiClient;
+
+  constructor({ url, key }: ChatServerOptions) {
+    this.#baseUrl = baseUrlOf(url);
+    this.#hasKey = key !== undefined;
+    this.#client = new ApiClient({
+      baseUrl: this.#baseUrl,
+      key: () => key,
+      // A key goes to the server that was named, and to no other.
+      redirect: "manual",
+    });
+  }
+
+  /** The models to chat with: a node says which those are, other servers name all they have. */
+  async chatModels(signal: AbortSignal): Promise<string[]> {
+    const { data } = await this.#read(this.#client.models({ signal }), readModelList, "/models");
+    const types = await this.#modelTypes(signal);
+    const names = data.map(({ id }) => id);
+    return types === undefined ? names : names.filter((name) => types.get(name) !== "embedding");
+  }
+
+  /** Ends where the answer does. */
+  async *answer(request: ChatRequest, signal: AbortSignal): AsyncGenerator<AnswerPiece> {
+    const response = await this.#asked(this.#client.requestChatStream(request, { signal }));
+    const type = response.headers.get("content-type") ?? "";
+    if (type.includes("json")) yield* wholeAnswer(await response.json());
+    else yield* answerPieces(response.body, signal);
+  }
+
+  /** The passages that a node finds for a question. */
+  async retrieve(question: string, signal: AbortSignal): Promise<FoundPassage[]> {
+    const models = [...((await this.#modelTypes(signal)) ?? [])].filter(
+      ([, type]) => type === "embedding",
+    );
+    let refusal = new NodeError(
+      "unavailable",
+      `The server at ${this.#baseUrl} does not retrieve: it is no node of Paddock, or has no embedding model.`,
+    );
+    // The node does not tell which of them its collection was made with.
+    for (const [model] of models) {
+      try {
+        return await this.#retrieveWith(model, question, signal);
+      } catch (error) {
+        if (!(error instanceof NodeError)) throw error;
+        refusal = error;
+      }
+    }
+    throw refusal;
+  }
+
+  async #retrieveWith(
+    model: string,
+    question: string,
+    signal: AbortSignal,
+  ): Promise<FoundPassage[]> {
+    const request = {
+      model,
+      messages: [{ role: "user" as const, content: question }],
+      include_metadata: true,
+    };
+    const result = this.#client.retrieve(request, { signal });
+    const { points } = await this.#read(result, readRetrieveResult, "/retrieve");
+    return points.map(({ source, score, metadata }) => {
+      const place = [metadata?.document, metadata?.heading].filter(Boolean).join(": ");
+      return { source, score, ...(place === "" ? {} : { place }) };
+    });
+  }
+
+  /** Each model's type by its name; undefined where the server is no node. */
+  async #modelTypes(signal: AbortSignal): Promise<Map<string, string> | undefined> {
+    try {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(infoTimeoutMs)]);
+      const info = readNodeInfo(await this.#client.info({ signal: limited }));
+      return info && new Map(info.models.map(({ name, type }) => [name, type]));
+    } catch {
+      signal.throwIfAborted();
+      return undefined;
+    }
+  }
+
+  /** An answer that holds what is needed. */
+  async #read<Answer>(
+    asked: Promise<unknown>,
+    read: (answer: unknown) => Answer | undefined,
+    path: string,
+  ): Promise<Answer> {
+    const answer = read(await this.#asked(asked.catch(withoutJson)));
+    if (answer !== undefined) return answer;
+    throw new NodeError(
+      "unavailable",
+      `What ${this.#baseUrl}${path} answers is not of the OpenAI API. Check the address; most end in /v1.`,
+    );
+  }
+
+  /** What the client throws becomes a sentence for a person. */
+  async #asked<Answer>(asked: Promise<Answer>): Promise<Answer> {
+    try {
+      return await asked;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      throw toNodeError(error, { baseUrl: this.#baseUrl, hasKey: this.#hasKey });
+    }
+  }
+}
+
+/** Only a node has `/v1/info`; another server may leave the request open. */
+const infoTimeoutMs = 5000;
+
+/** An answer that is no JSON is like one that lacks what is needed. */
+function withoutJson(error: unknown): undefined {
+  if (error instanceof ApiError && error.kind === "not_json") return undefined;
+  throw error;
+}

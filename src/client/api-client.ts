@@ -1,0 +1,131 @@
+/**
+ * The typed client of the API, for the command line and the page. It runs in a browser too: of the
+ * node it knows the wire types alone. Answers are taken for what their types say; whoever asks other
+ * servers than a node checks them (`tolerant-answers.ts`).
+ */
+import { ApiError, statusError } from "./api-error.ts";
+import { readChunks } from "./chunk-stream.ts";
+import type {
+  ChatCompletionChunk,
+  ChatCompletionRequest,
+  ModelList,
+  NodeInfo,
+  Readiness,
+  RetrieveRequest,
+  RetrieveResult,
+} from "./wire.ts";
+
+export interface ApiClientOptions {
+  /** Where the API is, without a slash at its end: `/v1`, `https://host/v1`. */
+  baseUrl: string;
+  /** The API key, asked for at each request; default: none. */
+  key?: () => string | null | undefined;
+  /** `manual`: a redirect is an error, so that the key goes to no other server. Default: `follow`. */
+  redirect?: "follow" | "manual";
+}
+
+export interface RequestOptions {
+  signal?: AbortSignal;
+}
+
+/** A request's fields; one that is undefined is left out of the JSON. */
+type Fields<Request extends { model: unknown; messages: unknown }> = Pick<
+  Request,
+  "model" | "messages"
+> & { [Name in keyof Request]?: Request[Name] | undefined };
+
+/** Without `stream`: the method that is called decides it. */
+export type ChatRequest = Omit<Fields<ChatCompletionRequest>, "stream">;
+
+export class ApiClient {
+  readonly #baseUrl: string;
+  readonly #key: () => string | null | undefined;
+  readonly #redirect: "follow" | "manual";
+
+  constructor({ baseUrl, key = () => undefined, redirect = "follow" }: ApiClientOptions) {
+    this.#baseUrl = baseUrl;
+    this.#key = key;
+    this.#redirect = redirect;
+  }
+
+  async models(options?: RequestOptions): Promise<ModelList> {
+    return await json(await this.#request("/models", options));
+  }
+
+  async info(options?: RequestOptions): Promise<NodeInfo> {
+    return await json(await this.#request("/info", options));
+  }
+
+  async retrieve(body: Fields<RetrieveRequest>, options?: RequestOptions): Promise<RetrieveResult> {
+    return await json(await this.#request("/retrieve", { ...options, body }));
+  }
+
+  /** Settles when the response begins; its chunks end at `[DONE]`. */
+  async streamChat(
+    request: ChatRequest,
+    options?: RequestOptions,
+  ): Promise<AsyncGenerator<ChatCompletionChunk>> {
+    const { body } = await this.requestChatStream(request, options);
+    return readChunks(body, options?.signal);
+  }
+
+  /** The response itself, for servers that may send a whole answer where a stream was asked for. */
+  async requestChatStream(request: ChatRequest, options?: RequestOptions): Promise<Response> {
+    const body = { ...request, stream: true };
+    return await this.#request("/chat/completions", { ...options, body });
+  }
+
+  /** A node that is not ready says why, with a status that is no success. */
+  async readiness(options?: RequestOptions): Promise<Readiness> {
+    return await json(await this.#send(`${this.#root}/ready`, options));
+  }
+
+  /** In Prometheus' text format. */
+  async metrics(options?: RequestOptions): Promise<string> {
+    const response = await this.#send(`${this.#root}/metrics`, options);
+    if (!response.ok) throw await statusError(response);
+    return await response.text();
+  }
+
+  /** Readiness and metrics are beside the API's version, not under it. */
+  get #root(): string {
+    return this.#baseUrl.replace(/\/v1$/, "");
+  }
+
+  async #request(path: string, options?: RequestOptions & { body?: object }): Promise<Response> {
+    const response = await this.#send(`${this.#baseUrl}${path}`, options);
+    if (response.ok) return response;
+    throw await statusError(response);
+  }
+
+  /** The response, whatever its status; a body is sent by POST. */
+  async #send(
+    url: string,
+    { body, signal }: RequestOptions & { body?: object } = {},
+  ): Promise<Response> {
+    const headers = new Headers();
+    const key = this.#key();
+    if (typeof key === "string") headers.set("authorization", `Bearer ${key}`);
+    if (body !== undefined) headers.set("content-type", "application/json");
+    try {
+      return await fetch(url, {
+        headers,
+        redirect: this.#redirect,
+        ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+    } catch (cause) {
+      if (signal?.aborted === true) throw cause;
+      throw new ApiError("unreachable", "The server cannot be reached.", { cause });
+    }
+  }
+}
+
+async function json<Answer>(response: Response): Promise<Answer> {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ApiError("not_json", "The server sent what is no JSON.", { response, cause });
+  }
+}
