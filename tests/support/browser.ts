@@ -13,10 +13,14 @@ export const browserPath = [process.env.CHROMIUM ?? "", ...places].find(
   (path) => path !== "" && existsSync(path),
 );
 
+const remedy = "Install it (Debian: apt-get install chromium), or name it in CHROMIUM.";
+
 if (browserPath === undefined) {
-  console.warn(
-    "No Chromium is installed, so the tests of the page are skipped. Install it (Debian: apt-get install chromium), or name it in CHROMIUM.",
-  );
+  // Where the tests have to run, a page that nobody looked at must not pass for one that works.
+  if (process.env.PADDOCK_REQUIRE_BROWSER === "1") {
+    throw new Error(`No Chromium is installed, and the tests of the page need it here. ${remedy}`);
+  }
+  console.warn(`No Chromium is installed, so the tests of the page are skipped. ${remedy}`);
 }
 
 let launched: Promise<Browser | undefined> = Promise.resolve(undefined);

@@ -15,7 +15,7 @@ const facts = {
     schema: NodeInfo,
     description: "The node's configuration.",
     example: {
-      version: "0.1.0",
+      version: "0.2.0",
       plugin_version: "llama.cpp v0.5.0 (ggml-org/llama.cpp, prebuilt build, cpu)",
       port: "8080",
       models: [

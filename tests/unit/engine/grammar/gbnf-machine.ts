@@ -7,6 +7,8 @@ type Stack = { element: Element; rest: Stack } | undefined;
 
 export class GbnfMachine {
   readonly #rules = new Map<string, Element[][]>();
+  /** The fewest characters that each rule can be. */
+  readonly #fewest = new Map<string, number>();
   #text = "";
   #at = 0;
 
@@ -19,6 +21,7 @@ export class GbnfMachine {
       this.#rules.set(name, this.#alternatives());
       if (this.#at < this.#text.length) throw new Error(`Not GBNF: ${this.#text.slice(this.#at)}`);
     }
+    this.#findFewest();
   }
 
   /** Whether the text is a sentence, and the most readings of it that were open at one time. */
@@ -40,7 +43,10 @@ export class GbnfMachine {
     return this.read(text).sentence;
   }
 
-  /** Sentences by chance; those longer than a hundred characters end as soon as they may. */
+  /**
+   * Sentences by chance; those longer than a hundred characters take the shortest way to their end,
+   * which chance alone finds after thousands where the end has to be one word.
+   */
   sentences(): Arbitrary<string> {
     return fc.infiniteStream(fc.nat()).map((chances) => {
       let text = "";
@@ -48,7 +54,7 @@ export class GbnfMachine {
       for (const chance of chances) {
         if (stacks.length === 0) throw new Error(`Nothing can follow '${text}'`);
         const mayEnd = stacks.includes(undefined);
-        const stack = stacks[chance % stacks.length];
+        const stack = text.length > 100 ? this.#nearest(stacks) : stacks[chance % stacks.length];
         if (mayEnd && (stack === undefined || text.length > 100)) break;
         if (stack === undefined || "ref" in stack.element) continue;
         const { ranges } = stack.element;
@@ -61,6 +67,37 @@ export class GbnfMachine {
       }
       return text;
     });
+  }
+
+  #nearest(stacks: readonly Stack[]): Stack {
+    return stacks.reduce((best, one) => (this.#length(one) < this.#length(best) ? one : best));
+  }
+
+  /** The fewest characters that complete what is still to be read. */
+  #length(stack: Stack): number {
+    let sum = 0;
+    for (let at = stack; at !== undefined; at = at.rest) sum += this.#fewestOf(at.element);
+    return sum;
+  }
+
+  #fewestOf(element: Element): number {
+    return "ref" in element ? (this.#fewest.get(element.ref) ?? Number.POSITIVE_INFINITY) : 1;
+  }
+
+  /** Again and again, until no rule becomes shorter by what was found of the others. */
+  #findFewest(): void {
+    for (let changed = true; changed; ) {
+      changed = false;
+      for (const [name, alternatives] of this.#rules) {
+        const lengths = alternatives.map((sequence) =>
+          sequence.reduce((sum, element) => sum + this.#fewestOf(element), 0),
+        );
+        const least = Math.min(...lengths);
+        if (least >= (this.#fewest.get(name) ?? Number.POSITIVE_INFINITY)) continue;
+        this.#fewest.set(name, least);
+        changed = true;
+      }
+    }
   }
 
   /** The stacks with a character or nothing on top, each once. */
