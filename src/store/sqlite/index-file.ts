@@ -1,6 +1,6 @@
 /**
  * An index's file beside its collection: written aside and renamed, named anew each time, checked
- * when read. Only usearch itself works on the event loop: syncing and reading back take turns with others.
+ * when read. Syncing and reading back take turns with others.
  */
 import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
@@ -19,13 +19,13 @@ const slice = 1 << 20;
 export async function writeIndexFile(
   folder: string,
   collection: string,
-  save: (path: string) => void,
+  save: (path: string) => Promise<unknown>,
 ): Promise<IndexFile> {
   const file = `${collection}.${crypto.randomUUID().slice(0, 8)}.usearch`;
   const path = join(folder, file);
   const aside = `${path}.part`;
   try {
-    save(aside);
+    await save(aside);
     await sync(aside);
     const written = await digestOf(aside);
     await rename(aside, path);
@@ -40,7 +40,7 @@ export async function writeIndexFile(
 export async function readIndexFile(
   folder: string,
   { file, bytes, checksum }: IndexFile,
-  load: (path: string) => void,
+  load: (path: string) => Promise<unknown>,
   isUnwanted: () => boolean,
 ): Promise<boolean> {
   const path = join(folder, file);
@@ -48,7 +48,7 @@ export async function readIndexFile(
     if (statSync(path).size !== bytes) return false;
     const found = await digestOf(path, isUnwanted);
     if (isUnwanted() || found.checksum !== checksum) return false;
-    load(path);
+    await load(path);
     return true;
   } catch {
     // Missing or unreadable: the rows hold everything.
