@@ -45,7 +45,8 @@ export class ThreadedIndex {
 
   /** Keys of about the nearest vectors. */
   search(vector: Float32Array, count: number): Promise<IndexState> {
-    return this.#call({ type: "search", vector, count });
+    // Of a part of a larger buffer all of that would be sent.
+    return this.#call({ type: "search", vector: vector.slice(), count });
   }
 
   save(path: string): Promise<IndexState> {

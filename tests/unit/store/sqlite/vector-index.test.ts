@@ -117,6 +117,30 @@ describe("an index's file", () => {
     expect(loaded).toEqual([join(folder.path, file)]);
   });
 
+  test("is checked in slices that never follow each other without a turn for others", async () => {
+    await using folder = await tempDir();
+    const content = new Uint8Array(32 << 20).fill(7);
+    const save = (path: string): Promise<void> => writeFile(path, content);
+    const written = await writeIndexFile(folder.path, "big", save);
+    let slices = 0;
+    let most = 0;
+    let isOver = false;
+    const turn = (): void => {
+      most = Math.max(most, slices);
+      slices = 0;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    // It is asked before each slice.
+    const isUnwanted = (): boolean => {
+      slices += 1;
+      return false;
+    };
+    expect(await readIndexFile(folder.path, written, async () => {}, isUnwanted)).toBe(true);
+    isOver = true;
+    expect(most).toBeLessThanOrEqual(2);
+  });
+
   test("is not left behind where it could not be written", async () => {
     await using folder = await tempDir();
     const failing = writeIndexFile(folder.path, "big", async (path) => {
