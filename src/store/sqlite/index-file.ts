@@ -2,8 +2,8 @@
  * An index's file beside its collection: written aside and renamed, named anew each time, checked
  * when read. Syncing and reading back take turns with others.
  */
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { existsSync, statSync } from "node:fs";
+import { open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface IndexFile {
@@ -56,22 +56,26 @@ export async function readIndexFile(
   }
 }
 
-export function removeIndexFile(folder: string, { file }: Pick<IndexFile, "file">): void {
-  rmSync(join(folder, file), { force: true });
+/** Not on the loop: a large file takes the system its time to remove. */
+export async function removeIndexFile(
+  folder: string,
+  { file }: Pick<IndexFile, "file">,
+): Promise<void> {
+  await rm(join(folder, file), { force: true });
 }
 
 /** Removes every index file of a collection, finished or not; those that were touched since `before` stay. */
-export function removeIndexFiles(
+export async function removeIndexFiles(
   folder: string,
   collection: string,
   before = Number.POSITIVE_INFINITY,
-): void {
+): Promise<void> {
   if (!existsSync(folder)) return;
-  for (const file of readdirSync(folder)) {
+  for (const file of await readdir(folder)) {
     const [name, random = ""] = splitName(file);
     if (name !== collection || !/^[0-9a-f]{8}$/.test(random)) continue;
     const found = statSync(join(folder, file), { throwIfNoEntry: false });
-    if (found !== undefined && found.mtimeMs < before) removeIndexFile(folder, { file });
+    if (found !== undefined && found.mtimeMs < before) await removeIndexFile(folder, { file });
   }
 }
 

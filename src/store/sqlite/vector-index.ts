@@ -251,17 +251,17 @@ export class VectorIndex {
     // Since it began, the collection may have been dropped, or another process have saved more.
     const isGone = readMeta(this.#database, "dimension") === undefined;
     if (isGone || (before !== undefined && before.lastKey > reach.lastKey)) {
-      removeIndexFile(folder, file);
+      await removeIndexFile(folder, file);
       return;
     }
     writeMeta(this.#database, "index", JSON.stringify({ ...file, ...reach }));
-    if (before !== undefined) removeIndexFile(folder, before);
-    // What a process left that was killed while it saved.
-    removeIndexFiles(folder, collection, Date.now() - abandonedAfterMs);
     // An index that missed these finds keys without rows, and skips them.
     this.#database
       .query<void, [number]>("delete from removed where seq <= ?")
       .run(reach.lastRemoval);
     this.#unsaved -= unsaved;
+    if (before !== undefined) await removeIndexFile(folder, before);
+    // What a process left that was killed while it saved.
+    await removeIndexFiles(folder, collection, Date.now() - abandonedAfterMs);
   }
 }
