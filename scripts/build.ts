@@ -51,8 +51,10 @@ const carried = await carriedModule({
 });
 
 await Bun.build({
-  // The second is a thread of a runner, on systems that need it.
-  entrypoints: [join(root, "src", "main.ts"), join(root, "src", "parent-watch.ts")],
+  // The others are threads: of a runner, on systems that need it, and of a collection's index.
+  entrypoints: ["main.ts", "parent-watch.ts", "store/sqlite/index-thread.ts"].map((file) =>
+    join(root, "src", file),
+  ),
   compile: {
     target: target.bun,
     outfile,

@@ -19,18 +19,18 @@ export interface PluginOptions {
 
 export function oneFile(options: PluginOptions): BunPlugin {
   const { root, carried, page, llama, llamaVersion, llamaRelease } = options;
-  const libraries = JSON.stringify(join(root, "src", "embedded", "native-libraries.ts"));
+  const libraries = JSON.stringify(join(root, "src", "packaging", "native-libraries.ts"));
   const version = JSON.stringify(llamaVersion);
   const release = JSON.stringify(llamaRelease);
   return {
     name: "one-file",
     setup(build) {
-      build.onLoad({ filter: /src[\\/]embedded[\\/]carried\.ts$/ }, () => ({
+      build.onLoad({ filter: /src[\\/]packaging[\\/]carried\.ts$/ }, () => ({
         contents: carried,
         loader: "js",
       }));
 
-      build.onLoad({ filter: /src[\\/]http[\\/]page-files\.ts$/ }, () => ({
+      build.onLoad({ filter: /src[\\/]server[\\/]page-files\.ts$/ }, () => ({
         contents: `export const pageFolder = ${JSON.stringify(pageFolder)};
           export const pageFiles = async () => (${JSON.stringify(page)});`,
         loader: "js",

@@ -1,6 +1,7 @@
 /** Where native libraries are: in the packages, or, for the executable, where it wrote them. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
 import { carried } from "./carried.ts";
 import { unpack } from "./unpack.ts";
 
@@ -12,13 +13,15 @@ export interface NativePlace {
   programFolder: string;
 }
 
-let place: NativePlace | undefined;
+/** A thread has modules of its own, and nobody that tells it: it finds the place under this name. */
+const placeForThreads = "paddock native place";
+
 let folder: string | undefined;
 let gpuFolder: string | undefined;
 
 /** Says where the program is and may write; nothing is written before a library is asked for. */
 export function useNativePlace(given: NativePlace): void {
-  place = given;
+  setEnvironmentData(placeForThreads, JSON.stringify(given));
 }
 
 /** Names a folder with the packages of GPU libraries, to be looked in first. */
@@ -28,6 +31,7 @@ export function useGpuLibraries(path: string | undefined): void {
 
 /** The folder of the libraries that the executable carries; undefined where packages hold them. */
 export function nativeFolder(): string | undefined {
+  const place = nativePlace();
   if (carried === undefined || place === undefined) return undefined;
   const { cacheFolder, user } = place;
   folder ??= unpack({ files: carried.native, folder: cacheFolder, user });
@@ -36,8 +40,13 @@ export function nativeFolder(): string | undefined {
 
 /** The `bins` folder of a package with GPU libraries, unpacked beside the executable or where the configuration says. */
 export function gpuLibraries(name: string): string | undefined {
-  const homes = [gpuFolder, place?.programFolder].filter((path) => path !== undefined);
+  const homes = [gpuFolder, nativePlace()?.programFolder].filter((path) => path !== undefined);
   return homes
     .flatMap((home) => [join(home, name, "bins"), join(home, "@node-llama-cpp", name, "bins")])
     .find((path) => existsSync(path));
+}
+
+function nativePlace(): NativePlace | undefined {
+  const text = getEnvironmentData(placeForThreads);
+  return typeof text === "string" ? JSON.parse(text) : undefined;
 }

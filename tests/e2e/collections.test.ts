@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collection-store.ts";
 import { type PaddockOptions, runPaddock } from "../support/paddock-process.ts";
@@ -75,6 +75,17 @@ describe("paddock collections", () => {
     expect((await folder.run(args)).stdout).toContain("now has 3.");
     const unchanged = await folder.paddock("ingest", "a.md", "--collection", "copy");
     expect(unchanged.stdout).toContain("(1 unchanged)");
+  });
+
+  test("leaves an index beside a large collection that it imported", async () => {
+    await using folder = await place();
+    const lines = Array.from({ length: 1200 }, (_, at) => `{"source":"note ${at}"}\n`);
+    const args = ["collections", "import", "-", "--collection", "large"];
+    const { stdout, stderr } = await folder.run(args, { input: lines.join("") });
+    expect(stdout).toContain("now has 1200.");
+    expect(stderr).not.toContain("index of vectors");
+    const files = await readdir(folder.path, { recursive: true });
+    expect(files).toContainEqual(expect.stringMatching(/large\.[0-9a-f]{8}\.usearch$/));
   });
 
   test("embeds what comes without a vector, or with another model's", async () => {

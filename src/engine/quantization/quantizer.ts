@@ -1,10 +1,12 @@
 /** llama.cpp's own quantiser, called in the shared library that node-llama-cpp brings. Blocks: run it in a process of its own. */
-import { dlopen, FFIType, ptr } from "bun:ffi";
+import { dlopen, FFIType } from "bun:ffi";
 import { readdir } from "node:fs/promises";
 import { arch, platform } from "node:os";
 import { join } from "node:path";
+
 import type { Quantization } from "../../core/models/quantization.ts";
 import { nativeFolder } from "../../packaging/native-libraries.ts";
+import { toCString, withPointers } from "./with-pointers.ts";
 
 /** llama.cpp's numbers for the forms it can write. */
 const fileTypes: Record<Quantization, number> = {
@@ -40,29 +42,14 @@ export async function quantize(
       returns: FFIType.u32,
     },
   });
-  // A pointer keeps nothing alive: what it points to is held here until llama.cpp is done with it.
-  const held = {
-    input: toCString(input),
-    output: toCString(output),
-    parameters: parameters(fileTypes[type], threads),
-  };
+  const given = [toCString(input), toCString(output), parameters(fileTypes[type], threads)];
   try {
     library.symbols.llama_backend_init();
-    const failed = library.symbols.llama_model_quantize(
-      ptr(held.input),
-      ptr(held.output),
-      ptr(held.parameters),
-    );
+    const failed = withPointers(given, library.symbols.llama_model_quantize);
     if (failed !== 0) throw new Error(`llama.cpp's quantiser failed (${failed})`);
   } finally {
-    release(held);
     library.close();
   }
-}
-
-/** Used after the call, so that nothing before it may be collected. */
-function release(held: Readonly<Record<string, Uint8Array>>): void {
-  for (const bytes of Object.values(held)) bytes.fill(0);
 }
 
 async function findLibrary(): Promise<string> {
@@ -110,5 +97,3 @@ function parameters(fileType: number, threads: number): Uint8Array {
   view.setUint8(17, 1); // quantize_output_tensor
   return bytes;
 }
-
-const toCString = (text: string): Uint8Array => new TextEncoder().encode(`${text}\0`);

@@ -1,9 +1,9 @@
 /**
  * An index's file beside its collection: written aside and renamed, named anew each time, checked
- * when read. Only usearch itself works on the event loop: syncing and reading back take turns with others.
+ * when read. Syncing and reading back take turns with others.
  */
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { existsSync, statSync } from "node:fs";
+import { open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface IndexFile {
@@ -12,20 +12,20 @@ export interface IndexFile {
   checksum: string;
 }
 
-/** Bytes that are digested before others get their turn; about two milliseconds. */
-const slice = 1 << 20;
+/** Bytes that are digested before others get their turn; about a millisecond. */
+const slice = 1 << 18;
 
 /** Has `save` write the file of a collection; a crash leaves the one before untouched. */
 export async function writeIndexFile(
   folder: string,
   collection: string,
-  save: (path: string) => void,
+  save: (path: string) => Promise<unknown>,
 ): Promise<IndexFile> {
   const file = `${collection}.${crypto.randomUUID().slice(0, 8)}.usearch`;
   const path = join(folder, file);
   const aside = `${path}.part`;
   try {
-    save(aside);
+    await save(aside);
     await sync(aside);
     const written = await digestOf(aside);
     await rename(aside, path);
@@ -40,7 +40,7 @@ export async function writeIndexFile(
 export async function readIndexFile(
   folder: string,
   { file, bytes, checksum }: IndexFile,
-  load: (path: string) => void,
+  load: (path: string) => Promise<unknown>,
   isUnwanted: () => boolean,
 ): Promise<boolean> {
   const path = join(folder, file);
@@ -48,7 +48,7 @@ export async function readIndexFile(
     if (statSync(path).size !== bytes) return false;
     const found = await digestOf(path, isUnwanted);
     if (isUnwanted() || found.checksum !== checksum) return false;
-    load(path);
+    await load(path);
     return true;
   } catch {
     // Missing or unreadable: the rows hold everything.
@@ -56,22 +56,26 @@ export async function readIndexFile(
   }
 }
 
-export function removeIndexFile(folder: string, { file }: Pick<IndexFile, "file">): void {
-  rmSync(join(folder, file), { force: true });
+/** Not on the loop: a large file takes the system its time to remove. */
+export async function removeIndexFile(
+  folder: string,
+  { file }: Pick<IndexFile, "file">,
+): Promise<void> {
+  await rm(join(folder, file), { force: true });
 }
 
 /** Removes every index file of a collection, finished or not; those that were touched since `before` stay. */
-export function removeIndexFiles(
+export async function removeIndexFiles(
   folder: string,
   collection: string,
   before = Number.POSITIVE_INFINITY,
-): void {
+): Promise<void> {
   if (!existsSync(folder)) return;
-  for (const file of readdirSync(folder)) {
+  for (const file of await readdir(folder)) {
     const [name, random = ""] = splitName(file);
     if (name !== collection || !/^[0-9a-f]{8}$/.test(random)) continue;
     const found = statSync(join(folder, file), { throwIfNoEntry: false });
-    if (found !== undefined && found.mtimeMs < before) removeIndexFile(folder, { file });
+    if (found !== undefined && found.mtimeMs < before) await removeIndexFile(folder, { file });
   }
 }
 
@@ -97,6 +101,8 @@ async function digestOf(
     if (bytesRead === 0) break;
     hash.update(buffer.subarray(0, bytesRead));
     bytes += bytesRead;
+    // Reads that are done at once follow each other without a turn between.
+    await new Promise((resolve) => setImmediate(resolve));
   }
   return { bytes, checksum: hash.digest("hex") };
 }

@@ -59,7 +59,7 @@ export class SqliteCollectionStore implements CollectionStore {
       using database = openDatabase(name, path);
       empty(database);
     }
-    removeIndexFiles(this.#folder, name);
+    await removeIndexFiles(this.#folder, name);
   }
 
   #path(name: string): string {

@@ -154,10 +154,10 @@ export class SqliteRepository implements PassageRepository {
     this.#checkIdentity();
     this.#index.follow();
     // More than are asked for: the index is a little off, the rows' own vectors decide.
-    const near = this.#score(vector, this.#index.nearest(vector, 16 + 3 * limit));
+    const { keys, lastKey } = await this.#index.nearest(vector, 16 + 3 * limit);
     const best = new BestCandidates(limit, scoreThreshold);
-    for (const candidate of near) best.offer(candidate);
-    await this.#scan(vector, this.#index.lastKey, best);
+    for (const candidate of this.#score(vector, keys)) best.offer(candidate);
+    await this.#scan(vector, lastKey, best);
     return this.#read(best.sorted());
   }
 

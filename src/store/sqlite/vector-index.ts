@@ -4,7 +4,6 @@
  * costs time, never an answer.
  */
 import type { Database } from "bun:sqlite";
-import { Index, MetricKind, ScalarKind } from "usearch";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import {
@@ -14,14 +13,16 @@ import {
   removeIndexFiles,
   writeIndexFile,
 } from "./index-file.ts";
+import type { IndexState } from "./index-thread.ts";
 import { readMeta, writeMeta } from "./schema.ts";
+import { ThreadedIndex } from "./threaded-index.ts";
 import { toVector } from "./vectors.ts";
 
 /** Rows beyond the index that are scanned with each search rather than added; less than half a millisecond. */
 const longestTail = 200;
 /** Rows that are added before the index is closed; about a second. */
 const finishable = 2000;
-/** Vectors added before others get their turn; about ten milliseconds. */
+/** Vectors added before a search gets its turn; about ten milliseconds. */
 const slice = 16;
 const abandonedAfterMs = 3_600_000;
 /** Fewer new vectors than this are found again faster than a file is written. */
@@ -54,13 +55,17 @@ export interface VectorIndexOptions {
 
 type SavedIndex = Reach & IndexFile;
 
+/** What is found where there is no index: every row is yet to be compared. */
+const nothing: IndexState = { keys: [], lastKey: 0 };
+
 export class VectorIndex {
   readonly #database: Database;
   readonly #dimension: number;
   /** Where the index is kept between runs; undefined: nowhere. */
   readonly #home: IndexHome | undefined;
   readonly #log: Log;
-  #index: Index;
+  /** Undefined until there are rows enough to be worth a thread. */
+  #index: ThreadedIndex | undefined;
   #reach: Reach = { lastKey: 0, lastRemoval: 0 };
   #unsaved = 0;
   /** A saved file that turned out not to be whole, and is to be replaced. */
@@ -74,21 +79,21 @@ export class VectorIndex {
     this.#dimension = dimension;
     this.#home = home;
     this.#log = log;
-    this.#index = this.#empty();
     this.follow();
   }
 
-  /** Rows with a key beyond this one are not in the index. */
-  get lastKey(): number {
-    return this.#reach.lastKey;
-  }
-
-  /** Keys of about the nearest vectors; none that was removed. */
-  nearest(vector: Float32Array, count: number): number[] {
-    this.#followRemovals();
-    const size = this.#index.size();
-    if (size === 0) return [];
-    return Array.from(this.#index.search(vector, Math.min(count, size), 1).keys, Number);
+  /** Keys of about the nearest vectors, none that was removed; rows beyond the last key were not compared. */
+  async nearest(vector: Float32Array, count: number): Promise<IndexState> {
+    const index = this.#index;
+    if (index === undefined) return nothing;
+    const removing = this.#followRemovals(index);
+    try {
+      const [found] = await Promise.all([index.search(vector, count), removing]);
+      return found;
+    } catch (error) {
+      this.#lose(index, error);
+      return nothing;
+    }
   }
 
   /** Lets the index grow in the background where many rows are not in it. */
@@ -96,15 +101,7 @@ export class VectorIndex {
     const idle = this.#work === undefined && !this.#closed && !this.#broken;
     if (!idle || this.#tail() <= longestTail) return;
     this.#work = this.#catchUp()
-      .catch((error: unknown) => {
-        // Answers stay right without an index; they only take longer.
-        this.#broken = true;
-        const { collection } = this.#home ?? {};
-        this.#log.warn("the index of vectors cannot be built; passages are compared one by one", {
-          collection,
-          reason: reasonOf(error),
-        });
-      })
+      .catch((error: unknown) => this.#giveUp(error))
       .finally(() => {
         this.#work = undefined;
       });
@@ -116,6 +113,26 @@ export class VectorIndex {
     await this.#work;
     this.#closed = true;
     await this.#trySave();
+    await this.#index?.close();
+  }
+
+  /** Answers stay right where the index does not grow, or there is none; they only take longer. */
+  #giveUp(error: unknown): void {
+    if (this.#broken || this.#closed) return;
+    this.#broken = true;
+    this.#log.warn("the index of vectors cannot be built; passages are compared one by one", {
+      collection: this.#home?.collection,
+      reason: reasonOf(error),
+    });
+  }
+
+  /** An index that does not answer is none; the rows are. */
+  #lose(index: ThreadedIndex, error: unknown): void {
+    this.#giveUp(error);
+    void index.close();
+    if (this.#index !== index) return;
+    this.#index = undefined;
+    this.#reach = { lastKey: 0, lastRemoval: 0 };
   }
 
   /** An index that could not be saved is as good as before, in this process. */
@@ -145,6 +162,8 @@ export class VectorIndex {
     if (saved !== undefined && saved.lastKey > this.#reach.lastKey + longestTail) {
       await this.#load(saved);
     }
+    if (this.#closed) return;
+    this.#index ??= this.#start();
     const index = this.#index;
     const next = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
       `select key, vector from passages where key > ? order by key limit ${slice}`,
@@ -153,44 +172,34 @@ export class VectorIndex {
       const rows = next.all(this.#reach.lastKey);
       const last = rows.at(-1);
       if (last === undefined) break;
-      index.add(
-        BigUint64Array.from(rows, ({ key }) => BigInt(key)),
-        this.#matrix(rows),
-        1,
-      );
-      this.#reach.lastKey = last.key;
+      const keys = BigUint64Array.from(rows, ({ key }) => BigInt(key));
+      const { lastKey } = await index.add(keys, this.#matrix(rows));
+      this.#reach.lastKey = lastKey;
       this.#unsaved += rows.length;
-      await new Promise((resolve) => setTimeout(resolve, 0));
     }
     if (!this.#closed) await this.#trySave();
   }
 
-  #followRemovals(): void {
+  /** What the thread is asked after this is done without the vectors that were removed. */
+  #followRemovals(index: ThreadedIndex): Promise<unknown> {
     const removed = this.#database
       .query<{ seq: number; key: number }, [number]>(
         "select seq, key from removed where seq > ? order by seq",
       )
       .all(this.#reach.lastRemoval);
-    for (const { seq, key } of removed) {
-      if (key <= this.#reach.lastKey) this.#index.remove(BigInt(key));
-      this.#reach.lastRemoval = seq;
-    }
+    const last = removed.at(-1);
+    if (last === undefined) return Promise.resolve();
+    this.#reach.lastRemoval = last.seq;
+    return index.remove(BigUint64Array.from(removed, ({ key }) => BigInt(key)));
   }
 
-  #empty(): Index {
+  #start(): ThreadedIndex {
     const { count = 0 } =
       this.#database.query<{ count: number }, []>("select count(*) as count from passages").get() ??
       {};
-    return new Index({
-      dimensions: this.#dimension,
-      // Of vectors of unit length the product is the cosine, and the fastest to compute.
-      metric: MetricKind.IP,
-      // A byte a number finds the candidates; the rows' own numbers decide between them.
-      quantization: ScalarKind.I8,
-      connectivity: 32,
-      expansion_add: 128,
-      expansion_search: count > largeCollection ? expansion.far : expansion.near,
-      multi: false,
+    return new ThreadedIndex({
+      dimension: this.#dimension,
+      expansion: count > largeCollection ? expansion.far : expansion.near,
     });
   }
 
@@ -210,46 +219,49 @@ export class VectorIndex {
   /** Takes the saved index where it is whole; else the index stays what it is, and follows the rows. */
   async #load(saved: SavedIndex): Promise<void> {
     if (this.#home === undefined) return;
-    const index = this.#empty();
-    const load = (path: string): void => index.load(path);
+    const index = this.#start();
+    const load = (path: string): Promise<unknown> => index.load(path, saved.lastKey);
     const isWhole = await readIndexFile(this.#home.folder, saved, load, () => this.#closed);
-    if (!isWhole || index.dimensions() !== this.#dimension) {
+    if (!isWhole) {
+      await index.close();
       if (!this.#closed) this.#damaged = saved.file;
       return;
     }
+    const before = this.#index;
     this.#index = index;
     this.#reach = { lastKey: saved.lastKey, lastRemoval: saved.lastRemoval };
     this.#unsaved = 0;
+    await before?.close();
   }
 
-  /** Searches go on meanwhile: what is said of the file is how far the index was when it was written. */
+  /** Searches wait while usearch writes, and no longer: what is said of the file is how far the index was then. */
   async #save(): Promise<void> {
     const index = this.#index;
-    if (this.#home === undefined || this.#unsaved < worthSaving) return;
-    this.#followRemovals();
+    if (this.#home === undefined || index === undefined || this.#unsaved < worthSaving) return;
+    // Who ingested has most often saved as much already.
+    const there = this.#saved();
+    const isThere = there !== undefined && there.file !== this.#damaged;
+    if (isThere && there.lastKey + longestTail >= this.#reach.lastKey) return;
+    await this.#followRemovals(index);
     const { folder, collection } = this.#home;
     const reach = { ...this.#reach };
     const unsaved = this.#unsaved;
-    // usearch writes on the event loop; who ingested has most often saved as much already.
-    const there = this.#saved();
-    const isThere = there !== undefined && there.file !== this.#damaged;
-    if (isThere && there.lastKey + longestTail >= reach.lastKey) return;
     const file = await writeIndexFile(folder, collection, (path) => index.save(path));
     const before = this.#saved();
     // Since it began, the collection may have been dropped, or another process have saved more.
     const isGone = readMeta(this.#database, "dimension") === undefined;
     if (isGone || (before !== undefined && before.lastKey > reach.lastKey)) {
-      removeIndexFile(folder, file);
+      await removeIndexFile(folder, file);
       return;
     }
     writeMeta(this.#database, "index", JSON.stringify({ ...file, ...reach }));
-    if (before !== undefined) removeIndexFile(folder, before);
-    // What a process left that was killed while it saved.
-    removeIndexFiles(folder, collection, Date.now() - abandonedAfterMs);
     // An index that missed these finds keys without rows, and skips them.
     this.#database
       .query<void, [number]>("delete from removed where seq <= ?")
       .run(reach.lastRemoval);
     this.#unsaved -= unsaved;
+    if (before !== undefined) await removeIndexFile(folder, before);
+    // What a process left that was killed while it saved.
+    await removeIndexFiles(folder, collection, Date.now() - abandonedAfterMs);
   }
 }

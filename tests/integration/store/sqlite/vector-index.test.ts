@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { PassageRepository } from "../../../../src/core/ports/passage-repository.ts";
@@ -9,7 +9,9 @@ import {
   readIndexFile,
   writeIndexFile,
 } from "../../../../src/store/sqlite/index-file.ts";
+import { prepareTables } from "../../../../src/store/sqlite/schema.ts";
 import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collection-store.ts";
+import { VectorIndex } from "../../../../src/store/sqlite/vector-index.ts";
 import { passage } from "../../../support/passages.ts";
 import { randomNumbers } from "../../../support/random-llama.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
@@ -101,13 +103,13 @@ describe("an index's file", () => {
     const content = new Uint8Array(32 << 20).fill(7);
     let written: IndexFile | undefined;
     const writing = await turnsDuring(async () => {
-      written = await writeIndexFile(folder.path, "big", (path) => writeFileSync(path, content));
+      written = await writeIndexFile(folder.path, "big", (path) => writeFile(path, content));
     });
     expect(writing).toBeGreaterThan(16);
     const { file, bytes, checksum } = written ?? { file: "", bytes: 0, checksum: "" };
     expect([bytes, await readdir(folder.path)]).toEqual([content.length, [file]]);
     const loaded: string[] = [];
-    const load = (path: string): void => void loaded.push(path);
+    const load = async (path: string): Promise<void> => void loaded.push(path);
     const reading = await turnsDuring(() =>
       readIndexFile(folder.path, { file, bytes, checksum }, load, () => false),
     );
@@ -115,10 +117,34 @@ describe("an index's file", () => {
     expect(loaded).toEqual([join(folder.path, file)]);
   });
 
+  test("is checked in slices that never follow each other without a turn for others", async () => {
+    await using folder = await tempDir();
+    const content = new Uint8Array(32 << 20).fill(7);
+    const save = (path: string): Promise<void> => writeFile(path, content);
+    const written = await writeIndexFile(folder.path, "big", save);
+    let slices = 0;
+    let most = 0;
+    let isOver = false;
+    const turn = (): void => {
+      most = Math.max(most, slices);
+      slices = 0;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    // It is asked before each slice.
+    const isUnwanted = (): boolean => {
+      slices += 1;
+      return false;
+    };
+    expect(await readIndexFile(folder.path, written, async () => {}, isUnwanted)).toBe(true);
+    isOver = true;
+    expect(most).toBeLessThanOrEqual(2);
+  });
+
   test("is not left behind where it could not be written", async () => {
     await using folder = await tempDir();
-    const failing = writeIndexFile(folder.path, "big", (path) => {
-      writeFileSync(path, "half");
+    const failing = writeIndexFile(folder.path, "big", async (path) => {
+      await writeFile(path, "half");
       throw new Error("no space");
     });
     expect(String(await rejectionOf(failing))).toContain("no space");
@@ -149,6 +175,41 @@ describe("a large collection", () => {
     await expectExact(repository);
     await indexed(folder);
     await expectExact(repository);
+  });
+
+  test("finds each passage once while rows go into the index", async () => {
+    await using folder = await tempDir();
+    await using repository = await opened(folder);
+    let stored = 0;
+    for (; stored < many.length; stored += 100) {
+      await repository.upsert(many.slice(stored, stored + 100));
+      const found = await Promise.all(queries.map((query) => repository.search(query, bounds)));
+      for (const passages of found) expect(new Set(passages.map(({ id }) => id)).size).toBe(5);
+      await expectExact(repository, many.slice(0, stored + 100));
+    }
+  });
+
+  test("is compared row by row where its index cannot be had, and says so once", async () => {
+    const database = new Database(":memory:", { strict: true });
+    prepareTables(database);
+    const insert = database.query(
+      `insert into passages (id, document, heading, position, hash, document_hash, parts, vector, source)
+       values (?, 'a.md', '', 0, '', '', 1, ?, '')`,
+    );
+    for (let at = 0; at < 300; at++) insert.run(`${at}`, new Uint8Array(0));
+    const { log, lines } = recordingLog();
+    // No index has vectors of no numbers.
+    const index = new VectorIndex({ database, dimension: 0, home: undefined, log });
+    const query = new Float32Array(2);
+    expect(await index.nearest(query, 5)).toEqual({ keys: [], lastKey: 0 });
+    await waitFor("the word of it", () => lines.length > 0);
+    index.follow();
+    expect(await index.nearest(query, 5)).toEqual({ keys: [], lastKey: 0 });
+    await index.close();
+    database.close();
+    expect(lines).toMatchObject([
+      { level: "warn", fields: { reason: expect.stringContaining("dimensions") } },
+    ]);
   });
 
   test("answers from the index that it finds when it is opened", async () => {

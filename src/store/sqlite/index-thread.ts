@@ -1,0 +1,90 @@
+/**
+ * The thread that has a usearch index to itself. Every call of usearch blocks, and some for longer
+ * the larger the index is; here they keep nobody else from their turn.
+ */
+import { parentPort, workerData } from "node:worker_threads";
+import { Index, MetricKind, ScalarKind } from "usearch";
+
+export interface IndexOptions {
+  dimension: number;
+  /** Nodes that a search looks at: more find a larger share of the truth, and take longer. */
+  expansion: number;
+}
+
+export type IndexCall =
+  /** Keys ascend, and are beyond all that were added before. */
+  | { type: "add"; keys: BigUint64Array; vectors: Float32Array }
+  | { type: "remove"; keys: BigUint64Array }
+  | { type: "search"; vector: Float32Array; count: number }
+  | { type: "save"; path: string }
+  | { type: "load"; path: string; lastKey: number }
+  | { type: "close" };
+
+/** What the index holds once the call is done. */
+export interface IndexState {
+  /** What a search found, nearest first; empty for other calls. */
+  keys: readonly number[];
+  /** The last key that was added. */
+  lastKey: number;
+}
+
+export type IndexReply = { id: number } & (IndexState | { error: string });
+
+const { dimension, expansion }: IndexOptions = workerData;
+const index = new Index({
+  dimensions: dimension,
+  // Of vectors of unit length the product is the cosine, and the fastest to compute.
+  metric: MetricKind.IP,
+  // A byte a number finds the candidates; the rows' own numbers decide between them.
+  quantization: ScalarKind.I8,
+  connectivity: 32,
+  expansion_add: 128,
+  expansion_search: expansion,
+  multi: false,
+});
+let lastKey = 0;
+
+parentPort?.on("message", ({ id, call }: { id: number; call: IndexCall }) => {
+  parentPort?.postMessage(replyTo(id, call));
+  // With the port closed the thread has nothing to wait for, and ends.
+  if (call.type === "close") parentPort?.close();
+});
+
+function replyTo(id: number, call: IndexCall): IndexReply {
+  try {
+    return { id, keys: perform(call), lastKey };
+  } catch (error) {
+    return { id, error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function perform(call: IndexCall): number[] {
+  switch (call.type) {
+    case "add":
+      index.add(call.keys, call.vectors, 1);
+      lastKey = Number(call.keys.at(-1) ?? lastKey);
+      return [];
+    case "remove":
+      index.remove(call.keys);
+      return [];
+    case "search":
+      return search(call.vector, call.count);
+    case "save":
+      index.save(call.path);
+      return [];
+    case "load":
+      index.load(call.path);
+      if (index.dimensions() !== dimension)
+        throw new Error("it holds vectors of another dimension");
+      lastKey = call.lastKey;
+      return [];
+    case "close":
+      return [];
+  }
+}
+
+function search(vector: Float32Array, count: number): number[] {
+  const size = index.size();
+  if (size === 0) return [];
+  return Array.from(index.search(vector, Math.min(count, size), 1).keys, Number);
+}

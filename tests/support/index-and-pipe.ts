@@ -1,0 +1,30 @@
+/**
+ * A process that saves an index into a pipe, and loads it from there: usearch blocks until somebody
+ * is at the pipe's other end. It says each time that its loop had a hundred turns meanwhile.
+ */
+import { ThreadedIndex } from "../../src/store/sqlite/threaded-index.ts";
+
+const [pipe = ""] = process.argv.slice(2);
+const options = { dimension: 2, expansion: 16 };
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const index = new ThreadedIndex(options);
+await index.add(BigUint64Array.of(3n, 8n), Float32Array.of(1, 0, 0, 1));
+const saving = index.save(pipe);
+await turns();
+process.stdout.write("saving\n");
+await saving;
+await index.close();
+
+const again = new ThreadedIndex(options);
+const loading = again.load(pipe, 8);
+await turns();
+process.stdout.write("loading\n");
+await loading;
+const { keys, lastKey } = await again.search(Float32Array.of(0, 1), 5);
+process.stdout.write(`${JSON.stringify({ keys, lastKey })}\n`);
+await again.close();
+process.stdout.write("closed\n");
