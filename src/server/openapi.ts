@@ -1,5 +1,6 @@
 /** Operations as the OpenAPI document describes them. */
 import type { TSchema } from "@sinclair/typebox";
+import { given } from "../core/given.ts";
 import type { NamedSchema, OperationFacts } from "./operation.ts";
 import { ErrorAnswer } from "./wire/error-schema.ts";
 
@@ -29,7 +30,7 @@ export function describe(facts: OperationFacts) {
   return {
     operationId,
     summary,
-    ...(description === undefined ? {} : { description }),
+    ...given({ description }),
     tags: [tag],
     // An empty requirement beside the bearer scheme: a node without keys takes none.
     security: isSecured ? [{ bearer: [] }, {}] : [],
@@ -42,7 +43,7 @@ export function describe(facts: OperationFacts) {
           },
         }),
     responses: { 200: describeAnswer(facts), ...describeErrors(facts) },
-    ...(parameters === undefined ? {} : { parameters: describeParameters(parameters) }),
+    ...given({ parameters: parameters && describeParameters(parameters) }),
   };
 }
 
@@ -61,7 +62,7 @@ function describeAnswer({ answer, stream }: OperationFacts) {
   return {
     description,
     content: {
-      [contentType]: { schema: reference(answer), ...(example === undefined ? {} : { example }) },
+      [contentType]: { schema: reference(answer), ...given({ example }) },
       ...(stream === undefined
         ? {}
         : {

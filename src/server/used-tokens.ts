@@ -1,4 +1,5 @@
 /** What all the work for one request used, as its answer counts it. */
+import { given } from "../core/given.ts";
 import type { FinishedWork, UsedTokens } from "../core/ports/telemetry.ts";
 
 /** Undefined where no model worked. */
@@ -9,7 +10,7 @@ export function usedTokens(work: readonly FinishedWork[]): UsedTokens | undefine
     const usages = answers.flatMap(({ usage }) => usage ?? []);
     return {
       // Of several answers to one prompt the prompt counts once; what one had to evaluate was not cached.
-      ...(prompt === undefined ? {} : { prompt }),
+      ...given({ prompt }),
       ...(usages.length === 0
         ? {}
         : { cached: Math.min(...usages.map(({ cachedTokens }) => cachedTokens)) }),

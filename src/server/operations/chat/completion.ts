@@ -2,6 +2,7 @@
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import type { Grounding } from "../../../core/chat/grounding.ts";
 import { NodeError } from "../../../core/errors.ts";
+import { given } from "../../../core/given.ts";
 import type {
   FinishReason,
   GenerationEvent,
@@ -71,7 +72,7 @@ export async function toChatCompletion(
       finish_reason: draft.finish.reason,
     })),
     usage: toUsage(finished.map(({ finish }) => finish.usage)),
-    ...(grounding === undefined ? {} : { retrieval: toRetrieval(grounding) }),
+    ...given({ retrieval: grounding && toRetrieval(grounding) }),
   };
 }
 
@@ -237,8 +238,7 @@ function toRetrieval(grounding: Grounding): NonNullable<ChatCompletion["retrieva
     })),
     dropped,
     ...(carried === 0 ? {} : { carried }),
-    ...(error === undefined ? {} : { error: redactPaths(error) }),
-    ...(notice === undefined ? {} : { notice }),
+    ...given({ error: error === undefined ? undefined : redactPaths(error), notice }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** A chat request to its answer, whole or as the chunks of a stream. */
 import type { ChatService } from "../../../core/chat/chat-service.ts";
+import { given } from "../../../core/given.ts";
 import type { Answer, Handler } from "../../operation.ts";
 import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
 import { recorded } from "./recording.ts";
@@ -18,7 +19,7 @@ export const answerChat: Handler<ChatCompletionRequest, { chat: ChatService }> =
   const begun = await chat.answer(asked, {
     signal,
     caller,
-    ...(prefixScope === undefined ? {} : { prefixScope }),
+    ...given({ prefixScope }),
     report,
   });
   const answer = context.logsPrompts ? recorded(begun, context) : begun;

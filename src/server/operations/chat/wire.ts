@@ -5,6 +5,7 @@ import { NodeError } from "../../../core/errors.ts";
 import type { AnswerFormat, Sampling, Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { toChatMessages } from "../../wire/messages.ts";
+import { present } from "../../wire/present.ts";
 import type { ChatCompletionRequest } from "./schema.ts";
 
 export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
@@ -14,15 +15,17 @@ export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
     model: body.model,
     messages: toChatMessages(body.messages),
     sampling: toSampling(body),
-    ...given("choices", body.n),
-    ...given("maxTokens", body.max_completion_tokens ?? body.max_tokens),
-    ...given("seed", body.seed),
-    ...given("stop", typeof body.stop === "string" ? [body.stop] : body.stop),
-    ...given("logitBias", body.logit_bias && toLogitBias(body.logit_bias)),
-    ...given("topLogprobs", topLogprobs),
-    ...given("format", body.response_format && toFormat(body.response_format)),
-    ...given("toolUse", toolUse),
-    ...given("rag", toRag(body.rag)),
+    ...present({
+      choices: body.n,
+      maxTokens: body.max_completion_tokens ?? body.max_tokens,
+      seed: body.seed,
+      stop: typeof body.stop === "string" ? [body.stop] : body.stop,
+      logitBias: body.logit_bias && toLogitBias(body.logit_bias),
+      topLogprobs,
+      format: body.response_format && toFormat(body.response_format),
+      toolUse,
+      rag: toRag(body.rag),
+    }),
   };
 }
 
@@ -31,25 +34,21 @@ function toRag(rag: ChatCompletionRequest["rag"]): RagRequest | undefined {
   if (rag === true) return { bounds: {} };
   if (rag === false) return { policy: "off", bounds: {} };
   return {
-    ...given("policy", rag.policy),
-    ...given("contextWindow", rag.context_window),
-    bounds: {
-      ...given("limit", rag.limit),
-      ...given("scoreThreshold", rag.score_threshold),
-    },
+    ...present({ policy: rag.policy, contextWindow: rag.context_window }),
+    bounds: present({ limit: rag.limit, scoreThreshold: rag.score_threshold }),
   };
 }
 
 function toSampling(body: ChatCompletionRequest): Partial<Sampling> {
-  return {
-    ...given("temperature", body.temperature),
-    ...given("topP", body.top_p),
-    ...given("topK", body.top_k),
-    ...given("minP", body.min_p),
-    ...given("presencePenalty", body.presence_penalty),
-    ...given("frequencyPenalty", body.frequency_penalty),
-    ...given("repeatPenalty", body.repeat_penalty),
-  };
+  return present({
+    temperature: body.temperature,
+    topP: body.top_p,
+    topK: body.top_k,
+    minP: body.min_p,
+    presencePenalty: body.presence_penalty,
+    frequencyPenalty: body.frequency_penalty,
+    repeatPenalty: body.repeat_penalty,
+  });
 }
 
 function toTopLogprobs({ logprobs, top_logprobs: top }: ChatCompletionRequest): number | undefined {
@@ -96,17 +95,7 @@ function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
 function toTool({
   function: { name, description, parameters },
 }: NonNullable<ChatCompletionRequest["tools"]>[number]): Tool {
-  return { name, ...given("description", description), ...given("parameters", parameters) };
-}
-
-/** The value under its key, where there is one: 0, false and "" count. */
-function given<Key extends string, Value>(
-  key: Key,
-  value: Value | null | undefined,
-): { [K in Key]?: Value } {
-  const entry: { [K in Key]?: Value } = {};
-  if (value !== null && value !== undefined) entry[key] = value;
-  return entry;
+  return { name, ...present({ description, parameters }) };
 }
 
 const refuse = (param: string, why: string): NodeError =>

@@ -1,4 +1,5 @@
 /** Retrieval between the wire and the domain. */
+import { given } from "../../../core/given.ts";
 import type {
   RetrievalMethod,
   RetrievalRequest,
@@ -13,10 +14,7 @@ export function toRetrievalRequest(body: RetrieveRequest): RetrievalRequest {
   return {
     model,
     messages: toChatMessages(messages),
-    bounds: {
-      ...(limit === undefined ? {} : { limit }),
-      ...(scoreThreshold === undefined ? {} : { scoreThreshold }),
-    },
+    bounds: given({ limit, scoreThreshold }),
   };
 }
 
