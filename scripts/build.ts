@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { pagesIn } from "../src/ingest/handbook.ts";
 import { pageFiles } from "../src/server/page-files.ts";
 import { carriedModule, filesOf, starterModels } from "./build/carried-module.ts";
+import { writeNotices } from "./build/notices-file.ts";
 import { packageFolder } from "./build/packages.ts";
 import { oneFile } from "./build/plugin.ts";
 import { findTarget } from "./build/targets.ts";
@@ -36,6 +37,15 @@ const llamaRelease = String(
 const llama = await packageFolder(`@node-llama-cpp/${target.llama}`, llamaVersion, target);
 const startedAt = performance.now();
 
+const inside = { root, page: await pageFiles(), llama: target.llama, llamaVersion, llamaRelease };
+const noticesFile = join(root, "dist", ".notices", `${name}.zst`);
+const notices = await writeNotices({
+  ...inside,
+  libraries: llama,
+  withStarter,
+  file: noticesFile,
+});
+
 const carried = await carriedModule({
   commit: await commit(),
   llamaRelease,
@@ -47,6 +57,7 @@ const carried = await carriedModule({
     },
   ],
   handbook: await pagesIn(join(root, "docs")),
+  notices: { name: "notices.zst", path: noticesFile },
   starter: withStarter ? await starterModels(root, join(root, "dist", ".models")) : undefined,
 });
 
@@ -61,21 +72,12 @@ await Bun.build({
     autoloadBunfig: false,
   },
   minify: { whitespace: true, syntax: true },
-  plugins: [
-    oneFile({
-      root,
-      carried,
-      page: await pageFiles(),
-      llama: target.llama,
-      llamaVersion,
-      llamaRelease,
-    }),
-  ],
+  plugins: [oneFile({ ...inside, carried })],
 });
 
 const { size } = await stat(outfile);
 console.log(
-  `${outfile}: ${(size / 1e6).toFixed(1)} MB, made in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
+  `${outfile}: ${(size / 1e6).toFixed(1)} MB, made in ${((performance.now() - startedAt) / 1000).toFixed(1)} s; licence notices of ${notices.count} parts in ${(notices.bytes / 1e3).toFixed(0)} kB`,
 );
 
 async function commit(): Promise<string> {
