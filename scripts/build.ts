@@ -3,6 +3,7 @@ import { mkdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { pagesIn } from "../src/ingest/handbook.ts";
+import { entrypoints } from "../src/packaging/entrypoints.ts";
 import { pageFiles } from "../src/server/page-files.ts";
 import { carriedModule, filesOf, starterModels } from "./build/carried-module.ts";
 import { writeNotices } from "./build/notices-file.ts";
@@ -62,8 +63,7 @@ const carried = await carriedModule({
 });
 
 await Bun.build({
-  // The second is a thread of a runner, on systems that need it.
-  entrypoints: [join(root, "src", "main.ts"), join(root, "src", "parent-watch.ts")],
+  entrypoints: entrypoints(root),
   compile: {
     target: target.bun,
     outfile,

@@ -1,5 +1,6 @@
 /** Which packages the program is made of: those that a bundle of it and of its page loads files from. */
 import { join } from "node:path";
+import { entrypoints } from "./entrypoints.ts";
 
 /** The packages' folders. `plugins` are those of the build that is asked about. */
 export async function bundledPackages(
@@ -19,7 +20,7 @@ export async function bundledPackages(
     },
   };
   await Bun.build({
-    entrypoints: [join(root, "src", "main.ts")],
+    entrypoints: entrypoints(root),
     target: "bun",
     // Libraries for other platforms are not installed.
     external: ["@node-llama-cpp/*"],
