@@ -3,8 +3,10 @@ import { mkdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { pagesIn } from "../src/ingest/handbook.ts";
+import { entrypoints } from "../src/packaging/entrypoints.ts";
 import { pageFiles } from "../src/server/page-files.ts";
 import { carriedModule, filesOf, starterModels } from "./build/carried-module.ts";
+import { writeNotices } from "./build/notices-file.ts";
 import { packageFolder } from "./build/packages.ts";
 import { oneFile } from "./build/plugin.ts";
 import { findTarget } from "./build/targets.ts";
@@ -36,6 +38,15 @@ const llamaRelease = String(
 const llama = await packageFolder(`@node-llama-cpp/${target.llama}`, llamaVersion, target);
 const startedAt = performance.now();
 
+const inside = { root, page: await pageFiles(), llama: target.llama, llamaVersion, llamaRelease };
+const noticesFile = join(root, "dist", ".notices", `${name}.zst`);
+const notices = await writeNotices({
+  ...inside,
+  libraries: llama,
+  withStarter,
+  file: noticesFile,
+});
+
 const carried = await carriedModule({
   commit: await commit(),
   llamaRelease,
@@ -47,14 +58,12 @@ const carried = await carriedModule({
     },
   ],
   handbook: await pagesIn(join(root, "docs")),
+  notices: { name: "notices.zst", path: noticesFile },
   starter: withStarter ? await starterModels(root, join(root, "dist", ".models")) : undefined,
 });
 
 await Bun.build({
-  // The others are threads: of a runner, on systems that need it, and of a collection's index.
-  entrypoints: ["main.ts", "parent-watch.ts", "store/sqlite/index-thread.ts"].map((file) =>
-    join(root, "src", file),
-  ),
+  entrypoints: entrypoints(root),
   compile: {
     target: target.bun,
     outfile,
@@ -63,21 +72,12 @@ await Bun.build({
     autoloadBunfig: false,
   },
   minify: { whitespace: true, syntax: true },
-  plugins: [
-    oneFile({
-      root,
-      carried,
-      page: await pageFiles(),
-      llama: target.llama,
-      llamaVersion,
-      llamaRelease,
-    }),
-  ],
+  plugins: [oneFile({ ...inside, carried })],
 });
 
 const { size } = await stat(outfile);
 console.log(
-  `${outfile}: ${(size / 1e6).toFixed(1)} MB, made in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
+  `${outfile}: ${(size / 1e6).toFixed(1)} MB, made in ${((performance.now() - startedAt) / 1000).toFixed(1)} s; licence notices of ${notices.count} parts in ${(notices.bytes / 1e3).toFixed(0)} kB`,
 );
 
 async function commit(): Promise<string> {

@@ -9,6 +9,7 @@ export interface Cargo {
   llamaRelease: string;
   native: readonly Item[];
   handbook: readonly Item[];
+  notices: Item;
   starter: { chat: readonly Item[]; embedding: Item } | undefined;
 }
 
@@ -51,12 +52,13 @@ export async function carriedModule(cargo: Cargo): Promise<string> {
     for (const item of items) entries.push(await carry(item));
     return `[${entries.join(",\n")}]`;
   };
-  const { commit, llamaRelease, native, handbook, starter } = cargo;
+  const { commit, llamaRelease, native, handbook, notices, starter } = cargo;
   const fields = [
     `commit: ${JSON.stringify(commit)}`,
     `llamaRelease: ${JSON.stringify(llamaRelease)}`,
     `native: ${await list(native)}`,
     `handbook: ${await list(handbook)}`,
+    `notices: ${await carry(notices)}`,
   ];
   if (starter !== undefined) {
     const { chat, embedding } = starter;

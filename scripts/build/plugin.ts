@@ -19,18 +19,18 @@ export interface PluginOptions {
 
 export function oneFile(options: PluginOptions): BunPlugin {
   const { root, carried, page, llama, llamaVersion, llamaRelease } = options;
-  const libraries = JSON.stringify(join(root, "src", "packaging", "native-libraries.ts"));
+  const libraries = JSON.stringify(source("packaging/native-libraries.ts"));
   const version = JSON.stringify(llamaVersion);
   const release = JSON.stringify(llamaRelease);
   return {
     name: "one-file",
     setup(build) {
-      build.onLoad({ filter: /src[\\/]packaging[\\/]carried\.ts$/ }, () => ({
+      build.onLoad({ filter: exactly(source("packaging/carried.ts")) }, () => ({
         contents: carried,
         loader: "js",
       }));
 
-      build.onLoad({ filter: /src[\\/]server[\\/]page-files\.ts$/ }, () => ({
+      build.onLoad({ filter: exactly(source("server/page-files.ts")) }, () => ({
         contents: `export const pageFolder = ${JSON.stringify(pageFolder)};
           export const pageFiles = async () => (${JSON.stringify(page)});`,
         loader: "js",
@@ -85,6 +85,12 @@ export function oneFile(options: PluginOptions): BunPlugin {
     },
   };
 }
+
+/** The path of a module of ours; a module that was moved fails the build, instead of going in as it is. */
+const source = (path: string): string => Bun.resolveSync(`../../src/${path}`, import.meta.dir);
+
+const exactly = (path: string): RegExp =>
+  new RegExp(`^${path.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`);
 
 /** usearch looks for its addon beside itself as soon as it is imported; here it is where it was written, once it is used. */
 function loadedWhenUsed(source: string, libraries: string): string {

@@ -10,6 +10,7 @@ import { addExamples } from "./examples.ts";
 import { ingestCommand } from "./ingest.ts";
 import { initCommand } from "./init.ts";
 import { keysCommand } from "./keys.ts";
+import { licensesCommand } from "./licenses.ts";
 import { modelsCommand } from "./models.ts";
 import { probeCommand } from "./probe.ts";
 import { pullCommand } from "./pull.ts";
@@ -29,6 +30,7 @@ const commands = [
   initCommand,
   doctorCommand,
   completionsCommand,
+  licensesCommand,
 ] as const;
 
 /** What the process ends with; see docs/command-line.md. */

@@ -21,6 +21,8 @@ export interface Carried {
   native: readonly CarriedFile[];
   /** The pages of the handbook. */
   handbook: readonly Pick<CarriedFile, "name" | "path">[];
+  /** The licence notices; see packed-notices.ts. */
+  notices: Pick<CarriedFile, "path">;
   /** The starter models, where it was built with them. */
   starter?: {
     /** Parts that follow each other. */

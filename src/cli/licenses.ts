@@ -1,0 +1,53 @@
+/** `paddock licenses`: the licence notices of everything that the program is made of. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { Command } from "commander";
+import { starterChat, starterEmbedding } from "../models/catalog.ts";
+import { carried } from "../packaging/carried.ts";
+import { gatherNotices, installedLibraries } from "../packaging/gather-notices.ts";
+import type { Notice } from "../packaging/notice.ts";
+import { unpackNotices } from "../packaging/packed-notices.ts";
+import { addExamples } from "./examples.ts";
+import type { Shell } from "./shell.ts";
+import { toTable } from "./table.ts";
+
+const rule = "=".repeat(80);
+
+export function licensesCommand(shell: Shell): Command {
+  const command = new Command("licenses")
+    .description("print the licences of everything that the program is made of")
+    .option("--summary", "one line for each: name, version and licence");
+  addExamples(command, "paddock licenses --summary", "paddock licenses > LICENSES.txt");
+  return command.action(async () => {
+    const notices = await programNotices();
+    if (command.opts().summary === true) shell.print(toTable(notices.map(toRow)));
+    else await shell.printAll(texts(notices));
+  });
+}
+
+/** The executable has them inside; from a clone they are read from the installed packages. */
+async function programNotices(): Promise<readonly Notice[]> {
+  if (carried !== undefined) return await unpackNotices(carried.notices.path);
+  const root = join(import.meta.dir, "..", "..");
+  const models = [...starterChat.packages, starterEmbedding.package]
+    .map((name) => join(root, "node_modules", name))
+    .filter((folder) => existsSync(folder));
+  return await gatherNotices({ root, folders: [...(await installedLibraries(root)), ...models] });
+}
+
+const toRow = ({ name, version, license }: Notice) => ({
+  name,
+  version,
+  license: license === "" ? "(none declared)" : license,
+});
+
+async function* texts(notices: readonly Notice[]): AsyncGenerator<string> {
+  for (const notice of notices) {
+    const { name, version, license } = toRow(notice);
+    const text =
+      notice.text === ""
+        ? "The package has no licence file. This is the licence that it declares."
+        : notice.text;
+    yield `${rule}\n${name} ${version}\nLicence: ${license}\n${rule}\n\n${text}\n\n`;
+  }
+}
