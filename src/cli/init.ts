@@ -9,6 +9,7 @@ import type { Config } from "../config/schema.ts";
 import { configTemplate } from "../config/template.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { threadBudget } from "../engine/threads.ts";
+import { readFacts } from "../node/engine-on-demand.ts";
 import { carried } from "../packaging/carried.ts";
 import { addSettingOptions, defaultFile, settingFlags } from "./configure.ts";
 import { addExamples } from "./examples.ts";
@@ -104,8 +105,7 @@ interface GivenModel {
 }
 
 async function readModel(cwd: string, source: string): Promise<GivenModel> {
-  const { readModelFacts } = await import("../engine/model-facts.ts");
-  const { kind } = await readModelFacts(resolve(cwd, source));
+  const { kind } = await readFacts(resolve(cwd, source));
   return { name: basename(source).replace(/\.gguf$/i, ""), type: kind, source };
 }
 

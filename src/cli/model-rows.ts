@@ -1,5 +1,5 @@
 /** The models of a node: those that the configuration names, and those that only lie in its folder. */
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { reasonOf } from "../core/errors.ts";
@@ -12,6 +12,8 @@ import { weightsDigest } from "../engine/fingerprint.ts";
 import { listModels, modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import { findSource } from "../models/sources/resolve.ts";
+import { dataDirOf } from "../node/data-dir.ts";
+import { readFacts } from "../node/engine-on-demand.ts";
 import { toQuantization } from "../node/node-settings.ts";
 import { fits, nameOf } from "./model-summary.ts";
 
@@ -49,12 +51,11 @@ export interface FindModelsOptions {
 
 export async function findModels(options: FindModelsOptions): Promise<FoundModels> {
   const { config, baseDir, machine } = options;
-  const folder = modelsFolder(resolve(baseDir, config.data_dir));
+  const folder = modelsFolder(dataDirOf(config, baseDir));
   const { models, unfinished } = await listModels(folder);
   const problems: string[] = [];
   const facts = async (path: string): Promise<ModelFacts | undefined> => {
-    const { readModelFacts } = await import("../engine/model-facts.ts");
-    return await readModelFacts(path).catch((error) => {
+    return await readFacts(path).catch((error) => {
       problems.push(reasonOf(error));
       return undefined;
     });
@@ -89,7 +90,6 @@ export async function withChosenSource(
   machine: Machine,
 ): Promise<ModelConfig> {
   if (model.source !== "auto") return model;
-  const { readModelFacts: readFacts } = await import("../engine/model-facts.ts");
   const { parallel } = model;
   const options = { folder, parallel, machine: async () => machine, readFacts };
   return { ...model, source: (await autoSource(model.type, options)).source };

@@ -1,0 +1,9 @@
+/** Parts of the engine that load its libraries when they are called: a node whose models run elsewhere has them not. */
+import type { ModelFacts } from "../core/models/model-memory.ts";
+import type { TranscodeOptions } from "../engine/transcode.ts";
+
+export const readFacts = async (path: string): Promise<ModelFacts> =>
+  await (await import("../engine/model-facts.ts")).readModelFacts(path);
+
+export const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
+  await (await import("../engine/transcode.ts")).transcode(path, options);
