@@ -40,7 +40,7 @@ export function nameOf(source: string): string {
 
 /** The lines of a configuration that use a model; `sha256`: the digest that its file must have. */
 export function configurationFor({ kind }: ModelFacts, source: string, sha256?: string): string {
-  // JSON's strings are TOML's.
+  // A JSON string is a TOML string too.
   const from = JSON.stringify(source);
   if (kind === "reranker") return `[retrieval]\nreranker = ${from}\n`;
   const digest = sha256 === undefined ? "" : `sha256 = "${sha256}"\n`;

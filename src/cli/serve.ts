@@ -89,7 +89,7 @@ function listen(
           onIdle: () => server.timeout(request, config.http.keep_alive),
         });
         const response = await fetch(request);
-        // A stream says itself when it has ended.
+        // A stream reports its own end.
         if (!isEventStream(response)) connections.ended(request);
         return response;
       },

@@ -1,4 +1,4 @@
-/** A chat in the terminal: questions and answers in turn, until one of them leaves. */
+/** A chat in the terminal: questions and answers in turn, until the person leaves. */
 import type { OpenAiClient } from "../../client/openai-client.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { printable, printableName } from "../printable.ts";

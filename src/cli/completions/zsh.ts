@@ -52,7 +52,7 @@ const valueCase = ({ names, choices }: CompletedOption): string =>
     ? `${names.join(" | ")}) _files; return ;;`
     : `${names.join(" | ")}) compadd -- ${choices.map(quoted).join(" ")}; return ;;`;
 
-/** A colon parts the name from what is said of it. */
+/** A colon separates the name from its description. */
 const described = (name: string, description: string): string =>
   quoted(
     description === ""

@@ -2,7 +2,7 @@
 import type { Machine } from "./machine.ts";
 import { estimateMemory, type ModelFacts } from "./model-memory.ts";
 
-/** Of all the memory, so that the choice is the same at every start, whatever else runs. */
+/** Share of all the memory, not of what is free: the choice is the same at every start. */
 const comfortable = 0.6;
 const usualContext = 4096;
 

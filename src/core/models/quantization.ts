@@ -4,7 +4,7 @@ export const quantizations = ["f16", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_k_s
 
 export type Quantization = (typeof quantizations)[number];
 
-/** So much of a digest tells apart whatever one folder holds. */
+/** Hexadecimal digits of a digest: enough to tell the files of one folder apart. */
 const digestLength = 16;
 
 /** What the weights of a file are called in another form: `digest` is theirs, so that other weights have another name. */
