@@ -4,11 +4,16 @@ import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { chooseSettings } from "../core/models/auto-settings.ts";
-import type { Machine } from "../core/models/machine.ts";
-import { estimateMemory, type ModelFacts } from "../core/models/model-memory.ts";
-import { formerTranscodedName, isTranscoded, transcodedName } from "../core/models/quantization.ts";
+import {
+  formerTranscodedName,
+  isTranscoded,
+  transcodedName,
+} from "../core/models/transcoded-name.ts";
+import { chooseSettings } from "../engine/auto-settings.ts";
 import { weightsDigest } from "../engine/fingerprint.ts";
+import type { Machine } from "../engine/machine.ts";
+import { estimateMemory, type ModelFacts } from "../engine/model-memory.ts";
+import { pickChatFile } from "../engine/pick-chat-model.ts";
 import { listModels, modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import { findSource } from "../models/sources/resolve.ts";
@@ -91,8 +96,12 @@ export async function withChosenSource(
 ): Promise<ModelConfig> {
   if (model.source !== "auto") return model;
   const { parallel } = model;
-  const options = { folder, parallel, machine: async () => machine, readFacts };
-  return { ...model, source: (await autoSource(model.type, options)).source };
+  const options = { parallel, machine: async () => machine, readFacts };
+  const { source } = await autoSource(model.type, {
+    folder,
+    pickChatFile: (paths) => pickChatFile(paths, options),
+  });
+  return { ...model, source };
 }
 
 /** The file that is loaded: the source's own, or what was made of it. */

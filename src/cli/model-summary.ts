@@ -1,8 +1,8 @@
 /** What a person wants to know of a model, in words. */
 import { basename } from "node:path";
 import { byteSize } from "../core/byte-size.ts";
-import type { Machine } from "../core/models/machine.ts";
-import type { ModelFacts } from "../core/models/model-memory.ts";
+import type { Machine } from "../engine/machine.ts";
+import type { ModelFacts } from "../engine/model-memory.ts";
 import { starterChat, starterEmbedding } from "../models/catalog.ts";
 
 const starterNames: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { estimateMemory, type ModelFacts } from "../core/models/model-memory.ts";
+import { estimateMemory, type ModelFacts } from "../engine/model-memory.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { hubFrom } from "../models/sources/hub.ts";
 import { resolveSource } from "../models/sources/resolve.ts";

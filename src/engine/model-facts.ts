@@ -1,9 +1,9 @@
 /** Reads what a model's file says of it, without loading the model. */
 import { GgufFileType } from "node-llama-cpp";
 import { given } from "../core/given.ts";
-import type { ModelFacts } from "../core/models/model-memory.ts";
 import type { GgufValue } from "./gguf/header.ts";
 import { type ModelPart, readModelParts, unreadable } from "./gguf/model-headers.ts";
+import type { ModelFacts } from "./model-memory.ts";
 
 const rankPooling = 4;
 /** The cache holds numbers of 16 bits. */

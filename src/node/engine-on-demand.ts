@@ -1,5 +1,5 @@
 /** Parts of the engine that load its libraries when they are called: a node whose models run elsewhere has them not. */
-import type { ModelFacts } from "../core/models/model-memory.ts";
+import type { ModelFacts } from "../engine/model-memory.ts";
 import type { TranscodeOptions } from "../engine/transcode.ts";
 
 export const readFacts = async (path: string): Promise<ModelFacts> =>

@@ -2,12 +2,12 @@
 import { resolve } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
-import { chooseSettings } from "../core/models/auto-settings.ts";
-import { withinLimit } from "../core/models/machine.ts";
-import { estimateMemory, rerankingContext } from "../core/models/model-memory.ts";
 import type { ModelHost } from "../core/ports/model-host.ts";
 import type { Telemetry } from "../core/ports/telemetry.ts";
+import { chooseSettings } from "../engine/auto-settings.ts";
+import { withinLimit } from "../engine/machine.ts";
 import { readMachineMemory } from "../engine/machine-memory.ts";
+import { estimateMemory, rerankingContext } from "../engine/model-memory.ts";
 import { threadBudget } from "../engine/threads.ts";
 import type { Work } from "../runner/protocol.ts";
 import { RunnerHost, rerankerName } from "../runner/runner-host.ts";

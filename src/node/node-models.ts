@@ -2,11 +2,12 @@
 import { basename } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import { given } from "../core/given.ts";
-import { withinLimit } from "../core/models/machine.ts";
 import type { LoadedModel } from "../core/models/model.ts";
 import type { LoadOptions, ModelHost } from "../core/ports/model-host.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
+import { withinLimit } from "../engine/machine.ts";
 import { readMachineMemory } from "../engine/machine-memory.ts";
+import { pickChatFile } from "../engine/pick-chat-model.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import { hubFrom } from "../models/sources/hub.ts";
@@ -95,11 +96,10 @@ export class NodeModels implements AsyncDisposable {
     if (model.source !== "auto") return model;
     const { parallel } = model;
     const limit = toMemoryLimit(this.#options.config);
+    const machine = async () => withinLimit(await readMachineMemory(), limit);
     const { source, why } = await autoSource(model.type, {
       folder,
-      parallel,
-      machine: async () => withinLimit(await readMachineMemory(), limit),
-      readFacts,
+      pickChatFile: (paths) => pickChatFile(paths, { parallel, machine, readFacts }),
     });
     this.#options.log.info("a model was chosen", { model: model.name, source, why });
     return { ...model, source };

@@ -3,7 +3,7 @@ import { setTimeout as pauseFor } from "node:timers/promises";
 import { untilAborted } from "../core/abort.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { settle } from "../core/models/auto-settings.ts";
+import { settledSettings } from "../core/models/settled-settings.ts";
 import { noProgress, type Progress } from "../core/progress.ts";
 import { CallBook, type CallListener } from "./call-book.ts";
 import type { Call, Facts } from "./protocol.ts";
@@ -280,7 +280,7 @@ export class Runner implements AsyncDisposable {
     const { work } = this.#options;
     const facts = this.#facts;
     if (work.type !== "model" || facts.type === "reranker") return this.#options;
-    const settings = settle(work.spec.settings, facts.card.settings);
+    const settings = settledSettings(work.spec.settings, facts.card.settings);
     const threads = facts.type === "chat" ? { threads: facts.threads } : {};
     return { ...this.#options, work: { ...work, spec: { ...work.spec, settings, ...threads } } };
   }

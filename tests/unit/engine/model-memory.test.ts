@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { estimateMemory } from "../../../../src/core/models/model-memory.ts";
-import { largeChat, smallEmbedding } from "../../../support/model-facts.ts";
+import { estimateMemory } from "../../../src/engine/model-memory.ts";
+import { largeChat, smallEmbedding } from "../../support/model-facts.ts";
 
 describe("the memory that a model takes", () => {
   test("is its weights, a cache for each answer, and room to calculate in", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { pickChatModel } from "../../../../src/core/models/auto-model.ts";
-import type { Machine } from "../../../../src/core/models/machine.ts";
-import { largeChat, smallChat, smallEmbedding } from "../../../support/model-facts.ts";
+import type { Machine } from "../../../src/engine/machine.ts";
+import { pickChatModel } from "../../../src/engine/pick-chat-model.ts";
+import { largeChat, smallChat, smallEmbedding } from "../../support/model-facts.ts";
 
 const machine = (memory: number): Machine => ({
   memory: memory * 1e9,

@@ -21,3 +21,26 @@ export function pickChatModel(
     .sort((a, b) => b.parameters - a.parameters || b.bytes - a.bytes)
     .at(0);
 }
+
+export interface PickOptions {
+  /** Chat answers at the same time. */
+  parallel: number;
+  machine: () => Promise<Machine>;
+  readFacts: (path: string) => Promise<ModelFacts>;
+}
+
+/** The same among files; says how many of them are chat models, and which one was picked. */
+export async function pickChatFile(
+  paths: readonly string[],
+  { parallel, machine, readFacts }: PickOptions,
+): Promise<{ candidates: number; file: string | undefined }> {
+  const candidates: ModelFacts[] = [];
+  for (const path of paths) {
+    // What cannot be read is no candidate; 'paddock models' says why.
+    const facts = await readFacts(path).catch(() => undefined);
+    if (facts?.kind === "chat") candidates.push(facts);
+  }
+  if (candidates.length === 0) return { candidates: 0, file: undefined };
+  const picked = pickChatModel(candidates, await machine(), parallel);
+  return { candidates: candidates.length, file: picked?.files[0] };
+}
