@@ -7,7 +7,7 @@ import { nodeKeys } from "../config/described-keys.ts";
 import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { configTemplate } from "../config/template.ts";
-import { NodeError, reasonOf } from "../core/errors.ts";
+import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
 import { threadBudget } from "../engine/threads.ts";
 import { readFacts } from "../node/engine-on-demand.ts";
 import { carried } from "../packaging/carried.ts";
@@ -59,7 +59,7 @@ async function write(path: string, name: string, text: string, force: boolean): 
   try {
     await writeFile(path, text, { flag: force ? "w" : "wx" });
   } catch (cause) {
-    const isThere = cause instanceof Error && "code" in cause && cause.code === "EEXIST";
+    const isThere = hasCode(cause, "EEXIST");
     throw new NodeError(
       "invalid_request",
       isThere

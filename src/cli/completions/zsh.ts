@@ -1,9 +1,9 @@
 /** Completions for zsh, as a file of its function path or as something to source. */
-import type { CompletedCommand, CompletedOption } from "./command-tree.ts";
+import { type CompletedCommand, type CompletedOption, typedPaths } from "./command-tree.ts";
 import { quoted } from "./quoted.ts";
 
 export function zshCompletions(tree: readonly CompletedCommand[]): string {
-  const known = tree.filter(({ path }) => path !== "").map(({ path }) => quoted(pattern(path)));
+  const known = typedPaths(tree).map(quoted);
   return `#compdef paddock
 # Completions of paddock for zsh: source <(paddock completions zsh), after compinit
 _paddock() {
@@ -32,8 +32,6 @@ else
 fi
 `;
 }
-
-const pattern = (path: string): string => (path.includes(" ") ? path : ` ${path}`);
 
 function branch({ path, commands, options, choices }: CompletedCommand): string {
   const values = options.filter(({ takesValue }) => takesValue);
