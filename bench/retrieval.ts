@@ -9,7 +9,9 @@ import type { Reranker } from "../src/core/ports/reranker.ts";
 import { type RetrievalMode, RetrievalService } from "../src/core/retrieval/retrieval-service.ts";
 import { openBackend } from "../src/engine/backend.ts";
 import { loadReranker } from "../src/engine/reranker.ts";
-import { bareNode } from "../tests/support/bare-node.ts";
+import { collectionStore } from "../src/node/collection-store.ts";
+import { openEmbeddingModel } from "../src/node/embedding-model.ts";
+import { bareNodeOptions } from "../tests/support/bare-node.ts";
 import { silentLog, silentProgress } from "../tests/support/silence.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
 import { measured } from "./statistics.ts";
@@ -39,8 +41,9 @@ const collection = "bench-retrieval";
 const depth = 10;
 
 await using folder = await tempDir();
-await using node = bareNode({ env: { PADDOCK_DATA_DIR: folder.path } });
-const embedding = await node.loadEmbedding(signal);
+const nodeOptions = bareNodeOptions({ env: { PADDOCK_DATA_DIR: folder.path } });
+await using model = await openEmbeddingModel(nodeOptions, signal);
+const { embedding } = model;
 const { paragraphs, questions } = read((await Bun.file(file).json()) as Squad);
 console.log(
   `${paragraphs.length} paragraphs, ${questions.length} questions, model ${embedding.identity.model}\n`,
@@ -48,8 +51,9 @@ console.log(
 console.log("| Store | Mode | hit@1 | recall@10 | nDCG@10 | ms a query, median (p95) |");
 console.log("|---|---|---|---|---|---|");
 
-const stores: [string, CollectionStore][] = [["embedded", node.collectionStore()]];
-if (options.qdrant !== undefined) stores.push(["Qdrant", node.collectionStore(options.qdrant)]);
+const stores: [string, CollectionStore][] = [["embedded", collectionStore(nodeOptions)]];
+if (options.qdrant !== undefined)
+  stores.push(["Qdrant", collectionStore(nodeOptions, options.qdrant)]);
 const reranker = options.reranker === undefined ? undefined : await reranking(options.reranker);
 
 for (const [name, store] of stores) {

@@ -7,8 +7,9 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { EmbeddedPassage } from "../src/core/ports/passage-repository.ts";
+import { openEmbeddingModel } from "../src/node/embedding-model.ts";
 import { SqliteCollectionStore } from "../src/store/sqlite/sqlite-collection-store.ts";
-import { bareNode } from "../tests/support/bare-node.ts";
+import { bareNodeOptions } from "../tests/support/bare-node.ts";
 import { randomNumbers } from "../tests/support/random-llama.ts";
 import { silentLog } from "../tests/support/silence.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
@@ -189,8 +190,9 @@ async function* embedded(file: string): AsyncGenerator<{ source: string; vector:
   const paragraphs = squad.data.flatMap((article) => article.paragraphs);
   const words = paragraphs.flatMap(({ context }) => context.split(/\s+/));
   await using folder = await tempDir();
-  await using node = bareNode({ env: { PADDOCK_DATA_DIR: folder.path } });
-  const { engine } = await node.loadEmbedding(signal);
+  const options = bareNodeOptions({ env: { PADDOCK_DATA_DIR: folder.path } });
+  await using model = await openEmbeddingModel(options, signal);
+  const { engine } = model.embedding;
   const random = randomNumbers(7);
   while (true) {
     const texts = Array.from({ length: 256 }, () => {

@@ -3,16 +3,18 @@ import type { Command } from "commander";
 import type { Config } from "../config/schema.ts";
 import { NodeError } from "../core/errors.ts";
 import type { CollectionStore, PassageRepository } from "../core/ports/passage-repository.ts";
-import type { PaddockNode } from "../node/paddock-node.ts";
+import { collectionStore } from "../node/collection-store.ts";
+import type { ModelOptions } from "../node/part-options.ts";
 import { readConfig } from "./configure.ts";
-import { createLog } from "./log.ts";
-import { nodeFor } from "./node-for.ts";
+import { createCommandLog } from "./log.ts";
+import { partOptions } from "./part-options.ts";
 import type { Shell } from "./shell.ts";
 
 interface Context {
   config: Config;
-  node: PaddockNode;
   store: CollectionStore;
+  /** What other stores, and the embedding model, are opened with. */
+  options: ModelOptions;
 }
 
 export async function withCollectionStore(
@@ -21,9 +23,8 @@ export async function withCollectionStore(
   body: (context: Context) => Promise<void>,
 ): Promise<void> {
   const config = await readConfig(shell, command);
-  const level = config.log_level === "info" ? "warn" : config.log_level;
-  await using node = nodeFor(shell, config, createLog(level, shell.isTerminal));
-  await body({ config, node, store: node.collectionStore() });
+  const options = partOptions(shell, config, createCommandLog(config, shell.isTerminal));
+  await body({ config, options, store: collectionStore(options) });
 }
 
 export async function existing(store: CollectionStore, name: string): Promise<PassageRepository> {

@@ -9,6 +9,8 @@ import { findMismatch } from "../core/retrieval/collection.ts";
 import { readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
 import { linesOf } from "../ingest/lines.ts";
 import { embedWith, transfer } from "../ingest/transfer.ts";
+import { collectionStore } from "../node/collection-store.ts";
+import { openCollectionToFill } from "../node/open-collection.ts";
 import { existing, withCollectionStore } from "./collection-store.ts";
 import { addExamples } from "./examples.ts";
 import { escapedJson } from "./printable.ts";
@@ -88,8 +90,9 @@ export function importFrom(shell: Shell): Command {
     );
   addExamples(command, "paddock collections import notes.jsonl --collection notes");
   return command.action((path: string) =>
-    withCollectionStore(shell, command, async ({ config, node }) => {
-      const { embedding, repository, prefixes } = await node.openCollection(shell.stopped);
+    withCollectionStore(shell, command, async ({ config, options }) => {
+      await using collection = await openCollectionToFill(options, shell.stopped);
+      const { embedding, repository, prefixes } = collection;
       const lines = linesOf(
         path === "-" ? shell.input.stream() : createReadStream(resolve(shell.cwd, path)),
       );
@@ -139,10 +142,13 @@ export function copy(shell: Shell): Command {
     .option("--as <name>", "what it is called there; default: the same");
   addExamples(command, "paddock collections copy notes --to http://127.0.0.1:6333 --as notes-2");
   return command.action((name: string | undefined) =>
-    withCollectionStore(shell, command, async ({ config, node, store }) => {
-      const options: { to: string; as?: string } = command.opts<{ to: string; as?: string }>();
+    withCollectionStore(shell, command, async ({ config, options, store }) => {
+      const { to: url, as }: { to: string; as?: string } = command.opts<{
+        to: string;
+        as?: string;
+      }>();
       const from = name ?? config.vectorstore.collection_name;
-      const to = options.as ?? from;
+      const to = as ?? from;
       await using source = await existing(store, from);
       const description = await source.describe();
       const { dimension, embedding } = description;
@@ -152,11 +158,11 @@ export function copy(shell: Shell): Command {
           `The collection '${from}' does not say which model filled it; export it and import it instead.`,
         );
       }
-      if (description.url === options.to && from === to) {
+      if (description.url === url && from === to) {
         throw new NodeError("invalid_request", "A collection cannot be copied onto itself.");
       }
       const spec = { dimension, embedding };
-      await using target = await node.collectionStore(options.to).create(to, spec);
+      await using target = await collectionStore(options, url).create(to, spec);
       const there = await target.describe();
       const mismatch = findMismatch(there, spec);
       if (mismatch !== undefined) throw new NodeError("collection_mismatch", mismatch);
@@ -175,7 +181,7 @@ export function copy(shell: Shell): Command {
       });
       step.finish(`${stored} passages`);
       shell.print(
-        `Copied ${stored} passages; '${to}' at ${options.to} now has ${await target.count()}.\n`,
+        `Copied ${stored} passages; '${to}' at ${url} now has ${await target.count()}.\n`,
       );
     }),
   );

@@ -1,8 +1,8 @@
 /** `paddock doctor`: looks at everything that a node needs, and says what is wrong and what to do; changes nothing. */
-import { resolve } from "node:path";
 import { Command } from "commander";
 import { ConfigError } from "../config/config-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { dataDirOf } from "../node/data-dir.ts";
 import { addConfigOptions, readConfig, readConfigFile } from "./configure.ts";
 import { checkEngine } from "./doctor/engine.ts";
 import { checkClock, checkDataDir, checkDisk, checkKeysFile } from "./doctor/files.ts";
@@ -53,7 +53,7 @@ async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding>
   const installation: Installation = {
     config,
     baseDir: shell.cwd,
-    dataDir: resolve(shell.cwd, config.data_dir),
+    dataDir: dataDirOf(config, shell.cwd),
     program: shell.program,
   };
   yield* await guarded("engine", () => checkEngine(installation));

@@ -1,9 +1,9 @@
-/** When a key ends, from a person's words. */
+/** When a key expires, as a person writes it. */
 import { NodeError } from "../core/errors.ts";
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `2027-01-31`, `2027-01-31T12:00`, `90m`, `12h`, `30d`; always in the time to come. */
+/** `2027-01-31`, `2027-01-31T12:00`, `90m`, `12h`, `30d`; always in the future. */
 export function parseExpiry(text: string, now: Date): Date {
   const [, amount, unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   const date =

@@ -17,11 +17,12 @@ import { originIn, type SourceDocument } from "../ingest/plan-document.ts";
 import type { ReadLimits } from "../ingest/readers/limits.ts";
 import { readableExtensions } from "../ingest/readers/read.ts";
 import { ReadingProcess } from "../ingest/reading-process.ts";
+import { openCollectionToFill } from "../node/open-collection.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { summaryJson, summaryLines } from "./ingest-summary.ts";
-import { createLog } from "./log.ts";
-import { nodeFor } from "./node-for.ts";
+import { createCommandLog } from "./log.ts";
+import { partOptions } from "./part-options.ts";
 import { printableName } from "./printable.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
@@ -70,11 +71,11 @@ export function ingestCommand(shell: Shell): Command {
       command.error("Standard input cannot be watched.", { code: "paddock.usage" });
     }
     const config = await readConfig(shell, command);
-    const level = config.log_level === "info" ? "warn" : config.log_level;
-    await using node = nodeFor(shell, config, createLog(level, shell.isTerminal));
-    const target = await node.openCollection(shell.stopped, { create: flags.dryRun !== true });
+    const options = partOptions(shell, config, createCommandLog(config, shell.isTerminal));
+    const create = flags.dryRun !== true;
+    await using collection = await openCollectionToFill(options, shell.stopped, { create });
     await using reading = new ReadingProcess({ program: shell.program, ...config.ingest });
-    const run = () => ingestOnce(shell, config, { ...target, reading }, paths, flags);
+    const run = () => ingestOnce(shell, config, { ...collection, reading }, paths, flags);
     if (flags.watch === true) await follow(shell, paths, run);
     else if (!(await run()))
       throw new NodeError("invalid_request", "Some documents were not read.");

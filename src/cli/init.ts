@@ -7,8 +7,9 @@ import { nodeKeys } from "../config/described-keys.ts";
 import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { configTemplate } from "../config/template.ts";
-import { NodeError, reasonOf } from "../core/errors.ts";
+import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
 import { threadBudget } from "../engine/machine/thread-budget.ts";
+import { readFacts } from "../node/engine-on-demand.ts";
 import { carried } from "../packaging/carried.ts";
 import { addSettingOptions, defaultFile, settingFlags } from "./configure.ts";
 import { addExamples } from "./examples.ts";
@@ -58,7 +59,7 @@ async function write(path: string, name: string, text: string, force: boolean): 
   try {
     await writeFile(path, text, { flag: force ? "w" : "wx" });
   } catch (cause) {
-    const isThere = cause instanceof Error && "code" in cause && cause.code === "EEXIST";
+    const isThere = hasCode(cause, "EEXIST");
     throw new NodeError(
       "invalid_request",
       isThere
@@ -104,8 +105,7 @@ interface GivenModel {
 }
 
 async function readModel(cwd: string, source: string): Promise<GivenModel> {
-  const { readModelFacts } = await import("../engine/gguf/model-facts.ts");
-  const { kind } = await readModelFacts(resolve(cwd, source));
+  const { kind } = await readFacts(resolve(cwd, source));
   return { name: basename(source).replace(/\.gguf$/i, ""), type: kind, source };
 }
 

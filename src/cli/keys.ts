@@ -1,10 +1,11 @@
 /** `paddock keys`: gives out API keys, lists and revokes them; a running node heeds it at once. */
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { Command, Option } from "commander";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { type ApiKey, type Scope, scopes, stateOf } from "../core/limits/api-key.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
+import { dataDirOf } from "../node/data-dir.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
@@ -24,8 +25,8 @@ async function withKeys(
   command: Command,
   body: (keys: SqliteKeys) => void,
 ): Promise<void> {
-  const { data_dir: dataDir } = await readConfig(shell, command);
-  using keys = new SqliteKeys(join(resolve(shell.cwd, dataDir), keysFile));
+  const config = await readConfig(shell, command);
+  using keys = new SqliteKeys(join(dataDirOf(config, shell.cwd), keysFile));
   body(keys);
 }
 

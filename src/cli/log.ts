@@ -1,6 +1,7 @@
 /** The node's log on standard error: pretty on a terminal, JSON lines elsewhere. */
 import pino from "pino";
 import pretty from "pino-pretty";
+import type { Config } from "../config/schema.ts";
 import type { Log, LogFields } from "../core/log.ts";
 import { errorFields } from "./error-fields.ts";
 import { printable } from "./printable.ts";
@@ -20,6 +21,11 @@ export function createLog(level: string, isTerminal: boolean): Log {
     (message: string, fields: LogFields = {}): void =>
       logger[name](printed(fields), printable(message));
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** For a command that serves nobody: it prints what it does, so its log says only what is wrong, unless more is wanted. */
+export function createCommandLog({ log_level: level }: Config, isTerminal: boolean): Log {
+  return createLog(level === "info" ? "warn" : level, isTerminal);
 }
 
 /** The fields with every text in them printable: they name what callers and files are called. */

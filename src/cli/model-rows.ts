@@ -1,17 +1,24 @@
 /** The models of a node: those that the configuration names, and those that only lie in its folder. */
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { chooseSettings } from "../core/models/auto-settings.ts";
-import type { Machine } from "../core/models/machine.ts";
-import { estimateMemory, type ModelFacts } from "../core/models/model-memory.ts";
-import { formerTranscodedName, isTranscoded, transcodedName } from "../core/models/quantization.ts";
+import {
+  formerTranscodedName,
+  isTranscoded,
+  transcodedName,
+} from "../core/models/transcoded-name.ts";
 import { weightsDigest } from "../engine/fingerprint.ts";
+import { chooseSettings } from "../engine/machine/auto-settings.ts";
+import type { Machine } from "../engine/machine/machine.ts";
+import { estimateMemory, type ModelFacts } from "../engine/machine/model-memory.ts";
+import { pickChatFile } from "../engine/machine/pick-chat-model.ts";
 import { listModels, modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import { findSource } from "../models/sources/resolve.ts";
+import { dataDirOf } from "../node/data-dir.ts";
+import { readFacts } from "../node/engine-on-demand.ts";
 import { toQuantization } from "../node/node-settings.ts";
 import { fits, nameOf } from "./model-summary.ts";
 
@@ -49,12 +56,11 @@ export interface FindModelsOptions {
 
 export async function findModels(options: FindModelsOptions): Promise<FoundModels> {
   const { config, baseDir, machine } = options;
-  const folder = modelsFolder(resolve(baseDir, config.data_dir));
+  const folder = modelsFolder(dataDirOf(config, baseDir));
   const { models, unfinished } = await listModels(folder);
   const problems: string[] = [];
   const facts = async (path: string): Promise<ModelFacts | undefined> => {
-    const { readModelFacts } = await import("../engine/gguf/model-facts.ts");
-    return await readModelFacts(path).catch((error) => {
+    return await readFacts(path).catch((error) => {
       problems.push(reasonOf(error));
       return undefined;
     });
@@ -89,10 +95,13 @@ export async function withChosenSource(
   machine: Machine,
 ): Promise<ModelConfig> {
   if (model.source !== "auto") return model;
-  const { readModelFacts: readFacts } = await import("../engine/gguf/model-facts.ts");
   const { parallel } = model;
-  const options = { folder, parallel, machine: async () => machine, readFacts };
-  return { ...model, source: (await autoSource(model.type, options)).source };
+  const options = { parallel, machine: async () => machine, readFacts };
+  const { source } = await autoSource(model.type, {
+    folder,
+    pickChatFile: (paths) => pickChatFile(paths, options),
+  });
+  return { ...model, source };
 }
 
 /** The file that is loaded: the source's own, or what was made of it. */

@@ -1,8 +1,8 @@
 /** What a person wants to know of a model, in words. */
 import { basename } from "node:path";
 import { byteSize } from "../core/byte-size.ts";
-import type { Machine } from "../core/models/machine.ts";
-import type { ModelFacts } from "../core/models/model-memory.ts";
+import type { Machine } from "../engine/machine/machine.ts";
+import type { ModelFacts } from "../engine/machine/model-memory.ts";
 import { starterChat, starterEmbedding } from "../models/catalog.ts";
 
 const starterNames: Readonly<Record<string, string>> = {
@@ -40,7 +40,7 @@ export function nameOf(source: string): string {
 
 /** The lines of a configuration that use a model; `sha256`: the digest that its file must have. */
 export function configurationFor({ kind }: ModelFacts, source: string, sha256?: string): string {
-  // JSON's strings are TOML's.
+  // A JSON string is a TOML string too.
   const from = JSON.stringify(source);
   if (kind === "reranker") return `[retrieval]\nreranker = ${from}\n`;
   const digest = sha256 === undefined ? "" : `sha256 = "${sha256}"\n`;

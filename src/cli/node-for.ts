@@ -1,21 +1,11 @@
-/** A node as a command runs it: what the process knows, with the command's own configuration and log. */
+/** A whole node as a command runs it. */
 import type { Config } from "../config/schema.ts";
 import type { Log } from "../core/log.ts";
-import { hubFrom } from "../models/sources/hub.ts";
 import { PaddockNode } from "../node/paddock-node.ts";
-import { createProgress } from "./progress.ts";
+import { partOptions } from "./part-options.ts";
 import type { Shell } from "./shell.ts";
 
 export function nodeFor(shell: Shell, config: Config, log: Log): PaddockNode {
-  return new PaddockNode({
-    config,
-    baseDir: shell.cwd,
-    program: shell.program,
-    version: shell.version,
-    handbook: shell.handbook,
-    hub: hubFrom(shell.env),
-    log,
-    progress: createProgress(shell),
-    residentMemory: shell.residentMemory,
-  });
+  const { version, handbook, residentMemory } = shell;
+  return new PaddockNode({ ...partOptions(shell, config, log), version, handbook, residentMemory });
 }

@@ -1,4 +1,4 @@
-/** `paddock probe`: loads llama.cpp and says what came of it, in a process that may crash; not for people. */
+/** `paddock probe`: loads llama.cpp and prints how that went, in a process that may crash; not for people. */
 import { Command } from "commander";
 import { given } from "../core/given.ts";
 import type { LogFields } from "../core/log.ts";

@@ -1,13 +1,14 @@
 /** `paddock pull`: fetches a model, so that a node that needs it finds it. */
-import { resolve } from "node:path";
 import { Command } from "commander";
 import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { estimateMemory, type ModelFacts } from "../core/models/model-memory.ts";
+import { estimateMemory, type ModelFacts } from "../engine/machine/model-memory.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { hubFrom } from "../models/sources/hub.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
+import { dataDirOf } from "../node/data-dir.ts";
+import { readFacts } from "../node/engine-on-demand.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { configurationFor, describeModel, fits } from "./model-summary.ts";
@@ -54,12 +55,12 @@ const sourcesOf = (wanted: string): string[] =>
   wanted === "starter" ? ["starter:chat", "starter:embedding"] : [wanted];
 
 async function pull(shell: Shell, command: Command, source: string): Promise<Pulled> {
-  const { data_dir: dataDir, models } = await readConfig(shell, command);
-  const configured = models.find((model) => model.source === source)?.sha256?.toLowerCase();
+  const config = await readConfig(shell, command);
+  const configured = config.models.find((model) => model.source === source)?.sha256?.toLowerCase();
   const sha256 = checkedDigest(command.opts().sha256) ?? configured;
   try {
     const path = await resolveSource(source, {
-      folder: modelsFolder(resolve(shell.cwd, dataDir)),
+      folder: modelsFolder(dataDirOf(config, shell.cwd)),
       baseDir: shell.cwd,
       hub: hubFrom(shell.env),
       progress: createProgress(shell),
@@ -68,8 +69,7 @@ async function pull(shell: Shell, command: Command, source: string): Promise<Pul
       say: (line) => shell.say(`${line}\n`),
       ...given({ sha256 }),
     });
-    const { readModelFacts } = await import("../engine/gguf/model-facts.ts");
-    const facts = await readModelFacts(path);
+    const facts = await readFacts(path);
     return { source, path, facts, ...given({ sha256 }) };
   } catch (error) {
     if (!shell.stopped.aborted) throw error;

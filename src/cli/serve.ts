@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { serviceVariables } from "../config/kubernetes-variables.ts";
 import type { Config } from "../config/schema.ts";
-import { NodeError, reasonOf } from "../core/errors.ts";
+import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { createApp } from "../server/app.ts";
 import type { Connections } from "../server/connections.ts";
@@ -89,14 +89,14 @@ function listen(
           onIdle: () => server.timeout(request, config.http.keep_alive),
         });
         const response = await fetch(request);
-        // A stream says itself when it has ended.
+        // A stream reports its own end.
         if (!isEventStream(response)) connections.ended(request);
         return response;
       },
     });
   } catch (cause) {
     const { host, port } = config;
-    const inUse = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+    const inUse = hasCode(cause, "EADDRINUSE");
     throw new NodeError(
       "unavailable",
       inUse

@@ -3,7 +3,7 @@
 const fitted = ["n_gpu_layers", "ctx_size", "batch_size"] as const;
 
 export function fitAutoModels(models: unknown): unknown {
-  if (!Array.isArray(models)) return models; // the schema refuses it by its own name
+  if (!Array.isArray(models)) return models; // the schema reports it
   return models.map((model: unknown) => (isAuto(model) ? { ...auto, ...model } : model));
 }
 

@@ -1,4 +1,4 @@
-/** What no single key can say: how settings must fit each other. */
+/** Rules between settings, which the schema of a single key cannot express. */
 
 import { isLoopback } from "../core/loopback.ts";
 import { formatPath } from "../validation/violation.ts";
@@ -62,7 +62,7 @@ function checkCollection({ models, vectorstore }: Config): Problem | undefined {
   };
 }
 
-/** A model can be unloaded where its process is its own. */
+/** Only a model that runs in a process of its own can be unloaded. */
 function checkUnloading({ models, engine }: Config): Problem | undefined {
   if (engine.isolation === "process") return undefined;
   const index = models.findIndex(({ keep_alive }) => keep_alive >= 0);

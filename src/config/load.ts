@@ -83,7 +83,7 @@ function setFrom(
     tree[head] = parsed;
   } else {
     const section = tree[head] ?? {};
-    if (!isTree(section)) return; // the schema refuses it by its own name
+    if (!isTree(section)) return; // the schema reports it
     tree[head] = { ...section, [leaf]: parsed };
   }
   origins.set(formatPath(path), origin);

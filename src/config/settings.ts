@@ -3,7 +3,7 @@
 export interface Setting {
   path: readonly [string] | readonly [string, string];
   env: string;
-  /** Absent for what a list of processes must not show. */
+  /** Absent for secrets: a list of processes would show them. */
   flag?: string;
   /** Turns the text into the value that the schema checks. */
   parse: (text: string) => unknown;

@@ -1,4 +1,4 @@
-/** A configuration file for people: every key with what it means, those that were chosen set, the rest as they are anyway. */
+/** A configuration file for people: every key with what it means; those that were chosen are set, the others show their defaults in comments. */
 import { stringify } from "smol-toml";
 import { type DescribedKey, modelKeys, nodeKeys } from "./described-keys.ts";
 

@@ -56,3 +56,8 @@ export class NodeError extends Error {
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Whether it is an error of the system or of a library with this code: `EEXIST`, `SQLITE_BUSY`. */
+export function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}

@@ -1,4 +1,4 @@
-/** Where the node says what it does; the implementation belongs to the process. */
+/** The log of the node; what writes it belongs to the process. */
 
 export type LogFields = Readonly<Record<string, unknown>>;
 

@@ -12,11 +12,11 @@ export interface ReadinessParts {
   isDraining: () => boolean;
 }
 
-/** What a stranger is told in place of what the store says of itself. */
+/** What a caller without a key is told; the reason may name the store and its address. */
 const collectionNotReady =
   "The node's collection is not ready. A caller with a key is told why, and the log has it.";
 
-/** What is in the way; nothing where the node is ready. A stranger hears nothing of the store. */
+/** Why the node is not ready, a sentence each; none where it is. `isStranger`: a caller without a key, who learns nothing of the store. */
 export async function checkReadiness(
   { models, activities, retrieval, isDraining }: ReadinessParts,
   { isStranger = false } = {},

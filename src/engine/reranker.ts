@@ -1,10 +1,10 @@
 /** A reranking model on llama.cpp: reads question and passage together, and says how well they fit. */
 import type { LlamaModel, LlamaRankingContext } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import { rerankingContext } from "../core/models/model-memory.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
+import { rerankingContext } from "./machine/model-memory.ts";
 
 export async function loadReranker(
   backend: Backend,

@@ -1,6 +1,12 @@
 /** The folder that holds models, collections and keys. What makes it, makes it for its owner alone. */
 import { statSync } from "node:fs";
 import { platform } from "node:os";
+import { resolve } from "node:path";
+import type { Config } from "../config/schema.ts";
+
+/** Where it is; `baseDir`: what relative paths start from. */
+export const dataDirOf = ({ data_dir: path }: Pick<Config, "data_dir">, baseDir: string): string =>
+  resolve(baseDir, path);
 
 const others = 0o077;
 

@@ -1,43 +1,33 @@
-/** The collection of a node: opened, filled with the handbook where it is empty, and tried again while its store is away. */
+/** The collection of a serving node: opened, filled with the handbook where it is empty, and tried again while its store is away. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Config } from "../config/schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
 import type { EmbeddingModel } from "../core/models/model.ts";
-import type { CollectionStore, PassageRepository } from "../core/ports/passage-repository.ts";
-import { noProgress, type Progress } from "../core/progress.ts";
-import { type OpenCollection, openCollection } from "../core/retrieval/collection.ts";
+import type { CollectionStore } from "../core/ports/passage-repository.ts";
+import type { Progress } from "../core/progress.ts";
 import type { RetrievalBackend, RetrievalService } from "../core/retrieval/retrieval-service.ts";
-import { handbookDocuments, handbookLabel, type Page } from "../ingest/handbook.ts";
-import { ingest } from "../ingest/pipeline.ts";
+import type { Page } from "../ingest/handbook.ts";
+import { collectionStore } from "./collection-store.ts";
+import { fillWithHandbook } from "./handbook.ts";
+import { openConfiguredCollection } from "./open-collection.ts";
+import type { StoreOptions } from "./part-options.ts";
 
-export interface NodeCollectionOptions {
-  config: Config;
-  store: CollectionStore;
+export interface NodeCollectionOptions extends StoreOptions {
   /** The pages that an empty collection is filled with. */
   handbook: () => Promise<readonly Page[]>;
-  log: Log;
   progress: Progress;
 }
 
+/** How often a store that is away is tried again. */
+const retryMs = 2000;
+
 export class NodeCollection implements AsyncDisposable {
   readonly #options: NodeCollectionOptions;
+  readonly #store: CollectionStore;
   readonly #resources = new AsyncDisposableStack();
 
   constructor(options: NodeCollectionOptions) {
     this.#options = options;
-  }
-
-  async open({ engine, identity }: EmbeddingModel): Promise<OpenCollection> {
-    const { config, store, log } = this.#options;
-    const open = await openCollection(
-      store,
-      config.vectorstore.collection_name,
-      { dimension: engine.dimension, embedding: identity },
-      log,
-    );
-    this.#resources.use(open.repository);
-    return open;
+    this.#store = collectionStore(options);
   }
 
   /** Opens retrieval; where a server is away, retrieval says so until it is there. */
@@ -47,11 +37,7 @@ export class NodeCollection implements AsyncDisposable {
     rest: Pick<RetrievalBackend, "reranker">,
     signal: AbortSignal,
   ): Promise<void> {
-    const attach = async (): Promise<void> => {
-      const { repository, prefixes } = await this.open(embedding);
-      await this.#fillWithHandbook(embedding, { repository, prefixes }, signal);
-      retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix, ...rest });
-    };
+    const attach = () => this.#attach(retrieval, embedding, rest, signal);
     try {
       await attach();
     } catch (error) {
@@ -63,6 +49,22 @@ export class NodeCollection implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#resources.disposeAsync();
+  }
+
+  async #attach(
+    retrieval: RetrievalService,
+    embedding: EmbeddingModel,
+    rest: Pick<RetrievalBackend, "reranker">,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { config, handbook: pages, log, progress } = this.#options;
+    const collection = await openConfiguredCollection(this.#store, embedding, this.#options);
+    const { repository, prefixes } = collection;
+    this.#resources.use(repository);
+    if (config.vectorstore.handbook) {
+      await fillWithHandbook(embedding, collection, { pages, log, progress, signal });
+    }
+    retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix, ...rest });
   }
 
   /** A server may be away for a while; a file on this machine that cannot be opened is a failure. */
@@ -105,45 +107,4 @@ export class NodeCollection implements AsyncDisposable {
       }
     }
   }
-
-  async #fillWithHandbook(
-    { engine }: EmbeddingModel,
-    { repository, prefixes }: OpenCollection,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { config, handbook, progress, log } = this.#options;
-    if (!config.vectorstore.handbook) return;
-    // A collection that others made is theirs to fill, and so is one with other documents.
-    if ((await repository.describe()).embedding === undefined) return;
-    if (!(await holdsHandbookOnly(repository))) return;
-    // What is there is looked through in a moment, and need not be shown.
-    const isEmpty = (await repository.count()) === 0;
-    const ingested = ingest(await handbookDocuments(await handbook()), {
-      engine,
-      repository,
-      documentPrefix: prefixes.documentPrefix,
-      progress: isEmpty ? progress : noProgress,
-      signal,
-      onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
-    });
-    const { embedded } = await ingested.catch((error: unknown) => {
-      if (isEmpty || signal.aborted) throw error;
-      // A collection that answers is more than one that is up to date.
-      log.warn("the handbook cannot be renewed", { reason: reasonOf(error) });
-      return { embedded: 0 };
-    });
-    if (embedded > 0) log.info("the collection has the handbook", { new_passages: embedded });
-  }
 }
-
-/** More passages than a handbook has; they need not be looked through. */
-const mostPages = 2000;
-
-/** Whether there is nothing else: a handbook that a crash cut short is gone on with, an older one renewed. */
-async function holdsHandbookOnly(repository: PassageRepository): Promise<boolean> {
-  if ((await repository.count()) > mostPages) return false;
-  return (await repository.documents()).every(({ name }) => name.startsWith(`${handbookLabel}/`));
-}
-
-/** How often a store that is away is tried again. */
-const retryMs = 2000;

@@ -1,24 +1,17 @@
 /** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { checkExposure } from "../config/consistency.ts";
-import type { ModelConfig } from "../config/model-schema.ts";
-import type { Config } from "../config/schema.ts";
 import { ChatService } from "../core/chat/chat-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
 import { EmbeddingService } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
-import type { Log } from "../core/log.ts";
 import { isLoopback } from "../core/loopback.ts";
-import { type EmbeddingModel, ModelRegistry } from "../core/models/model.ts";
+import { ModelRegistry } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activities.ts";
-import type { CollectionStore } from "../core/ports/passage-repository.ts";
-import type { Progress } from "../core/progress.ts";
 import { checkReadiness } from "../core/readiness.ts";
-import type { OpenCollection } from "../core/retrieval/collection.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { Page } from "../ingest/handbook.ts";
-import { type Hub, hubFrom } from "../models/sources/hub.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/connections.ts";
 import { keyAccess } from "../server/middleware/authentication.ts";
@@ -26,29 +19,18 @@ import { PromptLog } from "../server/middleware/prompt-log.ts";
 import type { NodeIdentity } from "../server/operations/info/wire.ts";
 import { metrics as metricsOperation } from "../server/operations/metrics/operation.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
-import { QdrantCollectionStore } from "../store/qdrant/qdrant-collection-store.ts";
-import { SqliteCollectionStore } from "../store/sqlite/sqlite-collection-store.ts";
-import { UnchangedCollectionStore } from "../store/sqlite/unchanged-collection-store.ts";
-import type { Program } from "../subprocess/program.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
-import { openRightsOf } from "./data-dir.ts";
+import { dataDirOf, openRightsOf } from "./data-dir.ts";
 import { NodeCollection } from "./node-collection.ts";
 import { NodeModels } from "./node-models.ts";
 import { toCallerLimits, toCollection, toModelBounds, toRagSettings } from "./node-settings.ts";
+import type { ModelOptions } from "./part-options.ts";
 
-export interface NodeOptions {
-  config: Config;
-  /** What relative paths of the configuration start from. */
-  baseDir: string;
-  program: Program;
+export interface NodeOptions extends ModelOptions {
   version: string;
   /** The pages that an empty collection is filled with. */
   handbook: () => Promise<readonly Page[]>;
-  /** Where models are fetched from; default: the public hub, without a token. */
-  hub?: Hub;
-  log: Log;
-  progress: Progress;
   /** How much memory this process holds, in bytes. */
   residentMemory: () => number;
 }
@@ -158,7 +140,8 @@ export class PaddockNode implements AsyncDisposable {
     await this.#openTraces();
     this.#tellOpenRights();
     const loading = { progress, signal };
-    const nodeModels = await this.#openModels(models);
+    const served = { ...this.#options, telemetry: this.#telemetry };
+    const nodeModels = this.#resources.use(await NodeModels.open(served, models));
     for (const model of models) {
       signal.throwIfAborted();
       this.#models.add(this.#activities.measured(await nodeModels.load(model, loading)));
@@ -171,49 +154,8 @@ export class PaddockNode implements AsyncDisposable {
     if (name === undefined) return;
     const untilStopped = AbortSignal.any([signal, this.#stopping.signal]);
     const embedding = this.#models.embedding(name);
-    await this.#collection().attachTo(this.#retrieval, embedding, rest, untilStopped);
-  }
-
-  /** Opens only the collection and the model that fills it, for work that serves nobody. */
-  async openCollection(
-    signal: AbortSignal,
-    { create = true } = {},
-  ): Promise<OpenCollection & { embedding: EmbeddingModel }> {
-    const embedding = await this.loadEmbedding(signal);
-    const store = create
-      ? this.collectionStore()
-      : new UnchangedCollectionStore(this.collectionStore());
-    return { embedding, ...(await this.#collection(store).open(embedding)) };
-  }
-
-  /** Loads only the model that fills the collection. */
-  async loadEmbedding(signal: AbortSignal): Promise<EmbeddingModel> {
-    const name = this.#retrieval.collection.embeddingModel;
-    const model = this.#options.config.models.find((candidate) => candidate.name === name);
-    if (model === undefined) {
-      throw new NodeError(
-        "unavailable",
-        'No embedding model is configured; a collection needs one: [[models]] type = "embedding".',
-      );
-    }
-    const { progress } = this.#options;
-    const nodeModels = await this.#openModels([model], "none");
-    this.#models.add(await nodeModels.load(model, { progress, signal }));
-    return this.#models.embedding(model.name);
-  }
-
-  /** The store of collections at an address; default: the configured one. */
-  collectionStore(url = this.#options.config.vectorstore.url): CollectionStore {
-    if (url === "embedded")
-      return new SqliteCollectionStore(join(this.#dataDir, "collections"), this.#options.log);
-    const { url: configured, api_key: apiKey, timeout } = this.#options.config.vectorstore;
-    // One server's key is not shown to another.
-    const isMeant = apiKey !== undefined && (configured === url || configured === "embedded");
-    return new QdrantCollectionStore({
-      url,
-      timeoutMs: timeout * 1000,
-      ...(isMeant ? { apiKey } : {}),
-    });
+    const collection = this.#resources.use(new NodeCollection(this.#options));
+    await collection.attachTo(this.#retrieval, embedding, rest, untilStopped);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -222,7 +164,7 @@ export class PaddockNode implements AsyncDisposable {
   }
 
   get #dataDir(): string {
-    return resolve(this.#options.baseDir, this.#options.config.data_dir);
+    return dataDirOf(this.#options.config, this.#options.baseDir);
   }
 
   #tellOpenRights(): void {
@@ -239,21 +181,5 @@ export class PaddockNode implements AsyncDisposable {
     if (endpoint === undefined) return;
     const { OtlpTraces } = await import("../telemetry/otlp-traces.ts");
     this.#telemetry.add(this.#resources.use(new OtlpTraces({ endpoint, version, log })));
-  }
-
-  async #openModels(
-    models: readonly ModelConfig[],
-    isolation?: Config["engine"]["isolation"],
-  ): Promise<NodeModels> {
-    const { config, baseDir, program, hub = hubFrom({}), log } = this.#options;
-    const telemetry = this.#telemetry;
-    const dataDir = this.#dataDir;
-    const options = { config, baseDir, dataDir, program, hub, telemetry, log };
-    return this.#resources.use(await NodeModels.open(options, models, isolation));
-  }
-
-  #collection(store = this.collectionStore()): NodeCollection {
-    const { config, handbook, log, progress } = this.#options;
-    return this.#resources.use(new NodeCollection({ config, store, handbook, log, progress }));
   }
 }

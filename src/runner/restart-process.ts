@@ -1,6 +1,6 @@
 /** Starts a model's process again, as it was started first: the same weights, settings and threads. */
 import { NodeError } from "../core/errors.ts";
-import { settle } from "../core/models/auto-settings.ts";
+import { settledSettings } from "../core/models/settled-settings.ts";
 import { noProgress } from "../core/progress.ts";
 import type { Facts } from "./protocol.ts";
 import {
@@ -32,7 +32,7 @@ export async function restartProcess(
 function withFirstChoices(options: RunnerOptions, facts: Facts): RunnerOptions {
   const { work } = options;
   if (work.type !== "model" || facts.type === "reranker") return options;
-  const settings = settle(work.spec.settings, facts.card.settings);
+  const settings = settledSettings(work.spec.settings, facts.card.settings);
   const threads = facts.type === "chat" ? { threads: facts.threads } : {};
   return { ...options, work: { ...work, spec: { ...work.spec, settings, ...threads } } };
 }

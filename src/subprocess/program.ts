@@ -6,7 +6,7 @@ export interface Program {
   env: Readonly<Record<string, string>>;
 }
 
-/** What a process needs of any system to find its files, its user and its language. */
+/** What a process needs on any system to find its files, its user and its language. */
 const system = [
   "PATH",
   "HOME",
@@ -68,10 +68,10 @@ const engine = [
   "MKL_",
 ] as const;
 
-/** A name that says it holds a secret is none of the engine's, whatever it begins with. */
+/** A variable whose name suggests a secret is left out, whatever prefix it has. */
 const secret = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL/i;
 
-/** Of an environment what native code needs; the node's keys and tokens are not among it. */
+/** The variables that native code needs; the node's keys and tokens are not among them. */
 export function engineEnvironment(
   env: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {

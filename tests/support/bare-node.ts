@@ -1,6 +1,6 @@
 /** A node that has prepared nothing, says nothing and has no handbook. */
 import { loadConfig } from "../../src/config/load.ts";
-import { PaddockNode } from "../../src/node/paddock-node.ts";
+import { type NodeOptions, PaddockNode } from "../../src/node/paddock-node.ts";
 import { silentLog, silentProgress } from "./silence.ts";
 
 export interface BareNodeOptions {
@@ -10,12 +10,16 @@ export interface BareNodeOptions {
   baseDir?: string;
 }
 
-export function bareNode({
+export const bareNode = (options?: BareNodeOptions): PaddockNode =>
+  new PaddockNode(bareNodeOptions(options));
+
+/** What it, or a part of it, is made from. */
+export function bareNodeOptions({
   env = {},
   toml = "",
   baseDir = ".",
-}: BareNodeOptions = {}): PaddockNode {
-  return new PaddockNode({
+}: BareNodeOptions = {}): NodeOptions {
+  return {
     config: loadConfig({
       file: { path: "paddock.toml", text: toml },
       // What it does is the same where models have processes of their own, and starts sooner.
@@ -29,5 +33,5 @@ export function bareNode({
     log: silentLog,
     progress: silentProgress,
     residentMemory: () => 0,
-  });
+  };
 }

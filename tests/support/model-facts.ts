@@ -1,5 +1,5 @@
 /** Facts of models of known sizes, as their files give them. */
-import type { ModelFacts } from "../../src/core/models/model-memory.ts";
+import type { ModelFacts } from "../../src/engine/machine/model-memory.ts";
 
 /** TinyLlama-1.1B in Q8_0: 22 layers, 4 heads of 64 in the cache. */
 export const smallChat: ModelFacts = {

@@ -2,7 +2,7 @@
 
 import type { Config } from "../../config/schema.ts";
 import { createApp } from "../../server/app.ts";
-import { createLog } from "../log.ts";
+import { createCommandLog } from "../log.ts";
 import { nodeFor } from "../node-for.ts";
 import type { Shell } from "../shell.ts";
 import { ChatServer } from "./chat-server.ts";
@@ -21,8 +21,7 @@ export async function startOwnNode(shell: Shell, configured: Config): Promise<Ow
     port: 0,
     auth: { ...configured.auth, api_keys: [key] },
   };
-  const level = config.log_level === "info" ? "warn" : config.log_level;
-  const node = resources.use(nodeFor(shell, config, createLog(level, shell.isTerminal)));
+  const node = resources.use(nodeFor(shell, config, createCommandLog(config, shell.isTerminal)));
   await node.prepare(shell.stopped);
   const app = createApp(node.services);
   const listener = Bun.serve({ hostname: config.host, port: 0, idleTimeout: 0, fetch: app.fetch });

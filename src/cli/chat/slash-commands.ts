@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { closest, distance } from "fastest-levenshtein";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import { printable, printableName } from "../printable.ts";
 import type { Shell } from "../shell.ts";
 import type { Style } from "../style.ts";
@@ -117,7 +117,7 @@ async function save(file: string, { conversation, shell }: ChatContext): Promise
   try {
     await writeFile(resolve(shell.cwd, file), write(), { flag: "wx" });
   } catch (cause) {
-    const isThere = cause instanceof Error && "code" in cause && cause.code === "EEXIST";
+    const isThere = hasCode(cause, "EEXIST");
     const why = isThere
       ? "is there already; name another file"
       : `was not written: ${reasonOf(cause)}`;

@@ -1,9 +1,9 @@
 /** Completions for bash; needs nothing beside the shell itself. */
-import type { CompletedCommand } from "./command-tree.ts";
+import { type CompletedCommand, typedPaths } from "./command-tree.ts";
 import { quoted } from "./quoted.ts";
 
 export function bashCompletions(tree: readonly CompletedCommand[]): string {
-  const known = tree.filter(({ path }) => path !== "").map(({ path }) => quoted(pattern(path)));
+  const known = typedPaths(tree).map(quoted);
   return `# Completions of paddock for bash: source <(paddock completions bash)
 _paddock() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]}
@@ -21,9 +21,6 @@ ${tree.map(branch).join("\n")}
 complete -o default -F _paddock paddock
 `;
 }
-
-/** The path as the loop meets it: what came before, a space, the next word. */
-const pattern = (path: string): string => (path.includes(" ") ? path : ` ${path}`);
 
 function branch({ path, commands, options, choices }: CompletedCommand): string {
   const named = options.filter((option) => option.choices.length > 0);

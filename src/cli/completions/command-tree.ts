@@ -18,6 +18,12 @@ export interface CompletedOption {
   choices: readonly string[];
 }
 
+/** The paths of all commands, as a script's loop over the words meets them: what came before, a space, the next word. */
+export const typedPaths = (tree: readonly CompletedCommand[]): string[] =>
+  tree
+    .filter(({ path }) => path !== "")
+    .map(({ path }) => (path.includes(" ") ? path : ` ${path}`));
+
 export function commandTree(program: Command): CompletedCommand[] {
   return walk(program, []);
 }

@@ -1,11 +1,9 @@
 /** Completions for fish. */
-import type { CompletedCommand, CompletedOption } from "./command-tree.ts";
+import { type CompletedCommand, type CompletedOption, typedPaths } from "./command-tree.ts";
 import { quotedForFish } from "./quoted.ts";
 
 export function fishCompletions(tree: readonly CompletedCommand[]): string {
-  const known = tree
-    .filter(({ path }) => path !== "")
-    .map(({ path }) => quotedForFish(path.includes(" ") ? path : ` ${path}`));
+  const known = typedPaths(tree).map(quotedForFish);
   return `# Completions of paddock for fish: paddock completions fish | source
 function __paddock_is_at
     set -l at ''

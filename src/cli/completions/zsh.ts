@@ -1,9 +1,9 @@
 /** Completions for zsh, as a file of its function path or as something to source. */
-import type { CompletedCommand, CompletedOption } from "./command-tree.ts";
+import { type CompletedCommand, type CompletedOption, typedPaths } from "./command-tree.ts";
 import { quoted } from "./quoted.ts";
 
 export function zshCompletions(tree: readonly CompletedCommand[]): string {
-  const known = tree.filter(({ path }) => path !== "").map(({ path }) => quoted(pattern(path)));
+  const known = typedPaths(tree).map(quoted);
   return `#compdef paddock
 # Completions of paddock for zsh: source <(paddock completions zsh), after compinit
 _paddock() {
@@ -33,8 +33,6 @@ fi
 `;
 }
 
-const pattern = (path: string): string => (path.includes(" ") ? path : ` ${path}`);
-
 function branch({ path, commands, options, choices }: CompletedCommand): string {
   const values = options.filter(({ takesValue }) => takesValue);
   const offered = [...commands, ...choices.map((name) => ({ name, description: "" }))];
@@ -52,7 +50,7 @@ const valueCase = ({ names, choices }: CompletedOption): string =>
     ? `${names.join(" | ")}) _files; return ;;`
     : `${names.join(" | ")}) compadd -- ${choices.map(quoted).join(" ")}; return ;;`;
 
-/** A colon parts the name from what is said of it. */
+/** A colon separates the name from its description. */
 const described = (name: string, description: string): string =>
   quoted(
     description === ""

@@ -1,4 +1,4 @@
-/** Whether llama.cpp loads here, and with how many threads; a crash of it is found, not suffered. */
+/** Whether llama.cpp loads here, and with how many threads; tried in a process of its own, since it may crash. */
 import { resolve } from "node:path";
 import { exitOf, lastLine, tailOf } from "../../subprocess/last-output.ts";
 import { probeName } from "../probe.ts";

@@ -75,7 +75,7 @@ export async function checkDisk({ dataDir, config }: Installation): Promise<Find
       );
 }
 
-/** Before this program was written it is not now. */
+/** About when this program was written: a clock that is earlier is wrong. */
 const notBefore = Date.UTC(2026, 0, 1);
 const mostAheadMs = 5 * 60_000;
 

@@ -4,15 +4,16 @@ import { basename } from "node:path";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { reasonOf } from "../../core/errors.ts";
-import type { Machine } from "../../core/models/machine.ts";
-import type { ModelFacts } from "../../core/models/model-memory.ts";
+import type { Machine } from "../../engine/machine/machine.ts";
 import { readMachineMemory } from "../../engine/machine/machine-memory.ts";
+import type { ModelFacts } from "../../engine/machine/model-memory.ts";
 import { threadBudget } from "../../engine/machine/thread-budget.ts";
 import { starterChat, starterEmbedding } from "../../models/catalog.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
 import { isRemote } from "../../models/sources/download.ts";
 import { findSource } from "../../models/sources/resolve.ts";
 import { checkStarterParts } from "../../models/sources/starter.ts";
+import { readFacts } from "../../node/engine-on-demand.ts";
 import { loadedFile, toRow, withChosenSource } from "../model-rows.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 import type { Installation } from "./installation.ts";
@@ -65,8 +66,7 @@ async function checkModel(
   const damage = await damageOf(source, model.source, model.sha256?.toLowerCase());
   if (damage !== undefined) return only(problem(check, damage.message, damage.remedy));
   const path = (await loadedFile(model, folder, baseDir)) ?? source;
-  const { readModelFacts } = await import("../../engine/gguf/model-facts.ts");
-  const facts = await readModelFacts(path);
+  const facts = await readFacts(path);
   const misfit = misfitOf(model, facts);
   if (misfit !== undefined) return only(problem(check, misfit.message, misfit.remedy));
   const memory = toRow(capacity, path, facts, model).memory?.bytes ?? 0;
@@ -81,8 +81,7 @@ async function checkReranker(installation: Installation, source: string): Promis
   if (path === undefined) return absent(check, source, "reranker");
   const damage = await damageOf(path, source);
   if (damage !== undefined) return problem(check, damage.message, damage.remedy);
-  const { readModelFacts } = await import("../../engine/gguf/model-facts.ts");
-  const { kind } = await readModelFacts(path);
+  const { kind } = await readFacts(path);
   return kind === "reranker"
     ? ok(check, `${basename(path)} is whole.`)
     : problem(

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { checkExposure } from "../../config/consistency.ts";
-import { reasonOf } from "../../core/errors.ts";
+import { hasCode, reasonOf } from "../../core/errors.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import { openUnchanged } from "../../store/sqlite/unchanged-database.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
@@ -15,8 +15,7 @@ export async function checkPort({ config: { host, port } }: Installation): Promi
   if (port === 0) return ok(check, "Any free port is taken.");
   const failure = await listenOnce(host, port);
   if (failure === undefined) return ok(check, `${host}:${port} is free.`);
-  const code = "code" in failure ? failure.code : undefined;
-  if (code === "EADDRINUSE") {
+  if (hasCode(failure, "EADDRINUSE")) {
     const version = await versionOfNode(host, port);
     return version === undefined
       ? problem(
@@ -29,7 +28,7 @@ export async function checkPort({ config: { host, port } }: Installation): Promi
   return problem(
     check,
     `The node cannot listen on ${host}:${port}: ${failure.message}.`,
-    code === "EACCES"
+    hasCode(failure, "EACCES")
       ? "Choose a port from 1024 on; a proxy can listen on the others."
       : "Set host to an address of this machine: 127.0.0.1, or 0.0.0.0 for all.",
   );

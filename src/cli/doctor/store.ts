@@ -68,7 +68,7 @@ async function inspectServer({ config }: Installation): Promise<StoreFindings> {
       timeoutMs: timeout * 1000,
       ...given({ apiKey }),
     });
-    // Asked for first: the version is told to those without a key, too.
+    // Before the version, which Qdrant tells without a key too: a wrong key must not go unnoticed.
     const inspected = await store.inspect(name);
     const server = `Qdrant ${await store.version()} at ${url}`;
     if (inspected === undefined) {

@@ -69,7 +69,7 @@ export class ChatService {
       },
       ...given({ maxTokens }),
     };
-    // One that fails takes the others with it, also those that still wait for a slot.
+    // An answer that fails ends the others too, also those that still wait for a slot.
     const abandoned = new AbortController();
     const signal = AbortSignal.any([options.signal, abandoned.signal]);
     const answers = Array.from({ length: choices }, (_, index) =>

@@ -16,10 +16,10 @@ export interface Turn {
   points: readonly ScoredPassage[];
 }
 
-/** What an answer is left of the context where the request does not say. */
+/** Tokens of the context that are left to the answer where the request does not say. */
 const answerTokens = 512;
 const answerShare = 0.25;
-/** How full the context may be of a prompt that had to lose a turn. */
+/** How full of its prompt the context may be once a turn had to go. */
 const afterShedding = 0.7;
 
 /**

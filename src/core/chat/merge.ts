@@ -24,14 +24,14 @@ export async function* merge<Value>(
         pending.delete(index);
         continue;
       }
-      // Behind the others, so that one that is always ready lets them come too.
+      // Asked again behind the others, so that an iteration that is always ready does not starve them.
       pending.delete(index);
       pending.set(index, step(index));
       yield { index, value: result.value };
     }
   } finally {
-    // What was asked for and is not wanted any more may still fail; nobody is left to hear it.
-    for (const unwanted of pending.values()) unwanted.catch(() => {});
+    // A step that is still pending may fail later, when nobody awaits it any more.
+    for (const unread of pending.values()) unread.catch(() => {});
     if (pending.size > 0) abandon();
     await Promise.allSettled(iterators.map((iterator) => iterator.return?.()));
   }

@@ -8,7 +8,7 @@ export interface Question {
   shortened: boolean;
 }
 
-/** No text has tokens so long on the average; what is longer does not fit, and is not counted. */
+/** More than the tokens of any text have on average: a text that is longer cannot fit, and is not tokenised to find out. */
 const charactersPerToken = 64;
 
 /** The last `window` user messages, older ones left out first, then the beginning of the last. */

@@ -29,7 +29,7 @@ const families: readonly (readonly [RegExp, EmbeddingPrefixes])[] = [
   ],
 ];
 
-/** A file says what its model is called, at any length; the expressions above look for an end after each beginning. */
+/** A model's name is read from its file and may be of any length; some expressions above take quadratic time. */
 const longestName = 1000;
 
 /** By any name that the model goes by; a model of no known family wants none. */

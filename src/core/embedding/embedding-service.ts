@@ -83,7 +83,7 @@ function checkContent(engine: EmbeddingEngine, input: EmbeddingInput, param: str
     throw new NodeError("invalid_request", `${param} is ${what}; give it some text.`, { param });
   }
   if (typeof input !== "string") {
-    // They are counted as they are, before anything else is done with them.
+    // Too long a list is refused by its length, before its tokens are looked at.
     if (input.length > engine.maxTokens) checkLength(engine, input.length, param);
     const unknown = input.find((token) => token >= engine.vocabularySize);
     if (unknown !== undefined) {

@@ -60,7 +60,7 @@ export class MeasuredChatEngine implements ChatEngine {
     try {
       for await (const event of this.#engine.generate(request, { ...options, onStart: start })) {
         if (firstTokenAt === undefined) {
-          // Who speaks has left the line, whether it said so or not.
+          // An engine that sends events has started, whether it called onStart or not.
           start();
           firstTokenAt = performance.now();
           report({ type: "first-token", model });

@@ -1,8 +1,8 @@
-/** How busy a model is: who waits for it and who is served, counted where every call comes by. */
+/** How busy a model is: who waits for it and who is served, counted where every call passes. */
 
 /** A call of a model, from when it is made to its end. */
 export interface Call {
-  /** It left the line; said more than once, it counts once. */
+  /** It left the queue; calls after the first count for nothing. */
   start(): void;
   end(): void;
 }

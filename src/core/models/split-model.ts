@@ -1,7 +1,7 @@
 /** Models that come in several files: `name-00001-of-00003.gguf` and so on; the first one names the model. */
 
 const part = /-(\d{5})-of-(\d{5})(\.gguf)$/i;
-/** More is a mistake, or a trick. */
+/** A name that counts more parts is a mistake, or an attack. */
 const mostParts = 1000;
 
 /** All files of the model that a name or a path belongs to, the first one first; it alone where it is no part. */

@@ -12,9 +12,9 @@ export interface Embedding {
 
 export interface EmbedOptions {
   signal: AbortSignal;
-  /** Called once, when the first input leaves the line. */
+  /** Called once, when the first input leaves the queue. */
   onStart?: () => void;
-  /** Hears what is done; engines need not tell, who measures them does. */
+  /** Called with what is done, by what measures an engine; the engine itself need not call it. */
   report?: Report;
 }
 

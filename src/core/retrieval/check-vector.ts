@@ -1,4 +1,4 @@
-/** Which vectors a collection takes, whatever its home: one rule, and one sentence for each breach. */
+/** Which vectors a collection takes, whatever its store: one rule, and one sentence for each breach. */
 import { NodeError } from "../errors.ts";
 
 /** Refuses a vector of another dimension, and one that holds NaN or an infinity: it would compare with nothing. */

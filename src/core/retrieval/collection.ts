@@ -30,7 +30,7 @@ export async function openCollection(
     if (mismatch === undefined) {
       return toOpen(found, filledWith(description, spec, log));
     }
-    // Nothing is lost with a collection that holds nothing; one that others made is left alone.
+    // An empty collection can be made anew without a loss; one that Paddock did not make is left alone.
     if (description.embedding === undefined || (await found.count()) > 0) {
       throw new NodeError("collection_mismatch", `${mismatch} ${remedy(name)}`);
     }

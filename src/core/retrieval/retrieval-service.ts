@@ -72,7 +72,7 @@ export class RetrievalService {
     this.#settings = settings;
   }
 
-  /** Opens retrieval: until the collection is attached it answers that it is not ready. */
+  /** Attaches the collection; until then retrieval answers that it is not ready. */
   attach(backend: RetrievalBackend): void {
     this.#backend = backend;
   }
@@ -139,7 +139,7 @@ export class RetrievalService {
       report(result.points.length);
       return result;
     } catch (error) {
-      // Whom nobody waits for did not fail.
+      // A search that its caller gave up did not fail.
       if (!options.signal.aborted) report();
       throw error;
     }

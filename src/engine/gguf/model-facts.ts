@@ -2,7 +2,7 @@
 
 import { GgufFileType } from "node-llama-cpp";
 import { given } from "../../core/given.ts";
-import type { ModelFacts } from "../../core/models/model-memory.ts";
+import type { ModelFacts } from "../machine/model-memory.ts";
 import type { GgufValue } from "./header.ts";
 import { type ModelPart, readModelParts, unreadable } from "./model-headers.ts";
 

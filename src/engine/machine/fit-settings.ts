@@ -1,10 +1,11 @@
 /** Chooses what a model's settings leave to the node, from its file and from the machine. */
-import { chooseSettings } from "../../core/models/auto-settings.ts";
-import { type Machine, withinLimit } from "../../core/models/machine.ts";
+
 import type { ModelSettings } from "../../core/models/model.ts";
 import type { ModelSpec } from "../../core/ports/model-host.ts";
 import type { Backend } from "../backend.ts";
 import { readModelFacts } from "../gguf/model-facts.ts";
+import { chooseSettings } from "./auto-settings.ts";
+import { type Machine, withinLimit } from "./machine.ts";
 import { readMachineMemory } from "./machine-memory.ts";
 
 interface FittedModel {

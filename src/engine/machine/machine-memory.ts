@@ -1,8 +1,8 @@
 /** How much memory the process may have: the machine's, or less where a control group says so. */
 import { freemem, totalmem } from "node:os";
 import { join } from "node:path";
-import type { Machine } from "../../core/models/machine.ts";
 import { type ControlGroupPlaces, controlGroups, readText } from "./control-groups.ts";
+import type { Machine } from "./machine.ts";
 
 export async function readMachineMemory(places?: ControlGroupPlaces): Promise<Machine> {
   const total = totalmem();

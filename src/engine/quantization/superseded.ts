@@ -5,12 +5,8 @@ import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import {
-  formerTranscodedName,
-  madeFromSuffix,
-  markOf,
-  type Quantization,
-} from "../../core/models/quantization.ts";
+import type { Quantization } from "../../core/models/quantization.ts";
+import { formerTranscodedName, madeFromSuffix, markOf } from "../../core/models/transcoded-name.ts";
 
 const Note = T.Object({ source: T.String() });
 /** A file that is being made is touched all the time; one untouched for this long was left. */

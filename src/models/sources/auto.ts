@@ -1,23 +1,17 @@
 /** What `source = "auto"` stands for: the best model at hand, or the starter model. */
 import { join } from "node:path";
-import { pickChatModel } from "../../core/models/auto-model.ts";
-import type { Machine } from "../../core/models/machine.ts";
 import type { ModelType } from "../../core/models/model.ts";
-import type { ModelFacts } from "../../core/models/model-memory.ts";
-import {
-  formerTranscodedName,
-  isTranscoded,
-  quantizations,
-} from "../../core/models/quantization.ts";
+import { quantizations } from "../../core/models/quantization.ts";
+import { formerTranscodedName, isTranscoded } from "../../core/models/transcoded-name.ts";
 import { starterChat } from "../catalog.ts";
 import { listModels } from "../models-folder.ts";
 
 export interface AutoOptions {
   folder: string;
-  /** Chat answers at the same time. */
-  parallel: number;
-  machine: () => Promise<Machine>;
-  readFacts: (path: string) => Promise<ModelFacts>;
+  /** Says how many of the files are chat models, and which of them suits this machine. */
+  pickChatFile: (
+    paths: readonly string[],
+  ) => Promise<{ candidates: number; file: string | undefined }>;
 }
 
 interface AutoSource {
@@ -39,20 +33,16 @@ export async function autoSource(type: ModelType, options: AutoOptions): Promise
     // A collection belongs to the model that filled it: one that was pulled later must not take over.
     return { source: "starter:embedding", why: "the starter model; name another to change it" };
   }
-  const { folder, parallel, machine, readFacts } = options;
+  const { folder, pickChatFile } = options;
   const { models } = await listModels(folder);
-  const candidates: ModelFacts[] = [];
-  for (const file of models.filter(isPulled)) {
-    // What cannot be read is no candidate; 'paddock models' says why.
-    const facts = await readFacts(join(folder, file)).catch(() => undefined);
-    if (facts?.kind === "chat") candidates.push(facts);
+  const pulled = models.filter(isPulled).map((file) => join(folder, file));
+  const { candidates, file } = await pickChatFile(pulled);
+  if (file !== undefined) {
+    return { source: file, why: "the largest pulled model that fits the memory comfortably" };
   }
-  const starter = "starter:chat";
-  if (candidates.length === 0) {
-    return { source: starter, why: "the starter model; no other chat model was pulled" };
-  }
-  const [file] = pickChatModel(candidates, await machine(), parallel)?.files ?? [];
-  return file === undefined
-    ? { source: starter, why: "the starter model; no pulled one fits the memory comfortably" }
-    : { source: file, why: "the largest pulled model that fits the memory comfortably" };
+  const why =
+    candidates === 0
+      ? "no other chat model was pulled"
+      : "no pulled one fits the memory comfortably";
+  return { source: "starter:chat", why: `the starter model; ${why}` };
 }

@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, rmSync } from "node:fs";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { hasCode } from "../../core/errors.ts";
 import type { Progress, ProgressStep } from "../../core/progress.ts";
 
 const pollMs = 250;
@@ -49,7 +50,7 @@ function tryLock(path: string): Database | undefined {
     return database;
   } catch (error) {
     database.close();
-    const isBusy = error instanceof Error && "code" in error && error.code === "SQLITE_BUSY";
+    const isBusy = hasCode(error, "SQLITE_BUSY");
     // Its file was removed in this very moment: the other one is done.
     if (isBusy || !existsSync(path)) return undefined;
     throw error;

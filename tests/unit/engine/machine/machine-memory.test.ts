@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Machine } from "../../../../src/core/models/machine.ts";
 import { groupsIn } from "../../../../src/engine/machine/control-groups.ts";
+import type { Machine } from "../../../../src/engine/machine/machine.ts";
 import {
   parseMemAvailable,
   readMachineMemory,

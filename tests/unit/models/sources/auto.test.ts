@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { ModelFacts } from "../../../../src/core/models/model-memory.ts";
+import type { ModelFacts } from "../../../../src/engine/machine/model-memory.ts";
+import { type PickOptions, pickChatFile } from "../../../../src/engine/machine/pick-chat-model.ts";
 import { autoSource } from "../../../../src/models/sources/auto.ts";
 import { largeChat, smallChat, smallEmbedding } from "../../../support/model-facts.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
@@ -22,8 +23,7 @@ async function sourceAmong(
 ) {
   await using folder = await tempDir();
   for (const name of names) await writeFile(join(folder.path, name), "");
-  const { source, why } = await autoSource(type, {
-    folder: folder.path,
+  const options: PickOptions = {
     parallel: 4,
     machine: async () => ({ memory, availableMemory: memory, memoryBound: "machine" }),
     readFacts: async (path) => {
@@ -31,6 +31,10 @@ async function sourceAmong(
       if (facts === undefined) throw new Error("no GGUF");
       return { ...facts, files: [path] };
     },
+  };
+  const { source, why } = await autoSource(type, {
+    folder: folder.path,
+    pickChatFile: (paths) => pickChatFile(paths, options),
   });
   return [basename(source), why];
 }

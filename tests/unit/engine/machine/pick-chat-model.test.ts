@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { pickChatModel } from "../../../../src/core/models/auto-model.ts";
-import type { Machine } from "../../../../src/core/models/machine.ts";
+import type { Machine } from "../../../../src/engine/machine/machine.ts";
+import { pickChatModel } from "../../../../src/engine/machine/pick-chat-model.ts";
 import { largeChat, smallChat, smallEmbedding } from "../../../support/model-facts.ts";
 
 const machine = (memory: number): Machine => ({

@@ -20,7 +20,7 @@ export interface ModelFacts {
   hasChatTemplate: boolean;
   /** Whether its chat template shows tools to the model. */
   supportsTools: boolean;
-  /** Bytes that a token takes in the cache; 0 where there is none. Upper bound: a sliding window needs less. */
+  /** Bytes that a token takes in the KV cache; 0 where there is none. Upper bound: a sliding window needs less. */
   cacheBytesPerToken: number;
   embeddingLength: number;
   vocabularySize: number;
@@ -38,9 +38,9 @@ export interface MemoryDemand {
 /** Bytes. */
 export interface MemoryEstimate {
   weights: number;
-  /** What was read stays in it: keys and values. */
+  /** The KV cache. */
   cache: number;
-  /** Room to calculate in. */
+  /** Buffers that a step is computed in. */
   working: number;
   total: number;
 }
@@ -51,7 +51,7 @@ export const defaultContext = (trained: number): number => Math.min(trained, 409
 /** The same for a reranking model: longer pairs of question and passage are read in parts. */
 export const rerankingContext = (trained: number): number => Math.min(trained, 1024);
 
-/** Rows of the width of the model that a calculation keeps for each token of a batch. */
+/** Rows as wide as the model that a step keeps for each token of its batch. */
 const rowsAtWork = 16;
 const floatBytes = 4;
 

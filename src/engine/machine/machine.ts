@@ -11,7 +11,7 @@ export interface Machine {
   accelerator?: { memory: number; availableMemory: number };
 }
 
-/** The machine as one sees it who may have no more memory than so much; absent: no bound. */
+/** The machine with its memory bounded by a limit; absent: no bound. */
 export function withinLimit(machine: Machine, limit: number | undefined): Machine {
   const most = limit ?? Number.POSITIVE_INFINITY;
   return {

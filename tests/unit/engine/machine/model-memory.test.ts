@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { estimateMemory } from "../../../../src/core/models/model-memory.ts";
+import { estimateMemory } from "../../../../src/engine/machine/model-memory.ts";
 import { largeChat, smallEmbedding } from "../../../support/model-facts.ts";
 
 describe("the memory that a model takes", () => {

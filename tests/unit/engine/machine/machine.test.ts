@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Machine, withinLimit } from "../../../../src/core/models/machine.ts";
+import { type Machine, withinLimit } from "../../../../src/engine/machine/machine.ts";
 
 const machine: Machine = { memory: 8e9, availableMemory: 5e9, memoryBound: "machine" };
 

@@ -1,4 +1,6 @@
 /** Which context, batch and layers on an accelerator suit a model on a machine. */
+
+import type { FittedSettings, WantedSettings } from "../../core/models/model.ts";
 import type { Machine } from "./machine.ts";
 import {
   describeUse,
@@ -7,7 +9,6 @@ import {
   memoryUseOf,
   offloadableLayers,
 } from "./memory-use.ts";
-import type { FittedSettings, WantedSettings } from "./model.ts";
 import { defaultContext, type ModelFacts } from "./model-memory.ts";
 
 export interface AutoSettingsInput {
@@ -87,14 +88,3 @@ const largestFitting = (sizes: readonly number[], fits: (size: number) => boolea
   sizes.find(fits) ?? smallest(sizes);
 
 const smallest = (sizes: readonly number[]): number => Math.min(...sizes);
-
-/** The wanted settings, with what was chosen once in the place of `auto`: it stays so. */
-export function settle(wanted: WantedSettings, chosen: FittedSettings): WantedSettings {
-  const { ctxSize, batchSize, nGpuLayers } = wanted;
-  return {
-    ...wanted,
-    ctxSize: ctxSize === "auto" ? chosen.ctxSize : ctxSize,
-    batchSize: batchSize === "auto" ? chosen.batchSize : batchSize,
-    nGpuLayers: nGpuLayers === "auto" ? chosen.nGpuLayers : nGpuLayers,
-  };
-}

@@ -1,7 +1,7 @@
 /** Where a model's memory is taken, the machine's or its accelerator's, and whether it is there. */
-import { byteSize } from "../byte-size.ts";
+import { byteSize } from "../../core/byte-size.ts";
+import type { FittedSettings } from "../../core/models/model.ts";
 import type { Machine } from "./machine.ts";
-import type { FittedSettings } from "./model.ts";
 import { estimateMemory, type ModelFacts } from "./model-memory.ts";
 
 /** Bytes. */

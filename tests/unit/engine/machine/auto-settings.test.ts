@@ -3,10 +3,9 @@ import fc from "fast-check";
 import {
   type AutoSettingsInput,
   chooseSettings,
-  settle,
-} from "../../../../src/core/models/auto-settings.ts";
-import type { Machine } from "../../../../src/core/models/machine.ts";
-import { estimateMemory } from "../../../../src/core/models/model-memory.ts";
+} from "../../../../src/engine/machine/auto-settings.ts";
+import type { Machine } from "../../../../src/engine/machine/machine.ts";
+import { estimateMemory } from "../../../../src/engine/machine/model-memory.ts";
 import { largeChat, smallChat, smallEmbedding } from "../../../support/model-facts.ts";
 
 const GB = 1e9;
@@ -142,20 +141,4 @@ describe("sizes chosen for a machine", () => {
       ),
     );
   });
-});
-
-test("what was chosen once stays, and what was given stays given", () => {
-  const rest = {
-    promptTemplate: "auto",
-    nPredict: -1,
-    temperature: 1,
-    topP: 1,
-    repeatPenalty: 1,
-    presencePenalty: 0,
-    frequencyPenalty: 0,
-  } as const;
-  const chosen = { ctxSize: 8192, batchSize: 512, nGpuLayers: 12 };
-  expect(settle({ ...rest, ...wanted }, chosen)).toEqual({ ...rest, ...chosen });
-  const given = { ctxSize: 0, batchSize: 64, nGpuLayers: 0 };
-  expect(settle({ ...rest, ...given }, chosen)).toEqual({ ...rest, ...given });
 });

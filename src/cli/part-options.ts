@@ -1,0 +1,16 @@
+/** What a part of a node is made from, as a command has it. */
+import type { Config } from "../config/schema.ts";
+import type { Log } from "../core/log.ts";
+import { hubFrom } from "../models/sources/hub.ts";
+import type { ModelOptions } from "../node/part-options.ts";
+import { createProgress } from "./progress.ts";
+import type { Shell } from "./shell.ts";
+
+export const partOptions = (shell: Shell, config: Config, log: Log): ModelOptions => ({
+  config,
+  baseDir: shell.cwd,
+  program: shell.program,
+  hub: hubFrom(shell.env),
+  log,
+  progress: createProgress(shell),
+});

@@ -1,0 +1,33 @@
+/** The model that fills the collection, loaded alone and into this process, for commands that serve nobody. */
+import { NodeError } from "../core/errors.ts";
+import { type EmbeddingModel, ModelRegistry } from "../core/models/model.ts";
+import { NodeModels } from "./node-models.ts";
+import { toCollection } from "./node-settings.ts";
+import type { ModelOptions } from "./part-options.ts";
+
+/** Disposing it unloads the model, and what it runs in. */
+export interface OpenEmbeddingModel extends AsyncDisposable {
+  embedding: EmbeddingModel;
+}
+
+export async function openEmbeddingModel(
+  options: ModelOptions,
+  signal: AbortSignal,
+): Promise<OpenEmbeddingModel> {
+  const { config, progress } = options;
+  const { embeddingModel: name } = toCollection(config);
+  const model = config.models.find((candidate) => candidate.name === name);
+  if (model === undefined) {
+    throw new NodeError(
+      "unavailable",
+      'No embedding model is configured; a collection needs one: [[models]] type = "embedding".',
+    );
+  }
+  await using resources = new AsyncDisposableStack();
+  const nodeModels = resources.use(await NodeModels.openInProcess(options, [model]));
+  const registry = new ModelRegistry([model]);
+  registry.add(await nodeModels.load(model, { progress, signal }));
+  const embedding = registry.embedding(model.name);
+  const owned = resources.move();
+  return { embedding, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}

@@ -1,0 +1,87 @@
+/** What the models of a node run in: processes of their own, or this one. */
+import { resolve } from "node:path";
+import type { ModelConfig } from "../config/model-schema.ts";
+import type { Config } from "../config/schema.ts";
+import type { ModelHost } from "../core/ports/model-host.ts";
+import type { Telemetry } from "../core/ports/telemetry.ts";
+import { chooseSettings } from "../engine/machine/auto-settings.ts";
+import { withinLimit } from "../engine/machine/machine.ts";
+import { readMachineMemory } from "../engine/machine/machine-memory.ts";
+import { estimateMemory, rerankingContext } from "../engine/machine/model-memory.ts";
+import { threadBudget } from "../engine/machine/thread-budget.ts";
+import type { Work } from "../runner/protocol.ts";
+import { RunnerHost, rerankerName } from "../runner/runner-host.ts";
+import { readFacts } from "./engine-on-demand.ts";
+import { toMemoryLimit } from "./node-settings.ts";
+import type { ModelOptions } from "./part-options.ts";
+
+export interface RunnersOptions extends ModelOptions {
+  telemetry: Pick<Telemetry, "runnerRestarted" | "watchMemory">;
+}
+
+/** A process for each model, which a crash of the engine ends alone. */
+export async function openRunners(
+  { config, baseDir, program, telemetry, log }: RunnersOptions,
+  models: readonly ModelConfig[],
+  resources: AsyncDisposableStack,
+): Promise<ModelHost> {
+  const { threads, reason } = await threadBudget(config.engine.threads);
+  log.info("models run in processes of their own", { threads, why: reason });
+  const limit = toMemoryLimit(config);
+  const host = new RunnerHost({
+    program,
+    engine: { ...engineSettings(config, baseDir, models), threads },
+    log,
+    ...(limit === undefined
+      ? {}
+      : { memory: { limit, bytesOf: (work) => memoryOf(work, threads) } }),
+    heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
+    onRestart: (model, why) => telemetry.runnerRestarted(model, why),
+  });
+  const names = models.map(({ name }) => name);
+  if (config.retrieval.reranker !== undefined) names.push(rerankerName);
+  for (const name of names) {
+    resources.use(telemetry.watchMemory(name, () => host.residentBytes(name)));
+  }
+  return host;
+}
+
+/** All models in this process, which then loads the engine's libraries. */
+export async function openLocal(
+  { config, baseDir, log }: ModelOptions,
+  models: readonly ModelConfig[],
+): Promise<ModelHost> {
+  const { openLocalHost } = await import("../engine/local-host.ts");
+  return await openLocalHost({ ...engineSettings(config, baseDir, models), log });
+}
+
+const engineSettings = (
+  { engine }: Config,
+  baseDir: string,
+  models: readonly ModelConfig[],
+): { threads: number; accelerator: boolean; gpuLibraries?: string } => ({
+  threads: engine.threads,
+  accelerator: models.some(({ n_gpu_layers: layers }) => layers !== 0),
+  ...(engine.gpu_libraries === undefined
+    ? {}
+    : { gpuLibraries: resolve(baseDir, engine.gpu_libraries) }),
+});
+
+/** What a model will take, with the sizes that it would be given now; `threads`: contexts of one that reads texts. */
+async function memoryOf(work: Work, threads: number): Promise<number> {
+  if (work.type === "reranker") {
+    const facts = await readFacts(work.path);
+    const contextSize = rerankingContext(facts.trainContext);
+    const demand = { contextSize, parallel: threads, batchSize: contextSize };
+    return estimateMemory(facts, demand).total;
+  }
+  const { type, path, settings, parallel, memoryLimit } = work.spec;
+  const facts = await readFacts(path);
+  const contexts = type === "chat" ? parallel : threads;
+  const machine = withinLimit(await readMachineMemory(), memoryLimit);
+  const sizes = chooseSettings({ facts, machine, wanted: settings, parallel: contexts });
+  const { ctxSize: contextSize } = sizes;
+  // A text is read at once.
+  const batchSize = type === "chat" ? sizes.batchSize : contextSize;
+  return estimateMemory(facts, { contextSize, parallel: contexts, batchSize }).total;
+}

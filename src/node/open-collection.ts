@@ -1,0 +1,39 @@
+/** The configured collection, for a node that serves it and for commands that fill it. */
+import type { EmbeddingModel } from "../core/models/model.ts";
+import type { CollectionStore } from "../core/ports/passage-repository.ts";
+import { type OpenCollection, openCollection } from "../core/retrieval/collection.ts";
+import { UnchangedCollectionStore } from "../store/sqlite/unchanged-collection-store.ts";
+import { collectionStore } from "./collection-store.ts";
+import { openEmbeddingModel } from "./embedding-model.ts";
+import type { ModelOptions, StoreOptions } from "./part-options.ts";
+
+/** Opens the configured collection in a store, or makes it there. */
+export function openConfiguredCollection(
+  store: CollectionStore,
+  { engine, identity }: EmbeddingModel,
+  { config, log }: Pick<StoreOptions, "config" | "log">,
+): Promise<OpenCollection> {
+  const spec = { dimension: engine.dimension, embedding: identity };
+  return openCollection(store, config.vectorstore.collection_name, spec, log);
+}
+
+/** A collection with the model that fills it; disposing it closes the one and unloads the other. */
+export interface FillableCollection extends OpenCollection, AsyncDisposable {
+  embedding: EmbeddingModel;
+}
+
+/** `create` false: the store stays as it is, and a collection that is not there is empty and in memory. */
+export async function openCollectionToFill(
+  options: ModelOptions,
+  signal: AbortSignal,
+  { create = true } = {},
+): Promise<FillableCollection> {
+  await using resources = new AsyncDisposableStack();
+  const { embedding } = resources.use(await openEmbeddingModel(options, signal));
+  const configured = collectionStore(options);
+  const store = create ? configured : new UnchangedCollectionStore(configured);
+  const collection = await openConfiguredCollection(store, embedding, options);
+  resources.use(collection.repository);
+  const owned = resources.move();
+  return { ...collection, embedding, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}

@@ -1,0 +1,20 @@
+/** What a part of a node is made from: the whole node has it, and so has a command that needs one part. */
+import type { Config } from "../config/schema.ts";
+import type { Log } from "../core/log.ts";
+import type { Progress } from "../core/progress.ts";
+import type { Hub } from "../models/sources/hub.ts";
+import type { Program } from "../subprocess/program.ts";
+
+export interface StoreOptions {
+  config: Config;
+  /** What relative paths of the configuration start from. */
+  baseDir: string;
+  log: Log;
+}
+
+export interface ModelOptions extends StoreOptions {
+  program: Program;
+  /** Where models are fetched from; default: the public hub, without a token. */
+  hub?: Hub;
+  progress: Progress;
+}
