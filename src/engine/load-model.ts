@@ -1,4 +1,4 @@
-/** Loads a GGUF into llama.cpp and gives it a card. */
+/** Loads a GGUF into llama.cpp as a chat or an embedding model. */
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { LlamaModel } from "node-llama-cpp";
@@ -31,7 +31,7 @@ export async function loadModel(
     const { nGpuLayers } = settings;
     const model = await backend.llama.loadModel({
       modelPath: spec.path,
-      // The library measures what was only estimated, and may place fewer.
+      // Our number is an estimate; the library measures, and may place fewer layers.
       gpuLayers: spec.settings.nGpuLayers === "auto" ? { max: nGpuLayers } : nGpuLayers,
       onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
     });
@@ -41,7 +41,7 @@ export async function loadModel(
         spec.type === "chat"
           ? await asChat(backend, model, fitted, mtime)
           : await asEmbedding(backend, model, fitted, mtime);
-      if (why !== undefined) sayChoice(backend, loaded.card, why);
+      if (why !== undefined) logChoice(backend, loaded.card, why);
       step.finish();
       return loaded;
     } catch (error) {
@@ -57,7 +57,7 @@ export async function loadModel(
   }
 }
 
-function sayChoice({ log }: Backend, { name, settings }: ModelCard, why: string): void {
+function logChoice({ log }: Backend, { name, settings }: ModelCard, why: string): void {
   const { ctxSize, batchSize, nGpuLayers } = settings;
   log.info("sizes were chosen for the machine", {
     model: name,
@@ -68,7 +68,7 @@ function sayChoice({ log }: Backend, { name, settings }: ModelCard, why: string)
   });
 }
 
-/** A model as it is really loaded. */
+/** With every `auto` setting chosen. */
 type FittedSpec = ModelSpec & { settings: ModelSettings };
 
 async function asChat(
@@ -129,7 +129,7 @@ async function asEmbedding(
   const size = contextSize(model, spec);
   const create = async (): Promise<NativeEmbeddingContext> =>
     new NativeEmbeddingContext(
-      // A text must fit one batch.
+      // llama.cpp computes the embedding of a text in a single batch.
       await model.createEmbeddingContext({ contextSize: size, batchSize: size, threads: 1 }),
     );
   const first = await create();
@@ -177,7 +177,7 @@ function card(
   return { name, type, createdAt, ownedBy: author ?? "paddock", settings };
 }
 
-/** A collection outlives builds of the engine and settings, so it remembers the weights alone. */
+/** A collection outlives engine builds and settings, so its identity is that of the weights alone. */
 async function identityOf(
   model: LlamaModel,
   { name, path, prefixes = {} }: ModelSpec,

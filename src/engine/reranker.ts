@@ -1,4 +1,4 @@
-/** A reranking model on llama.cpp: reads question and passage together, and says how well they fit. */
+/** A reranking model (cross-encoder) on llama.cpp: scores how well a passage fits a question. */
 import type { LlamaModel, LlamaRankingContext } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { rerankingContext } from "../core/models/model-memory.ts";
@@ -19,7 +19,7 @@ export async function loadReranker(
       onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
     });
     try {
-      // Of what is read in parts the best part counts.
+      // A passage that does not fit is ranked in chunks, and its best chunk counts (`maxChunk` below).
       const contextSize = rerankingContext(model.trainContextSize);
       const create = (): Promise<LlamaRankingContext> =>
         model.createRankingContext({ contextSize, batchSize: contextSize, threads: 1 });
@@ -53,7 +53,7 @@ class LlamaReranker implements Reranker {
     passages: readonly string[],
     { signal }: { signal: AbortSignal },
   ): Promise<number[]> {
-    // A passage must have room beside the question.
+    // The question gets at most half of the context, so that a passage has room beside it.
     const half = Math.floor((this.#contexts[0]?.contextSize ?? 0) / 2);
     const asked = this.#model.tokenize(question).slice(0, half);
     const scores = new Array<number>(passages.length).fill(0);

@@ -27,8 +27,8 @@ import type { NodeIdentity } from "../server/operations/info/wire.ts";
 import { notingCaller } from "../server/request-context.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { QdrantCollectionStore } from "../store/qdrant/qdrant-collection-store.ts";
+import { DryRunCollectionStore } from "../store/sqlite/dry-run-collection-store.ts";
 import { SqliteCollectionStore } from "../store/sqlite/sqlite-collection-store.ts";
-import { UnchangedCollectionStore } from "../store/sqlite/unchanged-collection-store.ts";
 import type { Program } from "../subprocess/program.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
@@ -184,7 +184,7 @@ export class PaddockNode implements AsyncDisposable {
     const embedding = await this.loadEmbedding(signal);
     const store = create
       ? this.collectionStore()
-      : new UnchangedCollectionStore(this.collectionStore());
+      : new DryRunCollectionStore(this.collectionStore());
     return { embedding, ...(await this.#collection(store).open(embedding)) };
   }
 

@@ -1,4 +1,4 @@
-/** llama.cpp's own quantiser, called in the shared library that node-llama-cpp brings. Blocks: run it in a process of its own. */
+/** llama.cpp's own quantiser, called by FFI in the library that node-llama-cpp brings. It blocks, so run it in a child process. */
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import { readdir } from "node:fs/promises";
 import { arch, platform } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Quantization } from "../../core/models/quantization.ts";
 import { nativeFolder } from "../../packaging/native-libraries.ts";
 
-/** llama.cpp's numbers for the forms it can write. */
+/** llama.cpp's numbers of the file types (`llama_ftype`). */
 const fileTypes: Record<Quantization, number> = {
   f16: 1,
   q4_0: 2,
@@ -17,7 +17,7 @@ const fileTypes: Record<Quantization, number> = {
   q6_k: 18,
 };
 
-/** The release whose parameters are laid out as below; with another nothing is called. */
+/** The release whose parameter struct has the layout below; any other is refused. */
 const knownRelease = "v0.5.0";
 
 const packages: Readonly<Record<string, string>> = {
@@ -40,7 +40,7 @@ export async function quantize(
       returns: FFIType.u32,
     },
   });
-  // A pointer keeps nothing alive: what it points to is held here until llama.cpp is done with it.
+  // A pointer does not keep a buffer from being collected; this object does, until the call is over.
   const held = {
     input: toCString(input),
     output: toCString(output),
@@ -60,7 +60,7 @@ export async function quantize(
   }
 }
 
-/** Used after the call, so that nothing before it may be collected. */
+/** Uses the buffers after the call, so that they cannot be collected during it. */
 function release(held: Readonly<Record<string, Uint8Array>>): void {
   for (const bytes of Object.values(held)) bytes.fill(0);
 }
@@ -95,6 +95,7 @@ async function binariesFolder(module: unknown): Promise<string> {
   throw new Error("the package of llama.cpp's binaries does not say where they are");
 }
 
+/** GGML_TYPE_COUNT: no type is asked for. */
 const unset = 43;
 /** Larger than the struct, whose end holds pointers and counts that are all zero here. */
 const parameterBytes = 128;

