@@ -58,7 +58,7 @@ const release = async (held: readonly AsyncIterator<GenerationEvent>[]): Promise
   for (const iterator of held) await iterator.return?.();
 };
 
-/** Some turns of the event loop, after which requests have rendered their prompts and wait in the line. */
+/** Some turns of the event loop, after which requests have rendered their prompts and wait in the queue. */
 const prompts = async (): Promise<void> => {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
 };
@@ -136,7 +136,7 @@ describe("slots", () => {
     expect(cached[1]).toBe((answers[0]?.usage.promptTokens ?? 0) - 1);
   });
 
-  test("refuse at once what the line has no place for, and lose nothing that was accepted", async () => {
+  test("refuse at once what the queue has no place for, and lose nothing that was accepted", async () => {
     const held = await Promise.all([hold("a"), hold("b")]);
     const accepted = ["c", "d", "e"].map((content) => run(ask([user(content)])));
     const refused = await rejectionOf(run(ask([user("f")])));
@@ -145,7 +145,7 @@ describe("slots", () => {
     for (const { usage } of await Promise.all(accepted)) expect(usage.completionTokens).toBe(4);
   });
 
-  test("let one caller fill the line, and give of its places to another who comes", async () => {
+  test("let one caller fill the queue, and give of its places to another who comes", async () => {
     const held = await Promise.all([hold("a"), hold("b")]);
     const mine = Array.from({ length: maxQueue }, (_, at) =>
       run(ask([user(`mine ${at}`)]), { caller: "ada" }),
