@@ -13,6 +13,7 @@ import type { Backend } from "./backend.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
+import { loadWeights } from "./load-weights.ts";
 import { calibrateThreads } from "./machine/calibrate-threads.ts";
 import { fitSettings } from "./machine/fit-settings.ts";
 import { NativeEmbeddingContext } from "./native/embedding-context.ts";
@@ -29,25 +30,17 @@ export async function loadModel(
     const { mtime } = await stat(spec.path);
     const { settings, why } = await fitSettings(backend, spec);
     const { nGpuLayers } = settings;
-    const model = await backend.llama.loadModel({
+    const weights = {
       modelPath: spec.path,
       // Our number is an estimate; the library measures, and may place fewer layers.
       gpuLayers: spec.settings.nGpuLayers === "auto" ? { max: nGpuLayers } : nGpuLayers,
-      onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
-    });
-    try {
-      const fitted = { ...spec, settings };
-      const loaded =
-        spec.type === "chat"
-          ? await asChat(backend, model, fitted, mtime)
-          : await asEmbedding(backend, model, fitted, mtime);
+    };
+    return await loadWeights(backend, weights, step, async (model) => {
+      const load = spec.type === "chat" ? asChat : asEmbedding;
+      const loaded = await load(backend, model, { ...spec, settings }, mtime);
       if (why !== undefined) logChoice(backend, loaded.card, why);
-      step.finish();
       return loaded;
-    } catch (error) {
-      await model.dispose();
-      throw error;
-    }
+    });
   } catch (cause) {
     throw new NodeError(
       "unavailable",

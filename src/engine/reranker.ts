@@ -5,6 +5,7 @@ import { rerankingContext } from "../core/models/model-memory.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
+import { loadWeights } from "./load-weights.ts";
 
 export async function loadReranker(
   backend: Backend,
@@ -13,23 +14,14 @@ export async function loadReranker(
 ): Promise<Reranker> {
   const step = progress.step("Loading the reranking model", 100, "percent");
   try {
-    const model = await backend.llama.loadModel({
-      modelPath: path,
-      gpuLayers: 0,
-      onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
-    });
-    try {
+    return await loadWeights(backend, { modelPath: path, gpuLayers: 0 }, step, async (model) => {
       // A passage that does not fit is ranked in chunks, and its best chunk counts (`maxChunk` below).
       const contextSize = rerankingContext(model.trainContextSize);
       const create = (): Promise<LlamaRankingContext> =>
         model.createRankingContext({ contextSize, batchSize: contextSize, threads: 1 });
       const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
-      step.finish();
       return new LlamaReranker(model, contexts);
-    } catch (error) {
-      await model.dispose();
-      throw error;
-    }
+    });
   } catch (cause) {
     throw new NodeError(
       "unavailable",
