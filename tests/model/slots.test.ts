@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ChatModel } from "../../src/core/models/model.ts";
 import type {
+  CallOptions,
   ChatMessage,
   GenerationEvent,
   GenerationRequest,
@@ -34,7 +35,7 @@ const ask = (messages: ChatMessage[], maxTokens = 4): GenerationRequest => ({
 
 async function run(
   request: GenerationRequest,
-  options: { signal?: AbortSignal; caller?: string; prefixScope?: string } = {},
+  options: Partial<CallOptions> = {},
 ): Promise<{ text: string; usage: TokenUsage }> {
   const signal = options.signal ?? new AbortController().signal;
   const events = await Array.fromAsync(model.engine.generate(request, { ...options, signal }));
@@ -189,10 +190,9 @@ describe("slots", () => {
     const prompt = [user("w".repeat(900))];
     const [stay, leave] = [new AbortController(), new AbortController()];
     const first = run(ask(prompt, 200), { signal: stay.signal });
-    const second = run(ask(prompt), { signal: leave.signal });
-    // After it has taken its slot, and before the first has evaluated its prompt.
-    await Bun.sleep(1);
-    leave.abort(new Error("gone"));
+    // It leaves once it is scheduled on its slot, before the first has evaluated its prompt.
+    const onStart = (): void => void setImmediate(() => leave.abort(new Error("gone")));
+    const second = run(ask(prompt), { signal: leave.signal, onStart });
     expect(await rejectionOf(second)).toMatchObject({ message: "gone" });
     // The first still holds the other slot.
     expect((await run(ask([user("x")]))).usage.completionTokens).toBe(4);
