@@ -1,9 +1,9 @@
-/** The one llama.cpp of the process, with its budget of threads. */
+/** Loads llama.cpp, once in a process, with its budget of threads. */
 import { getLlama, getLlamaGpuTypes, type Llama, LlamaLogLevel } from "node-llama-cpp";
 import type { Log } from "../core/log.ts";
 import { nativeFolder, useGpuLibraries } from "../packaging/native-libraries.ts";
-import { checkReadiness } from "./machine/gpu-reasons.ts";
 import { threadBudget } from "./machine/thread-budget.ts";
+import { unusedGpuReasons } from "./machine/unused-gpus.ts";
 
 export interface BackendOptions {
   /** Threads of all models together; 0: as many as the process has cores. */
@@ -31,7 +31,7 @@ export async function openBackend({
 }: BackendOptions): Promise<Backend> {
   const budget = await threadBudget(threads);
   useGpuLibraries(gpuLibraries);
-  // Where the executable cannot write its libraries, this says why; the library would only miss them.
+  // Called for its error: where the executable cannot write its libraries, getLlama would only say that they are missing.
   nativeFolder();
   const llama = await getLlama({
     build: "never",
@@ -48,7 +48,7 @@ export async function openBackend({
     version,
     threads: budget.threads,
     why: budget.reason,
-    ...checkReadiness({
+    ...unusedGpuReasons({
       valid: await getLlamaGpuTypes("allValid"),
       supported: await getLlamaGpuTypes("supported"),
       loaded: llama.gpu,
@@ -67,6 +67,6 @@ export async function openBackend({
 function forward(log: Log, level: LlamaLogLevel, message: string): void {
   const fields = { from: "llama.cpp" };
   if (level === LlamaLogLevel.fatal || level === LlamaLogLevel.error) log.error(message, fields);
-  // Its warnings are about what the model's maker did; an operator cannot act on them.
+  // Its warnings are about how a model was made; an operator cannot act on them.
   else log.debug(message, fields);
 }

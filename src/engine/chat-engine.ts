@@ -29,7 +29,7 @@ export class LlamaChatEngine implements ChatEngine {
   readonly #template: PromptTemplate;
   readonly #slots: Slots;
   readonly #scheduler: Scheduler;
-  /** One a sequence, used by one answer after the other: each holds memory of the vocabulary's size. */
+  /** One for each sequence, reused by its answers: a sampler holds memory of the vocabulary's size. */
   readonly #samplers: readonly NativeSampler[];
   readonly #grammars: Grammars;
   readonly #tokenBytes: TokenBytes;
@@ -72,7 +72,7 @@ export class LlamaChatEngine implements ChatEngine {
     const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
     if (prompt === undefined) throw tooLong("more", this.contextSize);
     const room = this.#room(prompt.tokens.length);
-    // What cannot be honoured is refused before a slot is taken.
+    // An invalid logit_bias is refused before a slot is taken.
     const bias = logitBias === undefined ? undefined : toTokenBias(logitBias, this.#vocabularySize);
     const generation = new Generation({
       model: this.#model,
@@ -82,7 +82,7 @@ export class LlamaChatEngine implements ChatEngine {
       shape: await this.#shape(request, prompt.calls),
       maxTokens: Math.min(maxTokens, room),
     });
-    // A seed promises the same answer each time, so nothing may depend on what ran before.
+    // A seed promises the same answer each time, so the prompt is evaluated without the prefix cache.
     const fresh = request.seed !== undefined;
     const wanted = { prompt: prompt.tokens, fresh, scope: options.prefixScope };
     using slot = await this.#slots.acquire(wanted, options);
@@ -91,7 +91,7 @@ export class LlamaChatEngine implements ChatEngine {
     yield* readAnswer(this.#scheduler, { ...wanted, slot, generation, sampler }, options.signal);
   }
 
-  /** Ends what is generated, and waits for the step in progress. */
+  /** Ends every answer, and waits for the step in progress. */
   async close(): Promise<void> {
     await this.#scheduler.close(new NodeError("unavailable", "The model is being unloaded."));
     for (const sampler of this.#samplers) sampler.dispose();
@@ -103,7 +103,7 @@ export class LlamaChatEngine implements ChatEngine {
     return new AnswerSampler(native, { request, contextSize: this.contextSize, bias });
   }
 
-  /** The grammars that hold the answer; a schema that makes none is refused here. */
+  /** The grammars that constrain the answer; a schema that cannot become one is refused here. */
   async #shape(
     { format = "text", toolUse }: GenerationRequest,
     { syntax, parallel }: CallStyle,
@@ -123,7 +123,7 @@ export class LlamaChatEngine implements ChatEngine {
       parallel: parallel && toolUse.parallel && typeof choice !== "object",
     };
     return {
-      // Free text may turn into a call by itself; a held one must be allowed to.
+      // Unconstrained text may begin a tool call anyway; under a grammar a call must be an alternative.
       text:
         format === "text"
           ? undefined

@@ -1,4 +1,4 @@
-/** Embeddings on llama.cpp: a pool of contexts over one set of weights; they share the threads. */
+/** Embeddings on llama.cpp: a pool of contexts over one set of weights, which share the threads. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { toUnitLength } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
@@ -13,7 +13,7 @@ import { JobQueue } from "./scheduling/job-queue.ts";
 import { InputTokens } from "./tokenizer/input-tokens.ts";
 
 interface Job {
-  /** With the model's own markers. */
+  /** With the special tokens that the model wants around a text. */
   tokens: readonly Token[];
   signal: AbortSignal;
   start: () => void;
@@ -88,7 +88,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     return await Promise.all(embeddings);
   }
 
-  /** Ends what waits, and waits for what is being computed: the weights must not go from under it. */
+  /** Fails what waits, and waits for what is being computed, which still reads the weights. */
   async close(): Promise<void> {
     this.#closed = true;
     for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
@@ -97,7 +97,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     await Promise.all(this.#working);
   }
 
-  /** Takes jobs until there are none. */
+  /** Computes jobs on one context until there are none. */
   async #work(context: NativeEmbeddingContext): Promise<void> {
     for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
       try {
@@ -112,7 +112,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     this.#idle.push(context);
   }
 
-  /** A text that is alone has all threads; several do better with one each. */
+  /** A text that is computed alone gets all threads; several at once are faster with one each. */
   async #compute(
     context: NativeEmbeddingContext,
     tokens: readonly Token[],

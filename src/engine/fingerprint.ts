@@ -1,27 +1,27 @@
-/** A name for what an answer depends on: it changes when the weights, the engine or the settings do, and only then. */
+/** The `system_fingerprint`: it changes when the weights, the engine or the settings do, and only then. */
 import { open } from "node:fs/promises";
 import { missingParts, partsOf } from "../core/models/split-model.ts";
 
 const sampleBytes = 64 * 1024;
 const samples = 64;
-/** Of each file where there are many of them. */
+/** Fewest samples of each file, where a model has many files. */
 const fewestSamples = 8;
 
 /**
- * A digest of a model's weights that reads some MiB of them, whatever their size: of each file the
- * header and evenly spaced samples. Two versions of a model differ all over; reading 40 GB at each
- * start is no price for telling apart files that differ in one byte.
+ * A digest of a model's weights from some MiB of them, whatever their size: the header of each file
+ * and evenly spaced samples. Two versions of a model differ everywhere, so samples tell them apart
+ * without reading 40 GB at each start.
  */
 export async function weightsDigest(path: string): Promise<string> {
   const files = partsOf(path);
   const [first = path] = files;
-  // What collections remember of a model in one file.
+  // Must stay as it is: collections store this digest for models in one file.
   if (files.length === 1) return await fileDigest(first, samples);
   const missing = await missingOf(files);
   if (missing.length > 0) throw new Error(missingParts(missing, files.length));
   const each = Math.max(fewestSamples, Math.ceil(samples / files.length));
   const hash = new Bun.CryptoHasher("sha256");
-  // The first file of some holds nothing but metadata.
+  // All files are sampled: the first one of some models holds nothing but metadata.
   for (const file of files) hash.update(await fileDigest(file, each));
   return hash.digest("hex");
 }

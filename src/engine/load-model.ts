@@ -1,4 +1,4 @@
-/** Loads a GGUF into llama.cpp and gives it a card. */
+/** Loads a GGUF into llama.cpp as a chat or an embedding model. */
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { LlamaModel } from "node-llama-cpp";
@@ -12,6 +12,7 @@ import type { Backend } from "./backend.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
+import { loadWeights } from "./load-weights.ts";
 import { calibrateThreads } from "./machine/calibrate-threads.ts";
 import { fitSettings } from "./machine/fit-settings.ts";
 import { defaultContext } from "./machine/model-memory.ts";
@@ -29,25 +30,17 @@ export async function loadModel(
     const { mtime } = await stat(spec.path);
     const { settings, why } = await fitSettings(backend, spec);
     const { nGpuLayers } = settings;
-    const model = await backend.llama.loadModel({
+    const weights = {
       modelPath: spec.path,
-      // The library measures what was only estimated, and may place fewer.
+      // Our number is an estimate; the library measures, and may place fewer layers.
       gpuLayers: spec.settings.nGpuLayers === "auto" ? { max: nGpuLayers } : nGpuLayers,
-      onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
-    });
-    try {
-      const fitted = { ...spec, settings };
-      const loaded =
-        spec.type === "chat"
-          ? await asChat(backend, model, fitted, mtime)
-          : await asEmbedding(backend, model, fitted, mtime);
-      if (why !== undefined) sayChoice(backend, loaded.card, why);
-      step.finish();
+    };
+    return await loadWeights(backend, weights, step, async (model) => {
+      const load = spec.type === "chat" ? asChat : asEmbedding;
+      const loaded = await load(backend, model, { ...spec, settings }, mtime);
+      if (why !== undefined) logChoice(backend, loaded.card, why);
       return loaded;
-    } catch (error) {
-      await model.dispose();
-      throw error;
-    }
+    });
   } catch (cause) {
     throw new NodeError(
       "unavailable",
@@ -57,7 +50,7 @@ export async function loadModel(
   }
 }
 
-function sayChoice({ log }: Backend, { name, settings }: ModelCard, why: string): void {
+function logChoice({ log }: Backend, { name, settings }: ModelCard, why: string): void {
   const { ctxSize, batchSize, nGpuLayers } = settings;
   log.info("sizes were chosen for the machine", {
     model: name,
@@ -68,7 +61,7 @@ function sayChoice({ log }: Backend, { name, settings }: ModelCard, why: string)
   });
 }
 
-/** A model as it is really loaded. */
+/** With every `auto` setting chosen. */
 type FittedSpec = ModelSpec & { settings: ModelSettings };
 
 async function asChat(
@@ -129,7 +122,7 @@ async function asEmbedding(
   const size = contextSize(model, spec);
   const create = async (): Promise<NativeEmbeddingContext> =>
     new NativeEmbeddingContext(
-      // A text must fit one batch.
+      // llama.cpp computes the embedding of a text in a single batch.
       await model.createEmbeddingContext({ contextSize: size, batchSize: size, threads: 1 }),
     );
   const first = await create();
@@ -177,7 +170,7 @@ function card(
   return { name, type, createdAt, ownedBy: author ?? "paddock", settings };
 }
 
-/** A collection outlives builds of the engine and settings, so it remembers the weights alone. */
+/** A collection outlives engine builds and settings, so its identity is that of the weights alone. */
 async function identityOf(
   model: LlamaModel,
   { name, path, prefixes = {} }: ModelSpec,

@@ -1,4 +1,4 @@
-/** Models in this very process: what a runner has inside, and a command that serves nobody. */
+/** Loads models into this process: used inside a runner, and by commands that do not serve. */
 import { basename } from "node:path";
 import type { ModelHost } from "../core/ports/model-host.ts";
 import { type BackendOptions, openBackend } from "./backend.ts";
@@ -7,7 +7,7 @@ import { loadModel } from "./load-model.ts";
 import { loadReranker } from "./reranker.ts";
 
 export interface LocalHost extends ModelHost {
-  /** Says how many threads all models of this process may use from now on. */
+  /** Sets how many threads all models of this process may use from now on. */
   useThreads(most: number): void;
 }
 

@@ -1,9 +1,10 @@
-/** A reranking model on llama.cpp: reads question and passage together, and says how well they fit. */
+/** A reranking model (cross-encoder) on llama.cpp: scores how well a passage fits a question. */
 import type { LlamaModel, LlamaRankingContext } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
+import { loadWeights } from "./load-weights.ts";
 import { rerankingContext } from "./machine/model-memory.ts";
 
 export async function loadReranker(
@@ -13,23 +14,14 @@ export async function loadReranker(
 ): Promise<Reranker> {
   const step = progress.step("Loading the reranking model", 100, "percent");
   try {
-    const model = await backend.llama.loadModel({
-      modelPath: path,
-      gpuLayers: 0,
-      onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
-    });
-    try {
-      // Of what is read in parts the best part counts.
+    return await loadWeights(backend, { modelPath: path, gpuLayers: 0 }, step, async (model) => {
+      // A passage that does not fit is ranked in chunks, and its best chunk counts (`maxChunk` below).
       const contextSize = rerankingContext(model.trainContextSize);
       const create = (): Promise<LlamaRankingContext> =>
         model.createRankingContext({ contextSize, batchSize: contextSize, threads: 1 });
       const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
-      step.finish();
       return new LlamaReranker(model, contexts);
-    } catch (error) {
-      await model.dispose();
-      throw error;
-    }
+    });
   } catch (cause) {
     throw new NodeError(
       "unavailable",
@@ -53,7 +45,7 @@ class LlamaReranker implements Reranker {
     passages: readonly string[],
     { signal }: { signal: AbortSignal },
   ): Promise<number[]> {
-    // A passage must have room beside the question.
+    // The question gets at most half of the context, so that a passage has room beside it.
     const half = Math.floor((this.#contexts[0]?.contextSize ?? 0) / 2);
     const asked = this.#model.tokenize(question).slice(0, half);
     const scores = new Array<number>(passages.length).fill(0);

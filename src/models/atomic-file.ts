@@ -1,10 +1,10 @@
-/** Files that are whole or not there: written beside their place, then renamed into it. */
+/** Writes files atomically: to a temporary name first, then renamed. */
 import { type FileHandle, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { makePrivateFolder } from "./private-folder.ts";
 
 const suffix = ".part";
-/** A writer touches its file all the time; one untouched for this long has died. */
+/** A file that is being written changes all the time; one unchanged for this long was abandoned. */
 const abandonedAfterMs = 10 * 60 * 1000;
 
 export async function writeAtomically(
@@ -36,7 +36,7 @@ async function removeAbandoned(path: string): Promise<void> {
     const partial = join(folder, name);
     const age = await stat(partial).then(
       ({ mtimeMs }) => Date.now() - mtimeMs,
-      () => 0, // gone meanwhile
+      () => 0, // removed meanwhile
     );
     if (age > abandonedAfterMs) await rm(partial, { force: true });
   }

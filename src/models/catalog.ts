@@ -1,4 +1,4 @@
-/** The starter models: what a node runs when nobody named another. Their weights come through the package registry. */
+/** The starter models, which a node runs where none is configured. Their weights come through the package registry. */
 
 export interface StarterChatModel {
   file: string;

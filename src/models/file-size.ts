@@ -1,4 +1,4 @@
-/** How long a file is; nothing where there is none. */
+/** The size of a file; undefined where there is none. */
 import { stat } from "node:fs/promises";
 
 export async function sizeOf(path: string): Promise<number | undefined> {

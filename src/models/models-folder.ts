@@ -1,4 +1,4 @@
-/** The folder of made and fetched models: what is in it, and what goes with a model that is removed. */
+/** The folder of downloaded and assembled models: lists and removes them. */
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isLaterPart, partsOf } from "../core/models/split-model.ts";
@@ -10,7 +10,7 @@ export const modelsFolder = (dataDir: string): string => join(dataDir, "models")
 export interface ModelFiles {
   /** Names of the models' first files. */
   models: string[];
-  /** Names of files whose download did not end. */
+  /** Names of files whose download is not complete. */
   unfinished: string[];
 }
 

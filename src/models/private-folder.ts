@@ -1,9 +1,9 @@
-/** Folders that are made on the way to a model's file, perhaps the data dir among them: their owner's alone. */
+/** Makes folders that only their owner can read: the one of a model's file, and those above it. */
 import { mkdir } from "node:fs/promises";
 
-const ownersAlone = 0o700;
+const ownerOnly = 0o700;
 
-/** Those that are there stay as they are. */
+/** Folders that exist keep their rights. */
 export async function makePrivateFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: ownersAlone });
+  await mkdir(path, { recursive: true, mode: ownerOnly });
 }

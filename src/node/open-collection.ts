@@ -2,7 +2,7 @@
 import type { EmbeddingModel } from "../core/models/model.ts";
 import type { CollectionStore } from "../core/ports/passage-repository.ts";
 import { type OpenCollection, openCollection } from "../core/retrieval/collection.ts";
-import { UnchangedCollectionStore } from "../store/sqlite/unchanged-collection-store.ts";
+import { DryRunCollectionStore } from "../store/sqlite/dry-run-collection-store.ts";
 import { collectionStore } from "./collection-store.ts";
 import { openEmbeddingModel } from "./embedding-model.ts";
 import type { ModelOptions, StoreOptions } from "./part-options.ts";
@@ -31,7 +31,7 @@ export async function openCollectionToFill(
   await using resources = new AsyncDisposableStack();
   const { embedding } = resources.use(await openEmbeddingModel(options, signal));
   const configured = collectionStore(options);
-  const store = create ? configured : new UnchangedCollectionStore(configured);
+  const store = create ? configured : new DryRunCollectionStore(configured);
   const collection = await openConfiguredCollection(store, embedding, options);
   resources.use(collection.repository);
   const owned = resources.move();

@@ -1,4 +1,4 @@
-/** Where the executable keeps what it has to write out to use. */
+/** The folder that the executable unpacks its native libraries to. */
 import { join } from "node:path";
 
 export interface CachePlace {
@@ -8,7 +8,7 @@ export interface CachePlace {
   home: string;
 }
 
-/** `PADDOCK_CACHE_DIR`, else a folder of its own where the platform keeps caches. */
+/** `PADDOCK_CACHE_DIR`, else a folder in the platform's cache folder. */
 export function cacheFolder({ env, platform, home }: CachePlace): string {
   const given = env.PADDOCK_CACHE_DIR;
   if (given !== undefined && given !== "") return given;
@@ -17,6 +17,6 @@ export function cacheFolder({ env, platform, home }: CachePlace): string {
   }
   if (platform === "darwin") return join(home, "Library", "Caches", "paddock");
   const xdg = env.XDG_CACHE_HOME;
-  // The specification says to take no relative path.
+  // The XDG specification says that a relative path is invalid.
   return join(xdg?.startsWith("/") === true ? xdg : join(home, ".cache"), "paddock");
 }

@@ -6,7 +6,7 @@
 export interface CarriedFile {
   /** Path under the folder that it is written to. */
   name: string;
-  /** Where the program reads it from. */
+  /** The path inside the executable. */
   path: string;
   bytes: number;
   sha256: string;
@@ -25,7 +25,7 @@ export interface Carried {
   notices: Pick<CarriedFile, "path">;
   /** The starter models, where it was built with them. */
   starter?: {
-    /** Parts that follow each other. */
+    /** The parts of the file, in order. */
     chat: readonly CarriedFile[];
     embedding: CarriedFile;
   };

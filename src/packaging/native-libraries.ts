@@ -1,4 +1,4 @@
-/** Where native libraries are: in the packages, or, for the executable, where it wrote them. */
+/** Finds native libraries: in the packages, or where the executable unpacked them. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
@@ -6,7 +6,7 @@ import { carried } from "./carried.ts";
 import { unpack } from "./unpack.ts";
 
 export interface NativePlace {
-  /** Where the executable may write. */
+  /** Where the executable may unpack. */
   cacheFolder: string;
   user: number | undefined;
   /** The folder that the program is in. */
@@ -19,12 +19,12 @@ const placeForThreads = "paddock native place";
 let folder: string | undefined;
 let gpuFolder: string | undefined;
 
-/** Says where the program is and may write; nothing is written before a library is asked for. */
+/** Sets where the program is and may unpack; nothing is unpacked before a library is needed. */
 export function useNativePlace(given: NativePlace): void {
   setEnvironmentData(placeForThreads, JSON.stringify(given));
 }
 
-/** Names a folder with the packages of GPU libraries, to be looked in first. */
+/** Sets a folder with the packages of GPU libraries, which is searched first. */
 export function useGpuLibraries(path: string | undefined): void {
   gpuFolder = path;
 }
@@ -40,9 +40,9 @@ export function nativeFolder(): string | undefined {
 
 /** The `bins` folder of a package with GPU libraries, unpacked beside the executable or where the configuration says. */
 export function gpuLibraries(name: string): string | undefined {
-  const homes = [gpuFolder, nativePlace()?.programFolder].filter((path) => path !== undefined);
-  return homes
-    .flatMap((home) => [join(home, name, "bins"), join(home, "@node-llama-cpp", name, "bins")])
+  const folders = [gpuFolder, nativePlace()?.programFolder].filter((path) => path !== undefined);
+  return folders
+    .flatMap((path) => [join(path, name, "bins"), join(path, "@node-llama-cpp", name, "bins")])
     .find((path) => existsSync(path));
 }
 

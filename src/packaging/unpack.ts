@@ -1,6 +1,6 @@
 /**
- * Writes the files that the executable carries into a folder named after what they are: once,
- * whole or not at all, for their owner alone, and checked each time before they are used.
+ * Unpacks the files that the executable carries into a folder named by their content: once,
+ * atomically, readable by their owner only, and checked each time before they are used.
  */
 import {
   chmodSync,
@@ -25,7 +25,7 @@ const ownerOnly = 0o700;
 
 export interface UnpackOptions {
   files: readonly CarriedFile[];
-  /** The cache folder; it is made where it is not there. */
+  /** The cache folder; it is made where it does not exist. */
   folder: string;
   /** The user that the process runs as; undefined where the platform has none. */
   user: number | undefined;
@@ -48,7 +48,7 @@ export function unpack({ files, folder, user }: UnpackOptions): string {
   }
 }
 
-/** Another build has other files, and so another name. */
+/** The name of the folder: a digest of the files, so that another build has another folder. */
 function idOf(files: readonly CarriedFile[]): string {
   const hash = new Bun.CryptoHasher("sha256");
   for (const { name, sha256 } of files) hash.update(`${name} ${sha256}\n`);
@@ -66,7 +66,7 @@ function isWhole(folder: string, files: readonly CarriedFile[]): boolean {
 const digestOf = (path: string): string =>
   new Bun.CryptoHasher("sha256").update(readFileSync(path)).digest("hex");
 
-/** Aside, and then in its place at once; whoever comes second finds it there. */
+/** Writes to a temporary folder and renames it; of two processes the second finds it there. */
 function write(target: string, files: readonly CarriedFile[]): void {
   const aside = `${target}.${crypto.randomUUID()}.part`;
   try {
@@ -78,7 +78,7 @@ function write(target: string, files: readonly CarriedFile[]): void {
       writeSynced(file, readFileSync(path));
     }
     if (!isWhole(aside, files)) throw new Error("what was written is not what was to be written");
-    // A folder that is there and is not whole was damaged; it makes room.
+    // A folder that exists but is not whole was damaged, and is replaced.
     if (existsSync(target) && !isWhole(target, files)) {
       renameSync(target, `${aside}.old`);
     }
@@ -110,7 +110,7 @@ function writeSynced(file: string, content: Uint8Array): void {
   chmodSync(file, ownerOnly);
 }
 
-/** Libraries that somebody else could replace are not loaded. */
+/** Libraries that another user could replace must not be loaded. */
 function checkOwner(folder: string, user: number | undefined): void {
   if (user === undefined) return;
   const { uid, mode } = lstatSync(folder);
@@ -118,7 +118,7 @@ function checkOwner(folder: string, user: number | undefined): void {
   if ((mode & 0o077) !== 0) chmodSync(folder, ownerOnly);
 }
 
-/** What another version left behind, or a start that was cut off. */
+/** Removes folders of other versions, and temporary ones of starts that were killed. */
 function removeOthers(folder: string, target: string): void {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
@@ -126,7 +126,7 @@ function removeOthers(folder: string, target: string): void {
     try {
       rmSync(path, { recursive: true, force: true });
     } catch {
-      // Where files in use cannot be removed, that version still runs; a later start removes it.
+      // On Windows files in use cannot be removed: that version still runs, and a later start removes it.
     }
   }
 }

@@ -1,10 +1,10 @@
-/** Tells whether a file is still the one that was opened: its place on the disk, its size and its times. */
+/** Tells whether a file is still the one that was opened, by its inode, size and times. */
 import { statSync } from "node:fs";
 
 export interface FileStamp {
-  /** Which file it is, whatever is in it. */
+  /** The identity of the file: device and inode. */
   identity: string;
-  /** Differs when anything was done to it. */
+  /** Differs when the file was changed in any way. */
   state: string;
   size: number;
   /** When it was last changed, in milliseconds. */

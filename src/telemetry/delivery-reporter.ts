@@ -1,4 +1,4 @@
-/** An exporter that says in the log when its collector is away, once, and when it is back. */
+/** An exporter that logs, once each, when its collector cannot be reached and when it is back. */
 import type { ReadableSpan, SpanExporter } from "@opentelemetry/sdk-trace";
 import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";

@@ -1,4 +1,4 @@
-/** The node's numbers, for Prometheus to collect. docs/operating.md says what each means. */
+/** The node's Prometheus metrics. docs/operating.md says what each means. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { ModelType } from "../core/models/model.ts";
 import type { ModelActivity } from "../core/models/model-activity.ts";
@@ -10,7 +10,7 @@ import type {
 } from "../core/ports/telemetry.ts";
 import { buckets } from "./buckets.ts";
 
-/** What is asked for when the page is. */
+/** What the gauges read at each scrape. */
 export interface MetricsSources {
   models: readonly { name: string; type: ModelType }[];
   activities: () => readonly ModelActivity[];
@@ -109,7 +109,7 @@ export class Metrics implements MetricsPage {
 
   constructor(sources: MetricsSources) {
     this.#sources = sources;
-    // Series that are there from the start grow from 0, where a rate sees the first step.
+    // Every series exists from the start at 0, so that `rate()` sees its first increase.
     for (const { name: model, type } of sources.models) {
       this.#promptTokens.inc({ model }, 0);
       this.#restarts.inc({ model }, 0);
@@ -188,7 +188,7 @@ export class Metrics implements MetricsPage {
     this.#memory.set(process, residentBytes);
     return {
       [Symbol.dispose]: () => {
-        // Another may have taken its name meanwhile.
+        // A model of the same name may have been loaded meanwhile.
         if (this.#memory.get(process) === residentBytes) this.#memory.delete(process);
       },
     };

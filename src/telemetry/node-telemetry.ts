@@ -1,8 +1,8 @@
-/** Everyone who watches the node, as one: its numbers, and its traces where they are wanted. */
+/** All observers of the node behind one port: metrics, and traces where they are configured. */
 import type { RequestRecord, Telemetry, WorkEvent } from "../core/ports/telemetry.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** Who wants to know of requests that have ended. */
+/** An observer of requests that have ended. */
 export type RequestWatcher = Pick<Telemetry, "requestEnded">;
 
 export class NodeTelemetry implements Telemetry {

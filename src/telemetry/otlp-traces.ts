@@ -1,4 +1,4 @@
-/** Requests as OpenTelemetry traces, sent over OTLP. Each is made when it has ended, from its record. */
+/** Requests as OpenTelemetry traces, sent over OTLP. The spans are made from a request's record when it has ended. */
 import {
   type Attributes,
   type Context,
@@ -29,10 +29,10 @@ export interface OtlpTracesOptions {
   log: Log;
 }
 
-/** A collector that does not answer is not waited for longer, also not when the node stops. */
+/** How long to wait for the collector, also at shutdown. */
 const exportTimeoutMs = 2000;
 
-/** Whoever only looks after the node is not worth a trace. */
+/** Health checks and scrapes are not traced. */
 const untraced = new Set(["health", "ready", "metrics"]);
 
 export class OtlpTraces implements AsyncDisposable {
@@ -76,7 +76,7 @@ export class OtlpTraces implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // That the last traces were not delivered is in the log; it keeps nobody from stopping.
+    // A failure to deliver the last traces is logged already, and must not hold up the shutdown.
     await this.#provider.shutdown().catch(() => {});
   }
 
@@ -93,7 +93,7 @@ export class OtlpTraces implements AsyncDisposable {
 
 type Clock = (moment: number) => number;
 
-/** From moments of `performance.now()`, which no correction of the clock moves, to the time of day. */
+/** Converts times of the monotonic clock (`performance.now()`) to the time of day. */
 function wallClock(): Clock {
   const origin = Date.now() - performance.now();
   return (moment) => origin + moment;
@@ -101,7 +101,7 @@ function wallClock(): Clock {
 
 const propagator = new W3CTraceContextPropagator();
 
-/** The caller's trace, where it says one that is well-formed. */
+/** The caller's trace context, where its `traceparent` is well-formed. */
 function parentOf({ traceparent }: RequestRecord): Context {
   if (traceparent === undefined) return ROOT_CONTEXT;
   return propagator.extract(ROOT_CONTEXT, { traceparent }, headerGetter);

@@ -1,9 +1,9 @@
-/** What a trace says of a request, in the names of OpenTelemetry's conventions for HTTP and generative AI. */
+/** The spans of a request, named by OpenTelemetry's semantic conventions for HTTP and generative AI. */
 import type { AnswerRecord, FinishedWork, RequestRecord, Span } from "../core/ports/telemetry.ts";
 
 type Attributes = Readonly<Record<string, string | number>>;
 
-/** A part of a request's time, with the parts that it has itself. */
+/** A span, with the spans inside it. */
 export interface Step extends Span {
   name: "queue" | "prompt" | "generation" | "retrieval" | "embedding";
   attributes: Attributes;
@@ -79,7 +79,7 @@ const embedding = (done: Extract<FinishedWork, { type: "embedded" }>): Step => (
   inner: [],
 });
 
-/** As far as the answer came: in line, at its prompt, at its tokens. */
+/** The phases of an answer, as far as it came: in the queue, prefill, decoding. */
 function answer({
   model,
   calledAt,

@@ -178,7 +178,7 @@ let started: QdrantUnderTest | undefined;
 afterAll(async () => started?.[Symbol.asyncDispose]());
 
 // Without a Qdrant server there is one store only.
-describe.skipIf(qdrant === undefined)("a collection between two homes", () => {
+describe.skipIf(qdrant === undefined)("a collection between two stores", () => {
   test("is copied there and back, and is the same", async () => {
     started = await qdrant?.start();
     const { url = "", apiKey } = started ?? {};

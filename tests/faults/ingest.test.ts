@@ -6,6 +6,7 @@ import { nodeUnderFault } from "../support/node-under-fault.ts";
 import { runPaddock, servePaddock, startPaddock } from "../support/paddock-process.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const count = async (cwd: string): Promise<number> =>
   Number((await runPaddock(["collections", "count"], { cwd })).stdout);
@@ -18,10 +19,14 @@ describe("killed without a warning", () => {
     await writeFile(join(cwd, "long.md"), parts.join("\n\n"));
     const ingest = startPaddock(["ingest", "long.md"], { cwd });
     let before = 2;
-    for (let tries = 0; before === 2 && tries < 400; tries++) {
-      await Bun.sleep(10);
-      before = await count(cwd);
-    }
+    await waitFor(
+      "passages of the document",
+      async () => {
+        before = await count(cwd);
+        return before > 2;
+      },
+      { withinMs: 60_000 },
+    );
     ingest.process.kill("SIGKILL");
     await ingest.exit();
     await under.restart();
@@ -40,10 +45,14 @@ describe("killed without a warning", () => {
     const options = { cwd: folder.path };
     const first = startPaddock(["serve", "--port", "0"], options);
     let kept = 0;
-    for (let tries = 0; kept === 0 && tries < 400; tries++) {
-      await Bun.sleep(10);
-      kept = await count(folder.path);
-    }
+    await waitFor(
+      "passages of the handbook",
+      async () => {
+        kept = await count(folder.path);
+        return kept > 0;
+      },
+      { withinMs: 60_000 },
+    );
     first.process.kill("SIGKILL");
     await first.exit();
     const whole = await (async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { chatBody, nodeUnderFault } from "../support/node-under-fault.ts";
 import { runPaddock } from "../support/paddock-process.ts";
 import { qdrantForTests, startQdrant } from "../support/qdrant-server.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const question = { model: "tiny-embedding", messages: [{ role: "user", content: "llamas" }] };
 
@@ -29,13 +30,12 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server under load", () => {
         tally[isRefused ? "refused" : "answered"]++;
       }
     });
-    const until = async (isReady: boolean): Promise<void> => {
-      for (let tries = 0; tries < 400; tries++) {
-        if (((await under.ready()).status === 200) === isReady) return;
-        await Bun.sleep(25);
-      }
-      throw new Error(`/ready did not become ${isReady}`);
-    };
+    const until = (isReady: boolean): Promise<void> =>
+      waitFor(
+        `/ready to become ${isReady}`,
+        async () => ((await under.ready()).status === 200) === isReady,
+        { withinMs: 30_000 },
+      );
     await qdrant.kill();
     await until(false);
     await qdrant.start();
@@ -70,7 +70,9 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server under load", () => {
       });
       return Number(/"count":(\d+)/.exec(await response.text())?.[1]);
     };
-    while ((await points()) === 2) await Bun.sleep(2);
+    await waitFor("passages of the document", async () => (await points()) > 2, {
+      withinMs: 60_000,
+    });
     await qdrant.kill();
     expect((await running).code).toBe(1);
     await qdrant.start();

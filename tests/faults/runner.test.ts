@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { chatBody, embeddingBody, nodeUnderFault, slots } from "../support/node-under-fault.ts";
 import { atWork, isAlive, runnerOf } from "../support/process-tree.ts";
 import { frames } from "../support/sse.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const long = (content: string, tokens: number) => chatBody(content, tokens, { stream: true });
 const prompt = "a long prompt ".repeat(100);
@@ -66,9 +67,7 @@ describe("a runner that is killed", () => {
     await using under = await nodeUnderFault();
     for (const how of ["SIGSEGV", "SIGABRT", "SIGBUS"] as const) {
       process.kill(await runnerOf(under.node.process.pid, "tiny-chat"), how);
-      for (let tries = 0; (await under.ready()).status === 200 && tries < 500; tries++) {
-        await Bun.sleep(2);
-      }
+      await waitFor("/ready to say so", async () => (await under.ready()).status !== 200);
       expect(await under.ready()).toEqual({
         status: 503,
         reasons: ["The model 'tiny-chat' is being started again."],
@@ -90,11 +89,14 @@ describe("a runner that lives and does nothing", () => {
     process.kill(runner, "SIGSTOP");
     const waiting = under.post("/chat/completions", chatBody("anybody?", 3));
     const reasons = new Set<string>();
-    for (let tries = 0; isAlive(runner) && tries < 2000; tries++) {
-      for (const reason of (await under.ready()).reasons) reasons.add(reason);
-      await Bun.sleep(10);
-    }
-    expect(isAlive(runner)).toBe(false);
+    await waitFor(
+      "the end of the runner",
+      async () => {
+        for (const reason of (await under.ready()).reasons) reasons.add(reason);
+        return !isAlive(runner);
+      },
+      { withinMs: 30_000 },
+    );
     expect([...reasons].join(" ")).toContain("'tiny-chat' has left its heartbeat unanswered for");
     // What it had begun is lost, what it had not is answered by the next.
     expect((await Array.fromAsync(stream)).at(-1)).toContain('{"error":{"message":"The process');
@@ -129,8 +131,7 @@ describe("a node that is killed", () => {
     await under.post("/chat/completions", long("go on", 1900));
     under.node.process.kill("SIGKILL");
     await under.node.exit();
-    for (let tries = 0; runners.some(isAlive) && tries < 500; tries++) await Bun.sleep(10);
-    expect(runners.filter(isAlive)).toEqual([]);
+    await waitFor("the end of the runners", () => !runners.some(isAlive));
     await under.restart();
     await under.expectWell();
   });
@@ -141,8 +142,7 @@ describe("a node that is killed", () => {
     process.kill(runner, "SIGSTOP");
     try {
       await under.stop("SIGKILL");
-      for (let tries = 0; isAlive(runner) && tries < 500; tries++) await Bun.sleep(10);
-      expect(isAlive(runner)).toBe(false);
+      await waitFor("the end of the runner", () => !isAlive(runner));
     } finally {
       if (isAlive(runner)) process.kill(runner, "SIGKILL");
     }

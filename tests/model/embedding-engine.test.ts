@@ -20,7 +20,7 @@ describe.each(places)("the embedding engine in %s", (place) => {
     await model[Symbol.asyncDispose]();
   });
 
-  test("says once that a request leaves the line", async () => {
+  test("says once that a request leaves the queue", async () => {
     let started = 0;
     await model.engine.embed(["a", "b", "c"], { signal, onStart: () => started++ });
     expect(started).toBe(1);

@@ -1,7 +1,7 @@
 /** Texts far longer than a model takes: refused for their length, and never at the cost of others. */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { LlamaModel } from "node-llama-cpp";
-import { LoopTurns } from "../../src/engine/tokenizer/loop-turns.ts";
+import { LoopYield } from "../../src/engine/tokenizer/loop-yield.ts";
 import { SlicedTokenizer } from "../../src/engine/tokenizer/sliced-tokenizer.ts";
 import { greedy } from "../support/greedy.ts";
 import { rejectionOf } from "../support/rejection.ts";
@@ -49,7 +49,7 @@ describe("a long text that may fit", () => {
   test("has the tokens that it has in one piece", async () => {
     const { model, sliced } = await tokenizer();
     const text = "Llamas hum, bees buzz; 17 of them.\nA paddock has a gate.\t\n\n ".repeat(1000);
-    const tokens = await sliced.tokens(text, { most, turns: new LoopTurns() });
+    const tokens = await sliced.tokens(text, { most, loop: new LoopYield() });
     expect(tokens).toEqual(model.tokenize(text));
   });
 
@@ -63,7 +63,7 @@ describe("a long text that may fit", () => {
       else setImmediate(count);
     };
     setImmediate(count);
-    const tokens = sliced.tokens(newlines, { most, turns: new LoopTurns(gone.signal) });
+    const tokens = sliced.tokens(newlines, { most, loop: new LoopYield(gone.signal) });
     expect(await rejectionOf(tokens)).toMatchObject({ message: "left" });
   });
 
@@ -71,8 +71,6 @@ describe("a long text that may fit", () => {
     const { sliced } = await tokenizer();
     const words = "word ".repeat(2_000_000);
     const many = words.length;
-    expect(await sliced.tokens(words, { most: many / 100, turns: new LoopTurns() })).toBe(
-      undefined,
-    );
+    expect(await sliced.tokens(words, { most: many / 100, loop: new LoopYield() })).toBe(undefined);
   });
 });

@@ -7,7 +7,7 @@ import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
 import type { RunnerHost } from "../../src/runner/runner-host.ts";
 import { greedy } from "../support/greedy.ts";
-import { isAlive, runnerOf } from "../support/process-tree.ts";
+import { hasEnded, isAlive, runnerOf } from "../support/process-tree.ts";
 import { recordingLog } from "../support/recording-log.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { silentProgress } from "../support/silence.ts";
@@ -220,9 +220,9 @@ describe("a runner in the moment its process dies", () => {
     const { host } = runners();
     const model = await chatOn(host);
     for (let round = 0; round < 3; round++) {
-      kill(host, "talker");
-      // The process is gone, and this one has not had the time to notice.
-      Bun.sleepSync(50);
+      const pid = kill(host, "talker");
+      // The process is gone; without a turn of the event loop this one cannot have noticed.
+      while (!hasEnded(pid));
       const asked = Array.from({ length: 4 }, () =>
         Array.fromAsync(model.engine.generate(request("Anybody?", 3), { signal })),
       );
@@ -236,11 +236,10 @@ describe("a runner in the moment its process dies", () => {
     const before = kill(host, "talker");
     const waiting = Array.fromAsync(model.engine.generate(request("Still there?", 3), { signal }));
     let next = 0;
-    for (let tries = 0; next === 0 && tries < 5000; tries++) {
-      await Bun.sleep(1);
+    await waitFor("the next process", async () => {
       next = await runnerOf(process.pid, "talker").catch(() => 0);
-      if (next === before) next = 0;
-    }
+      return next !== 0 && next !== before;
+    });
     process.kill(next, "SIGKILL");
     expect((await waiting).at(-1)?.type).toBe("finish");
   });

@@ -127,8 +127,8 @@ describe.each(places)("callers of one model in %s", (place) => {
         textOf(`leaves ${"p".repeat(200)}`, 200, leave.signal),
         // Copies what the first is about to evaluate.
         textOf(`leaves ${"p".repeat(200)} as well`, 200, leave.signal),
-        // Waits in the line.
-        textOf("leaves the line", 200, leave.signal),
+        // Waits in the queue.
+        textOf("leaves the queue", 200, leave.signal),
       ].map(rejectionOf);
       for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
       leave.abort(new Error("gone"));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ChatModel } from "../../src/core/models/model.ts";
 import type {
+  CallOptions,
   ChatMessage,
   GenerationEvent,
   GenerationRequest,
@@ -34,7 +35,7 @@ const ask = (messages: ChatMessage[], maxTokens = 4): GenerationRequest => ({
 
 async function run(
   request: GenerationRequest,
-  options: { signal?: AbortSignal; caller?: string; prefixScope?: string } = {},
+  options: Partial<CallOptions> = {},
 ): Promise<{ text: string; usage: TokenUsage }> {
   const signal = options.signal ?? new AbortController().signal;
   const events = await Array.fromAsync(model.engine.generate(request, { ...options, signal }));
@@ -58,7 +59,7 @@ const release = async (held: readonly AsyncIterator<GenerationEvent>[]): Promise
   for (const iterator of held) await iterator.return?.();
 };
 
-/** Some turns of the event loop, after which requests have rendered their prompts and wait in the line. */
+/** Some turns of the event loop, after which requests have rendered their prompts and wait in the queue. */
 const prompts = async (): Promise<void> => {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
 };
@@ -136,7 +137,7 @@ describe("slots", () => {
     expect(cached[1]).toBe((answers[0]?.usage.promptTokens ?? 0) - 1);
   });
 
-  test("refuse at once what the line has no place for, and lose nothing that was accepted", async () => {
+  test("refuse at once what the queue has no place for, and lose nothing that was accepted", async () => {
     const held = await Promise.all([hold("a"), hold("b")]);
     const accepted = ["c", "d", "e"].map((content) => run(ask([user(content)])));
     const refused = await rejectionOf(run(ask([user("f")])));
@@ -145,7 +146,7 @@ describe("slots", () => {
     for (const { usage } of await Promise.all(accepted)) expect(usage.completionTokens).toBe(4);
   });
 
-  test("let one caller fill the line, and give of its places to another who comes", async () => {
+  test("let one caller fill the queue, and give of its places to another who comes", async () => {
     const held = await Promise.all([hold("a"), hold("b")]);
     const mine = Array.from({ length: maxQueue }, (_, at) =>
       run(ask([user(`mine ${at}`)]), { caller: "ada" }),
@@ -189,10 +190,9 @@ describe("slots", () => {
     const prompt = [user("w".repeat(900))];
     const [stay, leave] = [new AbortController(), new AbortController()];
     const first = run(ask(prompt, 200), { signal: stay.signal });
-    const second = run(ask(prompt), { signal: leave.signal });
-    // After it has taken its slot, and before the first has evaluated its prompt.
-    await Bun.sleep(1);
-    leave.abort(new Error("gone"));
+    // It leaves once it is scheduled on its slot, before the first has evaluated its prompt.
+    const onStart = (): void => void setImmediate(() => leave.abort(new Error("gone")));
+    const second = run(ask(prompt), { signal: leave.signal, onStart });
     expect(await rejectionOf(second)).toMatchObject({ message: "gone" });
     // The first still holds the other slot.
     expect((await run(ask([user("x")]))).usage.completionTokens).toBe(4);

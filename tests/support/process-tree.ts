@@ -1,4 +1,5 @@
 /** The processes that a process started, and the memory of them all; from /proc. */
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
 /** Undefined where there is no such process, or no /proc. */
@@ -25,6 +26,16 @@ export async function memoryOf(pid: number): Promise<number> {
   const own = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
   const children = await Promise.all((await childrenOf(pid)).map(memoryOf));
   return children.reduce((sum, size) => sum + size, own);
+}
+
+/** Whether a process has ended, also one that is still a zombie; asked without a turn of the event loop. */
+export function hasEnded(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")")).startsWith(") Z");
+  } catch {
+    return true;
+  }
 }
 
 export function isAlive(pid: number): boolean {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { checkExposure } from "../../config/consistency.ts";
 import { hasCode, reasonOf } from "../../core/errors.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
-import { openUnchanged } from "../../store/sqlite/unchanged-database.ts";
+import { openReadOnly } from "../../store/sqlite/read-only-database.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 import type { Installation } from "./installation.ts";
 
@@ -96,7 +96,7 @@ function withoutKeys({ auth, http }: Installation["config"], place: string): Fin
 
 function keysIn(path: string): number {
   if (!existsSync(path)) return 0;
-  using database = openUnchanged(path);
+  using database = openReadOnly(path);
   return (
     database.query<{ count: number }, []>("select count(*) as count from keys").get()?.count ?? 0
   );

@@ -1,4 +1,4 @@
-/** One answer: from the evaluated prompt to its finish, through thoughts, text and tool calls. */
+/** Generates one answer: a coroutine that is resumed with each token and emits reasoning, text and tool calls. */
 import type { LlamaGrammarEvaluationState, LlamaModel, Token } from "node-llama-cpp";
 import type {
   FinishReason,
@@ -17,9 +17,9 @@ import { ToolCallParser } from "./tool-call-parser.ts";
 
 /** The grammars of an answer's two phases. */
 export interface AnswerShape {
-  /** Holds the text, if anything does. */
+  /** Constrains the text; undefined: free text. */
   text: LlamaGrammarEvaluationState | undefined;
-  /** Holds the calls, where tools are offered. */
+  /** Constrains the tool calls, where tools are offered. */
   calls: LlamaGrammarEvaluationState | undefined;
 }
 
@@ -36,16 +36,16 @@ interface Piece extends TokenText {
   logprobs: TokenLogprobs[];
 }
 
-/** Text that is written under one grammar after the other. */
+/** A phase of the answer: text, or tool calls. */
 interface Writing {
   text: TextStream;
-  /** Asked at each token: which grammar holds it. */
+  /** The grammar for the next token; asked before each. */
   grammar: () => LlamaGrammarEvaluationState | undefined;
   /** What is to be evaluated before the next token. */
   feed: Feed;
 }
 
-/** Asks for tokens by what it yields, and is resumed with each; what it returns is the end. */
+/** Yields what is to be evaluated, and is resumed with the token sampled after it. */
 type Steps<Result> = Generator<Feed, Result, Sampled>;
 
 export class Generation {
@@ -54,7 +54,7 @@ export class Generation {
   /** The tokens of the answer so far. */
   readonly #generated: Token[] = [];
   #reasoningTokens = 0;
-  /** How many tokens of the prompt needed no evaluation. */
+  /** Tokens of the prompt that were in the KV cache already. */
   cachedTokens = 0;
 
   constructor(options: GenerationOptions) {
@@ -90,7 +90,7 @@ export class Generation {
     });
   }
 
-  /** Writes thoughts and text until the end, or until a call begins after so many tokens. */
+  /** Writes reasoning and text until the end, or until a tool call begins; `call` is after how many tokens. */
   *#writeText(
     sampler: AnswerSampler,
     emit: (event: GenerationEvent) => void,
@@ -98,7 +98,7 @@ export class Generation {
     const { text } = this.#options.shape;
     const writing: Writing = {
       text: this.#textStream(),
-      // A thought is free; the grammar is for the answer.
+      // Reasoning is unconstrained; the grammar is for the text after it.
       grammar: () => (this.#segmenter.inThought ? undefined : text),
       feed: { tokens: [] },
     };
@@ -119,7 +119,7 @@ export class Generation {
     return { reason: this.#full ? "length" : "stop" };
   }
 
-  /** Rewinds to where the call began, opens it as the template does, and lets the grammar hold the rest. */
+  /** Rewinds to where the call began, opens it as the template does, and generates the rest under the grammar. */
   *#writeCalls(
     sampler: AnswerSampler,
     start: number,
@@ -154,14 +154,14 @@ export class Generation {
     return parser.complete && !this.#full ? "tool_calls" : "length";
   }
 
-  /** Goes back to so many tokens of the answer; the token before is evaluated again where nothing follows. */
+  /** Rewinds to so many tokens of the answer. Where no opening follows, the last kept token is evaluated again. */
   #feedAfter(start: number, opening: readonly Token[]): Feed {
     const kept = [...this.#options.prompt.tokens, ...this.#generated.slice(0, start)];
     if (opening.length > 0) return { rewindTo: kept.length, tokens: opening };
     return { rewindTo: kept.length - 1, tokens: kept.slice(-1) };
   }
 
-  /** The next piece of whole characters; nothing: the model has ended, or may write no more. */
+  /** The next piece of whole characters; undefined: the model has ended, or its token limit is reached. */
   *#piece(sampler: AnswerSampler, writing: Writing): Steps<Piece | undefined> {
     const { model, tokenBytes } = this.#options;
     const logprobs: TokenLogprobs[] = [];

@@ -1,4 +1,4 @@
-/** Tells apart what a model writes: its answer, its thoughts, the start of a tool call, its end. */
+/** Splits what a model writes by its markers: text, reasoning, the start of a tool call, the end of the turn. */
 import type { TokenLogprobs } from "../../core/ports/chat-engine.ts";
 
 /** The markers of a model's template, and the caller's stop texts. */
@@ -6,11 +6,11 @@ export interface Markers {
   thoughts: readonly { open: string; close: string }[];
   /** What begins a tool call. */
   calls: readonly string[];
-  /** Parts of the template that the model repeats and nobody needs to read. */
+  /** Parts of the template that the model repeats; they are left out of the answer. */
   noise: readonly string[];
   /** What ends the model's turn. */
   ends: readonly string[];
-  /** What the caller wants to end the answer. */
+  /** The request's `stop` texts. */
   stops: readonly string[];
 }
 
@@ -48,10 +48,10 @@ interface Match {
 
 export class Segmenter {
   readonly #markers: Markers;
-  /** What closes the thought that the model is in. */
+  /** The marker that closes the thought that the model is in. */
   #close: string | undefined;
   #triggers: readonly (readonly [string, Action])[];
-  /** What the markers begin with. */
+  /** First characters of the markers, to skip text without any quickly. */
   #firsts: ReadonlySet<string>;
   #held: Piece[] = [];
 
@@ -66,15 +66,15 @@ export class Segmenter {
     return this.#close !== undefined;
   }
 
-  /** Takes the next piece; gives back what is certain now. */
+  /** Takes the next piece; returns the segments that are certain now. */
   push(piece: Piece): Segment[] {
-    // Nothing held and nothing that could begin: the common case, kept cheap.
+    // The common case, kept cheap: nothing is held back and no marker can begin here.
     if (this.#held.length === 0 && !this.#mayBegin(piece.raw)) return this.#emit([piece]);
     this.#held.push(piece);
     const raw = this.#held.map((held) => held.raw).join("");
     const match = this.#find(raw);
     if (match === undefined) return this.#emit(this.#release(raw.length - this.#possible(raw)));
-    // A longer marker that begins in the same place may still become whole.
+    // A longer marker that begins at the same place may still be completed.
     const rest = raw.slice(match.at);
     const longer =
       match.action.type !== "end" &&
@@ -82,7 +82,7 @@ export class Segmenter {
     return longer ? this.#emit(this.#release(match.at)) : this.#act(match);
   }
 
-  /** The model has ended: what was held back is a marker, or text after all. */
+  /** Called at the end: what was held back is a marker, or text after all. */
   end(): Segment[] {
     const match = this.#find(this.#held.map((held) => held.raw).join(""));
     return match === undefined ? this.#emit(this.#held.splice(0)) : this.#act(match);
@@ -120,7 +120,7 @@ export class Segmenter {
     return best;
   }
 
-  /** How much of the end could be the beginning of a marker. */
+  /** How many characters at the end could be the beginning of a marker. */
   #possible(raw: string): number {
     let most = 0;
     for (const [text] of this.#triggers) {

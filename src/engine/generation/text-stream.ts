@@ -1,4 +1,4 @@
-/** Turns tokens into text as they come, never cutting a character in two. */
+/** Turns tokens into text as they come, and holds back bytes of an incomplete UTF-8 character. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import type { TokenBytes } from "../tokenizer/token-bytes.ts";
 
@@ -12,7 +12,7 @@ export interface TokenText {
 }
 
 export interface TextStream {
-  /** The text that this token completes; nothing while a character is incomplete. */
+  /** The text that this token completes; undefined while a character is incomplete. */
   push(token: Token): TokenText | undefined;
 }
 
@@ -20,7 +20,7 @@ export function textStream(model: LlamaModel, tokenBytes: TokenBytes): TextStrea
   return tokenBytes.known ? new ByteTextStream(tokenBytes) : new DetokenizingTextStream(model);
 }
 
-/** Joins the tokens' bytes; nothing is asked of llama.cpp. */
+/** Joins the tokens' bytes, without calls to llama.cpp. */
 class ByteTextStream implements TextStream {
   readonly #tokenBytes: TokenBytes;
   readonly #decoder = new TextDecoder();
@@ -56,10 +56,10 @@ class ByteTextStream implements TextStream {
 const replacement = "\uFFFD";
 /** A UTF-8 character has at most four bytes, so at most four byte tokens. */
 const longestCharacter = 4;
-/** How many tokens before are needed to know a token's leading space. */
+/** How many tokens before it tell whether a token begins with a space. */
 const contextLength = 3;
 
-/** For vocabularies whose tokens cannot be read one by one. */
+/** For vocabularies in which a token's text depends on its neighbours. */
 class DetokenizingTextStream implements TextStream {
   readonly #model: LlamaModel;
   #before: Token[] = [];
@@ -76,7 +76,7 @@ class DetokenizingTextStream implements TextStream {
     const held = this.#held;
     this.#before = [...this.#before, ...held].slice(-contextLength);
     this.#held = [];
-    // Only a token without text can be a special one, whose name is in the raw text alone.
+    // Special tokens have no text; their name is in the raw text only.
     const raw = text === "" ? this.#model.detokenize(held, true) : text;
     return { text, raw, tokens: held.length };
   }

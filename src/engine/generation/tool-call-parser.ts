@@ -1,4 +1,4 @@
-/** Reads tool calls out of text that a grammar has kept in shape. */
+/** Parses tool calls as they are generated; a grammar guarantees their syntax. */
 
 /** How a model's template writes calls: `<prefix>name<paramsPrefix>{…}<suffix>`, `<between>` and again. */
 export interface CallSyntax {

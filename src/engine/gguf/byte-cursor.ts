@@ -1,4 +1,4 @@
-/** Goes forward through a file, a window of it in memory, and never beyond its end or its bound. */
+/** Reads a file forward through a window in memory, never beyond its end or a given limit. */
 import { type FileHandle, open } from "node:fs/promises";
 
 const windowBytes = 1 << 20;
@@ -12,7 +12,7 @@ export class ByteCursor implements AsyncDisposable {
   #bytes = new Uint8Array(0);
   #view = new DataView(this.#bytes.buffer);
 
-  /** `most`: so many bytes of the file may be passed. */
+  /** `most`: how many bytes of the file may be read or skipped. */
   static async open(path: string, most: number): Promise<ByteCursor> {
     const file = await open(path, "r");
     try {
@@ -33,7 +33,7 @@ export class ByteCursor implements AsyncDisposable {
     return this.#start + this.#at;
   }
 
-  /** Whether so many bytes can be read without the file; ask first, so that long lists need no promise an item. */
+  /** Whether so many bytes are in the window. Callers check first, so that long lists need no promise for each item. */
   has(count: number): boolean {
     return this.#at + count <= this.#bytes.length;
   }
@@ -50,7 +50,7 @@ export class ByteCursor implements AsyncDisposable {
         bytes.length - filled,
         start + filled,
       );
-      if (bytesRead === 0) break; // it was cut meanwhile
+      if (bytesRead === 0) break; // the file was truncated meanwhile
       filled += bytesRead;
     }
     if (filled < count) throw cutOff();
@@ -65,7 +65,7 @@ export class ByteCursor implements AsyncDisposable {
     this.#at += count;
   }
 
-  /** What `read` makes of the next bytes, which must be there. */
+  /** Reads the next bytes, which must be in the window, with `read`. */
   take<T>(count: number, read: (view: DataView, at: number) => T): T {
     const value = read(this.#view, this.#at);
     this.#at += count;

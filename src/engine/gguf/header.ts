@@ -1,32 +1,32 @@
-/** Reads a GGUF's header with a bound on all that it counts: the file may be anybody's, and this process is the node's. */
+/** Reads a GGUF header with limits on every count in it: the file is untrusted, and it is read in the node's process. */
 import { ByteCursor } from "./byte-cursor.ts";
 
 export type GgufValue = string | number | boolean | GgufArray;
 
 interface GgufArray {
   length: number;
-  /** Absent where they are texts, or too many to be kept. */
+  /** Absent where the items are texts, or too many to be kept. */
   numbers?: readonly number[];
 }
 
 export interface GgufTensor {
   /** How many weights it has. */
   values: number;
-  /** Their form, by llama.cpp's number. */
+  /** The number of its type in ggml. */
   type: number;
-  /** From where the data begins. */
+  /** Relative to the start of the data. */
   offset: number;
 }
 
 export interface GgufHeader {
-  /** A text longer than `keptTextBytes` is not among it. */
+  /** Without texts longer than `keptTextBytes`. */
   metadata: ReadonlyMap<string, GgufValue>;
   tensors: readonly GgufTensor[];
   /** Where the tensors' data begins in the file. */
   dataStart: number;
 }
 
-/** Several times what the largest models have. What exceeds them is refused by name. */
+/** Several times what the largest models have. A header that exceeds one is refused, and the error names it. */
 const ggufLimits = {
   headerBytes: 128 * 2 ** 20,
   keys: 65_536,
@@ -37,7 +37,7 @@ const ggufLimits = {
   dimensions: 4,
 } as const;
 
-/** Chat templates are a tenth of it; a tokenizer's whole JSON, which some files hold, is more. */
+/** Ten times the size of chat templates; larger texts, such as a whole tokenizer.json, are skipped. */
 const keptTextBytes = 2 ** 20;
 const keptNumbers = 4096;
 const textType = 8;
@@ -110,7 +110,7 @@ class HeaderReader {
 
   async #array(): Promise<GgufArray> {
     const type = await this.#uint32();
-    // llama.cpp loads none that has them.
+    // llama.cpp loads no file that has nested lists.
     if (type === arrayType) throw new Error("its header has lists within lists");
     const length = await this.#uint64();
     this.#items = bounded(this.#items + length, ggufLimits.items, "list items");

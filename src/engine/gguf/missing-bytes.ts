@@ -1,9 +1,9 @@
-/** Whether a model's file is whole: its header says where every tensor lies. */
+/** Finds whether a model's file was cut off, from where its header says that the tensors are. */
 import { GgmlType } from "node-llama-cpp";
 import type { GgufTensor } from "./header.ts";
 import { type ModelPart, readModelParts } from "./model-headers.ts";
 
-/** Of each form: how many values make a block, and how many bytes it takes. */
+/** Of each tensor type: how many values make a block, and how many bytes it takes. */
 const blocks: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
   [GgmlType.F64]: [1, 8],
   [GgmlType.F32]: [1, 4],
@@ -37,7 +37,7 @@ const blocks: Readonly<Record<number, readonly [values: number, bytes: number]>>
   [GgmlType.TQ2_0]: [256, 66],
 };
 
-/** How many bytes the files lack, all together; 0 where they are whole. */
+/** How many bytes are missing from all files together; 0 where they are whole. */
 export async function missingBytes(path: string): Promise<number> {
   const parts = await readModelParts(path);
   return parts.map(missingOf).reduce((sum, bytes) => sum + bytes, 0);
@@ -48,7 +48,7 @@ function missingOf({ tensors, dataStart, bytes }: ModelPart): number {
   return Math.max(0, dataStart + end - bytes);
 }
 
-/** Of a form that is not known here: at least where it begins. */
+/** A tensor of a type that is not known here counts as one byte: the file must reach to where it begins. */
 function endOf({ offset, values, type }: GgufTensor): number {
   const [perBlock, bytes] = blocks[type] ?? [values, 1];
   return offset + (values / perBlock) * bytes;

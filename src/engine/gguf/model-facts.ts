@@ -7,9 +7,9 @@ import type { GgufValue } from "./header.ts";
 import { type ModelPart, readModelParts, unreadable } from "./model-headers.ts";
 
 const rankPooling = 4;
-/** The cache holds numbers of 16 bits. */
+/** The KV cache holds numbers of 16 bits. */
 const cacheNumberBytes = 2;
-/** llama.cpp takes 512. */
+/** Refuses nonsense; llama.cpp itself allows 512. */
 const mostLayers = 4096;
 
 /** Of a model in several files, any of them may be named. */
@@ -45,7 +45,7 @@ function toFacts(parts: readonly [ModelPart, ...ModelPart[]]): ModelFacts {
   };
 }
 
-/** What a header says, where it is of the kind that it must be. */
+/** Typed access to the metadata of a header; a value of another type counts as absent. */
 class Metadata {
   readonly architecture: string;
   readonly #entries: ReadonlyMap<string, GgufValue>;
@@ -62,7 +62,7 @@ class Metadata {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** What the architecture says under its own name; a size or a count. */
+  /** A size or a count of the architecture, such as `llama.block_count`. */
   own(key: string): number;
   own<T>(key: string, otherwise: T): number | T;
   own(key: string, otherwise: unknown = 0): unknown {
@@ -70,7 +70,7 @@ class Metadata {
     return typeof value === "number" ? this.#count(key, value) : otherwise;
   }
 
-  /** One number for all layers, or one for each: what they come to, and the largest. */
+  /** A number that is given once for all layers or for each: its sum over the layers, and the largest. */
   perLayer(key: string, layers: number): { total: number; most: number } | undefined {
     const value = this.#entries.get(`${this.architecture}.${key}`);
     if (typeof value !== "object") {
@@ -91,8 +91,8 @@ class Metadata {
     return typeof value === "object" ? value.length : undefined;
   }
 
-  /** Whether it says anything under such a key. */
-  speaksOf(start: string): boolean {
+  /** Whether any key of the architecture begins so. */
+  hasKeys(start: string): boolean {
     return this.#entries.keys().some((key) => key.startsWith(`${this.architecture}.${start}`));
   }
 
@@ -114,7 +114,7 @@ function kindOf(said: Metadata): ModelFacts["kind"] {
   return pooling > 0 || readsBothWays ? "embedding" : "chat";
 }
 
-/** What the file says it is; where it says nothing, what most of its weights are. */
+/** What the file says of itself; where it says nothing, what its tensor types tell. */
 function quantizationOf({ fileType }: Metadata, parts: readonly ModelPart[]): string {
   const name = fileType === undefined ? undefined : GgufFileType[fileType];
   if (name !== undefined) return name.replace(/^(MOSTLY|ALL)_/, "");
@@ -125,8 +125,8 @@ function quantizationOf({ fileType }: Metadata, parts: readonly ModelPart[]): st
 }
 
 function cacheBytesPerToken(said: Metadata, layers: number): number {
-  // What reads a text both ways reads it at once, and keeps nothing.
-  if (!said.speaksOf("attention.") || said.flag("attention.causal") === false) return 0;
+  // A model with bidirectional attention reads a text at once and has no KV cache.
+  if (!said.hasKeys("attention.") || said.flag("attention.causal") === false) return 0;
   const width = said.own("embedding_length");
   const heads = said.perLayer("attention.head_count", layers) ?? { total: 0, most: 0 };
   const most = Math.max(1, heads.most);

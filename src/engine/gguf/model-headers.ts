@@ -23,12 +23,12 @@ export async function readModelParts(path: string): Promise<[ModelPart, ...Model
   });
   const parts: [ModelPart, ...ModelPart[]] = [await read(first)];
   checkCount(parts[0], files.length);
-  // One after the other: each may be as long as the bound lets it.
+  // One after the other, since each header may take as much memory as the limit allows.
   for (const file of others) parts.push(await read(file));
   return parts;
 }
 
-/** Refuses a file whose header nobody should read on, before llama.cpp and its binding read it. */
+/** Refuses a file with a malformed header before llama.cpp reads it, which has fewer checks. */
 export async function checkModelFile(path: string, model: string): Promise<void> {
   await readModelParts(path).catch((cause: unknown) => {
     const message = `The model '${model}' cannot be loaded: ${reasonOf(cause)}`;

@@ -1,4 +1,4 @@
-/** Regular languages as deterministic automata: each text has one reading in them, never several. */
+/** Compiles expressions to deterministic finite automata, in which each text has one reading. */
 import { type Budget, mostPatternStates, OverBudget } from "./budget.ts";
 import { extend, type Range } from "./character-class.ts";
 
@@ -37,7 +37,7 @@ class Builder {
   }
 
   state(): number {
-    // Those of the nondeterministic form are up to three for one of the other.
+    // The nondeterministic automaton has up to three states for one of the deterministic one.
     if (this.free.length >= 3 * mostPatternStates) throw tooMany();
     this.free.push([]);
     return this.edges.push([]) - 1;

@@ -1,4 +1,4 @@
-/** What compiling one request's schemas may cost, and what their grammar may cost llama.cpp. */
+/** Limits on the work of compiling one request's schemas, and on what their grammar costs llama.cpp. */
 
 /** Sub-schemas visited, keywords merged, and parts of patterns built, for all schemas of a request. */
 export const mostSchemaSteps = 100_000;

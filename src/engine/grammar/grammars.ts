@@ -1,4 +1,4 @@
-/** The grammars that hold an answer in shape, compiled once each. */
+/** Compiles the grammars that constrain an answer: its JSON format and its tool calls. Keeps the last ones. */
 import {
   type Llama,
   type LlamaGrammar,
@@ -15,7 +15,7 @@ import { GrammarRules, literal } from "./rules.ts";
 
 const mostKept = 64;
 
-/** What a grammar may hold the answer to; several are alternatives. */
+/** What a grammar constrains the answer to; format and calls are alternatives. */
 export interface Shape {
   format?: Exclude<AnswerFormat, "text">;
   calls?: CallShape;
@@ -82,7 +82,7 @@ export class Grammars {
   }
 }
 
-/** Refuses what would keep llama.cpp busy for long: it parses on the process's own loop. */
+/** Refuses a grammar that llama.cpp would parse for long: it parses on the event loop. */
 function checkCost(text: string, param: string): void {
   try {
     nativeCost(text);
@@ -104,7 +104,7 @@ function callRule(
     const compiler = new JsonSchemaCompiler(rules, argumentsSchema(tool, param), param);
     const head = literal(`${name}${syntax.paramsPrefix(name)}`);
     const { rule, readings } = compiler.compile();
-    // Those of one name are told apart by nothing before their arguments.
+    // Tools of one name differ only in their arguments, so all of their readings are open together.
     const open = (readingsOf.get(name) ?? 0) + readings;
     readingsOf.set(name, open);
     if (open > mostOpenReadings) {

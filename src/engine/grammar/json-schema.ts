@@ -1,4 +1,4 @@
-/** JSON Schema to a grammar whose every sentence is JSON that validates. */
+/** Compiles a JSON Schema to a grammar that allows only JSON which validates against it. */
 import { NodeError } from "../../core/errors.ts";
 import { arrayGrammar } from "./arrays.ts";
 import { textsGrammar } from "./automaton-rules.ts";

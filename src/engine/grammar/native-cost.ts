@@ -1,4 +1,4 @@
-/** What llama.cpp makes of a grammar's text, counted before it is asked to: its parser has no bounds of its own. */
+/** Counts what llama.cpp would make of a grammar's text, since its parser has no limits of its own. */
 import {
   deepestLeftmostChain,
   mostGrammarElements,

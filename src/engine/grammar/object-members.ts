@@ -18,7 +18,7 @@ export function membersGrammar(rules: GrammarRules, members: readonly MemberText
     const written = `${text} ${more}`;
     due = required || due === "" ? written : `(${written} | ${due})`;
     mayEnd &&= !required;
-    // After one that may be left out it comes twice: in its place, and after it.
+    // After an optional member the rest is written twice, after it and in its place: a rule writes it once.
     if (members[at - 1]?.required === false) due = rules.add("of-members", due);
   }
   return mayEnd ? `(${due})?` : due;

@@ -1,4 +1,4 @@
-/** The part of regular expressions that a grammar can follow, as GBNF for the inside of a JSON string. */
+/** Compiles regular expressions to GBNF for the inside of a JSON string, as far as a grammar can match them. */
 import { type Automaton, automatonOf, type Expression } from "./automaton.ts";
 import { automatonGrammar } from "./automaton-rules.ts";
 import { type Budget, deepestPattern, mostPatternCharacters, OverBudget } from "./budget.ts";
@@ -151,7 +151,7 @@ class PatternParser {
     const character = this.#next();
     const known = classes[character];
     if (known !== undefined) return { type: "set", ranges: known };
-    // A letter or digit after the backslash has a meaning of its own: \b, \1, \p.
+    // A backslash before a letter or digit has a special meaning (\b, \1, \p), which is not supported.
     if (/[A-Za-z0-9]/.test(character)) throw new UnsupportedPattern();
     return one(character);
   }

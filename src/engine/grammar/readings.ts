@@ -1,7 +1,7 @@
 /**
- * How many readings of an answer a grammar keeps open. llama.cpp follows each reading that the text so
- * far allows with a stack of its own; where a schema refers back to itself through options that begin
- * alike, each level would multiply them.
+ * How many readings (parses) of an answer a grammar keeps open. llama.cpp follows each parse that the
+ * text so far allows with a stack of its own; where a schema refers back to itself through options
+ * that begin alike, each level would multiply them.
  */
 import { type Budget, deepestSchema, mostOpenReadings } from "./budget.ts";
 

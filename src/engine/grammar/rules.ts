@@ -65,7 +65,7 @@ export class GrammarRules {
     return unique;
   }
 
-  /** The grammar's text. What refers to other rules comes before them, as llama.cpp's checks like it. */
+  /** The grammar's text. Rules come before those that they refer to, which makes llama.cpp's checks fast. */
   toString(root: string): string {
     const lines = [...this.#rules].map(([name, body]) => `${name} ::= ${body}`);
     return [`root ::= ${root}`, ...lines.reverse()].join("\n").concat("\n");

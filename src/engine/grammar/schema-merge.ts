@@ -1,4 +1,4 @@
-/** Two schemas as one that asserts what both do; what cannot be joined is said. */
+/** Merges two schemas into one that asserts what both do; throws where a keyword cannot be merged. */
 import type { Budget } from "./budget.ts";
 
 export type SchemaObject = Readonly<Record<string, unknown>>;
@@ -24,7 +24,7 @@ const annotations = new Set([
   "definitions",
 ]);
 
-/** The schema without what asserts nothing. */
+/** The schema without annotations. */
 export function assertions(schema: SchemaObject): SchemaObject {
   return Object.fromEntries(
     Object.entries(schema).filter(([keyword]) => !annotations.has(keyword)),
@@ -50,7 +50,7 @@ export function mergeSchemas(a: SchemaObject, b: SchemaObject, budget: Budget): 
     Object.keys(isObject(schema.properties) ? schema.properties : {}).some(
       (key) => !isObject(to.properties) || !Object.hasOwn(to.properties, key),
     );
-  // What one part closes the other may not open.
+  // A property that one schema adds must not be forbidden by `additionalProperties` of the other.
   if ((closes(a) && adds(b, a)) || (closes(b) && adds(a, b))) {
     throw new Unjoinable("additionalProperties");
   }

@@ -1,4 +1,4 @@
-/** Sub-schemas found and put together: references followed, `allOf` merged, each once. */
+/** Resolves sub-schemas: follows references and merges `allOf`, each once. */
 import type { NodeError } from "../../core/errors.ts";
 import { type Budget, deepestSchema } from "./budget.ts";
 import { areAllDisjoint } from "./disjoint.ts";
@@ -12,7 +12,7 @@ import {
 } from "./schema-merge.ts";
 import { BadPointer, followPointer } from "./schema-pointer.ts";
 
-/** Keywords that assert something which the grammar cannot hold the model to. */
+/** Keywords that a grammar cannot enforce. */
 const unsupported = [
   "not",
   "if",
@@ -50,22 +50,22 @@ export class SchemaResolver {
 
   /** The schema that asserts what all of them do. */
   join(beside: SchemaObject, parts: readonly unknown[], path: Path, depth: number): SchemaObject {
-    return this.#held(path, () =>
+    return this.#merge(path, () =>
       parts
         .map((part) => this.#flatten(part, path, depth))
         .reduce((a, b) => mergeSchemas(a, b, this.#options.budget), assertions(beside)),
     );
   }
 
-  /** A grammar cannot see to it that only one of several matches; they must exclude each other. */
+  /** A grammar cannot enforce that exactly one option matches, so the options must exclude each other. */
   checkDisjoint(options: readonly unknown[], path: Path): void {
-    const schemas = this.#held(path, () => options.map((option) => this.#resolve(option, path)));
+    const schemas = this.#merge(path, () => options.map((option) => this.#resolve(option, path)));
     if (areAllDisjoint(schemas, this.#options.budget)) return;
     throw this.#options.refuse(path, "has options that one value could match together; use anyOf");
   }
 
-  /** What merging makes; what cannot be merged is refused. */
-  #held<Made>(path: Path, merge: () => Made): Made {
+  /** Runs a merge; schemas that cannot be merged are refused. */
+  #merge<Made>(path: Path, merge: () => Made): Made {
     try {
       return merge();
     } catch (error) {

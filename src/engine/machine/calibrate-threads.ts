@@ -1,4 +1,4 @@
-/** How many threads suit a model: measured, since on a small one threads spend more on meeting than on work. */
+/** Measures how many threads suit a model: on a small one, synchronising threads costs more than it gains. */
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { StepThreads } from "../../core/models/model.ts";
 import type { Backend } from "../backend.ts";
@@ -9,17 +9,17 @@ export interface ThreadChoice {
   reason: string;
 }
 
-/** A larger model always has work enough for every thread, and would take long to try. */
+/** Bytes; a larger model keeps every thread busy anyway, and would take long to measure. */
 const largestTried = 512 * 1024 * 1024;
 const steps = 12;
-/** Tokens that the sequences hold already: reading what came before is much of a small model's work. */
+/** Tokens in the KV cache during the measurement: attention over them is much of a small model's work. */
 const depth = 128;
-/** Whatever else keeps the cores busy, the start does not wait for it. */
+/** Bounds a try, so that cores that are busy with something else do not delay the start. */
 const longestTryMs = 250;
 /**
- * All threads must be worth it: the program needs a core of its own for what it does with the tokens,
- * and a thread that has to wait for one keeps all others waiting. A step of one token is so short
- * that this is most of it.
+ * All threads are used only where they are faster than one by this factor. The program itself needs
+ * a core for what it does with the tokens, and a thread that waits for a core holds up all others.
+ * A step of one token is so short that this matters most there.
  */
 const worthMore = { one: 1.7, few: 1.2 };
 
@@ -86,7 +86,7 @@ async function speed(
   return best;
 }
 
-/** Has each of the sequences hold some tokens. */
+/** Fills each of the sequences with tokens. */
 async function fill(native: NativeChatContext, sequences: number, token: Token): Promise<void> {
   for (let id = 0; id < sequences; id++) native.truncate(id, 0);
   const tokens = Array.from({ length: depth }, () => token);

@@ -1,8 +1,8 @@
-/** The control groups that a process is in: each of them, and each above it, may set a bound. */
+/** The control groups (cgroups) of this process: each of them, and each parent, may set a limit. */
 import { readFile } from "node:fs/promises";
 import { dirname, join, posix } from "node:path";
 
-/** Where the kernel shows them. */
+/** Where the kernel shows control groups. */
 export interface ControlGroupPlaces {
   /** The file that names the process's own groups. */
   membership: string;
@@ -21,11 +21,11 @@ export interface ControlGroup {
   folder: string;
 }
 
-/** The text of a file; undefined where it is not there, or not ours to read. */
+/** The text of a file; undefined where it does not exist or may not be read. */
 export const readText = (path: string): Promise<string | undefined> =>
   readFile(path, "utf8").catch(() => undefined);
 
-/** The groups that bound a resource, the process's own first. */
+/** The groups that limit a resource, the process's own first. */
 export async function controlGroups(
   controller: "cpu" | "memory",
   { membership, mount }: ControlGroupPlaces = kernelPlaces,
@@ -34,8 +34,8 @@ export async function controlGroups(
 }
 
 /**
- * From the text of `/proc/self/cgroup`. Groups that this process cannot see, such as those around a
- * container's, have no folder here; the walk goes on above them.
+ * From the text of `/proc/self/cgroup`. Groups outside of a container are not visible in it and have
+ * no folder; the walk up goes on past them.
  */
 export function groupsIn(
   text: string,
@@ -47,7 +47,7 @@ export function groupsIn(
     const [, hierarchy, names = "", path = ""] = /^(\d+):([^:]*):(\/.*)$/.exec(line) ?? [];
     if (hierarchy === undefined) continue;
     if (hierarchy === "0" && names === "") {
-      // Beside version 1 the second has a folder of its own, and there its root bounds nothing.
+      // On a hybrid system version 2 is mounted at `unified`; files that are missing there limit nothing.
       for (const root of [mount, join(mount, "unified")]) groups.push(...upFrom(root, path, 2));
     } else if (names.split(",").includes(controller)) {
       // `cpu,cpuacct` is mounted under its whole name, or under one that links to it.

@@ -1,5 +1,4 @@
-/** Chooses what a model's settings leave to the node, from its file and from the machine. */
-
+/** Chooses the settings that are `auto`, from the model's file and the machine's memory. */
 import type { ModelSettings } from "../../core/models/model.ts";
 import type { ModelSpec } from "../../core/ports/model-host.ts";
 import type { Backend } from "../backend.ts";
@@ -10,7 +9,7 @@ import { readMachineMemory } from "./machine-memory.ts";
 
 interface FittedModel {
   settings: ModelSettings;
-  /** What decided; absent where nothing was to be chosen. */
+  /** Why they were chosen; absent where none was `auto`. */
   why?: string;
 }
 

@@ -1,4 +1,4 @@
-/** How much memory the process may have: the machine's, or less where a control group says so. */
+/** How much memory the process may use: the machine's, or less where a control group limits it. */
 import { freemem, totalmem } from "node:os";
 import { join } from "node:path";
 import { type ControlGroupPlaces, controlGroups, readText } from "./control-groups.ts";
@@ -31,12 +31,12 @@ interface Bound {
   statistics: string | undefined;
 }
 
-/** The machine as a control group lets it be seen; its files' texts, where they are there. */
+/** The machine within the limit of a control group, of which the texts of its files are given. */
 export function withBound(machine: Machine, { most, used, statistics }: Bound): Machine {
-  // `max` is no bound, and the largest number, which version 1 writes for it, is more than any machine has.
+  // `max` is not a number, so no limit. Version 1 writes a huge number for it instead, above any machine's memory.
   const bound = Number(most?.trim() || Number.NaN);
   if (!Number.isFinite(bound)) return machine;
-  // Files that the kernel keeps in memory only as long as there is room count as used, but are not needed.
+  // The page cache counts as used, but the kernel drops its inactive files when memory is needed.
   // In version 1 the line with `total_` counts the groups below too, as the usage does.
   const cached = Number(
     (/^total_inactive_file (\d+)$/m.exec(statistics ?? "") ??
@@ -50,7 +50,7 @@ export function withBound(machine: Machine, { most, used, statistics }: Bound): 
   };
 }
 
-/** What could be had without swapping, in bytes. */
+/** Bytes that could be allocated without swapping. */
 export function parseMemAvailable(meminfo: string): number | undefined {
   const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec(meminfo)?.[1];
   return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;

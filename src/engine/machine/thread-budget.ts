@@ -1,4 +1,4 @@
-/** How many threads the models may use: more busy threads than cores costs llama.cpp a factor, not a few percent. */
+/** How many threads the models may use. More busy threads than cores make llama.cpp several times slower. */
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import {
@@ -34,7 +34,7 @@ export async function threadBudget(
     : { threads: configured, reason: "configured" };
 }
 
-/** Cores that the control groups grant, the strictest of them; Infinity where there is no bound. */
+/** Cores that the strictest control group allows; Infinity where there is no limit. */
 async function cpuQuota(places: ControlGroupPlaces | undefined): Promise<number> {
   const quotas = await Promise.all((await controlGroups("cpu", places)).map(quotaOf));
   return Math.min(...quotas, Number.POSITIVE_INFINITY);

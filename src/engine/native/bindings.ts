@@ -73,7 +73,7 @@ export interface ThreadsSplitter {
   createConsumer(wanted: number, least: number): ThreadConsumer;
 }
 
-/** What the library keeps under a name of its own, if it is what it was. */
+/** A private property of the library's object; throws where it is not what this program expects. */
 export function internal<Kind>(
   holder: object,
   name: string,

@@ -16,7 +16,7 @@ import {
 import { decodeBatch } from "./decode-batch.ts";
 import { NativeSampler } from "./sampler.ts";
 
-/** Up to so many tokens in a step are few: the threads that suit them are measured. */
+/** For steps of up to so many tokens the number of threads is calibrated; see machine/calibrate-threads.ts. */
 export const fewTokens = 4;
 
 /** Tokens of one sequence in a batch. */
@@ -29,7 +29,7 @@ export interface BatchPart {
   output: boolean;
 }
 
-/** A state that a sequence can go back to. */
+/** A saved state that a sequence can be restored to. */
 export interface Checkpoint {
   /** How many tokens the sequence held. */
   readonly length: number;
@@ -42,7 +42,7 @@ export class NativeChatContext {
   readonly contextSize: number;
   /** The sliding window of attention, where the KV cache keeps no more than that. */
   readonly slidingWindow: number | undefined;
-  /** Whether a sequence can go back only to a state that was kept. */
+  /** Whether a sequence can be rewound to checkpoints only, not to any token. */
   readonly needsCheckpoints: boolean;
   readonly #context: LlamaContext;
   readonly #raw: RawContext;
@@ -67,7 +67,7 @@ export class NativeChatContext {
     this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
   }
 
-  /** Computes a batch; for each of its parts that has an output, where that is. */
+  /** Computes a batch; returns for each part the index of its output, where it has one. */
   async decode(parts: readonly BatchPart[]): Promise<(number | undefined)[]> {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     this.#raw.initBatch(total);
@@ -92,18 +92,18 @@ export class NativeChatContext {
     return new NativeSampler(this.#raw, new this.#bindings.AddonSampler(this.#rawModel));
   }
 
-  /** Removes what a sequence holds from `length` on; false where its kind of memory cannot. */
+  /** Removes the tokens of a sequence from `length` on; false where its kind of memory cannot. */
   truncate(sequence: number, length: number): boolean {
     if (length === 0) return this.#raw.removeTokenCellsFromSequence(sequence, -1, -1);
     if (this.slidingWindow !== undefined) {
       const first = this.#raw.getSequenceKvCacheMinPosition(sequence);
-      // What the window needs of the tokens before may be gone.
+      // The cache keeps the window only: what attention needs before `length` may be gone.
       if (first > Math.max(0, length - this.slidingWindow)) return false;
     }
     return this.#raw.removeTokenCellsFromSequence(sequence, length, -1);
   }
 
-  /** Makes one sequence hold what another holds. */
+  /** Copies the KV cache of one sequence to another. */
   async copy(target: number, source: number): Promise<void> {
     await this.#raw.copySequenceStateFromOtherSequence(target, source);
   }
@@ -114,7 +114,7 @@ export class NativeChatContext {
     return new SequenceCheckpoint(checkpoint);
   }
 
-  /** Whether the sequence holds again what it held at the checkpoint. */
+  /** Returns whether the sequence was restored. */
   async restore(sequence: number, checkpoint: Checkpoint): Promise<boolean> {
     if (!(checkpoint instanceof SequenceCheckpoint)) return false;
     return await this.#raw.restoreCheckpoint(checkpoint.raw, checkpoint.raw.maxPos, sequence);

@@ -2,7 +2,7 @@
 import type { LlamaModel } from "node-llama-cpp";
 import type { RawContext, ThreadConsumer } from "./bindings.ts";
 
-/** Decodes on as many threads as the process has left for it. */
+/** Uses as many threads as the process has free, but no more than `most`. */
 export async function decodeBatch(
   raw: RawContext,
   consumer: ThreadConsumer,
@@ -18,7 +18,7 @@ export async function decodeBatch(
   }
 }
 
-/** Vulkan's driver ends the process when two contexts decode at the same time. */
+/** Vulkan's driver crashes when two contexts decode at the same time, so there they take turns. */
 let vulkanIsBusy: Promise<void> = Promise.resolve();
 
 async function oneAtATime(needed: boolean, work: () => Promise<void>): Promise<void> {

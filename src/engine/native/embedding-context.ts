@@ -11,7 +11,6 @@ import {
 } from "./bindings.ts";
 import { decodeBatch } from "./decode-batch.ts";
 
-/** A context that turns one text after the other into a vector. */
 export class NativeEmbeddingContext {
   readonly #context: LlamaEmbeddingContext;
   readonly #raw: RawContext;
@@ -26,14 +25,14 @@ export class NativeEmbeddingContext {
     this.#addMarkers = internal(context, "_prepareInput", isAddMarkers).bind(context);
   }
 
-  /** The tokens with the markers that the model wants around a text. */
+  /** The tokens with the special tokens that the model wants around a text. */
   withMarkers(tokens: readonly Token[]): Token[] {
     const marked = [...tokens];
     this.#addMarkers(marked);
     return marked;
   }
 
-  /** The vector of a text, whose markers are in place, computed on at most so many threads. */
+  /** The vector of a text with its special tokens, computed on at most so many threads. */
   async embed(tokens: readonly Token[], threads: number): Promise<Float32Array> {
     this.#raw.removeTokenCellsFromSequence(0, -1, -1);
     this.#raw.initBatch(tokens.length);

@@ -9,7 +9,7 @@ import {
   type SamplerConfig,
 } from "./bindings.ts";
 
-/** A token with its logit after the sampler's filters, and what makes logits into probabilities. */
+/** A token with its logit after the sampler's filters, and what turns logits into probabilities. */
 export interface SampledLogits {
   token: Token;
   logit: number;
@@ -19,7 +19,7 @@ export interface SampledLogits {
   weight: number;
 }
 
-/** llama.cpp's chain of samplers; it counts what it sampled for penalties and advances its grammar. */
+/** It keeps count of what it sampled, for penalties, and advances its grammar. */
 export class NativeSampler {
   readonly #context: RawContext;
   readonly #raw: RawSampler;
@@ -37,14 +37,14 @@ export class NativeSampler {
     return sampledToken(await this.#context.sampleToken(output, this.#raw));
   }
 
-  /** Samples, and tells the logits of the sampled token and of the likeliest. */
+  /** Samples, and returns the logits of the sampled token and of the likeliest ones. */
   async sampleWithLogits(output: number, top: number): Promise<SampledLogits> {
     const [token, , , logits = [], weight] = await this.#context.sampleToken(
       output,
       this.#raw,
       false,
       false,
-      // The greatest logit is always wanted: the others are measured against it.
+      // At least the greatest logit is needed: probabilities are computed relative to it.
       [[], false, false, true, Math.max(1, top)],
       true,
     );

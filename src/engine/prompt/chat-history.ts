@@ -21,7 +21,7 @@ export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem
           ),
         );
         break;
-      case "tool": // told with its call
+      case "tool": // its result is part of the call above
         break;
     }
   }

@@ -1,4 +1,4 @@
-/** Renders a conversation into the tokens that the model was trained to read, and knows how it answers. */
+/** A model's chat template: renders a conversation to tokens, and knows the markers of the model's answers. */
 import {
   type ChatHistoryItem,
   type ChatModelFunctions,
@@ -16,28 +16,28 @@ import { given } from "../../core/given.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
 import type { Markers } from "../generation/segmenter.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
-import { LoopTurns } from "../tokenizer/loop-turns.ts";
+import { LoopYield } from "../tokenizer/loop-yield.ts";
 import { SlicedTokenizer } from "../tokenizer/sliced-tokenizer.ts";
 import { toChatHistory } from "./chat-history.ts";
 
 export interface Prompt {
   tokens: Token[];
   markers: Omit<Markers, "stops">;
-  /** What closes the thought that the prompt itself opens. */
+  /** Where the prompt itself opens a thought: the marker that closes it. */
   startsInThought: string | undefined;
   calls: CallStyle;
 }
 
 export interface PromptBounds {
-  /** Most tokens that are of use; default: any number. */
+  /** A longer prompt is of no use; default: any number of tokens. */
   most?: number;
   signal?: AbortSignal | undefined;
 }
 
-/** How the model is made to call a tool. */
+/** How the model's template writes tool calls. */
 export interface CallStyle {
   syntax: CallSyntax;
-  /** What comes before the first tool's name. */
+  /** The tokens before the first tool's name. */
   opening: Token[];
   /** Whether the template has a place for several calls in one answer. */
   parallel: boolean;
@@ -60,7 +60,7 @@ export class PromptTemplate {
     return this.#wrapper.wrapperName;
   }
 
-  /** How many tokens a conversation has; Infinity where there are so many that they were not counted. */
+  /** How many tokens a conversation has; Infinity where it is too long to be counted. */
   async count(
     messages: readonly ChatMessage[],
     tools: readonly Tool[] | undefined,
@@ -70,7 +70,7 @@ export class PromptTemplate {
     return prompt?.tokens.length ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The prompt; undefined where it has so many tokens that they were not counted. */
+  /** The prompt; undefined where it is too long to be tokenised. */
   async render(
     messages: readonly ChatMessage[],
     tools: readonly Tool[] = [],
@@ -86,7 +86,7 @@ export class PromptTemplate {
     });
     const tokens = await this.#tokenizer.tokensOf(state.contextText, {
       most,
-      turns: new LoopTurns(signal),
+      loop: new LoopYield(signal),
     });
     if (tokens === undefined) return undefined;
     const { bos, shouldPrependBosToken } = this.#model.tokens;
@@ -106,7 +106,7 @@ export class PromptTemplate {
     return this.#raw(this.#wrapper.generateContextState({ chatHistory }).contextText);
   }
 
-  /** What closes the thought that the prompt ends in, or that every answer starts in. */
+  /** The marker that closes the thought in which the prompt ends, or in which every answer starts. */
   #openThought(state: ContextState, { thoughts }: Prompt["markers"]): string | undefined {
     const { thought } = this.#wrapper.settings.segments ?? {};
     if (thought?.suffix !== undefined && thought.prefix !== undefined && !isText(thought.prefix)) {
@@ -179,7 +179,7 @@ export class PromptTemplate {
   }
 }
 
-/** The refusal of a conversation; `more`: than the context, and nobody counted further. */
+/** The error for a conversation that does not fit; `more`: it was not counted beyond the context. */
 export function tooLong(tokens: number | "more", contextSize: number): NodeError {
   const found = tokens === "more" ? `more than ${contextSize}` : tokens;
   return new NodeError(
@@ -189,7 +189,7 @@ export function tooLong(tokens: number | "more", contextSize: number): NodeError
   );
 }
 
-/** What people and models said; a template adds to it. */
+/** The texts of the messages, without what a template adds. */
 function* textsOf(messages: readonly ChatMessage[]): Generator<string> {
   for (const { content } of messages) yield content;
 }
@@ -219,6 +219,6 @@ function toFunctions(tools: readonly Tool[]): ChatModelFunctions {
   );
 }
 
-/** The library only prints the schema into the prompt; our own grammar holds the model to it. */
+/** The library only prints the schema into the prompt; our own grammar enforces it. */
 const isSchema = (value: unknown): value is GbnfJsonSchema =>
   typeof value === "object" && value !== null;

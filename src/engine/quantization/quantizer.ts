@@ -8,7 +8,7 @@ import type { Quantization } from "../../core/models/quantization.ts";
 import { nativeFolder } from "../../packaging/native-libraries.ts";
 import { toCString, withPointers } from "./with-pointers.ts";
 
-/** llama.cpp's numbers for the forms it can write. */
+/** llama.cpp's numbers of the file types (`llama_ftype`). */
 const fileTypes: Record<Quantization, number> = {
   f16: 1,
   q4_0: 2,
@@ -19,7 +19,7 @@ const fileTypes: Record<Quantization, number> = {
   q6_k: 18,
 };
 
-/** The release whose parameters are laid out as below; with another nothing is called. */
+/** The release whose parameter struct has the layout below; any other is refused. */
 const knownRelease = "v0.5.0";
 
 const packages: Readonly<Record<string, string>> = {
@@ -82,6 +82,7 @@ async function binariesFolder(module: unknown): Promise<string> {
   throw new Error("the package of llama.cpp's binaries does not say where they are");
 }
 
+/** GGML_TYPE_COUNT: no type is asked for. */
 const unset = 43;
 /** Larger than the struct, whose end holds pointers and counts that are all zero here. */
 const parameterBytes = 128;

@@ -1,4 +1,4 @@
-/** Clears away what was transcoded before: of weights that were replaced, by a process that died, by earlier versions. */
+/** Removes transcoded files that are of no use any more: of replaced weights, or left by a process that died. */
 import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Type as T } from "@sinclair/typebox";
@@ -9,7 +9,7 @@ import type { Quantization } from "../../core/models/quantization.ts";
 import { formerTranscodedName, madeFromSuffix, markOf } from "../../core/models/transcoded-name.ts";
 
 const Note = T.Object({ source: T.String() });
-/** A file that is being made is touched all the time; one untouched for this long was left. */
+/** A file that is being written changes all the time; one unchanged for this long was abandoned. */
 const abandonedAfterMs = 10 * 60 * 1000;
 
 export async function noteSource(target: string, source: string): Promise<void> {
@@ -24,7 +24,7 @@ export interface Made {
   folder: string;
 }
 
-/** Nothing of it is needed for a start, so what fails is said and not thrown. */
+/** A start does not depend on it, so a failure is logged and not thrown. */
 export async function clearSuperseded(made: Made, log: Log): Promise<void> {
   const { folder, source, digest, type } = made;
   try {
@@ -39,7 +39,7 @@ export async function clearSuperseded(made: Made, log: Log): Promise<void> {
       log.info("a transcoded file of replaced weights was removed", { file });
     }
     const former = formerTranscodedName(basename(source), type);
-    // One that was fetched under this name is a model of its own.
+    // A file that was fetched under this name is a model of its own.
     const isFetched = names.includes(`${former}.origin.json`);
     if (former === basename(source) || isFetched || !names.includes(former)) return;
     log.warn(

@@ -1,4 +1,4 @@
-/** Puts a model's weights into another form, once, in a process of its own. */
+/** Quantises a model's weights to another type, once, in a child process. */
 import { open, rename, rm, stat, statfs } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -23,7 +23,7 @@ export interface TranscodeOptions {
   log: Log;
 }
 
-/** Bits that a weight takes, near enough for progress and for what fits. */
+/** Bits of a weight, near enough for progress and for whether there is room. */
 const bits: Record<Quantization, number> = {
   f16: 16,
   q8_0: 8.5,
@@ -36,7 +36,7 @@ const bits: Record<Quantization, number> = {
 
 const pollMs = 200;
 
-/** The path of the transcoded file; the original's, with a line in the log, where it cannot be made. */
+/** Returns the path of the transcoded file; where it cannot be made, that of the original, with a warning. */
 export async function transcode(path: string, options: TranscodeOptions): Promise<string> {
   const { type, folder, log } = options;
   const digest = await weightsDigest(path);
@@ -93,13 +93,13 @@ async function run(
   }
 }
 
-/** A file that has its name is whole, after a loss of power too. */
+/** Before the rename: a file under its final name must be whole even after a loss of power. */
 async function flush(path: string): Promise<void> {
   await using file = await open(path, "r+");
   await file.sync();
 }
 
-/** Twice over, so that what is made leaves room to live in. */
+/** Asks for twice the size, so that the disk and the memory are not filled to the last byte. */
 async function checkRoom(bytes: number, folder: string): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize < bytes * 2) throw new Error("there is too little free disk");

@@ -1,11 +1,11 @@
-/** The request's sampling in llama.cpp's terms, for one answer after the other on a slot's sampler. */
+/** Sets a slot's sampler up for one answer: the request's sampling parameters in llama.cpp's terms. */
 import type { LlamaGrammarEvaluationState, Token } from "node-llama-cpp";
 import type { GenerationRequest, Sampling } from "../../core/ports/chat-engine.ts";
 import type { SamplerConfig } from "../native/bindings.ts";
 import { type NativeSampler, rawGrammarState } from "../native/sampler.ts";
 import type { TokenBias } from "./logit-bias.ts";
 
-/** One fewer than 32 bits hold: llama.cpp takes the last for "any seed". */
+/** Number of seeds: one fewer than 32 bits hold, since llama.cpp takes the last for "random". */
 const seeds = 2 ** 32 - 1;
 
 export interface AnswerSampling {
@@ -30,12 +30,12 @@ export class AnswerSampler {
   }
 
   /**
-   * Says which grammar holds the next token, after the tokens generated so far. llama.cpp itself
-   * counts what it sampled, so that nothing is done while the grammar stays.
+   * Sets the grammar for the next token, after the tokens generated so far. While it stays the same
+   * nothing is done, since llama.cpp itself keeps count of what it sampled.
    */
   use(grammar: LlamaGrammarEvaluationState | undefined, generated: readonly Token[]): void {
     if (this.#begun && grammar === this.#grammar) return;
-    // A seed that does not change would go on with the numbers of the answer before.
+    // llama.cpp restarts its random numbers only when the seed changes, so another one is set first.
     if (!this.#begun) this.native.configure({ temperature: 1, seed: (this.#seed + 1) % seeds });
     this.#begun = true;
     this.#grammar = grammar;
@@ -49,7 +49,7 @@ export class AnswerSampler {
   }
 }
 
-/** What is off is left out: top_k over all tokens, for one, sorts the whole vocabulary. */
+/** A filter that is off is left out: top_k over all tokens, for one, would sort the whole vocabulary. */
 function toFilters({
   temperature,
   topK,
@@ -79,5 +79,5 @@ function toPenalties(
   };
 }
 
-/** The library would take the time in seconds: two requests of one second would be twins. */
+/** The library's default is the time in seconds, with which two requests of one second would get the same answer. */
 const randomSeed = (): number => (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) % seeds;

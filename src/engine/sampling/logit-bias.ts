@@ -4,7 +4,7 @@ import type { SamplerConfig } from "../native/bindings.ts";
 
 export type TokenBias = Required<Pick<SamplerConfig, "tokenBiasKeys" | "tokenBiasValues">>;
 
-/** What is added to the logits of tokens, those that end an answer among them. */
+/** End-of-generation tokens may be biased like any other. */
 export function toTokenBias(
   biases: ReadonlyMap<number, number>,
   vocabularySize: number,

@@ -4,7 +4,7 @@ import type { TokenLogprob, TokenLogprobs } from "../../core/ports/chat-engine.t
 import type { SampledLogits } from "../native/sampler.ts";
 import type { TokenBytes } from "../tokenizer/token-bytes.ts";
 
-/** As low as the OpenAI API goes for what was not drawn from at all. */
+/** What the OpenAI API reports for a token that could not be drawn at all. */
 const lowest = -9999;
 const decoder = new TextDecoder();
 

@@ -1,6 +1,6 @@
-/** Events from who makes them without waiting to who reads them at their own pace. */
+/** A queue from the scheduler, which never waits, to a reader at its own pace, with back pressure. */
 
-/** So many events may lie unread before their maker is asked to pause. */
+/** Unread events at which the answer is paused. */
 const mostUnread = 8;
 
 export class EventQueue<Event> {
@@ -9,7 +9,7 @@ export class EventQueue<Event> {
   #end: { reason: unknown } | "complete" | undefined;
   #wake: () => void = () => {};
 
-  /** `onRead` is called when a reader has made room again. */
+  /** `onRead` is called when a full queue has room again. */
   constructor(onRead: () => void) {
     this.#onRead = onRead;
   }
@@ -29,7 +29,7 @@ export class EventQueue<Event> {
     this.#wake();
   }
 
-  /** Ends the reading at once. */
+  /** Ends the reading at once; what is unread is dropped. */
   fail(reason: unknown): void {
     if (this.#end !== "complete" || this.#unread.length > 0) this.#end = { reason };
     this.#wake();

@@ -1,4 +1,4 @@
-/** Has the scheduler write an answer, and reads its events as they come. */
+/** Starts an answer on the scheduler, and yields its events as they come. */
 import type { Token } from "node-llama-cpp";
 import { onAbort } from "../../core/abort.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
@@ -9,7 +9,7 @@ import { EventQueue } from "./event-queue.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Slot } from "./slots.ts";
 
-/** An answer that has its slot. */
+/** An answer that has a slot. */
 export interface StartedAnswer {
   slot: Slot;
   prompt: readonly Token[];
@@ -19,7 +19,7 @@ export interface StartedAnswer {
   sampler: AnswerSampler;
 }
 
-/** An aborted signal ends the reading at once, and the writing before the next step. */
+/** An aborted signal ends the events at once, and the answer before the next step. */
 export async function* readAnswer(
   scheduler: Scheduler,
   { slot, prompt, fresh, scope, generation, sampler }: StartedAnswer,
@@ -49,7 +49,7 @@ export async function* readAnswer(
   }
 }
 
-/** The generation, resumed by the scheduler with each of its tokens. */
+/** The generation as an answer of the scheduler, which resumes it with each token. */
 function writing(
   slot: Slot,
   generation: Generation,

@@ -1,7 +1,7 @@
-/** The tokens of what is to be embedded: texts, or ids of tokens that the caller made. */
+/** The tokens of embedding inputs, which are texts or lists of token ids. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import type { EmbeddingInput } from "../../core/ports/embedding-engine.ts";
-import { LoopTurns } from "./loop-turns.ts";
+import { LoopYield } from "./loop-yield.ts";
 import { SlicedTokenizer } from "./sliced-tokenizer.ts";
 
 export class InputTokens {
@@ -17,7 +17,7 @@ export class InputTokens {
     return this.#vocabulary.length;
   }
 
-  /** The tokens of each input, in their order; undefined for one with so many that they were not counted. */
+  /** The tokens of each input; undefined for one with so many that they were not counted. */
   async of(
     inputs: readonly EmbeddingInput[],
     {
@@ -25,7 +25,7 @@ export class InputTokens {
       signal,
     }: { most?: number; signal?: AbortSignal | undefined },
   ): Promise<(Token[] | undefined)[]> {
-    const budget = { most, turns: new LoopTurns(signal) };
+    const budget = { most, loop: new LoopYield(signal) };
     const all: (Token[] | undefined)[] = [];
     for (const input of inputs) {
       all.push(

@@ -12,7 +12,7 @@ const normal = 1;
 export function longestTokenBytes({ model, tokens, token_type: types = [] }: Vocabulary): number {
   let longest = 1;
   for (const [token, piece] of tokens.entries()) {
-    // What is no longer in any case needs no look.
+    // A character has at most three bytes per UTF-16 unit, so a short piece cannot be longer.
     if (piece.length * 3 <= longest) continue;
     longest = Math.max(longest, bytesOf(piece, model, types[token] ?? normal));
   }

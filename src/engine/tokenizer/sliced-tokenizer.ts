@@ -1,7 +1,8 @@
 /**
- * Tokens of texts of any length: what cannot fit is refused by its bytes, and the rest is tokenised in
- * slices, between which the loop turns and a caller can leave. In one piece a megabyte takes seconds,
- * and some texts, such as newlines in a SentencePiece vocabulary, quadratic time.
+ * Tokenises texts of any length without blocking. A text with too many bytes to fit is refused
+ * without tokenising it; the rest is tokenised in slices, between which the event loop turns and the
+ * caller can abort. In one piece a megabyte takes seconds, and some texts, such as newlines in a
+ * SentencePiece vocabulary, take quadratic time.
  */
 import {
   type LlamaModel,
@@ -11,23 +12,23 @@ import {
   type Token,
 } from "node-llama-cpp";
 import { longestTokenBytes } from "./longest-token.ts";
-import type { LoopTurns } from "./loop-turns.ts";
+import type { LoopYield } from "./loop-yield.ts";
 
 export interface TokenBudget {
-  /** Most tokens that are of use. */
+  /** More tokens than this are of no use. */
   most: number;
-  turns: LoopTurns;
+  loop: LoopYield;
 }
 
-/** How many times the tokens of use are counted, so that a refusal can say by how much a text is too long. */
+/** Counting goes on to this multiple of the limit, so that an error can say by how much a text is too long. */
 const countedTimes = 4;
-/** Characters that are tokenised at a time: a slice takes tens of milliseconds at worst. */
+/** Characters in a slice, which takes tens of milliseconds at worst. */
 const sliceLength = 8192;
 
 export class SlicedTokenizer {
   readonly #model: LlamaModel;
   readonly #longest: number;
-  /** Whether white space may be no token at all, as in WordPiece. */
+  /** Whether white space may take no token at all, as in WordPiece. */
   readonly #dropsSpace: boolean;
 
   constructor(model: LlamaModel) {
@@ -47,7 +48,7 @@ export class SlicedTokenizer {
     return false;
   }
 
-  /** The tokens of a text; undefined where there are so many more than of use that they were not counted. */
+  /** The tokens of a text; undefined where they are too many to be counted. */
   async tokens(text: string, budget: TokenBudget): Promise<Token[] | undefined> {
     if (this.cannotFit([text], budget.most)) return undefined;
     const collected = new Collected(budget);
@@ -76,7 +77,7 @@ export class SlicedTokenizer {
     return (await this.#add(collected, plain, true)) ? collected.tokens : undefined;
   }
 
-  /** Says whether there is room for more. `trims`: without the space that some vocabularies begin a text with. */
+  /** Returns whether there is room for more. `trims`: without the space that some vocabularies add at the start. */
   async #add(collected: Collected, text: string, trims: boolean): Promise<boolean> {
     for (let from = 0, to = 0; from < text.length; from = to) {
       to = sliceEnd(text, from);
@@ -88,7 +89,7 @@ export class SlicedTokenizer {
   }
 }
 
-/** Tokens up to a number, with turns of the loop between. */
+/** Collects tokens up to a limit, and yields to the event loop in between. */
 class Collected {
   readonly tokens: Token[] = [];
   readonly #budget: TokenBudget;
@@ -99,16 +100,16 @@ class Collected {
 
   async add(tokens: readonly Token[]): Promise<boolean> {
     for (const token of tokens) this.tokens.push(token);
-    const { most, turns } = this.#budget;
-    await turns.take();
+    const { most, loop } = this.#budget;
+    await loop.yieldIfDue();
     return this.tokens.length <= most * countedTimes;
   }
 }
 
 /**
- * Where a slice ends: before the space of a word, where no vocabulary has a token that goes on, so that
- * the tokens are those of the whole text. In a slice without words it ends anywhere: the tokens stand
- * for the same text then too, but for a space that some vocabularies begin a slice with.
+ * Where a slice ends: before a space between words, since no vocabulary has a token that spans one,
+ * so that the tokens are those of the whole text. A slice without such a space ends anywhere: its
+ * tokens stand for the same text too, but for a space that some vocabularies add at its start.
  */
 function sliceEnd(text: string, from: number): number {
   const end = from + sliceLength;

@@ -1,4 +1,4 @@
-/** The bytes that a token stands for, by itself, read from the model's vocabulary. */
+/** The bytes that each token stands for, from the model's vocabulary. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 
 /** Kinds of tokens as GGUF numbers them. */
@@ -7,7 +7,7 @@ const kinds = { normal: 1, userDefined: 4, unused: 5, byte: 6 } as const;
 export class TokenBytes {
   /** Whether the vocabulary is of a kind that says which bytes a token stands for. */
   readonly known: boolean;
-  /** Whether the first token's leading space is the tokenizer's, not the text's. */
+  /** Whether the tokenizer adds a space before the first token, which is no part of the text. */
   readonly leadingSpace: boolean;
   readonly #model: LlamaModel;
   readonly #pieces: readonly string[];
@@ -25,7 +25,7 @@ export class TokenBytes {
     this.known = this.#byteLevel || ggml.model === "llama";
   }
 
-  /** Whether the token is not for people to read. */
+  /** Whether it is a special token, which has no text. */
   isSpecial(token: Token): boolean {
     const kind = this.#kinds[token] ?? kinds.normal;
     return kind !== kinds.normal && kind !== kinds.userDefined && kind !== kinds.byte;

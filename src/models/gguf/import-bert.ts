@@ -127,7 +127,7 @@ function tensor(weights: SafetensorsFile, from: string, to: string): Tensor {
   return { name: to, shape, type: typeFor(to, shape), values: () => weights.values(from) };
 }
 
-/** Matrices are worth shrinking; vectors, positions and token types are small and sensitive. */
+/** Matrices are quantised; vectors, positions and token types are small and lose more by it. */
 function typeFor(name: string, shape: readonly number[]): TensorType {
   if (shape.length === 1 || name === "position_embd.weight" || name === "token_types.weight") {
     return "f32";

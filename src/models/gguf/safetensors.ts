@@ -71,7 +71,7 @@ async function readBytes(
   position: number,
   length: number,
 ): Promise<DataView<ArrayBuffer>> {
-  // Looked at first: what a header says is no reason to take memory.
+  // Checked before allocating: the length comes from the file.
   const isThere = length >= 0 && position + length <= (await file.stat()).size;
   const bytes = new Uint8Array(isThere ? length : 0);
   const { bytesRead } = await file.read(bytes, 0, bytes.length, position);

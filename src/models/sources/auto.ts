@@ -25,12 +25,12 @@ const ownFiles = new Set([
   ...quantizations.map((type) => formerTranscodedName(starterChat.file, type)),
 ]);
 
-/** What was made of a model is not chosen beside it. */
+/** A transcoded file is not a candidate beside the model that it was made from. */
 const isPulled = (file: string): boolean => !ownFiles.has(file) && !isTranscoded(file);
 
 export async function autoSource(type: ModelType, options: AutoOptions): Promise<AutoSource> {
   if (type === "embedding") {
-    // A collection belongs to the model that filled it: one that was pulled later must not take over.
+    // A collection can be searched only with the model that embedded it, so a pulled one must not replace it.
     return { source: "starter:embedding", why: "the starter model; name another to change it" };
   }
   const { folder, pickChatFile } = options;

@@ -5,7 +5,7 @@ import type { Progress } from "../../core/progress.ts";
 import { sizeOf } from "../file-size.ts";
 import { knownDigest, noteDigest } from "./known-digests.ts";
 
-/** A digest of what a file holds, to go on with. */
+/** The hash of a file so far, to be updated with what is appended to it. */
 export async function hashOf(
   path: string,
   onBytes: (count: number) => void = () => {},
@@ -21,13 +21,13 @@ export async function hashOf(
 }
 
 export interface DigestOptions {
-  /** Where models are kept, and what was computed before. */
+  /** Where models and their known digests are kept. */
   folder: string;
   progress: Progress;
   signal: AbortSignal;
 }
 
-/** Computed once for a file that stays as it is. */
+/** The digest of a file, computed again only where the file changed. */
 export async function digestOf(path: string, options: DigestOptions): Promise<string> {
   const { folder, progress, signal } = options;
   const known = await knownDigest(path, folder);
@@ -44,7 +44,7 @@ export async function digestOf(path: string, options: DigestOptions): Promise<st
   return digest;
 }
 
-/** For a file that was there before anybody said what it should be. */
+/** Checks a file that exists already against an expected digest. */
 export async function checkDigest(
   path: string,
   sha256: string,
@@ -58,7 +58,7 @@ export async function checkDigest(
   );
 }
 
-/** A digest is of one file. */
+/** Refuses a digest for a model in several files. */
 export function checkOneFile(files: readonly string[], source: string): void {
   if (files.length === 1) return;
   throw new NodeError(

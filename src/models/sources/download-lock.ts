@@ -1,4 +1,4 @@
-/** One download of a file at a time, also between processes; the system lets go of it when a process dies. */
+/** A lock file for downloads, which holds between processes and is released when its process dies. */
 import { Database } from "bun:sqlite";
 import { existsSync, rmSync } from "node:fs";
 import { basename } from "node:path";
@@ -9,7 +9,7 @@ import type { Progress, ProgressStep } from "../../core/progress.ts";
 const pollMs = 250;
 
 interface DownloadLock extends Disposable {
-  /** The download is there, and nobody will write it again: its lock can go with this one. */
+  /** Says that the file is complete, so that the lock file is removed with the lock. */
   done(): void;
 }
 
@@ -42,7 +42,7 @@ export async function lockDownload(
   }
 }
 
-/** SQLite's own locks hold between processes on every system, and die with theirs. */
+/** SQLite's locks work between processes on every system, and are released when a process dies. */
 function tryLock(path: string): Database | undefined {
   const database = new Database(path, { create: true });
   try {
@@ -51,7 +51,7 @@ function tryLock(path: string): Database | undefined {
   } catch (error) {
     database.close();
     const isBusy = hasCode(error, "SQLITE_BUSY");
-    // Its file was removed in this very moment: the other one is done.
+    // The other process has completed the file and removed the lock file just now.
     if (isBusy || !existsSync(path)) return undefined;
     throw error;
   }

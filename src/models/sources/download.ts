@@ -1,12 +1,11 @@
-/** Fetches a model, all files of it, from the hub or from an address into the models folder. */
+/** Downloads all files of a model, from the hub or from a URL, into the models folder. */
 import { basename, dirname, join } from "node:path";
 import { partsOf } from "../../core/models/split-model.ts";
 import { makePrivateFolder } from "../private-folder.ts";
-import { ask } from "./ask.ts";
-import { patienceMs } from "./ask-patiently.ts";
 import { checkDigest, checkOneFile } from "./digest.ts";
 import { type FetchOptions, fetchFile } from "./fetch-file.ts";
 import { checkRoom } from "./file-checks.ts";
+import { sendRequest } from "./http-request.ts";
 import type { Hub } from "./hub.ts";
 import { noteDigest } from "./known-digests.ts";
 import { locate, type Place, partAddresses } from "./locate.ts";
@@ -21,21 +20,22 @@ import {
 } from "./origin.ts";
 import type { Subject } from "./refusal.ts";
 import { renew } from "./renew.ts";
+import { responseTimeoutMs } from "./request-with-retry.ts";
 
 export interface DownloadOptions extends Omit<FetchOptions, "subject"> {
   /** Where models are kept. */
   folder: string;
   hub: Hub;
-  /** Whether a model of the hub that is there moves to what its branch is at now; default: it stays. */
+  /** Whether a model of the hub is updated to the latest commit of its branch; default: no. */
   renew?: boolean;
-  /** Hears, in sentences, what was pinned and what moved. */
+  /** Told in sentences what was pinned and what was updated. */
   say?: (line: string) => void;
 }
 
-/** Whether a source is fetched from somewhere else. */
+/** Whether a source is downloaded. */
 export const isRemote = (source: string): boolean => /^(https?:\/\/|hf:)/.test(source);
 
-/** Returns the path of the model's first file; a model that was fetched before is not fetched again. */
+/** Returns the path of the model's first file; a model that is complete is not downloaded again. */
 export async function download(source: string, options: DownloadOptions): Promise<string> {
   const { folder, sha256 } = options;
   const origin = await findOrigin(source, folder);
@@ -59,7 +59,7 @@ async function fetchModel(
 ): Promise<string> {
   const { folder, sha256 } = options;
   const found = await locate(source, options, origin?.pin);
-  // What was begun under a name goes on under it.
+  // A partial download is resumed under the name that it has.
   const files = partsOf(origin === undefined ? found.place.file : basename(origin.path));
   const path = join(folder, files[0] ?? found.place.file);
   if (sha256 !== undefined) checkOneFile(files, source);
@@ -69,11 +69,11 @@ async function fetchModel(
     if (sha256 !== undefined) await checkDigest(path, sha256, options);
     return path;
   }
-  // Another source may have begun with it, at another commit.
+  // Another source of the same file may have begun the download, at another commit.
   const { place, subject } =
     held.commit === undefined ? found : await locate(source, options, held);
   await makePrivateFolder(folder);
-  // Before anything comes, so that what is interrupted goes on with the same commit.
+  // Written before the download, so that it is resumed at the same commit.
   await noteOrigin(path, source, place.pin);
   sayPin(source, place.pin, options);
   try {
@@ -85,7 +85,7 @@ async function fetchModel(
   }
 }
 
-/** Whether something of it came, which the next try goes on with. */
+/** Whether there is something to resume. */
 async function isBegun(files: readonly string[], folder: string): Promise<boolean> {
   const all = files.flatMap((file) => [file, `${file}.part`]);
   return (await missingOf(all, folder)).length < all.length;
@@ -124,7 +124,7 @@ async function fetchParts(
   }
 }
 
-/** What is known beforehand of the sizes; a server that tells none is asked file by file. */
+/** Uses the sizes that the server tells beforehand; where it tells none, each file is checked on its own. */
 async function checkRoomForAll(
   urls: readonly string[],
   folder: string,
@@ -133,9 +133,13 @@ async function checkRoomForAll(
 ): Promise<void> {
   const sizes = await Promise.all(
     urls.map(async (url) => {
-      const answer = await ask({ url, method: "HEAD", hub, signal, timeoutMs: patienceMs }).catch(
-        () => undefined,
-      );
+      const answer = await sendRequest({
+        url,
+        method: "HEAD",
+        hub,
+        signal,
+        timeoutMs: responseTimeoutMs,
+      }).catch(() => undefined);
       signal.throwIfAborted();
       return answer?.size ?? Number(answer?.response.headers.get("content-length") ?? 0);
     }),

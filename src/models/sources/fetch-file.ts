@@ -1,4 +1,4 @@
-/** Fetches one model file: goes on where it was interrupted, and names it only when it is whole and right. */
+/** Downloads one file: resumes a partial download, retries with backoff, and renames the file only when it is whole and its digest right. */
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,26 +8,26 @@ import { given } from "../../core/given.ts";
 import type { Progress, ProgressStep } from "../../core/progress.ts";
 import { sizeOf } from "../file-size.ts";
 import { makePrivateFolder } from "../private-folder.ts";
-import { type Answer, ask, Interruption } from "./ask.ts";
 import { hashOf } from "./digest.ts";
 import { lockDownload } from "./download-lock.ts";
 import { checkLength, checkRoom, headLength, headProblem, roomForUnsized } from "./file-checks.ts";
+import { RetryableError, type SourceResponse, sendRequest } from "./http-request.ts";
+import { IdleTimeout } from "./idle-timeout.ts";
 import { PartialFile, type PartNote } from "./partial-file.ts";
-import { judge } from "./range-answer.ts";
+import { judge } from "./range-response.ts";
 import { refuse, type Subject } from "./refusal.ts";
-import { StallWatch } from "./stall-watch.ts";
 
 export interface FetchOptions {
   subject: Subject;
-  /** The sha256 that the file must have, where somebody knows. */
+  /** The sha256 that the file must have, where it is known. */
   sha256?: string;
   progress: Progress;
   signal: AbortSignal;
-  /** How long a server may send nothing; default: a minute. */
+  /** The idle timeout: how long the server may send nothing; default: a minute. */
   stallMs?: number;
-  /** How long to wait before the first new try; default: half a second. */
+  /** The first pause of the backoff; default: half a second. */
   pauseMs?: number;
-  /** What a file of unknown length leaves free of the disk; default: 1 GB. */
+  /** Disk space that a file of unknown length must leave free; default: 1 GB. */
   reserveBytes?: number;
 }
 
@@ -36,12 +36,12 @@ export interface FetchedFile {
   sha256: string;
 }
 
-/** Tries in a row that bring nothing new. */
+/** Attempts in a row that may fail without progress. */
 const mostTries = 4;
-/** So many new bytes make a try worth another. */
-const worthwhile = 1_000_000;
+/** An attempt that brings so many new bytes is progress. */
+const progressBytes = 1_000_000;
 
-/** Nothing where the file is there already. */
+/** Returns undefined where the file exists already. */
 export async function fetchFile(
   url: string,
   path: string,
@@ -63,9 +63,9 @@ export async function fetchFile(
       return fetched;
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof Interruption)) throw error;
+      if (!(error instanceof RetryableError)) throw error;
       const { bytes } = await partial.read();
-      if (bytes >= furthest + worthwhile) {
+      if (bytes >= furthest + progressBytes) {
         furthest = bytes;
         tries = 0;
       }
@@ -82,14 +82,14 @@ async function attempt(
 ): Promise<FetchedFile> {
   const { subject, signal, stallMs = 60_000, reserveBytes = 1e9 } = options;
   const { bytes, note } = await partial.read();
-  const canGoOn = bytes > 0 && (note.etag !== undefined || note.digest !== undefined);
-  const from = canGoOn ? bytes : 0;
-  // Before the server is asked: it would not wait that long.
+  const canResume = bytes > 0 && (note.etag !== undefined || note.digest !== undefined);
+  const from = canResume ? bytes : 0;
+  // Hashed before the request: a server would not wait for that.
   const hash = from === 0 ? new Bun.CryptoHasher("sha256") : await hashOf(partial.path);
-  using watch = new StallWatch(stallMs);
+  using idle = new IdleTimeout(stallMs);
   try {
-    const inTime = AbortSignal.any([signal, watch.signal]);
-    const answer = await ask({
+    const inTime = AbortSignal.any([signal, idle.signal]);
+    const answer = await sendRequest({
       url,
       hub: subject.hub,
       signal: inTime,
@@ -97,9 +97,9 @@ async function attempt(
     });
     await refuse(answer, subject);
     const digest = options.sha256 ?? answer.digest;
-    const isOther = note.digest !== undefined && note.digest !== digest;
+    const isAnother = note.digest !== undefined && note.digest !== digest;
     const verdict =
-      from > 0 && isOther
+      from > 0 && isAnother
         ? ({ type: "anew" } as const)
         : judge(answer.response, { ...note, bytes: from });
     if (verdict.type === "whole") return await complete(partial, hash, bytes, digest, subject);
@@ -121,7 +121,7 @@ async function attempt(
         total,
         most,
         hash: running,
-        watch,
+        idle,
         step,
       });
       const fetched = await complete(partial, running, end, digest, subject);
@@ -133,33 +133,33 @@ async function attempt(
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (!watch.signal.aborted) throw error;
-    throw new Interruption(`${new URL(url).host} sent nothing for ${stallMs / 1000} s`);
+    if (!idle.signal.aborted) throw error;
+    throw new RetryableError(`${new URL(url).host} sent nothing for ${stallMs / 1000} s`);
   }
 }
 
 interface Receiving {
   start: number;
   total: number | undefined;
-  /** So long it may be. */
+  /** Most bytes that the file may have. */
   most: number;
   hash: Bun.CryptoHasher;
-  watch: StallWatch;
+  idle: IdleTimeout;
   step: ProgressStep;
 }
 
-/** Writes what comes to the end of what is there; returns how much there is then. */
+/** Appends the response to the partial file; returns how long that is then. */
 async function receive(
-  { response, url }: Answer,
+  { response, url }: SourceResponse,
   partial: PartialFile,
-  { start, total, most, hash, watch, step }: Receiving,
+  { start, total, most, hash, idle, step }: Receiving,
 ): Promise<number> {
   const { host } = new URL(url);
   await using file = await open(partial.path, "a");
   let end = start;
   let head = new Uint8Array();
   for await (const chunk of chunksOf(response, host)) {
-    watch.reset();
+    idle.reset();
     if (end < headLength) {
       head = Buffer.concat([head, chunk]);
       if (head.length >= headLength) await partial.dropFor(headProblem(head, host));
@@ -171,7 +171,7 @@ async function receive(
     step.update(end);
   }
   if (total !== undefined && end < total) {
-    throw new Interruption(`${host} ended the file after ${end} of ${total} bytes`);
+    throw new RetryableError(`${host} ended the file after ${end} of ${total} bytes`);
   }
   if (end < headLength) await partial.dropFor(headProblem(head, host));
   return end;
@@ -181,7 +181,7 @@ async function* chunksOf(response: Response, host: string): AsyncGenerator<Uint8
   try {
     for await (const chunk of response.body ?? []) yield chunk;
   } catch (cause) {
-    throw new Interruption(`the connection to ${host} was lost (${reasonOf(cause)})`, { cause });
+    throw new RetryableError(`the connection to ${host} was lost (${reasonOf(cause)})`, { cause });
   }
 }
 
@@ -208,11 +208,15 @@ async function complete(
 function rangeOf(bytes: number, { etag, digest }: PartNote): Record<string, string> {
   if (bytes === 0) return {};
   const range = { range: `bytes=${bytes}-` };
-  // Where there is a digest, it settles what the file is.
+  // With a digest, the version is checked by that at the end, and any ETag will do.
   return digest !== undefined || etag === undefined ? range : { ...range, "if-range": etag };
 }
 
-function noteOf({ response }: Answer, total: number | undefined, digest?: string): PartNote {
+function noteOf(
+  { response }: SourceResponse,
+  total: number | undefined,
+  digest?: string,
+): PartNote {
   const etag = response.headers.get("etag");
   return {
     ...given({
@@ -255,7 +259,7 @@ const tooLong = (host: string, total: number | undefined): NodeError =>
       : `${host} sends more than the ${total} bytes it promised.`,
   );
 
-function givenUp({ source }: Subject, { message }: Interruption, bytes: number): NodeError {
+function givenUp({ source }: Subject, { message }: RetryableError, bytes: number): NodeError {
   const kept = bytes > 0 ? ` ${byteSize(bytes)} are kept; the next try goes on from there.` : "";
   return new NodeError(
     "unavailable",

@@ -1,12 +1,12 @@
-/** What a file must be before it is fetched: a GGUF, of a length that is known, with room for it. */
+/** Checks of a download: that it is a GGUF, of a known length, and that the disk has room for it. */
 import { statfs } from "node:fs/promises";
 import { byteSize } from "../../core/byte-size.ts";
 import { NodeError } from "../../core/errors.ts";
-import type { Answer } from "./ask.ts";
+import type { SourceResponse } from "./http-request.ts";
 
 const magic = new TextEncoder().encode("GGUF");
 
-/** So many bytes tell. */
+/** Bytes that are needed to tell whether a file is a GGUF. */
 export const headLength = magic.length;
 
 /** What is wrong with the first bytes of a model, where something is. */
@@ -20,7 +20,7 @@ export function headProblem(head: Uint8Array, host: string): NodeError | undefin
 }
 
 export function checkLength(
-  { response, url, size }: Answer,
+  { response, url, size }: SourceResponse,
   total: number | undefined,
   digest: string | undefined,
 ): void {
@@ -39,7 +39,7 @@ export function checkLength(
   );
 }
 
-/** How many bytes a file may have that nobody said the length of: others need the disk too. */
+/** How many bytes a file of unknown length may have, so that `reserve` is left free on the disk. */
 export async function roomForUnsized(folder: string, reserve: number): Promise<number> {
   return Math.max(0, (await freeBytes(folder)) - reserve);
 }

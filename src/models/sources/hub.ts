@@ -1,10 +1,10 @@
-/** The model hub: where it is, who asks, and what a reference to it means. */
+/** The model hub (Hugging Face or a mirror): its address and token, and references to its files. */
 import { NodeError } from "../../core/errors.ts";
 
 export interface Hub {
   /** Without a slash at its end. */
   endpoint: string;
-  /** Lets gated repositories be read; shown to the hub and to nobody else. */
+  /** For gated repositories; sent to the hub only. */
   token?: string;
 }
 
@@ -23,7 +23,7 @@ export interface HubReference {
   /** `owner/repo`. */
   repository: string;
   revision: string;
-  /** A file by its path, or the form of the weights that the hub chooses a file for. */
+  /** A file by its path, or a quantization, for which the hub chooses the file. */
   wanted: { file: string } | { quantization: string };
 }
 
@@ -53,7 +53,7 @@ export function fileAddress(
   return `${hub.endpoint}/${repository}/resolve/${encodeURIComponent(revision)}/${path}`;
 }
 
-/** Where the hub says which file a form of the weights is in. */
+/** The hub's manifest, which says which file has a quantization. */
 export function manifestAddress(hub: Hub, repository: string, quantization: string): string {
   return `${hub.endpoint}/v2/${repository}/manifests/${encodeURIComponent(quantization)}`;
 }

@@ -1,4 +1,4 @@
-/** Digests that were computed once, by the size and times of their files, so that no start reads 40 GB again. */
+/** A cache of digests by the size and times of their files, so that a start does not hash 40 GB again. */
 import { readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
@@ -11,7 +11,7 @@ const fileName = "digests.json";
 const Entry = T.Object({
   bytes: T.Number(),
   modifiedMs: T.Number(),
-  /** Set by the system whenever the file or its name changes, and by nobody else. */
+  /** ctime: set by the system whenever the file or its name changes; programs cannot set it. */
   changedMs: T.Number(),
   sha256: T.String(),
 });
@@ -27,7 +27,7 @@ export async function knownDigest(path: string, folder: string): Promise<string 
   return isSame ? entry?.sha256 : undefined;
 }
 
-/** Where it cannot be written, as in a folder that can only be read, the digest is computed again next time. */
+/** In a read-only folder nothing is noted, and the digest is computed again next time. */
 export async function noteDigest(path: string, sha256: string, folder: string): Promise<void> {
   const stamp = await stampOf(path);
   if (stamp === undefined) return;
@@ -51,6 +51,6 @@ async function read(folder: string): Promise<Digests> {
     const digests: unknown = JSON.parse(await readFile(join(folder, fileName), "utf8"));
     return Value.Check(Digests, digests) ? digests : {};
   } catch {
-    return {}; // none yet
+    return {}; // no file yet
   }
 }

@@ -1,21 +1,21 @@
-/** Where a model's first file is on the network, and what it is called here. */
+/** Finds the URL of a model's first file, and the name that it gets in the models folder. */
 import { basename, dirname } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { partsOf } from "../../core/models/split-model.ts";
-import type { Answer } from "./ask.ts";
-import { askPatiently, type Patience, readText } from "./ask-patiently.ts";
+import type { SourceResponse } from "./http-request.ts";
 import { fileAddress, type HubReference, manifestAddress, parseReference } from "./hub.ts";
 import { type Pin, withoutKey } from "./origin.ts";
 import type { Subject } from "./refusal.ts";
+import { type RetryOptions, readText, requestWithRetry } from "./request-with-retry.ts";
 
 export interface Place {
   url: string;
-  /** What it is called here. */
+  /** Its name in the models folder. */
   file: string;
-  /** Of the hub: where it is there, and of which commit. */
+  /** For a file of the hub: its path there, and its commit. */
   pin: Pin;
 }
 
@@ -24,9 +24,9 @@ interface Located {
   subject: Subject;
 }
 
-/** `pin`: what an earlier start found, and what stays as it is. */
-export async function locate(source: string, patience: Patience, pin: Pin = {}): Promise<Located> {
-  const { hub } = patience;
+/** `pin`: the file and commit of an earlier download, which are kept. */
+export async function locate(source: string, retry: RetryOptions, pin: Pin = {}): Promise<Located> {
+  const { hub } = retry;
   if (!source.startsWith("hf:")) {
     return { place: placeOfAddress(source), subject: { source: withoutKey(source), hub } };
   }
@@ -37,10 +37,10 @@ export async function locate(source: string, patience: Patience, pin: Pin = {}):
     pin.file ??
     ("file" in wanted
       ? wanted.file
-      : await chosenFile(repository, wanted.quantization, about, patience));
+      : await chosenFile(repository, wanted.quantization, about, retry));
   const subject = { ...about, wanted: `file '${file}' at ${revision}` };
   const commit =
-    pin.commit ?? (await lookAt(fileAddress(hub, reference, file), subject, patience)).commit;
+    pin.commit ?? (await lookAt(fileAddress(hub, reference, file), subject, retry)).commit;
   const pinned = commit === undefined ? reference : { ...reference, revision: commit };
   return {
     place: {
@@ -52,16 +52,16 @@ export async function locate(source: string, patience: Patience, pin: Pin = {}):
   };
 }
 
-/** What the hub says of a file without sending it: the commit that its branch is at, and its digest. */
+/** Asks the hub, by HEAD, for the commit of the file's branch and for its digest. */
 export async function lookAt(
   url: string,
   subject: Subject,
-  patience: Patience,
-): Promise<Pick<Answer, "commit" | "digest">> {
-  return await askPatiently({ url, method: "HEAD", staysAtHub: true }, subject, patience);
+  retry: RetryOptions,
+): Promise<Pick<SourceResponse, "commit" | "digest">> {
+  return await requestWithRetry({ url, method: "HEAD", staysAtHub: true }, subject, retry);
 }
 
-/** What a `_` could not keep apart, as `a/b_c` and `a_b/c`, gets a digest of what it stands for. */
+/** Where replacing characters by `_` could make two names equal, as of `a/b_c` and `a_b/c`, a digest is added. */
 function nameOfHubFile({ repository, revision }: HubReference, file: string): string {
   const isMain = revision === "main";
   const isPlain = isMain && !repository.includes("_") && safe(file) === file;
@@ -69,7 +69,7 @@ function nameOfHubFile({ repository, revision }: HubReference, file: string): st
   return safe(`hf_${repository}_${mark}${isMain ? "" : `${revision}_`}${file}`);
 }
 
-/** The name holds where it comes from, so that two files of one name do not meet. */
+/** The name has a digest of the URL, so that files of one name from two places do not collide. */
 function placeOfAddress(source: string): Place {
   const url = URL.parse(source);
   const name = basename(url?.pathname ?? "");
@@ -84,7 +84,7 @@ function placeOfAddress(source: string): Place {
   return { url: source, file: safe(`web_${url.hostname}_${mark}_${name}`), pin: {} };
 }
 
-/** Whatever follows the path, a key perhaps, is the same for all parts. */
+/** The query, which may hold a key, is the same for all parts. */
 export function partAddresses(address: string): string[] {
   return partsOf(new URL(address).pathname).map((path) => {
     const url = new URL(address);
@@ -95,7 +95,7 @@ export function partAddresses(address: string): string[] {
 
 const safe = (name: string): string => name.replaceAll(/[^\w.-]+/g, "_");
 
-/** All parts of a model have one. */
+/** The name without its part number, the same for all parts of a model. */
 const stemOf = (file: string): string => file.replace(/-\d{5}-of-\d{5}(?=\.gguf$)/i, "");
 
 const shortDigest = (text: string): string =>
@@ -105,21 +105,21 @@ const Manifest = T.Object({
   ggufFile: T.Object({ rfilename: T.String({ pattern: "^[^\\x00-\\x1f]+\\.[gG][gG][uU][fF]$" }) }),
 });
 
-/** The file that the hub has for a form of the weights. */
+/** The file that the hub has for a quantization. */
 async function chosenFile(
   repository: string,
   quantization: string,
   subject: Subject,
-  patience: Patience,
+  retry: RetryOptions,
 ): Promise<string> {
-  const answer = await askPatiently(
+  const answer = await requestWithRetry(
     {
-      url: manifestAddress(patience.hub, repository, quantization),
-      // The hub names the file to this client only.
+      url: manifestAddress(retry.hub, repository, quantization),
+      // The hub adds the file's name to the manifest for this client only.
       headers: { "user-agent": "llama-cpp" },
     },
     { ...subject, wanted: `GGUF file of the form '${quantization}'` },
-    patience,
+    retry,
   );
   const manifest = parsed(await readText(answer.response));
   if (Value.Check(Manifest, manifest)) return manifest.ggufFile.rfilename;

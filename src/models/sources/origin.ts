@@ -1,4 +1,4 @@
-/** Where the models in the folder came from: noted beside each, so that the hub need not be asked again. */
+/** Records, in a file beside each model, which source it came from and at which commit. */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
@@ -19,19 +19,19 @@ const Note = T.Object({
 });
 type Note = Static<typeof Note>;
 
-/** Of the hub: the file in its repository, and the commit that it is of. */
+/** For a file of the hub: its path in the repository, and its commit. */
 export interface Pin {
   file?: string;
   commit?: string;
 }
 
-/** What follows an address's path, or stands before its host, may be a key: it changes, and is not for others to read. */
+/** A URL without query and user info, which may hold a key: keys change, and must not be stored. */
 export const withoutKey = (source: string): string =>
   /^https?:/.test(source)
     ? source.replace(/[?#].*$/, "").replace(/^(https?:\/\/)[^/]*@/, "$1")
     : source;
 
-/** Other sources of the same file go on leading to it. */
+/** Adds a source to a file; sources that were recorded before are kept. */
 export async function noteOrigin(path: string, source: string, pin: Pin = {}): Promise<void> {
   const [known, named] = [await noteOf(`${path}${originSuffix}`), withoutKey(source)];
   const others = sourcesOf(known).filter((other) => other !== named);
@@ -39,7 +39,7 @@ export async function noteOrigin(path: string, source: string, pin: Pin = {}): P
   await writeFile(`${path}${originSuffix}`, JSON.stringify(note));
 }
 
-/** The source leads elsewhere from now on. */
+/** Removes a source from a file. */
 export async function forgetSource(path: string, source: string): Promise<void> {
   const note = await noteOf(`${path}${originSuffix}`);
   const [first, ...others] = sourcesOf(note).filter((other) => other !== withoutKey(source));
@@ -54,7 +54,7 @@ export interface Origin {
   pin: Pin;
 }
 
-/** What is noted of a source that a model was fetched from, or begun to be. */
+/** The record of a source whose download is complete or was begun. */
 export async function findOrigin(source: string, folder: string): Promise<Origin | undefined> {
   const named = withoutKey(source);
   for (const name of await readdir(folder).catch(() => [])) {
@@ -66,11 +66,11 @@ export async function findOrigin(source: string, folder: string): Promise<Origin
   return undefined;
 }
 
-/** What is noted of a file, whichever source led to it. */
+/** The pin of a file, whichever source it came from. */
 export const pinnedAt = async (path: string): Promise<Pin> =>
   pinOf(await noteOf(`${path}${originSuffix}`));
 
-/** The model that a source brought, where it did: the hub need not be asked again. */
+/** The complete model of a source, found without asking the hub. */
 export async function findFetched(source: string, folder: string): Promise<string | undefined> {
   const origin = await findOrigin(source, folder);
   if (origin === undefined) return undefined;
@@ -90,7 +90,7 @@ async function noteOf(path: string): Promise<Note | undefined> {
     const note: unknown = JSON.parse(await readFile(path, "utf8"));
     return Value.Check(Note, note) ? note : undefined;
   } catch {
-    return undefined; // removed meanwhile, or half written
+    return undefined; // removed meanwhile, or being written
   }
 }
 
@@ -100,7 +100,7 @@ export async function missingOf(files: readonly string[], folder: string): Promi
   return files.filter((_, at) => sizes[at] === undefined);
 }
 
-/** Everything that belongs to a model's file in the folder, the rests of downloads included. */
+/** All files that belong to a model's file, those of a partial download included. */
 export const filesBeside = (file: string): string[] => [
   `${file}${originSuffix}`,
   `${file}.part`,

@@ -1,4 +1,4 @@
-/** A file on its way: the bytes that came, with a note of what they are part of. */
+/** A partial download: the bytes so far, and a note of the file that they belong to. */
 import { open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -6,7 +6,7 @@ import type { NodeError } from "../../core/errors.ts";
 
 const Note = T.Object({
   total: T.Optional(T.Integer()),
-  /** What the server called this version of the file. */
+  /** The server's ETag of this version of the file. */
   etag: T.Optional(T.String()),
   /** The sha256 that the whole file must have. */
   digest: T.Optional(T.String()),
@@ -27,27 +27,27 @@ export class PartialFile {
     this.path = `${target}.part`;
   }
 
-  /** What is there; nothing where nobody can say what it is part of. */
+  /** What there is to resume; nothing where the note is missing. */
   async read(): Promise<{ bytes: number; note: PartNote }> {
     try {
       const note: unknown = JSON.parse(await readFile(this.#notePath, "utf8"));
       const { size } = await stat(this.path);
       if (Value.Check(Note, note)) return { bytes: size, note };
     } catch {
-      // Nothing was begun, or it was left in a state that is worth nothing.
+      // Nothing was begun, or the process ended before the note was written.
     }
     return { bytes: 0, note: {} };
   }
 
-  /** Empties it, for a file of which the note is true. */
+  /** Begins a new download. */
   async begin(note: PartNote): Promise<void> {
-    // An old note must not outlive the bytes it was about.
+    // First, so that an old note never describes new bytes.
     await rm(this.#notePath, { force: true });
     await writeFile(this.path, "");
     await writeFile(this.#notePath, JSON.stringify(note));
   }
 
-  /** Gives the whole file its name. */
+  /** Flushes the complete file and gives it its name. */
   async finish(): Promise<void> {
     {
       await using file = await open(this.path, "r+");
@@ -62,7 +62,7 @@ export class PartialFile {
     await rm(this.#notePath, { force: true });
   }
 
-  /** Where something is wrong with the file: what came of it is not worth going on with. */
+  /** Removes the download and throws, where there is a problem that a resume could not mend. */
   async dropFor(problem: NodeError | undefined): Promise<void> {
     if (problem === undefined) return;
     await this.remove();

@@ -1,26 +1,26 @@
-/** Where a server may send us: never closer to this machine than the source that was named, and never off https. */
+/** Which redirects are followed: never into a nearer network than that of the named source (SSRF), and never from https to http. */
 import { lookup as lookUp } from "node:dns/promises";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { NodeError } from "../../core/errors.ts";
 
 export interface Redirect {
-  /** The address that was asked first: what a person named. */
+  /** The first URL, which the operator named. */
   began: string;
   from: string;
   to: string;
 }
 
-/** The addresses of a name; none where nobody knows it. */
+/** Resolves a host name; none where it is unknown. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 const byDns: Lookup = (hostname) =>
   lookUp(hostname, { all: true }).then(
     (found) => found.map(({ address }) => address),
-    // Behind a proxy, names may be its business.
+    // Behind a proxy, names may be resolved by the proxy only.
     () => [],
   );
 
-/** How near an address is, the farthest first. */
+/** Kinds of networks, the farthest first. */
 const places = ["the internet", "a private network", "a link-local address", "this machine"];
 const [farthest, nearest] = [0, places.length - 1];
 
@@ -38,14 +38,14 @@ export async function checkRedirect(
   if (target.hostname === start.hostname) return;
   const place = Math.max(farthest, ...(await nearnessOf(target, lookup)));
   if (place === farthest) return;
-  // All addresses of the source must be so near: a name can have one for show.
+  // Every address of the source must be as near: a hostile name could have one near address beside others.
   if (place <= Math.min(nearest, ...(await nearnessOf(start, lookup)))) return;
   throw refusal(
     `${way} ${target.host}, which is ${places[place]}: a source that is not there is not followed to it. Name that address as the source if you mean it.`,
   );
 }
 
-/** Of each address that a host has; of one that nobody knows, that it is far. */
+/** The nearness of each address of a host; an unknown host counts as far. */
 async function nearnessOf({ hostname }: URL, lookup: Lookup): Promise<number[]> {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   if (isIP(host) !== 0) return [nearness(host)];
@@ -68,7 +68,7 @@ const lists = [
     ["10.0.0.0", 8],
     ["172.16.0.0", 12],
     ["192.168.0.0", 16],
-    ["100.64.0.0", 10], // shared by a provider's customers
+    ["100.64.0.0", 10], // carrier-grade NAT
     ["198.18.0.0", 15],
     ["fc00::", 7],
   ),
@@ -81,7 +81,7 @@ function nearness(address: string): number {
   return 1 + lists.findIndex((list) => list.check(plain, isIPv6(plain) ? "ipv6" : "ipv4"));
 }
 
-/** The IPv4 address inside of one that only carries it: `::ffff:7f00:1`, `64:ff9b::127.0.0.1`. */
+/** The IPv4 address that an IPv6 address maps: `::ffff:7f00:1`, `64:ff9b::127.0.0.1`. */
 function embeddedIpv4(address: string): string | undefined {
   const [, dotted, high, low] =
     /^(?:::ffff:|64:ff9b::)(?:([\d.]+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address) ?? [];

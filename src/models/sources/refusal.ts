@@ -1,10 +1,10 @@
-/** What a server's refusal means, and what to do about it. */
+/** Error responses of a server, explained with what to do about them. */
 import { NodeError } from "../../core/errors.ts";
-import { type Answer, Interruption } from "./ask.ts";
+import { RetryableError, type SourceResponse } from "./http-request.ts";
 import { type Hub, isOfHub } from "./hub.ts";
 
 export interface Subject {
-  /** What was asked for, as a person wrote it. */
+  /** The source as the operator wrote it. */
   source: string;
   hub: Hub;
   /** `owner/repo`, where it is the hub's. */
@@ -13,13 +13,13 @@ export interface Subject {
   wanted?: string;
 }
 
-/** Throws unless the answer is one to go on with. */
-export async function refuse({ response, url }: Answer, subject: Subject): Promise<void> {
+/** Throws for an error response; 416 is left to the caller. */
+export async function refuse({ response, url }: SourceResponse, subject: Subject): Promise<void> {
   const { status } = response;
   if (response.ok || status === 416) return;
   await response.body?.cancel();
   if (status === 408 || status === 429 || status >= 500) {
-    throw new Interruption(`${new URL(url).host} answers ${status}`);
+    throw new RetryableError(`${new URL(url).host} answers ${status}`);
   }
   throw new NodeError("unavailable", explain(response, url, subject));
 }

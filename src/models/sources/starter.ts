@@ -1,4 +1,4 @@
-/** Puts the starter models' files together from the packages that `bun install` brought. */
+/** Assembles the starter models from the packages that `bun install` brought, or from the executable. */
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,51 +14,66 @@ import { writeGguf } from "../gguf/write.ts";
 import { type DigestOptions, digestOf, hashOf } from "./digest.ts";
 import { noteDigest } from "./known-digests.ts";
 
-export async function prepareStarterChat(
+export function prepareStarterChat(
   folder: string,
   progress: Progress,
-  signal: AbortSignal = new AbortController().signal,
+  signal?: AbortSignal,
 ): Promise<string> {
-  const options = { folder, progress, signal };
-  const path = join(folder, starterChat.file);
-  if (await isMade(path, starterChat, options)) return path;
-  const parts = chatParts();
-  const label = "Assembling the starter chat model";
-  const step = progress.step(label, starterChat.bytes, "bytes");
-  await writeAtomically(path, async (file) => {
-    // Piece by piece, from the executable too: the weights never are in memory as a whole.
-    const found = await copyAll(parts, file, step);
-    if (found !== starterChat.sha256) throw notTheFile("chat", found, starterChat.sha256);
+  return prepare("chat", starterChat, { folder, progress, signal }, () => {
+    const parts = chatParts();
+    return {
+      label: "Assembling the starter chat model",
+      write: (file, step) => copyAll(parts, file, step),
+    };
   });
-  step.finish();
-  await noteDigest(path, starterChat.sha256, folder);
-  return path;
 }
 
-export async function prepareStarterEmbedding(
+export function prepareStarterEmbedding(
   folder: string,
   progress: Progress,
-  signal: AbortSignal = new AbortController().signal,
+  signal?: AbortSignal,
 ): Promise<string> {
-  const options = { folder, progress, signal };
-  const path = join(folder, starterEmbedding.file);
-  if (await isMade(path, starterEmbedding, options)) return path;
-  const { bytes, sha256 } = starterEmbedding;
-  const isCarried = carried !== undefined;
-  const label = `${isCarried ? "Writing" : "Converting"} the starter embedding model`;
+  return prepare("embedding", starterEmbedding, { folder, progress, signal }, () =>
+    carried === undefined
+      ? { label: "Converting the starter embedding model", write: convert }
+      : {
+          label: "Writing the starter embedding model",
+          write: (file, step) => copyAll([carriedStarter().embedding.path], file, step),
+        },
+  );
+}
+
+/** How a model's file is made; `write` returns the digest of what it wrote. */
+interface Recipe {
+  label: string;
+  write: (file: FileHandle, step: ProgressStep) => Promise<string>;
+}
+
+/** Returns the path of the model's file, which is made where it is not there or not whole. */
+async function prepare(
+  type: "chat" | "embedding",
+  { file: name, bytes, sha256 }: { file: string; bytes: number; sha256: string },
+  { folder, progress, signal = new AbortController().signal }: PrepareOptions,
+  recipeOf: () => Recipe,
+): Promise<string> {
+  const path = join(folder, name);
+  if (await isMade(path, { bytes, sha256 }, { folder, progress, signal })) return path;
+  const { label, write } = recipeOf();
   const step = progress.step(label, bytes, "bytes");
   await writeAtomically(path, async (file) => {
-    const found = isCarried
-      ? await copyAll([carriedStarter().embedding.path], file, step)
-      : await convert(file, step);
-    if (found !== sha256) throw notTheFile("embedding", found, sha256);
+    const found = await write(file, step);
+    if (found !== sha256) throw notTheFile(type, found, sha256);
   });
   step.finish();
   await noteDigest(path, sha256, folder);
   return path;
 }
 
-/** A file of another content, though as long, is made anew. */
+type PrepareOptions = Pick<DigestOptions, "folder" | "progress"> & {
+  signal: AbortSignal | undefined;
+};
+
+/** Checks size and digest: a file with other content is made again. */
 async function isMade(
   path: string,
   { bytes, sha256 }: { bytes: number; sha256: string },
@@ -67,7 +82,7 @@ async function isMade(
   return (await sizeOf(path)) === bytes && (await digestOf(path, options)) === sha256;
 }
 
-/** Writes the parts one after the other; returns the digest of what was written. */
+/** Streams the parts one after the other, so that the weights are never in memory as a whole. */
 async function copyAll(
   parts: readonly string[],
   file: FileHandle,

@@ -1,6 +1,6 @@
 /**
- * The database of keys as it lies on the disk now: another process may change it, put another in its
- * place, or take it away, and none of that may keep a revoked key alive.
+ * The database of keys as it is on the disk now. Another process may change, replace or remove it,
+ * and in none of these cases may a revoked key stay valid.
  */
 import { constants, type Database } from "bun:sqlite";
 import { NodeError, reasonOf } from "../../core/errors.ts";
@@ -8,31 +8,31 @@ import { type FileStamp, stampOf } from "../file-stamp.ts";
 import { type OpenKeys, openKeys } from "./open-keys.ts";
 
 interface Opened extends OpenKeys {
-  /** What the files were like just before; undefined where that does not tell later changes. */
+  /** The stamps of the files just before the read; undefined where they are too new to show a later change. */
   before: string | undefined;
-  /** Which log of changes was there just after. */
+  /** Which write-ahead log was there just after the read. */
   log: string | undefined;
 }
 
-/** The files, as two looks compare them. */
+/** The stamps of the database and its write-ahead log. */
 interface Look {
   file: FileStamp | undefined;
   log: FileStamp | undefined;
 }
 
-/** A file's times may stand still for so long while it changes. */
+/** The resolution of file times: a file may change for so long without its times changing. */
 const coarsestClockMs = 2000;
 
 export class KeysFile implements Disposable {
   readonly #path: string;
   #opened: Opened | undefined;
 
-  /** Nothing is made until something is written. */
+  /** No file is made until something is written. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Reads what is there now; undefined where nothing is. */
+  /** Reads from the current file; undefined where there is none. */
   read<Result>(query: (database: Database) => Result): Result | undefined {
     return this.#translating(() => {
       const database = this.#current();
@@ -40,12 +40,12 @@ export class KeysFile implements Disposable {
     });
   }
 
-  /** Changes it; makes it first where it is not there. */
+  /** Writes to the database, which is made first where it does not exist. */
   write<Result>(change: (database: Database) => Result): Result {
     return this.#translating(() => {
       const database = this.#current() ?? this.#open();
       const result = change(database);
-      // Leaves the file whole: who copies it has all, and a copy over it meets no older changes.
+      // Empties the write-ahead log: a copy of the file is complete, and a copy over it meets no old log.
       database.run("pragma wal_checkpoint(truncate)");
       return result;
     });
@@ -55,7 +55,7 @@ export class KeysFile implements Disposable {
     const opened = this.#opened;
     this.#opened = undefined;
     if (opened === undefined) return;
-    // The last connection removes the log by its name, which may be another file's by now.
+    // The last connection removes the log by its name, which may belong to another database by now.
     if (opened.log !== this.#look().log?.identity) {
       opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
     }
@@ -79,7 +79,7 @@ export class KeysFile implements Disposable {
     const now = Date.now();
     const keys = openKeys(this.#path);
     const { file } = look;
-    // SQLite sees its own changes by itself; without that only the times tell, once they are old.
+    // An open connection sees changes by itself; for a read-only one only the stamps tell.
     const tells =
       keys.followsChanges ||
       (file !== undefined && Math.abs(now - file.changedMs) > coarsestClockMs);
@@ -100,7 +100,7 @@ export class KeysFile implements Disposable {
       return work();
     } catch (cause) {
       if (cause instanceof NodeError) throw cause;
-      // A copy that is under way, perhaps: the next request looks again.
+      // Perhaps the file is being copied just now: the next request tries again.
       this[Symbol.dispose]();
       throw new NodeError(
         "unavailable",

@@ -1,13 +1,13 @@
-/** Opens the database of keys, for its owner alone; where the disk can only be read, for reading. */
+/** Opens the database of keys, readable by its owner only; on a read-only disk for reading. */
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import { openUnchangeable } from "../unchangeable.ts";
+import { openImmutable } from "../immutable-database.ts";
 
 export interface OpenKeys {
   database: Database;
-  /** Whether what other processes change is seen without opening it again. */
+  /** Whether changes of other processes are seen without opening it again. */
   followsChanges: boolean;
 }
 
@@ -33,7 +33,7 @@ export function openKeys(path: string): OpenKeys {
   let database: Database | undefined;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
-    // SQLite would make it for everyone to read; what it makes beside it is as the file is.
+    // SQLite would make it readable by everyone; the files that it makes beside it get the same rights.
     if (!existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
     database = new Database(path, { create: true, strict: true });
     database.run("pragma busy_timeout = 10000");
@@ -50,8 +50,8 @@ export function openKeys(path: string): OpenKeys {
     return { database, followsChanges: true };
   } catch (cause) {
     database?.close();
-    const unchangeable = openUnchangeable(path, cause);
-    if (unchangeable !== undefined) return { database: unchangeable, followsChanges: false };
+    const immutable = openImmutable(path, cause);
+    if (immutable !== undefined) return { database: immutable, followsChanges: false };
     throw new NodeError(
       "unavailable",
       `The keys in ${path} cannot be opened: ${reasonOf(cause)}. Give this user the right to read and write it and its folder.`,
@@ -69,7 +69,7 @@ function addLaterColumns(database: Database): void {
     return laterColumns.filter((column) => !held.includes(column));
   };
   if (missing().length === 0) return;
-  // Two processes may open an old file at the same time: what is missing is asked again inside.
+  // Two processes may migrate an old file at the same time, so the check is repeated inside the transaction.
   const add = database.transaction(() => {
     for (const column of missing()) database.run(`alter table keys add column ${column} integer`);
   });

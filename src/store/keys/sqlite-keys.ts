@@ -1,6 +1,6 @@
 /**
- * Keys in a file of the data dir. Of a key only a salted digest is kept, so that the file lets
- * nobody in. Every process that has it open sees a change at once.
+ * API keys in a SQLite file of the data dir. Only a salted digest of a key is stored, so that nobody
+ * can authenticate with what the file holds. Every process that has it open sees a change at once.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { NodeError } from "../../core/errors.ts";
@@ -27,7 +27,7 @@ export interface NewKey {
   name: string;
   scopes: readonly Scope[];
   expiresAt?: Date;
-  /** Absent: the node's. */
+  /** Absent: the limits of the node. */
   limits?: Partial<CallerLimits>;
 }
 
@@ -48,12 +48,12 @@ export class SqliteKeys implements KeyRing, Disposable {
   readonly #file: KeysFile;
   #hadKeys = false;
 
-  /** Nothing is made until a key is. */
+  /** No file is made until a key is. */
   constructor(path: string) {
     this.#file = new KeysFile(path);
   }
 
-  /** Once there were some there are: rows are never removed, and a file that is gone opens nothing. */
+  /** Stays true once there was a key: rows are never removed, and a missing file must not open the node. */
   hasKeys(): boolean {
     this.#hadKeys ||=
       this.#file.read((database) => database.query("select 1 from keys limit 1").get()) != null;
@@ -77,7 +77,7 @@ export class SqliteKeys implements KeyRing, Disposable {
     return (rows ?? []).map(toKey);
   }
 
-  /** The key's text is here and nowhere else. */
+  /** The returned text of the key is stored nowhere. */
   create({ name, scopes: wanted, expiresAt, limits = {} }: NewKey): { key: ApiKey; text: string } {
     const id = randomBytes(6).toString("hex");
     const secret = randomBytes(32).toString("base64url");
@@ -107,7 +107,7 @@ export class SqliteKeys implements KeyRing, Disposable {
     return { key: toKey(row), text: `pk_${id}_${secret}` };
   }
 
-  /** By its id or its name; undefined where there is no such key. One that was revoked stays so. */
+  /** By id or name; undefined where there is no such key. A revoked key keeps its date. */
   revoke(idOrName: string): ApiKey | undefined {
     const row = this.#file.read((database) =>
       database
@@ -132,7 +132,7 @@ export class SqliteKeys implements KeyRing, Disposable {
 const digestOf = (salt: Uint8Array, secret: string): Buffer =>
   createHash("sha256").update(salt).update(secret).digest();
 
-/** What a text is compared with that is no key's. */
+/** Compared with where no key matches, so that it takes the same time. */
 const nobody = { salt: randomBytes(16), digest: randomBytes(32) };
 
 function toKey(row: Row): ApiKey {

@@ -1,4 +1,4 @@
-/** What a collection of Qdrant is like, whoever made it. */
+/** The vectors and indexes of a Qdrant collection, whoever made it. */
 import type { Schemas } from "@qdrant/js-client-rest";
 import { NodeError } from "../../core/errors.ts";
 import type { CollectionSpec, EmbeddingIdentity } from "../../core/ports/passage-repository.ts";
@@ -7,11 +7,11 @@ export interface CollectionShape {
   dimension: number;
   /** In lower case: `cosine`, `dot`, `euclid`, `manhattan`. */
   distance: string;
-  /** The dense vector's name; empty for the one without. */
+  /** The dense vector's name; empty for the unnamed one. */
   dense: string;
-  /** Whether passages can be found by their words. */
+  /** Whether it has the sparse vectors of the full-text search. */
   hasWords: boolean;
-  /** Whether a document's passages are found without looking at all. */
+  /** Whether the document is indexed, so that its passages are found without a scan. */
   hasDocumentIndex: boolean;
   embedding: EmbeddingIdentity | undefined;
 }
@@ -69,7 +69,7 @@ interface DenseVector {
 function denseVectors(vectors: Schemas["VectorsConfig"] = {}): DenseVector[] {
   if (isOne(vectors)) return [{ name: "", size: vectors.size, distance: vectors.distance }];
   return Object.entries(vectors).flatMap(([name, vector]) =>
-    // Where a point has a list of vectors, one of the node's cannot be compared with it.
+    // A multivector cannot be compared with one vector of the node.
     vector === undefined || vector.multivector_config
       ? []
       : [{ name, size: vector.size, distance: vector.distance }],

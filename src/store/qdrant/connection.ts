@@ -1,4 +1,4 @@
-/** Calls to a Qdrant server: bounded in time, tried again where that can help, failing in the node's words. */
+/** Calls to a Qdrant server: with a timeout, retries, a circuit breaker, and the node's errors. */
 import { QdrantClient } from "@qdrant/js-client-rest";
 import { NodeError } from "../../core/errors.ts";
 import { qdrantAddress } from "./address.ts";
@@ -12,7 +12,7 @@ export interface QdrantOptions {
   timeoutMs?: number;
 }
 
-/** Every call must be one that may be made twice. */
+/** Calls are retried, so each must be idempotent. */
 type Call<Result> = (client: QdrantClient) => Promise<Result>;
 
 const defaultTimeoutMs = 5000;
@@ -26,8 +26,8 @@ export class QdrantConnection {
   readonly #timeoutMs: number;
   readonly #reading: QdrantClient;
   readonly #changing: QdrantClient;
-  /** A server that kept one caller waiting in vain does not keep the next: they are told at once, for a while. */
-  #silent: { error: NodeError; until: number } | undefined;
+  /** Circuit breaker: after a timeout, calls fail at once for a while instead of waiting in vain. */
+  #openCircuit: { error: NodeError; until: number } | undefined;
 
   constructor({ url, apiKey = "", timeoutMs = defaultTimeoutMs }: QdrantOptions) {
     const address = qdrantAddress(url);
@@ -47,27 +47,27 @@ export class QdrantConnection {
   }
 
   read<Result>(call: Call<Result>): Promise<Result> {
-    return this.#persist(this.#timeoutMs, () => call(this.#reading));
+    return this.#withRetries(this.#timeoutMs, () => call(this.#reading));
   }
 
   change<Result>(call: Call<Result>): Promise<Result> {
-    return this.#persist(this.#timeoutMs * changeFactor, () => call(this.#changing));
+    return this.#withRetries(this.#timeoutMs * changeFactor, () => call(this.#changing));
   }
 
-  async #persist<Result>(timeoutMs: number, call: () => Promise<Result>): Promise<Result> {
-    if (this.#silent !== undefined && performance.now() < this.#silent.until) {
-      throw this.#silent.error;
+  async #withRetries<Result>(timeoutMs: number, call: () => Promise<Result>): Promise<Result> {
+    if (this.#openCircuit !== undefined && performance.now() < this.#openCircuit.until) {
+      throw this.#openCircuit.error;
     }
     for (let tried = 0; ; tried++) {
       try {
         const result = await call();
-        this.#silent = undefined;
+        this.#openCircuit = undefined;
         return result;
       } catch (error) {
         if (tried >= retriesFor(error)) {
           const known = toNodeError(error, { url: this.url, hasKey: this.#hasKey, timeoutMs });
           if (isTimeout(error)) {
-            this.#silent = { error: known, until: performance.now() + this.#timeoutMs };
+            this.#openCircuit = { error: known, until: performance.now() + this.#timeoutMs };
           }
           throw known;
         }
@@ -77,7 +77,7 @@ export class QdrantConnection {
   }
 }
 
-/** What refuses a header's value shows the value, so it is looked at before. */
+/** Checked here, because the error for an invalid header would show its value, the key. */
 function checkedKey(apiKey: string): string {
   if (/^[\x21-\x7e]+$/.test(apiKey)) return apiKey;
   throw new NodeError(

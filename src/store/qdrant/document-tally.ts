@@ -1,4 +1,4 @@
-/** Documents counted up from their passages' payloads, one after another. */
+/** Counts the documents and their passages from the payloads of the points. */
 import type { StoredDocument } from "../../core/ports/passage-repository.ts";
 import { numberOr, textOr } from "./payload.ts";
 

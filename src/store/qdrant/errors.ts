@@ -1,4 +1,4 @@
-/** The client's failures as the node's errors, and how often each is worth another try. */
+/** Maps failures of the client to the node's errors, and says how often each is retried. */
 import {
   QdrantClientResourceExhaustedError,
   QdrantClientTimeoutError,
@@ -15,7 +15,7 @@ export interface ServerInWords {
 /** An answer of the server that is not a result. */
 interface Refusal {
   status: number;
-  /** In the words of Qdrant; absent where something else answered. */
+  /** Qdrant's own message; absent where something else answered, such as a proxy. */
   reason: string | undefined;
 }
 
@@ -60,7 +60,7 @@ export function toNodeError(error: unknown, { url, hasKey, timeoutMs }: ServerIn
   });
 }
 
-/** A server that is slow is not helped by asking again. */
+/** A timeout is not retried: that would only burden a slow server more. */
 export function retriesFor(error: unknown): number {
   if (isTimeout(error)) return 0;
   if (connectionCodeOf(error) !== undefined) return 2;

@@ -30,7 +30,7 @@ export class QdrantCollectionStore implements CollectionStore {
     return new QdrantRepository(this.#connection, name, shape);
   }
 
-  /** The collection as it is, of which nothing is finished or changed; undefined where there is none. */
+  /** Opens a collection without completing or changing it; undefined where there is none. */
   async inspect(
     name: string,
   ): Promise<{ description: CollectionDescription; passages: number } | undefined> {
@@ -55,7 +55,7 @@ export class QdrantCollectionStore implements CollectionStore {
     await this.#connection.change((client) => client.deleteCollection(name));
   }
 
-  /** Undefined where it was removed as soon as it was there. */
+  /** Undefined where another client removed it right after it was made. */
   async #make(name: string, spec: CollectionSpec): Promise<CollectionShape | undefined> {
     const taken = 409;
     await this.#connection.change((client) =>
@@ -72,7 +72,7 @@ export class QdrantCollectionStore implements CollectionStore {
     return found && shapeOf(name, found);
   }
 
-  /** What whoever made the collection did not get to; a foreign one stays as it is. */
+  /** Adds what an interrupted creation left out; a foreign collection stays as it is. */
   async #finish(name: string, shape: CollectionShape): Promise<void> {
     if (!shape.hasWords || shape.hasDocumentIndex) return;
     await this.#connection.change((client) =>

@@ -137,7 +137,7 @@ export class QdrantRepository implements PassageRepository {
     });
   }
 
-  /** Connections are Bun's, and close when they are not used. */
+  /** Nothing to close: Bun pools the connections, and closes idle ones. */
   async [Symbol.asyncDispose](): Promise<void> {}
 
   get #isCosine(): boolean {

@@ -1,4 +1,4 @@
-/** How much of a question's words a passage has, from scores that only say which passage has more. */
+/** Scales BM25 scores, which only rank passages, to the share of the question's words that a passage has. */
 
 /**
  * The score of a passage that would have each word as well as the best passage for that word has it.

@@ -1,4 +1,4 @@
-/** What SQLite refuses, said for a person who can do something about it. */
+/** SQLite's errors, explained with what the operator can do about them. */
 import { SQLiteError } from "bun:sqlite";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 
@@ -23,14 +23,14 @@ const remedies: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** What is wrong and what helps; undefined where nothing is known of it. */
+/** The explanation of an error; undefined where there is none. */
 export function remedyFor(error: unknown): string | undefined {
   if (!(error instanceof SQLiteError)) return undefined;
   const { code = "" } = error;
   return remedies.find(([beginning]) => code.startsWith(beginning))?.[1];
 }
 
-/** Runs what writes to a collection; a refusal says what happened and what to do. */
+/** Runs a write to a collection, and explains SQLite's errors. */
 export function writing<Result>(collection: string, write: () => Result): Result {
   try {
     return write();

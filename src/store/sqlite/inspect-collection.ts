@@ -1,19 +1,19 @@
-/** What a collection's file holds and whether it is sound, without a change to it. */
+/** Reads what a collection's file holds and checks its integrity, without changing it. */
 import type { CollectionDescription } from "../../core/ports/passage-repository.ts";
+import { openReadOnly } from "./read-only-database.ts";
 import { readMeta } from "./schema.ts";
 import { toIdentity } from "./sqlite-repository.ts";
-import { openUnchanged } from "./unchanged-database.ts";
 
 export interface InspectedCollection {
   description: CollectionDescription;
   passages: number;
-  /** What is wrong with the file, in SQLite's words; empty where nothing is. */
+  /** Problems that SQLite's integrity check found. */
   faults: readonly string[];
 }
 
 /** Undefined where the file holds no collection. */
 export function inspectCollection(name: string, path: string): InspectedCollection | undefined {
-  using database = openUnchanged(path);
+  using database = openReadOnly(path);
   const faults = database
     .query<{ quick_check: string }, []>("pragma quick_check(3)")
     .all()

@@ -1,4 +1,4 @@
-/** The tables of a collection's file, and how an older file becomes one of today. */
+/** The tables of a collection's file, and the migration of older files. */
 import type { Database } from "bun:sqlite";
 import type { CollectionSpec } from "../../core/ports/passage-repository.ts";
 
@@ -57,14 +57,14 @@ export function prepareTables(database: Database): void {
         database.run("alter table meta rename to old_meta");
       }
       database.run(tables);
-      if (isOld) bringOver(database);
+      if (isOld) migrate(database);
       database.run(`pragma user_version = ${version}`);
     })
     .immediate();
 }
 
-/** The first form had neither headings nor digests: the documents are taken as changed when they come again. */
-function bringOver(database: Database): void {
+/** Version 1 had neither headings nor digests, so every document counts as changed at its next ingest. */
+function migrate(database: Database): void {
   database.run(`
     insert into passages (id, document, heading, position, hash, document_hash, parts, vector, source)
     select id, document, '', 0, '', '', 0, vector, source from old_passages order by rowid`);
@@ -85,7 +85,7 @@ function tableExists(database: Database, name: string): boolean {
   );
 }
 
-/** Says what a collection holds, unless it says so already. */
+/** Stores what the collection is for, unless that is stored already. */
 export function describeOnce(database: Database, { dimension, embedding }: CollectionSpec): void {
   database
     .transaction(() => {
@@ -96,7 +96,7 @@ export function describeOnce(database: Database, { dimension, embedding }: Colle
     .immediate();
 }
 
-/** Takes out everything, and what the collection was. */
+/** Deletes all passages, and what the collection was for. */
 export function empty(database: Database): void {
   database
     .transaction(() => {

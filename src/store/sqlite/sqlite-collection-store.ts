@@ -10,7 +10,7 @@ import type {
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection-name.ts";
-import { openUnchangeable } from "../unchangeable.ts";
+import { openImmutable } from "../immutable-database.ts";
 import { remedyFor } from "./errors.ts";
 import { removeIndexFiles } from "./index-file.ts";
 import { describeOnce, empty, prepareTables, readMeta } from "./schema.ts";
@@ -18,7 +18,7 @@ import { SqliteRepository } from "./sqlite-repository.ts";
 
 const extension = ".sqlite";
 
-/** Documents are read by nobody else on the machine, whatever the rights above. */
+/** Only the owner can read the documents, whatever the rights of the folders above. */
 const ownersAlone = 0o700;
 
 export class SqliteCollectionStore implements CollectionStore {
@@ -49,8 +49,8 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 
   /**
-   * Empties the file, and leaves it: a node that has it open sees the passages go, and those that
-   * come after, where it would go on reading a file that was removed.
+   * Empties the file instead of removing it: a node that has it open sees that the passages are gone
+   * and sees new ones, whereas it would go on reading a removed file.
    */
   async drop(name: string): Promise<void> {
     const path = this.#path(name);
@@ -81,7 +81,7 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 }
 
-/** Whether a file holds no collection: one that was dropped, or that was being made when its maker was killed. */
+/** Whether a file holds no collection: it was dropped, or the process that made it was killed. */
 function isBlank(path: string): boolean {
   if (statSync(path).size === 0) return true;
   try {
@@ -91,18 +91,18 @@ function isBlank(path: string): boolean {
       database.query("select 1 from sqlite_master where name = 'meta'").get() !== null;
     return !hasMeta || readMeta(database, "dimension") === undefined;
   } catch {
-    // Not a database: opening it says so.
+    // Not a database: opening it fails with an error that says so.
     return false;
   }
 }
 
-/** The database, where it says what it holds. */
+/** The database, where it holds a collection. */
 function describing(database: Database): Database {
   if (readMeta(database, "dimension") !== undefined) return database;
   throw new Error("it does not say what vectors it holds");
 }
 
-/** A file that is not there is made where a spec says what for; one that is there stays what it is. */
+/** Makes the file where it does not exist and a spec is given; an existing file keeps its spec. */
 export function openDatabase(name: string, path: string, spec?: CollectionSpec): Database {
   let database: Database | undefined;
   try {
@@ -115,8 +115,8 @@ export function openDatabase(name: string, path: string, spec?: CollectionSpec):
     return describing(database);
   } catch (cause) {
     database?.close();
-    const unchangeable = openUnchangeable(path, cause);
-    if (unchangeable !== undefined) return describing(unchangeable);
+    const immutable = openImmutable(path, cause);
+    if (immutable !== undefined) return describing(immutable);
     throw new NodeError(
       "unavailable",
       `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start anew`}. Its file is ${path}.`,

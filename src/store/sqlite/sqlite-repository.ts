@@ -35,13 +35,13 @@ interface Row {
 
 const columns = "key, id, document, heading, position, hash, document_hash, parts, source";
 const page = 256;
-/** Rows compared at once; a few milliseconds. */
+/** Rows compared before yielding to the event loop: a few milliseconds. */
 const scanPage = 2048;
 
 export interface SqliteRepositoryOptions {
   database: Database;
   collection: string;
-  /** Where the vectors' index is kept between runs; absent: nowhere. */
+  /** Where the vector index is saved between runs; absent: nowhere. */
   indexHome?: IndexHome;
   log: Log;
 }
@@ -177,7 +177,7 @@ export class SqliteRepository implements PassageRepository {
     this.#database.close();
   }
 
-  /** A passage with the vector and text that it had keeps its key, and costs the index nothing. */
+  /** An unchanged passage keeps its key, so that the index needs no update. */
   #store(passage: EmbeddedPassage): void {
     const { id, document, heading, position, hash, documentHash, parts, source } = passage;
     const bytes = toBytes(passage.vector);
@@ -216,7 +216,7 @@ export class SqliteRepository implements PassageRepository {
       .map(({ key, vector: bytes }) => ({ key, score: cosine(vector, toVector(bytes)) }));
   }
 
-  /** Every row beyond a key, compared one by one; others get their turn between. */
+  /** Compares every row beyond a key, and yields to the event loop in between. */
   async #scan(vector: Float32Array, after: number, best: BestCandidates): Promise<void> {
     const next = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
       `select key, vector from passages where key > ? order by key limit ${scanPage}`,

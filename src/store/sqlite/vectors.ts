@@ -1,4 +1,4 @@
-/** Vectors between memory and SQLite's bytes. */
+/** Converts vectors to and from SQLite blobs. */
 
 export function toBytes({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
@@ -11,7 +11,7 @@ export function toVector(bytes: Uint8Array): Float32Array {
     : new Float32Array(bytes.slice().buffer);
 }
 
-/** Of vectors of unit length; rounding takes it nowhere beyond -1 to 1. */
+/** Cosine similarity of unit vectors, clamped to -1 to 1 against rounding. */
 export function cosine(a: Float32Array, b: Float32Array): number {
   let sum = 0;
   for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0);

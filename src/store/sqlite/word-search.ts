@@ -18,7 +18,7 @@ interface Term {
 
 /** A longer question is a document of its own; its first words say what it is about. */
 const mostTerms = 64;
-/** A word that more passages than this have tells little, and is dear to look up. */
+/** A word in more passages than this tells little, and is slow to look up. */
 const commonShare = 0.1;
 const commonCount = 1000;
 /** The most that bm25 lets a term's frequency count: k1 + 1. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ask } from "../../../../src/models/sources/ask.ts";
+import { sendRequest } from "../../../../src/models/sources/http-request.ts";
 import { hubFrom } from "../../../../src/models/sources/hub.ts";
 import { checkRedirect } from "../../../../src/models/sources/redirects.ts";
 import { redirectingFetch } from "../../../support/redirecting-fetch.ts";
@@ -84,7 +84,11 @@ describe("a redirect", () => {
 
   test("is not followed where it leads nowhere", async () => {
     using _ = redirectingFetch("http://");
-    const asked = ask({ url: remote, hub: hubFrom({}), signal: new AbortController().signal });
+    const asked = sendRequest({
+      url: remote,
+      hub: hubFrom({}),
+      signal: new AbortController().signal,
+    });
     expect(await rejectionOf(asked)).toMatchObject({
       message: "models.example redirects to something that is no address.",
     });
@@ -95,7 +99,11 @@ test("a remote server cannot have this machine asked", async () => {
   await using secret = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("") });
   for (const scheme of ["http", "https"]) {
     using fetched = redirectingFetch(`${scheme}://127.0.0.1:${secret.port}/m.gguf`);
-    const asked = ask({ url: remote, hub: hubFrom({}), signal: new AbortController().signal });
+    const asked = sendRequest({
+      url: remote,
+      hub: hubFrom({}),
+      signal: new AbortController().signal,
+    });
     expect(await rejectionOf(asked)).toMatchObject({ kind: "unavailable" });
     expect(fetched.urls).toEqual([remote]);
   }

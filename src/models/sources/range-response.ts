@@ -1,27 +1,27 @@
-/** What an answer with a file, or with a part of one, is worth: where its bytes go, and how many there must be. */
+/** Checks the response to a request for a file or a range of it: where its bytes go, and how many there must be. */
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 
-/** What is there already, and what is known of the file it belongs to. */
+/** The partial download, and what is known of its file. */
 export interface Known {
-  /** Bytes that are there; the answer was asked for what follows them. */
+  /** Bytes that were downloaded before; the range after them was requested. */
   bytes: number;
   total?: number;
   etag?: string;
 }
 
 export type Verdict =
-  /** Its bytes go to `start`; 0: the file begins anew. */
+  /** Its bytes are written at `start`; 0: the download begins anew. */
   | { type: "write"; start: number; total?: number }
-  /** All bytes are there. */
+  /** The download is complete already. */
   | { type: "whole" }
-  /** It does not fit what is there: ask for the whole file. */
+  /** It does not fit the partial download: request the whole file. */
   | { type: "anew" };
 
 export function judge({ status, headers }: Response, known: Known): Verdict {
   const range = readRange(headers.get("content-range"));
   if (status === 416) {
-    // Asking for the whole file is all that is left to do, and that is what was done.
+    // No range was requested, so requesting the whole file again would not help.
     if (known.bytes === 0) throw lie("it refuses a range (416) where none was asked for");
     return range?.total === known.bytes ? { type: "whole" } : { type: "anew" };
   }
@@ -32,9 +32,9 @@ export function judge({ status, headers }: Response, known: Known): Verdict {
   if (status === 206) {
     if (known.bytes === 0) throw lie("it sends a part of the file where the whole was asked for");
     const etag = headers.get("etag") ?? undefined;
-    const isOther =
+    const isAnother =
       range?.start !== known.bytes || differ(range.total, known.total) || differ(etag, known.etag);
-    if (isOther) return { type: "anew" };
+    if (isAnother) return { type: "anew" };
     const total = range.total ?? known.total;
     return { type: "write", start: known.bytes, ...given({ total }) };
   }

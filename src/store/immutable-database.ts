@@ -1,14 +1,13 @@
-/** Databases on a disk that can only be read: without their lock files, which cannot be made there. */
+/** Opens databases on a read-only disk, where SQLite cannot make its lock files. */
 import { constants, Database, SQLiteError } from "bun:sqlite";
 import { constants as access, accessSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
- * The database as something that cannot change, after opening it as usual failed with `cause`;
- * undefined where its disk can be written, or where a crash left changes that only a writer can
- * bring in.
+ * Opens the database as immutable, after opening it as usual failed with `cause`. Undefined where the
+ * disk is writable, or where a crash left a write-ahead log, which only a writer can apply.
  */
-export function openUnchangeable(path: string, cause: unknown): Database | undefined {
+export function openImmutable(path: string, cause: unknown): Database | undefined {
   const isDisk =
     cause instanceof SQLiteError && /^SQLITE_(CANTOPEN|READONLY)/.test(cause.code ?? "");
   if (!isDisk || isWritable(dirname(path)) || hasBytes(`${path}-wal`)) return undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { judge, type Known } from "../../../../src/models/sources/range-answer.ts";
+import { judge, type Known } from "../../../../src/models/sources/range-response.ts";
 
 const answer = (status: number, headers: Record<string, string> = {}): Response =>
   new Response(null, { status, headers });

@@ -1,41 +1,41 @@
-/** One question to a server, through its redirects, with the token for the hub's eyes only. */
+/** One HTTP request, followed through redirects, with the token sent to the hub only. */
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { isLoopback } from "../../core/loopback.ts";
 import { type Hub, isOfHub } from "./hub.ts";
 import { checkRedirect } from "./redirects.ts";
 
-export interface Question {
+export interface RequestOptions {
   url: string;
   method?: "GET" | "HEAD";
   headers?: Readonly<Record<string, string>>;
   hub: Hub;
   signal: AbortSignal;
-  /** A redirect that leaves the hub is the answer; default: it is followed. */
+  /** Returns a redirect that leaves the hub as the response; default: it is followed. */
   staysAtHub?: boolean;
-  /** How long the answer may take to begin; default: as long as the signal lets it. */
+  /** How long the response may take to begin; default: until the signal is aborted. */
   timeoutMs?: number;
 }
 
-export interface Answer {
+export interface SourceResponse {
   response: Response;
-  /** Where the answer came from in the end. */
+  /** Where the response came from, after redirects. */
   url: string;
-  /** What the hub said of the file on the way: its sha256, its size, and the commit that it is of. */
+  /** From the hub's headers on the way: the file's sha256, its size, and its commit. */
   digest?: string;
   size?: number;
   commit?: string;
 }
 
-/** The connection, not the answer, is at fault: trying again may help. */
-export class Interruption extends Error {
-  override readonly name = "Interruption";
+/** A transient failure, of the connection or of a server: retrying may help. */
+export class RetryableError extends Error {
+  override readonly name = "RetryableError";
 }
 
 const mostRedirects = 10;
 const isRedirect = new Set([301, 302, 303, 307, 308]);
 
-export async function ask({
+export async function sendRequest({
   url,
   method = "GET",
   headers = {},
@@ -43,9 +43,9 @@ export async function ask({
   signal,
   staysAtHub = false,
   timeoutMs,
-}: Question): Promise<Answer> {
+}: RequestOptions): Promise<SourceResponse> {
   let from = url;
-  const said: Said = {};
+  const facts: HubFacts = {};
   for (let step = 0; step <= mostRedirects; step++) {
     checkAddress(hub, from);
     const response = await send(
@@ -55,10 +55,10 @@ export async function ask({
       signal,
       timeoutMs,
     );
-    if (isOfHub(hub, from)) Object.assign(said, readLinked(response.headers));
+    if (isOfHub(hub, from)) Object.assign(facts, readLinked(response.headers));
     const location = response.headers.get("location");
     if (!isRedirect.has(response.status) || location === null) {
-      return { response, url: from, ...said };
+      return { response, url: from, ...facts };
     }
     await response.body?.cancel();
     const to = URL.parse(location, from)?.href;
@@ -66,7 +66,7 @@ export async function ask({
       const { host } = new URL(from);
       throw new NodeError("unavailable", `${host} redirects to something that is no address.`);
     }
-    if (staysAtHub && !isOfHub(hub, to)) return { response, url: from, ...said };
+    if (staysAtHub && !isOfHub(hub, to)) return { response, url: from, ...facts };
     await checkRedirect({ began: url, from, to });
     from = to;
   }
@@ -84,7 +84,7 @@ async function send(
   try {
     return await fetch(url, {
       method,
-      // What is stored must be what is counted and hashed.
+      // Without compression, so that the stored bytes are those that are counted and hashed.
       headers: { "accept-encoding": "identity", ...headers },
       decompress: false,
       redirect: "manual",
@@ -92,13 +92,13 @@ async function send(
     });
   } catch (cause) {
     signal.throwIfAborted();
-    throw new Interruption(`${new URL(url).host} cannot be reached (${reasonOf(cause)})`, {
+    throw new RetryableError(`${new URL(url).host} cannot be reached (${reasonOf(cause)})`, {
       cause,
     });
   }
 }
 
-/** Plain http leads to this machine or to the mirror that was chosen. */
+/** Plain http is allowed to this machine and to the configured mirror only. */
 function checkAddress(hub: Hub, url: string): void {
   const { protocol, hostname, host } = new URL(url);
   if (protocol === "https:") return;
@@ -116,9 +116,9 @@ function authorization(hub: Hub, url: string): Record<string, string> {
   return { authorization: `Bearer ${hub.token}` };
 }
 
-type Said = Pick<Answer, "digest" | "size" | "commit">;
+type HubFacts = Pick<SourceResponse, "digest" | "size" | "commit">;
 
-function readLinked(headers: Headers): Said {
+function readLinked(headers: Headers): HubFacts {
   const etag = headers.get("x-linked-etag") ?? headers.get("etag") ?? "";
   const digest = /^(?:W\/)?"?([0-9a-f]{64})"?$/i.exec(etag)?.[1];
   const size = Number(headers.get("x-linked-size") ?? Number.NaN);

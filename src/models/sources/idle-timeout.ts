@@ -1,5 +1,5 @@
-/** Fires when nothing happens for too long. */
-export class StallWatch implements Disposable {
+/** Aborts its signal when `reset` is not called for too long. */
+export class IdleTimeout implements Disposable {
   readonly #controller = new AbortController();
   readonly #timer: Timer;
 
@@ -11,7 +11,7 @@ export class StallWatch implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Something happened. */
+  /** Called when something came: the time starts again. */
   reset(): void {
     this.#timer.refresh();
   }

@@ -1,4 +1,4 @@
-/** A store of which nothing is changed: a collection that is not there is an empty one in memory. */
+/** A collection store for dry runs: a new collection is made in memory, and nothing is dropped. */
 import type {
   CollectionSpec,
   CollectionStore,
@@ -7,7 +7,7 @@ import type {
 import { openDatabase } from "./sqlite-collection-store.ts";
 import { SqliteRepository } from "./sqlite-repository.ts";
 
-export class UnchangedCollectionStore implements CollectionStore {
+export class DryRunCollectionStore implements CollectionStore {
   readonly #store: CollectionStore;
 
   constructor(store: CollectionStore) {

@@ -1,11 +1,11 @@
-/** Opens a SQLite file so that neither it nor anything beside it changes, whoever else has it open. */
+/** Opens a SQLite file read-only, without making or changing any file beside it, whoever else has it open. */
 import { constants, Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-export function openUnchanged(path: string): Database {
+export function openReadOnly(path: string): Database {
   const url = pathToFileURL(path);
-  // Beside a log of changes the index of it is read as it is; without one, nobody is writing.
+  // With a write-ahead log, its index file is used read-only; without one, nobody is writing.
   const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
   if (hasLog && existsSync(`${path}-shm`)) {
     url.searchParams.set("mode", "ro");

@@ -1,18 +1,18 @@
-/** Why a GPU that llama.cpp could use is not used, for the operator. */
+/** Why each GPU type that llama.cpp could use is not used, for the operator. */
 import type { LlamaGpuType } from "node-llama-cpp";
 
 export interface GpuSituation {
-  /** What there is for this platform. */
+  /** GPU types that exist for this platform. */
   valid: readonly LlamaGpuType[];
-  /** What this machine has a device and a driver for. */
+  /** GPU types that this machine has a device and a driver for. */
   supported: readonly LlamaGpuType[];
   loaded: LlamaGpuType;
-  /** Whether a model wants layers on one. */
+  /** Whether a model wants layers on a GPU. */
   accelerator: boolean;
 }
 
-/** One field a GPU type, such as `cuda_not_used`. */
-export function checkReadiness(situation: GpuSituation): Record<string, string> {
+/** A field for each unused GPU type, such as `cuda_not_used`. */
+export function unusedGpuReasons(situation: GpuSituation): Record<string, string> {
   const { valid, supported, loaded, accelerator } = situation;
   const others = valid.filter((type) => type !== false && type !== loaded);
   return Object.fromEntries(
