@@ -1,7 +1,14 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
+import { ModelRegistry } from "../../src/core/models/model.ts";
+import { describe } from "../../src/server/openapi.ts";
+import type { Operation } from "../../src/server/operation.ts";
+import { RequestContext } from "../../src/server/request-context.ts";
+import { ScriptedEmbeddingEngine } from "../support/scripted-engines.ts";
+import { embeddingModel } from "../support/test-models.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const text = await Bun.file(join(root, "CONTRIBUTING.md")).text();
@@ -28,3 +35,38 @@ test("every suite is run by the test script", () => {
     expect(manifest.scripts.test.split(" ")).toContain(`tests/${suite}`);
   }
 });
+
+test("adds an operation that works as it stands", async () => {
+  const folder = join(root, "src", "server", "operations", `example-${crypto.randomUUID()}`);
+  const files = [...text.matchAll(/```ts\n\/\/ (\w+\.ts)\n(.*?)```/gs)];
+  expect(files.map(([, name]) => name)).toEqual(["schema.ts", "handler.ts", "operation.ts"]);
+  await mkdir(folder);
+  try {
+    for (const [, name = "", code = ""] of files) await Bun.write(join(folder, name), code);
+    const { tokens }: { tokens: Operation<{ models: ModelRegistry }> } = await import(
+      join(folder, "operation.ts")
+    );
+    expect(describe(tokens.facts)).toMatchObject({
+      operationId: "countTokens",
+      security: [{ bearer: [] }, {}],
+    });
+    expect(tokens.read({ model: "vectors" })).toBeUndefined();
+    const models = new ModelRegistry([{ name: "vectors", type: "embedding" }]);
+    models.add(embeddingModel("vectors", new ScriptedEmbeddingEngine()));
+    const read = tokens.read({ model: "vectors", input: "one two three" });
+    expect(await read?.answer({}, context(), { models })).toEqual({ json: { tokens: 3 } });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+const context = (): RequestContext =>
+  new RequestContext({
+    request: new Request("http://localhost/v1/tokens", { method: "POST" }),
+    id: "example",
+    operation: { operation: "tokens", genAiOperation: undefined },
+    headers: {},
+    access: { wantsKeys: () => false, check: () => ({ name: "anyone", called: "", limits: {} }) },
+    logsPrompts: false,
+    onWork: () => {},
+  });
