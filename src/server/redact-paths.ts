@@ -1,4 +1,4 @@
-/** What a message about the node's own trouble may show to a client: no paths and no credentials. */
+/** Redacts paths and credentials from messages about the node's own trouble before a client sees them. */
 
 const absolute = /(?<![\w:/.])(?:\/|[A-Za-z]:\\)(?:[^\s'"/\\]+[/\\])+[^\s'",;)]*/g;
 const relative = /(?<![\w:/.])\.{1,2}[/\\][^\s'",;)]+/g;

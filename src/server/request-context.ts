@@ -12,7 +12,7 @@ export const clientGone = 499;
 /** The status that a stream counts as whose client was there and did not read. */
 export const clientStalled = 408;
 
-/** What a caller writes in place of a name need not be one. */
+/** A model's name is whatever the caller wrote, and may be as long as a body. */
 const longestName = 128;
 
 export type ResponseHeaders = Record<string, string | number>;

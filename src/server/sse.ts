@@ -1,4 +1,4 @@
-/** Server-sent events: the one stream of the node, pulled by its reader, so that a slow one slows generation. */
+/** Server-sent events with back pressure: frames are pulled by the reader, so that a slow one slows generation. */
 import { NodeError } from "../core/errors.ts";
 import { errorBody, toNodeError } from "./middleware/errors.ts";
 

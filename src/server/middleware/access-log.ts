@@ -1,4 +1,4 @@
-/** A request that has ended, as the fields of its one line in the log. */
+/** The access log: a request that has ended, as the fields of its one line. */
 import type { LogFields } from "../../core/log.ts";
 import type { RequestRecord } from "../../core/ports/telemetry.ts";
 

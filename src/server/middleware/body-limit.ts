@@ -31,7 +31,7 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
   return Buffer.concat(chunks);
 }
 
-/** What comes until the time is up, which is counted for the whole: a trickle is late too. */
+/** The chunks until the time is up. It is counted for the whole body, so that a trickle is late too. */
 async function* inTime(
   body: ReadableStream<Uint8Array> | null,
   ms: number,

@@ -1,4 +1,4 @@
-/** Which pages of other origins may ask the node from a browser; without configuration none. */
+/** CORS: which pages of other origins may ask the node from a browser; without configuration none. */
 
 const methods = "GET, POST, OPTIONS";
 const exposed = [
@@ -27,7 +27,7 @@ export function corsHeaders(request: Request, origins: readonly string[]): Recor
   };
 }
 
-/** The answer to a browser that asks first; undefined for any other request, or a stranger's. */
+/** The answer to a preflight request; undefined for any other request, or for an origin that may not ask. */
 export function answerPreflight(
   request: Request,
   origins: readonly string[],

@@ -103,7 +103,7 @@ export function toErrorResponse(error: unknown, request: Request, id: string, lo
   return errorResponse(known);
 }
 
-/** What a caller wrote may be in both, and a caller may write as much as a body holds. */
+/** Both may repeat what the caller wrote, which may be as long as a body. */
 const longest = { message: 2000, param: 200 };
 
 export function errorBody(error: NodeError): ErrorBody {

@@ -1,6 +1,6 @@
 /**
- * The Host that a request names. A page of a stranger can have its own name point to 127.0.0.1 and
- * then ask whatever listens there; its requests still name the stranger's host.
+ * The Host header, against DNS rebinding: a stranger's page can have its own name point to 127.0.0.1
+ * and then ask whatever listens there, but its requests still name the stranger's host.
  */
 import { NodeError } from "../../core/errors.ts";
 

@@ -1,4 +1,4 @@
-/** Charges what a request used to its caller's tokens a minute, also where its answer broke off. */
+/** Metering: charges the tokens that a request used to its caller, also where its answer broke off. */
 import type { FinishedWork } from "../../core/ports/telemetry.ts";
 import type { RequestContext } from "../request-context.ts";
 import { usedTokens } from "../used-tokens.ts";

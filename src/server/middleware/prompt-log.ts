@@ -1,4 +1,4 @@
-/** What is asked and answered, in the log; only where the operator wants it there. */
+/** The prompt log: what is asked and answered, only where the operator wants it logged. */
 import type { Log } from "../../core/log.ts";
 
 const longestKey = 128;

@@ -1,4 +1,4 @@
-/** How long a request may take. */
+/** The timeout of a request: how long its answer may take. */
 import { NodeError } from "../../core/errors.ts";
 import type { RequestContext } from "../request-context.ts";
 
