@@ -401,8 +401,8 @@ describe("a runner that nobody asks", () => {
   test("gives its memory back after a while, is no problem, and answers the next request", async () => {
     const { host, restarts, log } = runners();
     const model = await chatOn(host, undefined, { keepAliveMs: 50 });
-    const first = pidOf(host, "talker") ?? 0;
     const open = await underway(model);
+    const first = pidOf(host, "talker") ?? 0;
     await drain(open);
     await waitFor("the unloading", () => pidOf(host, "talker") === undefined);
     await waitFor("the end of the process", () => !isAlive(first));
@@ -414,9 +414,12 @@ describe("a runner that nobody asks", () => {
     expect(restarts).toEqual([]);
     expect(log.filter(({ level }) => level === "error")).toEqual([]);
     // Also where it died before: waking is not failing.
+    const lost = await underway(model);
     kill(host, "talker");
+    await rejectionOf(drain(lost));
     await waitFor("the death", () => restarts.length === 1);
-    await waitFor("the next process", () => pidOf(host, "talker") !== undefined);
+    const isLoaded = () => log.some(({ message }) => message === "a model was loaded again");
+    await waitFor("the next process", isLoaded);
     await waitFor("the unloading", () => pidOf(host, "talker") === undefined);
     const woken = Array.fromAsync(model.engine.generate(request("And now?", 3), { signal }));
     expect(model.problem?.()).toBeUndefined();

@@ -3,7 +3,7 @@
 export async function waitFor(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  { withinMs = 10_000 } = {},
+  { withinMs = 60_000 } = {},
 ): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await condition())) {
