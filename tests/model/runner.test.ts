@@ -415,11 +415,12 @@ describe("a runner that nobody asks", () => {
     expect(log.filter(({ level }) => level === "error")).toEqual([]);
     // Also where it died before: waking is not failing.
     const lost = await underway(model);
+    const loads = () => log.filter(({ message }) => message === "a model was loaded again").length;
+    const before = loads();
     kill(host, "talker");
     await rejectionOf(drain(lost));
     await waitFor("the death", () => restarts.length === 1);
-    const isLoaded = () => log.some(({ message }) => message === "a model was loaded again");
-    await waitFor("the next process", isLoaded);
+    await waitFor("the next process", () => loads() === before + 1);
     await waitFor("the unloading", () => pidOf(host, "talker") === undefined);
     const woken = Array.fromAsync(model.engine.generate(request("And now?", 3), { signal }));
     expect(model.problem?.()).toBeUndefined();
