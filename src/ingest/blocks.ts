@@ -1,4 +1,6 @@
 /** A Markdown or plain text as the blocks it is made of, each under its headings. */
+import type { Token, Tokens } from "marked";
+import { isFence, isHeading, isList, isTable, lexBlocks } from "./block-lexer.ts";
 
 export interface Block {
   /** Headings above the block, outermost first. */
@@ -12,102 +14,91 @@ export interface Block {
 
 /** Paragraphs, whole tables and whole code fences in order; a heading with nothing under it is a block of its own. */
 export function toBlocks(text: string): Block[] {
+  const source = text.replace(/\r\n?/g, "\n");
+  const lines = source.split("\n");
   const blocks: Block[] = [];
   let headings: string[] = [];
-  let bare = false; // whether the last heading still has nothing under it
-  let lines: string[] = [];
-  let fence: string | undefined;
+  let isBare = false; // whether the last heading still has nothing under it
   let section = 0;
-  const flush = (kind?: Block["kind"]): void => {
-    const block = lines.join("\n").trim();
-    const isTable = lines.length > 1 && lines.every(isTableRow);
-    lines = [];
+  const path = (): string[] => headings.filter((heading) => heading !== "");
+  const add = (from: number, to: number, kind: Block["kind"]): void => {
+    const block = lines.slice(from, to).join("\n").trim();
     if (block === "") return;
-    blocks.push({
-      headings: headings.filter((heading) => heading !== ""),
-      section,
-      text: block,
-      kind: kind ?? (isTable ? "table" : "prose"),
-    });
-    bare = false;
+    blocks.push({ headings: path(), section, text: block, kind });
+    isBare = false;
   };
-  const closeHeading = (): void => {
-    flush();
-    if (bare) {
-      const path = headings.filter((name) => name !== "").join(" > ");
-      blocks.push({ headings: [], section, text: path, kind: "prose" });
+  const addParagraphs = (from: number, to: number): void => {
+    let start = from;
+    for (let line = from; line < to; line += 1) {
+      if (lines[line]?.trim() !== "") continue;
+      add(start, line, "prose");
+      start = line + 1;
     }
-    bare = false;
+    add(start, to, "prose");
   };
-  for (const line of text.replace(/\r\n?/g, "\n").split("\n")) {
-    const marker = /^\s*(```+|~~~+)/.exec(line)?.[1];
-    if (marker !== undefined && (fence === undefined || line.trim().startsWith(fence))) {
-      if (fence === undefined) flush();
-      lines.push(line);
-      if (fence !== undefined) flush("code");
-      fence = fence === undefined ? marker : undefined;
+  const keepBareHeading = (): void => {
+    const title = path().join(" > ");
+    if (isBare && title !== "") blocks.push({ headings: [], section, text: title, kind: "prose" });
+  };
+  let read = 0;
+  for (const landmark of landmarks(lexBlocks(source))) {
+    addParagraphs(read, landmark.first);
+    read = landmark.last + 1;
+    if (landmark.kind !== "heading") {
+      add(landmark.first, read, landmark.kind);
       continue;
     }
-    if (fence !== undefined) {
-      lines.push(line);
-      continue;
-    }
-    const heading = headingOf(line, lines);
-    if (heading !== undefined) {
-      const { level, title } = heading;
-      if (heading.underlined) lines = [];
-      // A heading right above a deeper one is kept by it.
-      if (level <= headings.length) closeHeading();
-      else flush();
-      headings = [...headings.slice(0, level - 1)];
-      while (headings.length < level - 1) headings.push("");
-      headings.push(title);
-      section++;
-      bare = true;
-    } else if (line.trim() === "") {
-      flush();
-    } else {
-      // A table may follow its paragraph without an empty line.
-      const last = lines.at(-1);
-      if (last !== undefined && isTableRow(line) !== isTableRow(last)) flush();
-      lines.push(line);
-    }
+    const { level, title } = landmark;
+    // A heading right above a deeper one is kept by it.
+    if (level <= headings.length) keepBareHeading();
+    headings = headings.slice(0, level - 1);
+    while (headings.length < level - 1) headings.push("");
+    headings.push(title);
+    section += 1;
+    isBare = true;
   }
-  closeHeading();
+  addParagraphs(read, lines.length);
+  keepBareHeading();
   return blocks;
 }
 
-interface Heading {
-  level: number;
-  title: string;
-  /** Whether the title is the line before. */
-  underlined: boolean;
-}
+/** A heading, fence or table, with its first and last line. */
+type Landmark = { first: number; last: number } & (
+  | { kind: "code" | "table" }
+  | { kind: "heading"; level: number; title: string }
+);
 
-/** `# title`, or a line of one paragraph underlined with = or -. */
-function headingOf(line: string, before: readonly string[]): Heading | undefined {
-  const [, marks] = /^(#{1,6})\s/.exec(line) ?? [];
-  if (marks !== undefined) {
-    const title = withoutClosingMarks(line.slice(marks.length));
-    return title.length > longestHeading
-      ? undefined
-      : { level: marks.length, title, underlined: false };
+/** In the order of the text. Lines are counted, since marked takes the indentation off what is in a list. */
+function* landmarks(tokens: readonly Token[], start = 0): Generator<Landmark> {
+  let first = start;
+  for (const token of tokens) {
+    const last = first + countLineEnds(token.raw.trimEnd());
+    if (isHeading(token)) {
+      yield { kind: "heading", level: token.depth, title: token.text, first, last };
+    } else if (isFence(token)) {
+      yield { kind: "code", first, last };
+    } else if (isTable(token)) {
+      yield { kind: "table", first, last };
+    } else if (isList(token)) {
+      yield* landmarksInList(token, first);
+    }
+    first += countLineEnds(token.raw);
   }
-  const [above] = before;
-  if (above === undefined || before.length > 1) return undefined;
-  const [, rule] = /^(=|-)\1{2,}\s*$/.exec(line) ?? [];
-  if (rule === undefined || isTableRow(above) || above.length > longestHeading) return undefined;
-  return { level: rule === "=" ? 1 : 2, title: above.trim(), underlined: true };
 }
 
-/** A longer line is text: every passage under a heading repeats it. */
-const longestHeading = 1000;
-
-/** `title ##` says its level twice. By hand: an expression for it tries every space as the last. */
-function withoutClosingMarks(text: string): string {
-  let end = text.length;
-  while (text.charAt(end - 1) === "#") end -= 1;
-  return text.slice(0, end).trim();
+/** Headings in a list are text: a section does not begin in one. */
+function* landmarksInList({ items }: Tokens.List, start: number): Generator<Landmark> {
+  let first = start;
+  for (const { raw, tokens } of items) {
+    for (const landmark of landmarks(tokens, first)) {
+      if (landmark.kind !== "heading") yield landmark;
+    }
+    first += countLineEnds(raw);
+  }
 }
 
-const isTableRow = (line: string): boolean => /^\s*\|.*\|\s*$/.test(line);
+function countLineEnds(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count += 1;
+  return count;
+}

@@ -125,13 +125,12 @@ async function fit(block: Block, options: ChunkOptions): Promise<Block[]> {
 /** Rows under the table's own head, as many as fit; a row that does not is text like any other. */
 async function fitTable(block: Block, options: ChunkOptions): Promise<Block[]> {
   const lines = block.text.split("\n");
-  const headLines = /^[\s|:-]+$/.test(lines[1] ?? "") ? 2 : 0;
-  const head = lines.slice(0, headLines).join("\n");
-  const withHead = (rows: string): string => (head === "" ? rows : `${head}\n${rows}`);
+  const head = lines.slice(0, 2).join("\n");
+  const withHead = (rows: string): string => `${head}\n${rows}`;
   const room = (text: string): Promise<boolean> =>
     fits({ ...block, text: withHead(text) }, options);
   if (!(await room("word"))) return await fit({ ...block, kind: "prose" }, options);
-  const rows = lines.slice(headLines).join("\n");
+  const rows = lines.slice(2).join("\n");
   const parts = await cut(rows, [lineEnd, wordEnd, character], room);
   return parts.map((part) => ({ ...block, text: withHead(part.trim()) }));
 }

@@ -1,4 +1,5 @@
 /** YAML above a Markdown page: settings for a site generator, of which only the title is text. */
+import { isHeading, lexBlocks } from "../block-lexer.ts";
 import { heading } from "./markdown.ts";
 
 /** The page without its front matter, under the title that stood there if it has no heading of level 1. */
@@ -28,21 +29,5 @@ function titleOf(yaml: string): string | undefined {
   }
 }
 
-/** Line by line: one expression over the page takes every length of a fence to the page's end. */
-function hasTopHeading(page: string): boolean {
-  let fence: string | undefined;
-  let above = "";
-  for (const line of page.split(/\r?\n/)) {
-    const mark = /^[ \t]*(```+|~~~+)/.exec(line)?.[1];
-    if (fence !== undefined) {
-      if (line.trimStart().startsWith(fence)) fence = undefined;
-    } else if (mark !== undefined) {
-      fence = mark;
-      above = "";
-    } else {
-      if (/^#[ \t]+\S/.test(line) || (/^=+[ \t]*$/.test(line) && /^\S/.test(above))) return true;
-      above = line;
-    }
-  }
-  return false;
-}
+const hasTopHeading = (page: string): boolean =>
+  lexBlocks(page.replace(/\r\n?/g, "\n")).some((token) => isHeading(token) && token.depth === 1);

@@ -41,6 +41,40 @@ describe("a hostile document", () => {
     expect(block?.text).toHaveLength(599_999);
   });
 
+  test.each([
+    ["lists in lists on one line", "- ", 1],
+    ["lists in lists on many lines", "- - - - - - - - - - a\n", 1],
+    ["quotations in quotations", ">> a\nb\n> c\n", 1],
+    ["tasks", "- [ ] a\n", 1],
+    ["items of no text", "-\n", 1],
+    ["items that begin fences", "- ```\n", 50_000],
+    ["brackets", "[", 1],
+    ["definitions of links", '[a]: b "c\n', 1],
+    ["heads of tables", "|a|\n|-|\nx\n", 60_000],
+    ["heads of tables with other columns", "x|y\n-|-|-\n", 1],
+    ["indented lines", "    a\n", 1],
+    ["comments that do not end", "<!--\n\n", 50_000],
+    ["lines of spaces", "a\n    \n", 42_857],
+  ])("may have any number of %s", async (_, unit, blocks) => {
+    const text = unit.repeat(300_000 / unit.length);
+    expect(await quickly(() => toBlocks(text).length)).toBe(blocks);
+  });
+
+  test("may have an item of any number of lines", async () => {
+    const [block] = await quickly(() => toBlocks(`- a\n${"  b\n".repeat(100_000)}`));
+    expect(block?.text).toHaveLength(400_003);
+  });
+
+  test("may have lists in lists of any depth", async () => {
+    const lines = Array.from({ length: 700 }, (_, depth) => `${" ".repeat(2 * depth)}- a`);
+    expect(await quickly(() => toBlocks(lines.join("\n")))).toHaveLength(1);
+  });
+
+  test("may have a table of many columns and many rows with none of them", async () => {
+    const table = `${"|a".repeat(50_000)}\n${"|-".repeat(50_000)}\n${"|\n".repeat(50_000)}`;
+    expect(await quickly(() => toBlocks(table))).toMatchObject([{ kind: "table" }]);
+  });
+
   test("may have a fence of any length above a page", async () => {
     const page = `---\ntitle: a\n---\n${"`".repeat(300_000)}\n${"a\n".repeat(300_000)}`;
     expect(await quickly(() => read("a.md", page))).toEqual([expect.stringMatching(/^# a\n/)]);

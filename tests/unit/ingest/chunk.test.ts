@@ -78,6 +78,16 @@ describe("a passage", () => {
     expect(passages.join("")).toBe("x".repeat(5000));
   });
 
+  test("stands under a heading that ends in a sharp, and under one that is indented", async () => {
+    const text = "# C# #\nin c\n\n   ## B\nin b";
+    expect(await chunk(text, byWords(20))).toEqual(["C#\n\nin c", "C# > B\n\nin b"]);
+  });
+
+  test("has no heading from a rule under a list or a quotation", async () => {
+    const text = "- item\n---\n\n> words\n---\n\n- # in a list";
+    expect(await chunk(text, byWords(20))).toEqual([text]);
+  });
+
   test("does not join what stands under different headings", async () => {
     expect(await chunk("# A\na\n# B\nb", byWords(100))).toEqual(["A\n\na", "B\n\nb"]);
   });
@@ -102,6 +112,30 @@ describe("a code fence", () => {
     const text = "~~~~\n```\n# inside\n```\n~~~~\n\n# H\n\nafter";
     expect(await chunk(text, byWords(20))).toEqual([
       "~~~~\n```\n# inside\n```\n~~~~",
+      "H\n\nafter",
+    ]);
+  });
+});
+
+describe("a code fence by the rules of CommonMark", () => {
+  test("does not end where its mark is followed by text", async () => {
+    const code = "```\nw1\n``` w2\n# w3\n```";
+    expect(await chunk(`${code}\n\n# H\n\nafter`, byWords(20))).toEqual([code, "H\n\nafter"]);
+  });
+
+  test("does not begin with code in a line", async () => {
+    expect(await chunk("```code``` in a line\n\n# H\n\nafter", byWords(20))).toEqual([
+      "```code``` in a line",
+      "H\n\nafter",
+    ]);
+  });
+
+  test("stays whole in an item of a list, also on its first line", async () => {
+    const items = ["1. one\n\n", "   ```\n   a\n\n   b\n   ```", "\n- ```\n  c\n\n  d\n  ```"];
+    expect(await chunk(`${items.join("")}\n\n# H\n\nafter`, byWords(5))).toEqual([
+      "1. one",
+      "```\n   a\n\n   b\n   ```",
+      "- ```\n  c\n\n  d\n  ```",
       "H\n\nafter",
     ]);
   });
@@ -160,6 +194,20 @@ describe("a table", () => {
       "| a | b |\n|---|---|\n| 3 | three |",
     ]);
   });
+});
+
+test("a table may be written without pipes at its sides, and in a list", async () => {
+  const table = "a | b\n--|--\n1 | one\n2 | two";
+  expect(await chunk(`${table}\nafter`, byWords(7))).toEqual([
+    "a | b\n--|--\n1 | one",
+    "a | b\n--|--\n2 | two",
+    "after",
+  ]);
+  expect(await chunk("- w\n\n  |a|b|\n  |-|-|\n  |1|2|\n  |3|4|", byWords(3))).toEqual([
+    "- w",
+    "|a|b|\n  |-|-|\n|1|2|",
+    "|a|b|\n  |-|-|\n|3|4|",
+  ]);
 });
 
 describe("overlap", () => {
