@@ -12,7 +12,7 @@ import { answerPreflight, corsHeaders } from "./middleware/cors.ts";
 import { rejectWhileDraining } from "./middleware/drain.ts";
 import { toErrorResponse } from "./middleware/errors.ts";
 import { checkForwarded } from "./middleware/forwarded.ts";
-import { checkHost } from "./middleware/host.ts";
+import { checkHost } from "./middleware/host-header.ts";
 import { announceIgnored } from "./middleware/ignored-fields.ts";
 import type { ListLimits } from "./middleware/list-length.ts";
 import { meter } from "./middleware/metering.ts";

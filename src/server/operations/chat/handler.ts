@@ -2,9 +2,9 @@
 import type { ChatService } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
 import type { Answer, Handler } from "../../operation.ts";
-import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
 import { recorded } from "./recording.ts";
 import type { ChatCompletionRequest } from "./schema.ts";
+import { newCompletionHead, toChatCompletion, toChunks } from "./to-completion.ts";
 import { toChatRequest } from "./wire.ts";
 
 export const answerChat: Handler<ChatCompletionRequest, { chat: ChatService }> = async (

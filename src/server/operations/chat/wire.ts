@@ -5,7 +5,7 @@ import { NodeError } from "../../../core/errors.ts";
 import type { AnswerFormat, Sampling, Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { toChatMessages } from "../../wire/messages.ts";
-import { present } from "../../wire/present.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
 import type { ChatCompletionRequest } from "./schema.ts";
 
 export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
@@ -15,7 +15,7 @@ export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
     model: body.model,
     messages: toChatMessages(body.messages),
     sampling: toSampling(body),
-    ...present({
+    ...withoutNulls({
       choices: body.n,
       maxTokens: body.max_completion_tokens ?? body.max_tokens,
       seed: body.seed,
@@ -34,13 +34,13 @@ function toRag(rag: ChatCompletionRequest["rag"]): RagRequest | undefined {
   if (rag === true) return { bounds: {} };
   if (rag === false) return { policy: "off", bounds: {} };
   return {
-    ...present({ policy: rag.policy, contextWindow: rag.context_window }),
-    bounds: present({ limit: rag.limit, scoreThreshold: rag.score_threshold }),
+    ...withoutNulls({ policy: rag.policy, contextWindow: rag.context_window }),
+    bounds: withoutNulls({ limit: rag.limit, scoreThreshold: rag.score_threshold }),
   };
 }
 
 function toSampling(body: ChatCompletionRequest): Partial<Sampling> {
-  return present({
+  return withoutNulls({
     temperature: body.temperature,
     topP: body.top_p,
     topK: body.top_k,
@@ -95,7 +95,7 @@ function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
 function toTool({
   function: { name, description, parameters },
 }: NonNullable<ChatCompletionRequest["tools"]>[number]): Tool {
-  return { name, ...present({ description, parameters }) };
+  return { name, ...withoutNulls({ description, parameters }) };
 }
 
 const refuse = (param: string, why: string): NodeError =>

@@ -7,8 +7,8 @@ type NonNull<Fields> = {
 
 type NullAsUndefined<Value> = null extends Value ? undefined : never;
 
-export function present<Fields extends object>(fields: Fields): Given<NonNull<Fields>>;
-export function present(fields: object): object {
+export function withoutNulls<Fields extends object>(fields: Fields): Given<NonNull<Fields>>;
+export function withoutNulls(fields: object): object {
   const entries = Object.entries(fields).map(([key, value]) => [key, value ?? undefined]);
   return given(Object.fromEntries(entries));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkHost } from "../../../../src/server/middleware/host.ts";
+import { checkHost } from "../../../../src/server/middleware/host-header.ts";
 
 const request = (host: string): Request => new Request("http://192.0.2.1/", { headers: { host } });
 
