@@ -1,12 +1,12 @@
 /**
  * What retrieval finds and how long it takes, on a file in SQuAD's format: its paragraphs are the
- * collection, its questions are asked. `bun bench:retrieval FILE [--qdrant URL] [--reranker FILE]`
+ * collection, its questions are asked.
+ * `bun bench:retrieval FILE [--model SOURCE] [--threads N] [--thresholds] [--qdrant URL] [--reranker FILE]`
  */
 import { parseArgs } from "node:util";
-import { type EmbeddingModel, ModelRegistry } from "../src/core/models/model.ts";
 import type { CollectionStore, PassageRepository } from "../src/core/ports/passage-repository.ts";
 import type { Reranker } from "../src/core/ports/reranker.ts";
-import { type RetrievalMode, RetrievalService } from "../src/core/retrieval/retrieval-service.ts";
+import type { RetrievalMode } from "../src/core/retrieval/retrieval-service.ts";
 import { openBackend } from "../src/engine/backend.ts";
 import { loadReranker } from "../src/engine/reranker.ts";
 import { collectionStore } from "../src/node/collection-store.ts";
@@ -14,21 +14,20 @@ import { openEmbeddingModel } from "../src/node/embedding-model.ts";
 import { bareNodeOptions } from "../tests/support/bare-node.ts";
 import { silentLog, silentProgress } from "../tests/support/silence.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
+import { benchCollection, fill, readSet, type Squad, serviceFor } from "./retrieval-set.ts";
+import { measureThresholds } from "./retrieval-thresholds.ts";
 import { measured } from "./statistics.ts";
-
-interface Squad {
-  data: { paragraphs: { context: string; qas: { question: string }[] }[] }[];
-}
-
-interface Question {
-  text: string;
-  /** Which paragraph answers it. */
-  paragraph: number;
-}
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
-  options: { qdrant: { type: "string" }, reranker: { type: "string" } },
+  options: {
+    model: { type: "string" },
+    // On a machine that others use, one thread is faster than several that wait for each other.
+    threads: { type: "string", default: "0" },
+    thresholds: { type: "boolean" },
+    qdrant: { type: "string" },
+    reranker: { type: "string" },
+  },
 });
 const [file] = positionals;
 if (file === undefined) {
@@ -37,17 +36,32 @@ if (file === undefined) {
 }
 
 const { signal } = new AbortController();
-const collection = "bench-retrieval";
 const depth = 10;
 
 await using folder = await tempDir();
-const nodeOptions = bareNodeOptions({ env: { PADDOCK_DATA_DIR: folder.path } });
+const nodeOptions = bareNodeOptions({
+  env: { PADDOCK_DATA_DIR: folder.path, PADDOCK_THREADS: options.threads },
+  ...(options.model === undefined ? {} : { toml: configurationOf(options.model) }),
+});
 await using model = await openEmbeddingModel(nodeOptions, signal);
 const { embedding } = model;
-const { paragraphs, questions } = read((await Bun.file(file).json()) as Squad);
+const set = readSet((await Bun.file(file).json()) as Squad);
+const { paragraphs, questions } = set;
 console.log(
   `${paragraphs.length} paragraphs, ${questions.length} questions, model ${embedding.identity.model}\n`,
 );
+
+if (options.thresholds === true) {
+  await measureThresholds(collectionStore(nodeOptions), embedding, set);
+  process.exit(0);
+}
+
+const numbered = paragraphs.map((paragraph, number) => ({ ...paragraph, number }));
+const texts = numbered.slice(0, 100).map(({ text }) => text.slice(0, 400));
+const startedAt = performance.now();
+await embedding.engine.embed(texts, { signal });
+const cost = (performance.now() - startedAt) / texts.length;
+console.log(`${cost.toFixed(1)} ms to embed a text of 400 characters\n`);
 console.log("| Store | Mode | hit@1 | recall@10 | nDCG@10 | ms a query, median (p95) |");
 console.log("|---|---|---|---|---|---|");
 
@@ -57,65 +71,21 @@ if (options.qdrant !== undefined)
 const reranker = options.reranker === undefined ? undefined : await reranking(options.reranker);
 
 for (const [name, store] of stores) {
-  await store.drop(collection);
-  await using repository = await fill(store, embedding);
+  await using repository = await fill(store, embedding, numbered);
   for (const mode of ["dense", "hybrid"] as const) {
     await measure(name, repository, mode);
     if (reranker !== undefined) await measure(name, repository, mode, reranker);
   }
-  await store.drop(collection);
+  await store.drop(benchCollection);
 }
 
-function read({ data }: Squad): { paragraphs: string[]; questions: Question[] } {
-  const all = data.flatMap((article) => article.paragraphs);
-  return {
-    paragraphs: all.map(({ context }) => context),
-    questions: all.flatMap(({ qas }, paragraph) =>
-      qas.map(({ question }) => ({ text: question, paragraph })),
-    ),
-  };
+function configurationOf(source: string): string {
+  return `[[models]]\nname = "bench"\ntype = "embedding"\nsource = ${JSON.stringify(source)}\n`;
 }
 
 async function reranking(path: string): Promise<Reranker> {
   const backend = await openBackend({ threads: 0, accelerator: false, log: silentLog });
   return await loadReranker(backend, path, silentProgress);
-}
-
-/** A paragraph is a passage, cut only where the model cannot take the whole. */
-async function fill(
-  store: CollectionStore,
-  { engine, identity }: EmbeddingModel,
-): Promise<PassageRepository> {
-  const spec = { dimension: engine.dimension, embedding: identity };
-  const repository = await store.create(collection, spec);
-  const { documentPrefix } = identity;
-  const texts = await Promise.all(
-    paragraphs.map(async (text) => documentPrefix + (await shortened(text, documentPrefix))),
-  );
-  const embeddings = await engine.embed(texts, { signal });
-  await repository.upsert(
-    paragraphs.map((source, at) => ({
-      id: `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`,
-      source,
-      document: String(at),
-      heading: "",
-      position: 0,
-      hash: "",
-      documentHash: "",
-      parts: 1,
-      vector: embeddings[at]?.vector ?? new Float32Array(engine.dimension),
-    })),
-  );
-  return repository;
-}
-
-async function shortened(text: string, prefix: string): Promise<string> {
-  const { engine } = embedding;
-  let words = text.split(" ");
-  const tokens = async (): Promise<number> =>
-    (await engine.countTokens([prefix + words.join(" ")]))[0] ?? 0;
-  while ((await tokens()) > engine.maxTokens) words = words.slice(0, -8);
-  return words.join(" ");
 }
 
 async function measure(
@@ -124,20 +94,8 @@ async function measure(
   mode: RetrievalMode,
   judge?: Reranker,
 ): Promise<void> {
-  const models = new ModelRegistry([{ name: embedding.card.name, type: "embedding" }]);
-  models.add({ type: "embedding", ...embedding });
+  const retrieval = serviceFor(embedding, repository, mode, judge);
   const bounds = { limit: depth, scoreThreshold: -1 };
-  const retrieval = new RetrievalService(
-    models,
-    { name: collection, embeddingModel: embedding.card.name, url: store, bounds },
-    { mode, candidates: 50 },
-  );
-  const { queryPrefix } = embedding.identity;
-  retrieval.attach({
-    repository,
-    queryPrefix,
-    ...(judge === undefined ? {} : { reranker: judge }),
-  });
   let [first, among, gain] = [0, 0, 0];
   const times: number[] = [];
   for (const { text, paragraph } of questions) {

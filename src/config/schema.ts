@@ -76,8 +76,8 @@ const Vectorstore = T.Object(
 const Retrieval = T.Object(
   {
     mode: T.Union([T.Literal("dense"), T.Literal("hybrid")], {
-      default: "dense",
-      description: "`dense`: by vectors; `hybrid`: by vectors and words.",
+      default: "hybrid",
+      description: "`hybrid`: by vectors and words; `dense`: by vectors alone.",
     }),
     candidates: T.Integer({
       minimum: 1,

@@ -286,6 +286,29 @@ export function passageRepositoryContract(
         expect(await repository.matchWords('?! " * ( NOT -', east.vector, 3)).toEqual([]);
       }));
 
+    test.each([
+      ["Chinese", "图书馆几点开门？", "图书馆上午九点开门。", "医院在城市的北边。"],
+      [
+        "Japanese",
+        "図書館の開館時間は？",
+        "開館時間は図書館の入口にあります。",
+        "病院は町の北です。",
+      ],
+      ["Thai", "ห้องสมุดเปิดกี่โมง", "ห้องสมุดเปิดเก้าโมงเช้า", "โรงพยาบาลอยู่ทางเหนือ"],
+    ])("matches words of %s, which is written without spaces", (_, question, right, wrong) =>
+      withRepository(async (repository) => {
+        await repository.upsert([
+          { ...east, source: right },
+          { ...north, source: wrong },
+          { ...west, source: "Nothing of that kind." },
+          { ...northEast, source: "Nor of this." },
+        ]);
+        const [first] = await repository.matchWords(question, east.vector, 4);
+        expect(first).toMatchObject({ id: east.id });
+        expect(first?.words).toBeGreaterThan(0.1);
+      }),
+    );
+
     test("takes no question of common words alone for answered by a passage that has them", () =>
       withRepository(async (repository) => {
         await repository.upsert(

@@ -206,6 +206,30 @@ run("Qdrant as a server that others use too", () => {
     expect(await repository.delete("a.md")).toBe(600);
   });
 
+  test("makes the words anew of a collection that an older version filled", async () => {
+    await using there = await place("paddock-test-older");
+    {
+      await using repository = await there.store.create(there.name, contractSpec);
+      await repository.upsert([
+        { ...east, source: "图书馆上午九点开门。" },
+        { ...north, source: "医院在城市的北边。" },
+      ]);
+    }
+    // As it was before words had a form: other words, and nothing that says which.
+    await there.client.updateVectors(there.name, {
+      points: [east, north].map(({ id }) => ({
+        id,
+        vector: { words: { indices: [1], values: [1] } },
+      })),
+      wait: true,
+    });
+    await there.client.updateCollection(there.name, { metadata: { words: null } });
+    await using repository = await there.store.open(there.name);
+    expect(await repository?.matchWords("图书馆", east.vector, 3)).toMatchObject([{ id: east.id }]);
+    const { config } = await there.client.getCollection(there.name);
+    expect(config.metadata).toMatchObject({ words: 2, embedding: expect.anything() });
+  });
+
   test("lowers a passage's share of the words by those that no passage has", async () => {
     await using there = await place("paddock-test-words");
     await using repository = await there.store.create(there.name, contractSpec);

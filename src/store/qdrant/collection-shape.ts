@@ -2,6 +2,7 @@
 import type { Schemas } from "@qdrant/js-client-rest";
 import { NodeError } from "../../core/errors.ts";
 import type { CollectionSpec, EmbeddingIdentity } from "../../core/ports/passage-repository.ts";
+import { wordForm } from "../words.ts";
 
 export interface CollectionShape {
   dimension: number;
@@ -11,6 +12,8 @@ export interface CollectionShape {
   dense: string;
   /** Whether it has the sparse vectors of the full-text search. */
   hasWords: boolean;
+  /** Whether those were made as the words of a question are made today. */
+  hasCurrentWords: boolean;
   /** Whether the document is indexed, so that its passages are found without a scan. */
   hasDocumentIndex: boolean;
   embedding: EmbeddingIdentity | undefined;
@@ -29,6 +32,7 @@ export function definitionOf({
     vectors: { size: dimension, distance: "Cosine" },
     sparse_vectors: { [wordsVector]: { modifier: "idf" } },
     metadata: {
+      [wordsVector]: wordForm,
       embedding: {
         model: embedding.model,
         fingerprint: embedding.fingerprint,
@@ -50,11 +54,13 @@ export function shapeOf(
       `The collection '${name}' cannot be searched: it has ${others.length === 0 ? "no dense vector" : "several dense vectors"} for each point, and one is needed. Use another collection.`,
     );
   }
+  const hasWords = config.params.sparse_vectors?.[wordsVector] !== undefined;
   return {
     dimension: found.size,
     distance: found.distance.toLowerCase(),
     dense: found.name,
-    hasWords: config.params.sparse_vectors?.[wordsVector] !== undefined,
+    hasWords,
+    hasCurrentWords: hasWords && config.metadata?.[wordsVector] === wordForm,
     hasDocumentIndex: payload_schema[documentField] !== undefined,
     embedding: embeddingIn(config.metadata?.embedding),
   };

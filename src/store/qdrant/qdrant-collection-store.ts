@@ -10,6 +10,7 @@ import { type CollectionShape, definitionOf, documentField, shapeOf } from "./co
 import { QdrantConnection, type QdrantOptions } from "./connection.ts";
 import { unlessRefused } from "./errors.ts";
 import { QdrantRepository } from "./qdrant-repository.ts";
+import { rebuildWords } from "./rebuild-words.ts";
 
 export class QdrantCollectionStore implements CollectionStore {
   readonly #connection: QdrantConnection;
@@ -26,8 +27,7 @@ export class QdrantCollectionStore implements CollectionStore {
   async open(name: string): Promise<PassageRepository | undefined> {
     const shape = await this.#shapeOf(name);
     if (shape === undefined) return undefined;
-    await this.#finish(name, shape);
-    return new QdrantRepository(this.#connection, name, shape);
+    return new QdrantRepository(this.#connection, name, await this.#finish(name, shape));
   }
 
   /** Opens a collection without completing or changing it; undefined where there is none. */
@@ -47,8 +47,7 @@ export class QdrantCollectionStore implements CollectionStore {
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
     const shape = (await this.#make(name, spec)) ?? (await this.#make(name, spec));
     if (shape === undefined) throw goneAgain(name);
-    await this.#finish(name, shape);
-    return new QdrantRepository(this.#connection, name, shape);
+    return new QdrantRepository(this.#connection, name, await this.#finish(name, shape));
   }
 
   async drop(name: string): Promise<void> {
@@ -72,16 +71,21 @@ export class QdrantCollectionStore implements CollectionStore {
     return found && shapeOf(name, found);
   }
 
-  /** Adds what an interrupted creation left out; a foreign collection stays as it is. */
-  async #finish(name: string, shape: CollectionShape): Promise<void> {
-    if (!shape.hasWords || shape.hasDocumentIndex) return;
-    await this.#connection.change((client) =>
-      client.createPayloadIndex(name, {
-        field_name: documentField,
-        field_schema: "keyword",
-        wait: true,
-      }),
-    );
+  /** Adds what an interrupted creation left out, and words that an older version made; a foreign collection stays as it is. */
+  async #finish(name: string, shape: CollectionShape): Promise<CollectionShape> {
+    if (!shape.hasWords) return shape;
+    if (!shape.hasDocumentIndex) {
+      await this.#connection.change((client) =>
+        client.createPayloadIndex(name, {
+          field_name: documentField,
+          field_schema: "keyword",
+          wait: true,
+        }),
+      );
+    }
+    if (shape.hasCurrentWords) return shape;
+    await rebuildWords(this.#connection, name);
+    return { ...shape, hasCurrentWords: true };
   }
 }
 

@@ -36,7 +36,7 @@ export class QdrantRepository implements PassageRepository {
     this.#connection = connection;
     this.#name = name;
     this.#shape = shape;
-    this.matchesWords = shape.hasWords;
+    this.matchesWords = shape.hasCurrentWords;
   }
 
   async describe(): Promise<CollectionDescription> {

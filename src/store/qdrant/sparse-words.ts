@@ -1,5 +1,5 @@
 /** Texts as sparse vectors of their words, so that a server that weighs by rarity scores as BM25 does. */
-import { stemmer } from "stemmer";
+import { wordsOf } from "../words.ts";
 
 export interface SparseWords {
   indices: number[];
@@ -47,14 +47,6 @@ export const askFor = (terms: readonly number[]): SparseWords => ({
   indices: [...terms],
   values: terms.map(() => 1),
 });
-
-/** Letters and digits in lower case, without accents; English endings are cut. */
-export function wordsOf(text: string): string[] {
-  const plain = text.normalize("NFKD").toLowerCase().replace(/\p{M}/gu, "");
-  return (plain.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) =>
-    /^[a-z]+$/.test(word) ? stemmer(word) : word,
-  );
-}
 
 /** Two words with the same index among a collection's some hundred thousand are rare, and harm little. */
 const indexOf = (word: string): number => Bun.hash.xxHash32(word);

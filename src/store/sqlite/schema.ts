@@ -1,8 +1,9 @@
 /** The tables of a collection's file, and the migration of older files. */
 import type { Database } from "bun:sqlite";
 import type { CollectionSpec } from "../../core/ports/passage-repository.ts";
+import { wordForm, wordsOf } from "../words.ts";
 
-const version = 1;
+const version = 2;
 
 /**
  * A passage whose vector changes gets a new key, and a key is never used twice, so an index of keys
@@ -20,50 +21,102 @@ const tables = `
     document_hash text not null,
     parts integer not null,
     vector blob not null,
-    source text not null
+    source text not null,
+    terms text
   ) strict;
   create index passages_by_document on passages (document, document_hash, parts);
   create table removed (seq integer primary key autoincrement, key integer not null) strict;
+`;
+
+/**
+ * The index of words. A passage's words come with it, made by `wordsOf` and kept as they are; a
+ * program of before, which does not bring them, is refused rather than mixed in.
+ */
+const wordTables = `
   create virtual table words using fts5 (
-    source, content = 'passages', content_rowid = 'key',
-    tokenize = 'porter unicode61 remove_diacritics 2'
+    terms, content = 'passages', content_rowid = 'key', tokenize = 'ascii'
   );
   create virtual table word_counts using fts5vocab (words, row);
+  create trigger passage_without_words before insert on passages when new.terms is null begin
+    select raise (abort, 'a passage came without its words, from an older Paddock');
+  end;
   create trigger passage_added after insert on passages begin
-    insert into words (rowid, source) values (new.key, new.source);
+    insert into words (rowid, terms) values (new.key, new.terms);
   end;
   create trigger passage_removed after delete on passages begin
-    insert into words (words, rowid, source) values ('delete', old.key, old.source);
+    insert into words (words, rowid, terms) values ('delete', old.key, old.terms);
     insert into removed (key) values (old.key);
   end;
 `;
 
+/** A passage's words as the index takes them. */
+export const termsOf = (source: string): string => wordsOf(source).join(" ");
+
+/** Whether the words of a file are those that a question is asked with; a file that can only be read may be older. */
+export const hasCurrentWords = (database: Database): boolean =>
+  versionOf(database) === version && readMeta(database, "words") === String(wordForm);
+
 /** Makes the tables where there are none; safe when two processes open the file at once. */
 export function prepareTables(database: Database): void {
-  if (versionOf(database) === version) return;
+  if (versionOf(database) === version && hasCurrentWords(database)) return;
   database
     .transaction(() => {
       const found = versionOf(database);
-      if (found === version) return;
+      if (found === version) {
+        if (!hasCurrentWords(database)) rebuildWords(database);
+        return;
+      }
       if (found > version) {
         throw new Error(
           `its file was written by a newer Paddock (format ${found}; this one knows ${version})`,
         );
       }
-      const isOld = tableExists(database, "passages");
-      if (isOld) {
-        database.run("alter table passages rename to old_passages");
-        database.run("drop index passages_by_document");
-        database.run("alter table meta rename to old_meta");
+      if (found === 1) {
+        database.run("alter table passages add column terms text");
+        rebuildWords(database);
+      } else {
+        makeTables(database);
       }
-      database.run(tables);
-      if (isOld) migrate(database);
       database.run(`pragma user_version = ${version}`);
     })
     .immediate();
 }
 
-/** Version 1 had neither headings nor digests, so every document counts as changed at its next ingest. */
+function makeTables(database: Database): void {
+  const isOld = tableExists(database, "passages");
+  if (isOld) {
+    database.run("alter table passages rename to old_passages");
+    database.run("drop index passages_by_document");
+    database.run("alter table meta rename to old_meta");
+  }
+  database.run(tables);
+  if (isOld) migrate(database);
+  rebuildWords(database);
+}
+
+/** The words of every passage, made anew; keys and vectors stay, and with them the index of vectors. */
+function rebuildWords(database: Database): void {
+  for (const trigger of ["passage_without_words", "passage_added", "passage_removed"]) {
+    database.run(`drop trigger if exists ${trigger}`);
+  }
+  for (const table of ["word_counts", "words"]) database.run(`drop table if exists ${table}`);
+  const next = database.query<{ key: number; source: string }, [number]>(
+    "select key, source from passages where key > ? order by key limit 1000",
+  );
+  const store = database.query<void, [string, number]>(
+    "update passages set terms = ? where key = ?",
+  );
+  let last = 0;
+  for (let rows = next.all(last); rows.length > 0; rows = next.all(last)) {
+    for (const { key, source } of rows) store.run(termsOf(source), key);
+    last = rows.at(-1)?.key ?? last;
+  }
+  database.run(wordTables);
+  database.run("insert into words (words) values ('rebuild')");
+  writeMeta(database, "words", String(wordForm));
+}
+
+/** The first format had neither headings nor digests, so every document counts as changed at its next ingest. */
 function migrate(database: Database): void {
   database.run(`
     insert into passages (id, document, heading, position, hash, document_hash, parts, vector, source)
@@ -101,7 +154,8 @@ export function empty(database: Database): void {
   database
     .transaction(() => {
       database.run("delete from passages");
-      database.run("delete from meta");
+      // The form of the words is that of the file's tables, which stay.
+      database.run("delete from meta where key <> 'words'");
     })
     .immediate();
   database.run("vacuum");

@@ -16,7 +16,7 @@ import type {
 import { checkVector } from "../../core/retrieval/check-vector.ts";
 import { BestCandidates, type Candidate } from "./best-candidates.ts";
 import { writing } from "./errors.ts";
-import { readMeta } from "./schema.ts";
+import { hasCurrentWords, readMeta, termsOf } from "./schema.ts";
 import { type IndexHome, VectorIndex } from "./vector-index.ts";
 import { cosine, sameBytes, toBytes, toVector } from "./vectors.ts";
 import { searchWords } from "./word-search.ts";
@@ -47,7 +47,7 @@ export interface SqliteRepositoryOptions {
 }
 
 export class SqliteRepository implements PassageRepository {
-  readonly matchesWords = true;
+  readonly matchesWords: boolean;
   readonly #database: Database;
   readonly #collection: string;
   readonly #dimension: number;
@@ -57,6 +57,7 @@ export class SqliteRepository implements PassageRepository {
   constructor({ database, collection, indexHome, log }: SqliteRepositoryOptions) {
     this.#database = database;
     this.#collection = collection;
+    this.matchesWords = hasCurrentWords(database);
     this.#dimension = Number(readMeta(database, "dimension"));
     this.#identity = readMeta(database, "embedding");
     this.#index = new VectorIndex({
@@ -163,6 +164,7 @@ export class SqliteRepository implements PassageRepository {
 
   async matchWords(text: string, vector: Float32Array, limit: number): Promise<WordMatch[]> {
     this.#checkVector(vector);
+    if (!this.matchesWords) return [];
     const hits = new Map(
       searchWords(this.#database, text, limit).map(({ key, words }) => [key, words]),
     );
@@ -199,12 +201,26 @@ export class SqliteRepository implements PassageRepository {
       this.#database.query<void, [number]>("delete from passages where key = ?").run(before.key);
     }
     this.#database
-      .query<void, [string, string, string, number, string, string, number, Uint8Array, string]>(
+      .query<
+        void,
+        [string, string, string, number, string, string, number, Uint8Array, string, string]
+      >(
         `insert into passages
-           (id, document, heading, position, hash, document_hash, parts, vector, source)
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+           (id, document, heading, position, hash, document_hash, parts, vector, source, terms)
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
-      .run(id, document, heading, position, hash, documentHash, parts, bytes, source);
+      .run(
+        id,
+        document,
+        heading,
+        position,
+        hash,
+        documentHash,
+        parts,
+        bytes,
+        source,
+        termsOf(source),
+      );
   }
 
   #score(vector: Float32Array, keys: readonly number[]): Candidate[] {

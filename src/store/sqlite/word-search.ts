@@ -1,6 +1,6 @@
 /** Full-text search over the passages, with a score that says how much of the question a passage has. */
 import type { Database } from "bun:sqlite";
-import { stemmer } from "stemmer";
+import { wordsOf } from "../words.ts";
 
 export interface WordHit {
   key: number;
@@ -50,11 +50,8 @@ function termsOf(database: Database, text: string, total: number): Term[] {
   const countOf = database.query<{ doc: number }, [string]>(
     "select doc from word_counts where term = ?",
   );
-  const words = new Set(
-    (text.match(/[\p{L}\p{N}]+/gu) ?? []).slice(0, mostTerms).map((word) => word.toLowerCase()),
-  );
-  return [...words].map((word) => {
-    const count = countOf.get(stemmed(word))?.doc ?? 0;
+  return [...new Set(wordsOf(text).slice(0, mostTerms))].map((word) => {
+    const count = countOf.get(word)?.doc ?? 0;
     return { text: word, count, weight: weightOf(count, total) };
   });
 }
@@ -67,6 +64,3 @@ const weightOf = (count: number, total: number): number =>
 const isTelling = ({ count, weight }: Term): boolean => count <= commonCount || weight > rareWeight;
 
 const rareWeight = Math.log((1 - commonShare) / commonShare);
-
-/** As the full-text index stores it. */
-const stemmed = (word: string): string => stemmer(word.normalize("NFD").replace(/\p{M}/gu, ""));

@@ -60,7 +60,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_VECTORSTORE_URL: ["https://qdrant.example:8443/x", "https://qdrant.example:8443/x"],
   PADDOCK_VECTORSTORE_API_KEY: ["secret", "secret"],
   PADDOCK_VECTORSTORE_TIMEOUT: ["2.5", 2.5],
-  PADDOCK_RETRIEVAL_MODE: ["hybrid", "hybrid"],
+  PADDOCK_RETRIEVAL_MODE: ["dense", "dense"],
   PADDOCK_RERANKER: ["./reranker.gguf", "./reranker.gguf"],
   PADDOCK_RAG_POLICY: ["system-message", "system-message"],
   PADDOCK_LIMIT: ["9", 9],
@@ -107,7 +107,7 @@ describe("the configuration", () => {
         score_threshold: 0.4,
         handbook: true,
       },
-      retrieval: { mode: "dense", candidates: 50 },
+      retrieval: { mode: "hybrid", candidates: 50 },
       rag: {
         policy: "off",
         prompt: defaultGroundingPrompt,

@@ -32,6 +32,7 @@ describe("a collection's shape", () => {
       distance: "cosine",
       dense: "",
       hasWords: false,
+      hasCurrentWords: false,
       hasDocumentIndex: false,
       embedding: undefined,
     });

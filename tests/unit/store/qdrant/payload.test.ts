@@ -8,6 +8,7 @@ const own: CollectionShape = {
   distance: "cosine",
   dense: "",
   hasWords: true,
+  hasCurrentWords: true,
   hasDocumentIndex: true,
   embedding: undefined,
 };

@@ -1,21 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { questionTerms, wordsOf, wordWeights } from "../../../../src/store/qdrant/sparse-words.ts";
+import { questionTerms, wordWeights } from "../../../../src/store/qdrant/sparse-words.ts";
 import { fullScore, shareOf } from "../../../../src/store/qdrant/word-share.ts";
-
-describe("the words of a text", () => {
-  test.each([
-    ["Llamas, running!", ["llama", "run"]],
-    ["Müller's ÉCOLE", ["muller", "s", "ecol"]],
-    ["ﬁne ① ２０２４", ["fine", "1", "2024"]],
-    ["GPT4 v1.2", ["gpt4", "v1", "2"]],
-    ["Лама и лошадь", ["лама", "и", "лошадь"]],
-    ["İstanbul", ["istanbul"]],
-    ["", []],
-    ["?! — *", []],
-  ])("%p are %p", (text, words) => {
-    expect(wordsOf(text)).toEqual(words);
-  });
-});
 
 describe("a passage's words as a sparse vector", () => {
   test("has each word once, repeated ones weighing more, but less each time", () => {

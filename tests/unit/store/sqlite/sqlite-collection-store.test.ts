@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collection-store.ts";
+import { SqliteRepository } from "../../../../src/store/sqlite/sqlite-repository.ts";
 import { collect } from "../../../support/collect.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { silentLog } from "../../../support/silence.ts";
@@ -11,6 +12,39 @@ import { specOf } from "../../../support/test-models.ts";
 
 const bytesOf = (...values: number[]): Uint8Array =>
   new Uint8Array(Float32Array.from(values).buffer);
+
+/** A file as the first version with an index of words wrote it. */
+function writeFormOne(path: string): void {
+  using database = new Database(path);
+  database.run(`
+    create table meta (key text primary key, value text not null) strict;
+    create table passages (
+      key integer primary key autoincrement, id text not null unique, document text not null,
+      heading text not null, position integer not null, hash text not null,
+      document_hash text not null, parts integer not null, vector blob not null,
+      source text not null
+    ) strict;
+    create index passages_by_document on passages (document, document_hash, parts);
+    create table removed (seq integer primary key autoincrement, key integer not null) strict;
+    create virtual table words using fts5 (
+      source, content = 'passages', content_rowid = 'key',
+      tokenize = 'porter unicode61 remove_diacritics 2'
+    );
+    create virtual table word_counts using fts5vocab (words, row);
+    create trigger passage_added after insert on passages begin
+      insert into words (rowid, source) values (new.key, new.source);
+    end;
+    create trigger passage_removed after delete on passages begin
+      insert into words (words, rowid, source) values ('delete', old.key, old.source);
+      insert into removed (key) values (old.key);
+    end;
+    pragma user_version = 1;
+    insert into meta values ('dimension', '2');
+  `);
+  const insert = database.query("insert into passages values (?, ?, ?, '', 0, '', '', 1, ?, ?)");
+  insert.run(5, "id-1", "a.md", bytesOf(1, 0), "图书馆上午九点开门。");
+  insert.run(7, "id-2", "b.md", bytesOf(0, 1), "about roses");
+}
 
 describe("a collection's file", () => {
   test("of the first form is brought over with all that it holds", async () => {
@@ -40,6 +74,51 @@ describe("a collection's file", () => {
     });
     const found = await repository?.matchWords("roses", Float32Array.of(0, 1), 5);
     expect(found).toMatchObject([{ id: "id-2", score: 1 }]);
+  });
+
+  test("of the form before has its words made anew, and keeps its keys", async () => {
+    await using folder = await tempDir();
+    writeFormOne(join(folder.path, "old.sqlite"));
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    {
+      await using repository = await store.open("old");
+      expect(repository?.matchesWords).toBe(true);
+      const found = await repository?.matchWords("图书馆", Float32Array.of(1, 0), 5);
+      expect(found).toMatchObject([{ id: "id-1", score: 1 }]);
+      expect(await repository?.matchWords("rose", Float32Array.of(1, 0), 5)).toHaveLength(1);
+      expect(await repository?.delete("a.md")).toBe(1);
+      expect(await repository?.matchWords("图书馆", Float32Array.of(1, 0), 5)).toEqual([]);
+    }
+    using database = new Database(join(folder.path, "old.sqlite"));
+    expect(database.query("select key from passages").all()).toEqual([{ key: 7 }]);
+    // A program of before, which has it open still, does not mix its words in.
+    expect(() =>
+      database.run(
+        "insert into passages (id, document, heading, position, hash, document_hash, parts, vector, source) values ('x', '', '', 0, '', '', 1, x'00', 'text')",
+      ),
+    ).toThrow("without its words");
+  });
+
+  test("of the form before that cannot be changed is searched without words", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "old.sqlite");
+    writeFormOne(path);
+    using database = new Database(path, { readonly: true });
+    await using repository = new SqliteRepository({ database, collection: "old", log: silentLog });
+    expect(repository.matchesWords).toBe(false);
+    expect(await repository.matchWords("rose", Float32Array.of(1, 0), 5)).toEqual([]);
+    expect(
+      await repository.search(Float32Array.of(1, 0), { limit: 1, scoreThreshold: 0 }),
+    ).toMatchObject([{ id: "id-1" }]);
+  });
+
+  test("keeps finding words after it was dropped and made anew", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    await (await store.create("anew", specOf(2)))[Symbol.asyncDispose]();
+    await store.drop("anew");
+    await using repository = await store.create("anew", specOf(2));
+    expect(repository.matchesWords).toBe(true);
   });
 
   test("that is not one is refused with its path and what to do", async () => {

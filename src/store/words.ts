@@ -1,0 +1,51 @@
+/** The words of a text, as both stores keep them and ask for them. */
+import { stemmer } from "stemmer";
+
+/**
+ * Which words `wordsOf` makes of a text. A collection says which form its words have, and those of
+ * another form are made anew: a change of `wordsOf` must change this number.
+ */
+export const wordForm = 2;
+
+/**
+ * Letters and digits in lower case; English endings are cut. Scripts that are written without spaces
+ * have no words to find without a dictionary, and the dictionaries of two machines differ: there,
+ * each two (Chinese, Japanese) or three (Thai, Lao, Khmer, Burmese) neighbouring letters are a word.
+ */
+export function wordsOf(text: string): string[] {
+  const runs = withoutAccents(text).match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
+  return runs.flatMap((run) => (isAscii.test(run) ? [stemOf(run)] : partsOf(run)));
+}
+
+const isAscii = /^[a-z0-9]+$/;
+const stemOf = (word: string): string => (/^[a-z]+$/.test(word) ? stemmer(word) : word);
+
+/** Where a mark is an accent, and not a letter of its own as in Thai or a part of one as in Japanese. */
+const accented =
+  /([\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Arabic}\p{sc=Hebrew}\p{N}])\p{M}+/gu;
+
+const withoutAccents = (text: string): string =>
+  text.normalize("NFKD").toLowerCase().replace(accented, "$1").normalize("NFC");
+
+const ideographs = String.raw`\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}`;
+const southeastAsian = String.raw`\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}`;
+/** What a run of letters is made of, by script. */
+const scripts = new RegExp(
+  `(?<pairs>[${ideographs}]+)|(?<triples>[${southeastAsian}]+)|(?<word>[^${ideographs}${southeastAsian}]+)`,
+  "gu",
+);
+
+function partsOf(run: string): string[] {
+  return [...run.matchAll(scripts)].flatMap(({ groups = {} }) => {
+    if (groups.pairs !== undefined) return neighbours(groups.pairs, 2);
+    if (groups.triples !== undefined) return neighbours(groups.triples, 3);
+    return [stemOf(groups.word ?? "")];
+  });
+}
+
+/** Each `count` letters that follow each other; all of them where there are no more. */
+function neighbours(run: string, count: number): string[] {
+  const letters = [...run];
+  const last = Math.max(0, letters.length - count);
+  return Array.from({ length: last + 1 }, (_, at) => letters.slice(at, at + count).join(""));
+}

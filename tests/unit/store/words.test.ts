@@ -1,0 +1,40 @@
+import { describe, expect, test } from "bun:test";
+import { wordsOf } from "../../../src/store/words.ts";
+
+describe("the words of a text", () => {
+  test.each([
+    ["Llamas, running!", ["llama", "run"]],
+    ["Müller's ÉCOLE", ["muller", "s", "ecol"]],
+    ["ﬁne ① ２０２４", ["fine", "1", "2024"]],
+    ["GPT4 v1.2", ["gpt4", "v1", "2"]],
+    ["Лама и лошадь", ["лама", "и", "лошадь"]],
+    ["İstanbul", ["istanbul"]],
+    ["كِتَاب", ["كتاب"]],
+    ["한국어 문장", ["한국어", "문장"]],
+    ["", []],
+    ["?! — *", []],
+  ])("%p are %p", (text, words) => {
+    expect(wordsOf(text)).toEqual(words);
+  });
+
+  test.each([
+    ["人工智能。", ["人工", "工智", "智能"]],
+    ["茶", ["茶"]],
+    ["がっこう", ["がっ", "っこ", "こう"]],
+    ["データベース", ["デー", "ータ", "タベ", "ベー", "ース"]],
+    ["ｶﾞｲﾄﾞ", ["ガイ", "イド"]],
+    ["用GPT4写作", ["用", "gpt4", "写作"]],
+    ["𠀀𠀁𠀂", ["𠀀𠀁", "𠀁𠀂"]],
+    ["ภาษา", ["ภาษ", "าษา"]],
+    ["น้ำ", ["น้ํ", "้ํา"]],
+    ["ไป กิน", ["ไป", "กิน"]],
+  ])("of a script without spaces are its neighbouring letters: %p", (text, words) => {
+    expect(wordsOf(text)).toEqual(words);
+  });
+
+  test("are letters and digits alone, which no search takes for anything else", () => {
+    for (const word of wordsOf('a"b* NOT(c) 图"书馆 é-ü ^x:y')) {
+      expect(word).toMatch(/^[\p{L}\p{N}\p{M}]+$/u);
+    }
+  });
+});
