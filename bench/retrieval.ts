@@ -73,7 +73,7 @@ function read({ data }: Squad): { paragraphs: string[]; questions: Question[] } 
 }
 
 async function reranking(path: string): Promise<Reranker> {
-  const backend = await openBackend({ threads: 0, accelerator: false, log: silentLog });
+  const backend = await openBackend({ threads: 0, backend: "cpu", log: silentLog });
   return await loadReranker(backend, path, silentProgress);
 }
 

@@ -114,7 +114,7 @@ export async function loadedFile(
 const defaults = {
   ctx_size: 0,
   batch_size: 512,
-  n_gpu_layers: 0,
+  n_gpu_layers: "auto",
   parallel: 4,
   prompt_template: "auto",
 } as const;

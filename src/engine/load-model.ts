@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import type { LlamaModel } from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import type { LoadStage } from "../core/models/engine-backends.ts";
 import type { LoadedModel, ModelCard, ModelSettings } from "../core/models/model.ts";
 import { defaultContext } from "../core/models/model-memory.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
@@ -15,14 +16,17 @@ import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
 import { calibrateThreads } from "./machine/calibrate-threads.ts";
 import { fitSettings } from "./machine/fit-settings.ts";
+import { NativeChatContext } from "./native/chat-context.ts";
 import { NativeEmbeddingContext } from "./native/embedding-context.ts";
 import { chatWrapperFor } from "./prompt/chat-wrappers.ts";
 import { PromptTemplate } from "./prompt/prompt-template.ts";
+import { proveChat, proveEmbedding } from "./prove-model.ts";
 
 export async function loadModel(
   backend: Backend,
   spec: ModelSpec,
   progress: Progress,
+  onStage: (stage: LoadStage) => void = () => {},
 ): Promise<LoadedModel> {
   const step = progress.step(`Loading ${spec.name}`, 100, "percent");
   try {
@@ -32,15 +36,16 @@ export async function loadModel(
     const model = await backend.llama.loadModel({
       modelPath: spec.path,
       // The library measures what was only estimated, and may place fewer.
-      gpuLayers: spec.settings.nGpuLayers === "auto" ? { max: nGpuLayers } : nGpuLayers,
+      gpuLayers:
+        spec.settings.nGpuLayers === "auto" && nGpuLayers > 0 ? { max: nGpuLayers } : nGpuLayers,
       onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
     });
     try {
       const fitted = { ...spec, settings };
       const loaded =
         spec.type === "chat"
-          ? await asChat(backend, model, fitted, mtime)
-          : await asEmbedding(backend, model, fitted, mtime);
+          ? await asChat(backend, model, fitted, mtime, onStage)
+          : await asEmbedding(backend, model, fitted, mtime, onStage);
       if (why !== undefined) sayChoice(backend, loaded.card, why);
       step.finish();
       return loaded;
@@ -76,6 +81,7 @@ async function asChat(
   model: LlamaModel,
   spec: FittedSpec,
   createdAt: Date,
+  onStage: (stage: LoadStage) => void,
 ): Promise<LoadedModel> {
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
     throw new Error('it is an embedding model; configure it with type = "embedding"');
@@ -96,6 +102,9 @@ async function asChat(
     batchSize: spec.settings.batchSize,
     threads: backend.threads,
   });
+  onStage("trial");
+  await proveChat(new NativeChatContext(context, model, threads), model, backend);
+  onStage("model");
   const template = new PromptTemplate(model, chatWrapperFor(spec.settings.promptTemplate, model));
   const settings: ModelSettings = {
     ...spec.settings,
@@ -125,6 +134,7 @@ async function asEmbedding(
   model: LlamaModel,
   spec: FittedSpec,
   createdAt: Date,
+  onStage: (stage: LoadStage) => void,
 ): Promise<LoadedModel> {
   const size = contextSize(model, spec);
   const create = async (): Promise<NativeEmbeddingContext> =>
@@ -133,6 +143,9 @@ async function asEmbedding(
       await model.createEmbeddingContext({ contextSize: size, batchSize: size, threads: 1 }),
     );
   const first = await create();
+  onStage("trial");
+  await proveEmbedding(first, model, backend.threads);
+  onStage("model");
   const others = await Promise.all(Array.from({ length: backend.threads - 1 }, create));
   const settings: ModelSettings = {
     ...spec.settings,

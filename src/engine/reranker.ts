@@ -1,21 +1,24 @@
 /** A reranking model on llama.cpp: reads question and passage together, and says how well they fit. */
 import type { LlamaModel, LlamaRankingContext } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import type { LoadStage } from "../core/models/engine-backends.ts";
 import { rerankingContext } from "../core/models/model-memory.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
+import { proveReranker } from "./prove-model.ts";
 
 export async function loadReranker(
   backend: Backend,
   path: string,
   progress: Progress,
+  onStage: (stage: LoadStage) => void = () => {},
 ): Promise<Reranker> {
   const step = progress.step("Loading the reranking model", 100, "percent");
   try {
     const model = await backend.llama.loadModel({
       modelPath: path,
-      gpuLayers: 0,
+      gpuLayers: backend.name === "cpu" ? 0 : "auto",
       onLoadProgress: (loaded) => step.update(Math.floor(loaded * 100)),
     });
     try {
@@ -24,8 +27,11 @@ export async function loadReranker(
       const create = (): Promise<LlamaRankingContext> =>
         model.createRankingContext({ contextSize, batchSize: contextSize, threads: 1 });
       const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
+      onStage("trial");
+      const reranker = new LlamaReranker(model, contexts);
+      await proveReranker(reranker);
       step.finish();
-      return new LlamaReranker(model, contexts);
+      return reranker;
     } catch (error) {
       await model.dispose();
       throw error;

@@ -11,6 +11,9 @@ import { estimateMemory, type ModelFacts, rerankingContext } from "../core/model
 import type { LoadOptions, ModelHost } from "../core/ports/model-host.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Telemetry } from "../core/ports/telemetry.ts";
+import { thisMachine } from "../engine/accelerator/devices.ts";
+import { MachineAccelerators } from "../engine/accelerator/machine-accelerators.ts";
+import { verdictFile } from "../engine/accelerator/verdicts.ts";
 import { readMachineMemory } from "../engine/machine/machine-memory.ts";
 import { threadBudget } from "../engine/machine/thread-budget.ts";
 import type { TranscodeOptions } from "../engine/quantization/transcode.ts";
@@ -18,9 +21,10 @@ import { modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import type { Hub } from "../models/sources/hub.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
-import type { Work } from "../runner/protocol.ts";
+import type { EngineSettings, Work } from "../runner/protocol.ts";
 import { RunnerHost, rerankerName } from "../runner/runner-host.ts";
 import type { Program } from "../subprocess/program.ts";
+import { InProcessHost } from "./in-process-host.ts";
 import { toMemoryLimit, toModelSpec, toQuantization } from "./node-settings.ts";
 
 export interface NodeModelsOptions {
@@ -53,7 +57,7 @@ export class NodeModels implements AsyncDisposable {
     const host =
       isolation === "process"
         ? await openRunners(options, models, resources)
-        : await openHere(options, models);
+        : await openHere(options);
     resources.use(host);
     return new NodeModels(options, host, resources.move());
   }
@@ -136,16 +140,18 @@ export class NodeModels implements AsyncDisposable {
 }
 
 async function openRunners(
-  { config, baseDir, program, telemetry, log }: NodeModelsOptions,
+  options: NodeModelsOptions,
   models: readonly ModelConfig[],
   resources: AsyncDisposableStack,
 ): Promise<ModelHost> {
+  const { config, program, telemetry, log } = options;
   const { threads, reason } = await threadBudget(config.engine.threads);
   log.info("models run in processes of their own", { threads, why: reason });
   const limit = toMemoryLimit(config);
   const host = new RunnerHost({
     program,
-    engine: { ...engineSettings(config, baseDir, models), threads },
+    engine: { ...engineSettings(options), threads },
+    accelerators: acceleratorsOf(options),
     log,
     ...(limit === undefined
       ? {}
@@ -161,26 +167,31 @@ async function openRunners(
   return host;
 }
 
-/** The engine's libraries are loaded by what needs them: a node whose models run elsewhere has them not. */
-async function openHere(
-  { config, baseDir, log }: NodeModelsOptions,
-  models: readonly ModelConfig[],
-): Promise<ModelHost> {
-  const { openLocalHost } = await import("../engine/local-host.ts");
-  return await openLocalHost({ ...engineSettings(config, baseDir, models), log });
+/** Models in this process; what an accelerator makes of one is tried in another first. */
+async function openHere(options: NodeModelsOptions): Promise<ModelHost> {
+  const { config, program, log } = options;
+  const { threads } = await threadBudget(config.engine.threads);
+  return new InProcessHost({
+    program,
+    engine: { ...engineSettings(options), threads },
+    accelerators: acceleratorsOf(options),
+    heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
+    log,
+  });
 }
 
-const engineSettings = (
-  { engine }: Config,
-  baseDir: string,
-  models: readonly ModelConfig[],
-): { threads: number; accelerator: boolean; gpuLibraries?: string } => ({
+const engineSettings = ({ config: { engine }, baseDir }: NodeModelsOptions): EngineSettings => ({
   threads: engine.threads,
-  accelerator: models.some(({ n_gpu_layers: layers }) => layers !== 0),
-  ...(engine.gpu_libraries === undefined
-    ? {}
-    : { gpuLibraries: resolve(baseDir, engine.gpu_libraries) }),
+  ...given({ gpuLibraries: engine.gpu_libraries && resolve(baseDir, engine.gpu_libraries) }),
 });
+
+const acceleratorsOf = (options: NodeModelsOptions): MachineAccelerators =>
+  new MachineAccelerators({
+    place: thisMachine(options.program.env),
+    verdicts: verdictFile(options.dataDir),
+    ...given({ gpuLibraries: engineSettings(options).gpuLibraries }),
+    log: options.log,
+  });
 
 const readFacts = async (path: string): Promise<ModelFacts> =>
   await (await import("../engine/gguf/model-facts.ts")).readModelFacts(path);

@@ -1,6 +1,7 @@
 /** Starts a model's process again, as it was started first: the same weights, settings and threads. */
 import { NodeError } from "../core/errors.ts";
 import { settle } from "../core/models/auto-settings.ts";
+import { BackendFailure } from "../core/models/engine-backends.ts";
 import { noProgress } from "../core/progress.ts";
 import type { Facts } from "./protocol.ts";
 import {
@@ -19,6 +20,9 @@ export async function restartProcess(
   const process = await startRunner(withFirstChoices(options, facts), {
     ...starting,
     progress: noProgress,
+  }).catch((error: unknown) => {
+    // The backend worked when the model was first loaded; another would answer otherwise.
+    throw error instanceof BackendFailure ? error.cause : error;
   });
   if (identityOf(process.facts) === identityOf(facts)) return process;
   process.kill();
