@@ -25,6 +25,8 @@ export interface ModelRow {
   facts?: ModelFacts;
   /** `own`, `none`, or what the configuration names. */
   template?: string;
+  /** What a start would load it with, the best that is not known to fail; and why nothing better. */
+  backend?: string;
   memory?: { bytes: number; contextSize: number; parallel: number; fits: string };
 }
 

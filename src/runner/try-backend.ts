@@ -1,5 +1,5 @@
 /** A model's trial on a backend in a process of its own, for who loads it elsewhere: a crash is found, not suffered. */
-import type { Log } from "../core/log.ts";
+import { noLog } from "../core/log.ts";
 import { noProgress } from "../core/progress.ts";
 import { type RunnerOptions, startRunner } from "./runner-process.ts";
 
@@ -9,13 +9,9 @@ export async function tryBackend(
   signal: AbortSignal,
 ): Promise<{ version: string }> {
   const tried = await startRunner(
-    { ...options, log: quiet },
+    { ...options, log: noLog },
     { progress: noProgress, signal, onItems: () => {} },
   );
   await tried.end();
   return { version: tried.version };
 }
-
-const ignore = (): void => {};
-/** Whoever loads the model for good says what there is to say. */
-const quiet: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };

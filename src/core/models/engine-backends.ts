@@ -113,7 +113,7 @@ export function tellRejected(
   for (const { backend, reason, hasDevice, remedy } of rejected) {
     if (!hasDevice || told.has(backend)) continue;
     told.add(backend);
-    log.warn("an accelerator is not used", { backend, reason, ...(remedy && { remedy }) });
+    log.info("an accelerator is not used", { backend, reason, ...(remedy && { remedy }) });
   }
 }
 

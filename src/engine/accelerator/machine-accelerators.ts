@@ -38,7 +38,7 @@ export interface AcceleratorOptions {
   log: Log;
 }
 
-export const pullGpu = "'paddock pull gpu' brings them";
+const pullGpu = "'paddock pull gpu' brings them";
 
 type Accelerator = Device["backend"];
 
@@ -55,11 +55,6 @@ export class MachineAccelerators implements Accelerators {
   /** The backends that the machine has a device for. */
   get devices(): readonly Device[] {
     return this.#devices;
-  }
-
-  /** Those whose device is there and whose libraries are not, or are of another build. */
-  withoutLibraries(): RejectedBackend[] {
-    return this.#devices.flatMap(({ backend }) => this.#missing(backend) ?? []);
   }
 
   async planFor({ path, nGpuLayers }: BackendSubject): Promise<BackendPlan> {

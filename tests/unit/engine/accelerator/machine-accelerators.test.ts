@@ -86,7 +86,11 @@ describe("what is tried for a model", () => {
     });
     await rm(here.library);
     const reason = "its libraries are not whole";
-    expect(here.open().withoutLibraries()).toEqual([{ ...missing, backend: "cuda", reason }]);
+    expect((await here.planFor()).plan.rejected[0]).toEqual({
+      ...missing,
+      backend: "cuda",
+      reason,
+    });
   });
 
   test("is not what failed with the same library and driver, nor what works tried in another process", async () => {
