@@ -84,7 +84,7 @@ function configurationOf(source: string): string {
 }
 
 async function reranking(path: string): Promise<Reranker> {
-  const backend = await openBackend({ threads: 0, accelerator: false, log: silentLog });
+  const backend = await openBackend({ threads: 0, backend: "cpu", log: silentLog });
   return await loadReranker(backend, path, silentProgress);
 }
 

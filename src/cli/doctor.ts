@@ -1,9 +1,10 @@
-/** `paddock doctor`: looks at everything that a node needs, and says what is wrong and what to do; changes nothing. */
+/** `paddock doctor`: looks at everything that a node needs, and says what is wrong and what to do. */
 import { Command } from "commander";
 import { ConfigError } from "../config/config-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { dataDirOf } from "../node/data-dir.ts";
 import { addConfigOptions, readConfig, readConfigFile } from "./configure.ts";
+import { checkAccelerator } from "./doctor/accelerator.ts";
 import { checkEngine } from "./doctor/engine.ts";
 import { checkClock, checkDataDir, checkDisk, checkKeysFile } from "./doctor/files.ts";
 import { type Finding, ok, problem } from "./doctor/finding.ts";
@@ -20,11 +21,13 @@ export function doctorCommand(shell: Shell): Command {
   const command = addConfigOptions(
     new Command("doctor")
       .description("check configuration, models, engine, store, port and rights; changes nothing")
+      .option("--gpu", "try accelerators anew, and keep what comes of it for the next start")
       .option("--json", "as JSON"),
   );
   addExamples(
     command,
     "paddock doctor",
+    "paddock doctor --gpu",
     "paddock doctor --config /etc/paddock/paddock.toml --json",
   );
   return command.action(async () => {
@@ -63,6 +66,12 @@ async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding>
     found = models.found;
     return models.findings;
   });
+  yield* await guarded("accelerator", () =>
+    checkAccelerator(installation, found, {
+      anew: command.opts().gpu === true,
+      signal: shell.stopped,
+    }),
+  );
   const checks: [string, (installation: Installation) => Finding | Promise<Finding | Finding[]>][] =
     [
       ["store", () => checkStore(installation, found)],

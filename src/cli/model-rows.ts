@@ -32,6 +32,8 @@ export interface ModelRow {
   facts?: ModelFacts;
   /** `own`, `none`, or what the configuration names. */
   template?: string;
+  /** What a start would load it with, the best that is not known to fail; and why nothing better. */
+  backend?: string;
   memory?: { bytes: number; contextSize: number; parallel: number; fits: string };
 }
 
@@ -123,7 +125,7 @@ export async function loadedFile(
 const defaults = {
   ctx_size: 0,
   batch_size: 512,
-  n_gpu_layers: 0,
+  n_gpu_layers: "auto",
   parallel: 4,
   prompt_template: "auto",
 } as const;

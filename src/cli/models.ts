@@ -10,6 +10,7 @@ import { removeModel } from "../models/models-folder.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { confirm } from "./confirm.ts";
 import { addExamples } from "./examples.ts";
+import { backendLines, withBackends } from "./model-backends.ts";
 import { findModels, isInFolder, type ModelRow } from "./model-rows.ts";
 import { parameterCount } from "./model-summary.ts";
 import { printableJson } from "./printable.ts";
@@ -32,7 +33,7 @@ async function read(shell: Shell, command: Command) {
   const { threads } = await threadBudget(config.engine.threads);
   const found = await findModels({ config, baseDir: shell.cwd, machine, threads });
   for (const problem of found.problems) shell.say(`${problem}\n`);
-  return { ...found, machine };
+  return { ...found, machine, config };
 }
 
 function list(shell: Shell): Command {
@@ -41,7 +42,8 @@ function list(shell: Shell): Command {
     .option("--json", "as JSON");
   addExamples(command, "paddock models list --json");
   return command.action(async () => {
-    const { rows, unfinished, unused, machine } = await read(shell, command);
+    const { rows: found, unfinished, unused, machine, config } = await read(shell, command);
+    const rows = await withBackends(shell, config, found);
     if (command.opts().json === true) {
       const { memory, availableMemory } = machine;
       const models = rows.map(toJson);
@@ -63,6 +65,7 @@ function list(shell: Shell): Command {
     shell.say(
       `Memory: ${byteSize(machine.memory)}${bound}, ${byteSize(machine.availableMemory)} free.\n`,
     );
+    for (const line of backendLines(rows)) shell.say(`${line}\n`);
   });
 }
 

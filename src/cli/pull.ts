@@ -1,4 +1,4 @@
-/** `paddock pull`: fetches a model, so that a node that needs it finds it. */
+/** `paddock pull`: fetches a model, or an accelerator's libraries, so that a node that needs them finds them. */
 import { Command } from "commander";
 import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
@@ -14,6 +14,7 @@ import { addExamples } from "./examples.ts";
 import { configurationFor, describeModel, fits } from "./model-summary.ts";
 import { printableJson } from "./printable.ts";
 import { createProgress } from "./progress.ts";
+import { isGpuSource, pullGpu } from "./pull-gpu.ts";
 import type { Shell } from "./shell.ts";
 
 interface Pulled {
@@ -29,7 +30,7 @@ export function pullCommand(shell: Shell): Command {
     .description("fetch a model into the data dir; what was interrupted goes on")
     .argument(
       "<source>",
-      "hf:owner/repo:quant, hf:owner/repo/file.gguf, an https:// address, a path, or 'starter'",
+      "hf:owner/repo:quant, hf:owner/repo/file.gguf, an https:// address, a path, 'starter', or 'gpu' for the libraries of the machine's accelerator",
     )
     .option("--sha256 <hex>", "the digest that the file must have")
     .option("--json", "as JSON");
@@ -40,9 +41,17 @@ export function pullCommand(shell: Shell): Command {
   addExamples(
     command,
     "paddock pull hf:owner/repo:Q4_K_M",
+    "paddock pull gpu",
     "paddock pull https://example.org/model.gguf --sha256 9ee11adf…",
   );
   return command.action(async (wanted: string) => {
+    if (isGpuSource(wanted)) {
+      const packages = await pullGpu(shell, wanted);
+      if (command.opts().json === true) shell.print(`${printableJson(packages, 2)}\n`);
+      else for (const { path } of packages) shell.print(`${path}\n`);
+      shell.say("The next start tries them; 'paddock doctor --gpu' does so now.\n");
+      return;
+    }
     const pulled: Pulled[] = [];
     for (const source of sourcesOf(wanted)) pulled.push(await pull(shell, command, source));
     if (command.opts().json === true) {

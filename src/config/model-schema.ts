@@ -47,8 +47,9 @@ export const ModelConfig = T.Object(
         "Most tokens an answer may have where the request is silent; -1: until the context is full.",
     }),
     n_gpu_layers: orAuto(T.Integer({ minimum: 0 }), {
-      default: 0,
-      description: "Layers placed on an accelerator; `auto`: as many as fit.",
+      default: "auto",
+      description:
+        "Layers placed on an accelerator, where there is one that works; `auto`: as many as fit; 0: none.",
     }),
     ctx_size: orAuto(T.Integer({ minimum: 0 }), {
       default: 0,

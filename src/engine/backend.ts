@@ -1,22 +1,27 @@
 /** Loads llama.cpp, once in a process, with its budget of threads. */
-import { getLlama, getLlamaGpuTypes, type Llama, LlamaLogLevel } from "node-llama-cpp";
+import { arch, platform } from "node:os";
+import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp";
 import type { Log } from "../core/log.ts";
+import type { EngineBackend, RejectedBackend } from "../core/models/engine-backends.ts";
+import { registerGpuPackages } from "../packaging/llama-packages.ts";
 import { nativeFolder, useGpuLibraries } from "../packaging/native-libraries.ts";
 import { threadBudget } from "./machine/thread-budget.ts";
-import { unusedGpuReasons } from "./machine/unused-gpus.ts";
 
 export interface BackendOptions {
   /** Threads of all models together; 0: as many as the process has cores. */
   threads: number;
-  /** Whether a model wants layers on an accelerator; without, the CPU libraries are loaded. */
-  accelerator: boolean;
-  /** Folder with GPU libraries, for the executable. */
+  /** Whose libraries are loaded; it fails where they do not load. */
+  backend: EngineBackend;
+  /** What would be better, for the log. */
+  rejected?: readonly RejectedBackend[];
+  /** Folder with GPU libraries that the configuration names. */
   gpuLibraries?: string;
   log: Log;
 }
 
 export interface Backend extends AsyncDisposable {
   llama: Llama;
+  name: EngineBackend;
   /** The llama.cpp release and build really loaded. */
   version: string;
   threads: number;
@@ -25,43 +30,48 @@ export interface Backend extends AsyncDisposable {
 
 export async function openBackend({
   threads,
-  accelerator,
+  backend: name,
+  rejected = [],
   gpuLibraries,
   log,
 }: BackendOptions): Promise<Backend> {
   const budget = await threadBudget(threads);
   useGpuLibraries(gpuLibraries);
+  registerGpuPackages();
   // Called for its error: where the executable cannot write its libraries, getLlama would only say that they are missing.
   nativeFolder();
   const llama = await getLlama({
     build: "never",
-    gpu: accelerator ? "auto" : false,
+    gpu: libraryOf(name),
     maxThreads: budget.threads,
     logLevel: LlamaLogLevel.warn,
     logger: (level, message) => forward(log, level, message.trim()),
     progressLogs: false,
   });
   const { release, repo } = llama.llamaCppRelease;
-  const device = llama.gpu === false ? "cpu" : llama.gpu;
-  const version = `llama.cpp ${release} (${repo}, ${llama.buildType} build, ${device})`;
+  const version = `llama.cpp ${release} (${repo}, ${llama.buildType} build, ${name})`;
   log.info("llama.cpp is loaded", {
     version,
     threads: budget.threads,
     why: budget.reason,
-    ...unusedGpuReasons({
-      valid: await getLlamaGpuTypes("allValid"),
-      supported: await getLlamaGpuTypes("supported"),
-      loaded: llama.gpu,
-      accelerator,
-    }),
+    ...Object.fromEntries(
+      rejected.map(({ backend, reason }) => [`${backend}_not_used`, reason] as const),
+    ),
   });
   return {
     llama,
+    name,
     version,
     threads: budget.threads,
     log,
     [Symbol.asyncDispose]: () => llama.dispose(),
   };
+}
+
+/** Apple silicon has one set of libraries for both; without layers on the GPU it is the CPU that computes. */
+function libraryOf(backend: EngineBackend): "cuda" | "vulkan" | "metal" | false {
+  if (backend !== "cpu") return backend;
+  return platform() === "darwin" && arch() === "arm64" ? "metal" : false;
 }
 
 function forward(log: Log, level: LlamaLogLevel, message: string): void {

@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import type { LlamaModel } from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import type { LoadStage } from "../core/models/engine-backends.ts";
 import type { LoadedModel, ModelCard, ModelSettings } from "../core/models/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
@@ -16,14 +17,17 @@ import { loadWeights } from "./load-weights.ts";
 import { calibrateThreads } from "./machine/calibrate-threads.ts";
 import { fitSettings } from "./machine/fit-settings.ts";
 import { defaultContext } from "./machine/model-memory.ts";
+import { NativeChatContext } from "./native/chat-context.ts";
 import { NativeEmbeddingContext } from "./native/embedding-context.ts";
 import { chatWrapperFor } from "./prompt/chat-wrappers.ts";
 import { PromptTemplate } from "./prompt/prompt-template.ts";
+import { proveChat, proveEmbedding } from "./prove-model.ts";
 
 export async function loadModel(
   backend: Backend,
   spec: ModelSpec,
   progress: Progress,
+  onStage: (stage: LoadStage) => void = () => {},
 ): Promise<LoadedModel> {
   const step = progress.step(`Loading ${spec.name}`, 100, "percent");
   try {
@@ -33,11 +37,12 @@ export async function loadModel(
     const weights = {
       modelPath: spec.path,
       // Our number is an estimate; the library measures, and may place fewer layers.
-      gpuLayers: spec.settings.nGpuLayers === "auto" ? { max: nGpuLayers } : nGpuLayers,
+      gpuLayers:
+        spec.settings.nGpuLayers === "auto" && nGpuLayers > 0 ? { max: nGpuLayers } : nGpuLayers,
     };
     return await loadWeights(backend, weights, step, async (model) => {
       const load = spec.type === "chat" ? asChat : asEmbedding;
-      const loaded = await load(backend, model, { ...spec, settings }, mtime);
+      const loaded = await load(backend, model, { ...spec, settings }, mtime, onStage);
       if (why !== undefined) logChoice(backend, loaded.card, why);
       return loaded;
     });
@@ -69,6 +74,7 @@ async function asChat(
   model: LlamaModel,
   spec: FittedSpec,
   createdAt: Date,
+  onStage: (stage: LoadStage) => void,
 ): Promise<LoadedModel> {
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
     throw new Error('it is an embedding model; configure it with type = "embedding"');
@@ -89,6 +95,9 @@ async function asChat(
     batchSize: spec.settings.batchSize,
     threads: backend.threads,
   });
+  onStage("trial");
+  await proveChat(new NativeChatContext(context, model, threads), model, backend);
+  onStage("model");
   const template = new PromptTemplate(model, chatWrapperFor(spec.settings.promptTemplate, model));
   const settings: ModelSettings = {
     ...spec.settings,
@@ -118,6 +127,7 @@ async function asEmbedding(
   model: LlamaModel,
   spec: FittedSpec,
   createdAt: Date,
+  onStage: (stage: LoadStage) => void,
 ): Promise<LoadedModel> {
   const size = contextSize(model, spec);
   const create = async (): Promise<NativeEmbeddingContext> =>
@@ -126,6 +136,9 @@ async function asEmbedding(
       await model.createEmbeddingContext({ contextSize: size, batchSize: size, threads: 1 }),
     );
   const first = await create();
+  onStage("trial");
+  await proveEmbedding(first, model, backend.threads);
+  onStage("model");
   const others = await Promise.all(Array.from({ length: backend.threads - 1 }, create));
   const settings: ModelSettings = {
     ...spec.settings,

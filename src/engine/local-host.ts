@@ -1,5 +1,6 @@
 /** Loads models into this process: used inside a runner, and by commands that do not serve. */
 import { basename } from "node:path";
+import { describeBackend } from "../core/models/engine-backends.ts";
 import type { ModelHost } from "../core/ports/model-host.ts";
 import { type BackendOptions, openBackend } from "./backend.ts";
 import { checkModelFile } from "./gguf/model-headers.ts";
@@ -14,15 +15,19 @@ export interface LocalHost extends ModelHost {
 export async function openLocalHost(options: BackendOptions): Promise<LocalHost> {
   const backend = await openBackend(options);
   return {
-    version: backend.version,
+    version: describeBackend(backend.version, options.rejected ?? []),
     threads: backend.threads,
-    async loadModel(spec, { progress }) {
+    async loadModel(spec, { progress, onStage = () => {} }) {
+      onStage("file");
       await checkModelFile(spec.path, spec.name);
-      return await loadModel(backend, spec, progress);
+      onStage("model");
+      return await loadModel(backend, spec, progress, onStage);
     },
-    async loadReranker(path, { progress }) {
+    async loadReranker(path, { progress, onStage = () => {} }) {
+      onStage("file");
       await checkModelFile(path, basename(path));
-      return await loadReranker(backend, path, progress);
+      onStage("model");
+      return await loadReranker(backend, path, progress, onStage);
     },
     useThreads(most) {
       backend.llama.maxThreads = most;

@@ -1,26 +1,33 @@
 /** A reranking model (cross-encoder) on llama.cpp: scores how well a passage fits a question. */
 import type { LlamaModel, LlamaRankingContext } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import type { LoadStage } from "../core/models/engine-backends.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
 import { loadWeights } from "./load-weights.ts";
 import { rerankingContext } from "./machine/model-memory.ts";
+import { proveReranker } from "./prove-model.ts";
 
 export async function loadReranker(
   backend: Backend,
   path: string,
   progress: Progress,
+  onStage: (stage: LoadStage) => void = () => {},
 ): Promise<Reranker> {
   const step = progress.step("Loading the reranking model", 100, "percent");
   try {
-    return await loadWeights(backend, { modelPath: path, gpuLayers: 0 }, step, async (model) => {
+    const gpuLayers = backend.name === "cpu" ? 0 : "auto";
+    return await loadWeights(backend, { modelPath: path, gpuLayers }, step, async (model) => {
       // A passage that does not fit is ranked in chunks, and its best chunk counts (`maxChunk` below).
       const contextSize = rerankingContext(model.trainContextSize);
       const create = (): Promise<LlamaRankingContext> =>
         model.createRankingContext({ contextSize, batchSize: contextSize, threads: 1 });
       const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
-      return new LlamaReranker(model, contexts);
+      onStage("trial");
+      const reranker = new LlamaReranker(model, contexts);
+      await proveReranker(reranker);
+      return reranker;
     });
   } catch (cause) {
     throw new NodeError(

@@ -24,7 +24,7 @@ export async function openEmbeddingModel(
     );
   }
   await using resources = new AsyncDisposableStack();
-  const nodeModels = resources.use(await NodeModels.openInProcess(options, [model]));
+  const nodeModels = resources.use(await NodeModels.openInProcess(options));
   const registry = new ModelRegistry([model]);
   registry.add(await nodeModels.load(model, { progress, signal }));
   const embedding = registry.embedding(model.name);

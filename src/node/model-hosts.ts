@@ -1,17 +1,22 @@
 /** What the models of a node run in: processes of their own, or this one. */
 import { resolve } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
-import type { Config } from "../config/schema.ts";
+import { given } from "../core/given.ts";
 import type { ModelHost } from "../core/ports/model-host.ts";
 import type { Telemetry } from "../core/ports/telemetry.ts";
+import { thisMachine } from "../engine/accelerator/devices.ts";
+import { MachineAccelerators } from "../engine/accelerator/machine-accelerators.ts";
+import { verdictFile } from "../engine/accelerator/verdicts.ts";
 import { chooseSettings } from "../engine/machine/auto-settings.ts";
 import { withinLimit } from "../engine/machine/machine.ts";
 import { readMachineMemory } from "../engine/machine/machine-memory.ts";
 import { estimateMemory, rerankingContext } from "../engine/machine/model-memory.ts";
 import { threadBudget } from "../engine/machine/thread-budget.ts";
-import type { Work } from "../runner/protocol.ts";
+import type { EngineSettings, Work } from "../runner/protocol.ts";
 import { RunnerHost, rerankerName } from "../runner/runner-host.ts";
+import { dataDirOf } from "./data-dir.ts";
 import { readFacts } from "./engine-on-demand.ts";
+import { InProcessHost } from "./in-process-host.ts";
 import { toMemoryLimit } from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
 
@@ -21,16 +26,18 @@ export interface RunnersOptions extends ModelOptions {
 
 /** A process for each model, which a crash of the engine ends alone. */
 export async function openRunners(
-  { config, baseDir, program, telemetry, log }: RunnersOptions,
+  options: RunnersOptions,
   models: readonly ModelConfig[],
   resources: AsyncDisposableStack,
 ): Promise<ModelHost> {
+  const { config, program, telemetry, log } = options;
   const { threads, reason } = await threadBudget(config.engine.threads);
   log.info("models run in processes of their own", { threads, why: reason });
   const limit = toMemoryLimit(config);
   const host = new RunnerHost({
     program,
-    engine: { ...engineSettings(config, baseDir, models), threads },
+    engine: { ...engineSettings(options), threads },
+    accelerators: acceleratorsOf(options),
     log,
     ...(limit === undefined
       ? {}
@@ -46,26 +53,31 @@ export async function openRunners(
   return host;
 }
 
-/** All models in this process, which then loads the engine's libraries. */
-export async function openLocal(
-  { config, baseDir, log }: ModelOptions,
-  models: readonly ModelConfig[],
-): Promise<ModelHost> {
-  const { openLocalHost } = await import("../engine/local-host.ts");
-  return await openLocalHost({ ...engineSettings(config, baseDir, models), log });
+/** All models in this process; what an accelerator makes of one is tried in another process first. */
+export async function openLocal(options: ModelOptions): Promise<ModelHost> {
+  const { config, program, log } = options;
+  const { threads } = await threadBudget(config.engine.threads);
+  return new InProcessHost({
+    program,
+    engine: { ...engineSettings(options), threads },
+    accelerators: acceleratorsOf(options),
+    heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
+    log,
+  });
 }
 
-const engineSettings = (
-  { engine }: Config,
-  baseDir: string,
-  models: readonly ModelConfig[],
-): { threads: number; accelerator: boolean; gpuLibraries?: string } => ({
+const engineSettings = ({ config: { engine }, baseDir }: ModelOptions): EngineSettings => ({
   threads: engine.threads,
-  accelerator: models.some(({ n_gpu_layers: layers }) => layers !== 0),
-  ...(engine.gpu_libraries === undefined
-    ? {}
-    : { gpuLibraries: resolve(baseDir, engine.gpu_libraries) }),
+  ...given({ gpuLibraries: engine.gpu_libraries && resolve(baseDir, engine.gpu_libraries) }),
 });
+
+const acceleratorsOf = (options: ModelOptions): MachineAccelerators =>
+  new MachineAccelerators({
+    place: thisMachine(options.program.env),
+    verdicts: verdictFile(dataDirOf(options.config, options.baseDir)),
+    ...given({ gpuLibraries: engineSettings(options).gpuLibraries }),
+    log: options.log,
+  });
 
 /** What a model will take, with the sizes that it would be given now; `threads`: contexts of one that reads texts. */
 async function memoryOf(work: Work, threads: number): Promise<number> {

@@ -27,19 +27,16 @@ export class NodeModels implements AsyncDisposable {
   /** For a node that serves: each model in a process of its own, where that is configured. */
   static async open(options: RunnersOptions, models: readonly ModelConfig[]): Promise<NodeModels> {
     const { isolation } = options.config.engine;
-    if (isolation === "none") return await NodeModels.openInProcess(options, models);
+    if (isolation === "none") return await NodeModels.openInProcess(options);
     await using resources = new AsyncDisposableStack();
     const host = resources.use(await openRunners(options, models, resources));
     return new NodeModels(options, host, resources.move());
   }
 
   /** For work that serves nobody: a crash of the engine ends nothing else. */
-  static async openInProcess(
-    options: ModelOptions,
-    models: readonly ModelConfig[],
-  ): Promise<NodeModels> {
+  static async openInProcess(options: ModelOptions): Promise<NodeModels> {
     await using resources = new AsyncDisposableStack();
-    const host = resources.use(await openLocal(options, models));
+    const host = resources.use(await openLocal(options));
     return new NodeModels(options, host, resources.move());
   }
 

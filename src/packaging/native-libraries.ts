@@ -38,9 +38,17 @@ export function nativeFolder(): string | undefined {
   return folder;
 }
 
-/** The `bins` folder of a package with GPU libraries, unpacked beside the executable or where the configuration says. */
+/** Where `paddock pull gpu` puts packages with GPU libraries. */
+export function pulledFolder(): string | undefined {
+  const cacheFolder = nativePlace()?.cacheFolder;
+  return cacheFolder === undefined ? undefined : join(cacheFolder, "gpu");
+}
+
+/** The `bins` folder of a package with GPU libraries: where the configuration says, beside the program, or pulled. */
 export function gpuLibraries(name: string): string | undefined {
-  const folders = [gpuFolder, nativePlace()?.programFolder].filter((path) => path !== undefined);
+  const folders = [gpuFolder, nativePlace()?.programFolder, pulledFolder()].filter(
+    (path) => path !== undefined,
+  );
   return folders
     .flatMap((path) => [join(path, name, "bins"), join(path, "@node-llama-cpp", name, "bins")])
     .find((path) => existsSync(path));

@@ -1,6 +1,12 @@
 /** The messages between a node and a runner, over the IPC channel between their processes. */
 import { type ErrorKind, NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
+import type {
+  BackendSubject,
+  EngineBackend,
+  LoadStage,
+  RejectedBackend,
+} from "../core/models/engine-backends.ts";
 import type { ModelCard, StepThreads } from "../core/models/model.ts";
 import type {
   ChatMessage,
@@ -16,14 +22,25 @@ import type { SerializedCall } from "./serialized-call.ts";
 /** What the runner of a model opens the engine with. */
 export interface EngineSettings {
   threads: number;
-  accelerator: boolean;
   gpuLibraries?: string;
+}
+
+/** What it computes with, and what would be better. */
+export interface RunnerBackend {
+  backend: EngineBackend;
+  rejected: readonly RejectedBackend[];
 }
 
 /** What a runner is started for. */
 export type Work =
   | { type: "model"; spec: ModelSpec }
   | { type: "reranker"; name: string; path: string };
+
+/** What a backend is chosen for. A reranking model has no setting of its own. */
+export const subjectOf = (work: Work): BackendSubject =>
+  work.type === "model"
+    ? { path: work.spec.path, nGpuLayers: work.spec.settings.nGpuLayers }
+    : { path: work.path, nGpuLayers: "auto" };
 
 export type Call =
   | { type: "count-chat"; messages: readonly ChatMessage[]; tools?: readonly Tool[] }
@@ -33,7 +50,7 @@ export type Call =
   | { type: "rank"; question: string; passages: readonly string[] };
 
 export type ToRunner =
-  | { type: "load"; engine: EngineSettings; work: Work }
+  | { type: "load"; engine: EngineSettings & RunnerBackend; work: Work }
   | { type: "call"; id: number; call: SerializedCall }
   /** Flow control: so many more events of the call may be sent. */
   | { type: "credit"; id: number; events: number }
@@ -89,6 +106,8 @@ export type FromRunner =
   | { type: "listening" }
   | { type: "log"; level: LogLevel; message: string; fields: Readonly<Record<string, unknown>> }
   | { type: "progress"; label: string; percent: number }
+  /** Where its load has come to; before the first of these it loads the backend's library. */
+  | { type: "stage"; stage: LoadStage }
   | { type: "loaded"; version: string; facts: Facts }
   | { type: "not-loaded"; error: SentError }
   /** Its event loop turns; `bytes`: resident memory of the process. */

@@ -1,5 +1,6 @@
 /** Starts a model's process again, as it was started first: the same weights, settings and threads. */
 import { NodeError } from "../core/errors.ts";
+import { BackendFailure } from "../core/models/engine-backends.ts";
 import { settledSettings } from "../core/models/settled-settings.ts";
 import { noProgress } from "../core/progress.ts";
 import type { Facts } from "./protocol.ts";
@@ -19,6 +20,9 @@ export async function restartProcess(
   const process = await startRunner(withFirstChoices(options, facts), {
     ...starting,
     progress: noProgress,
+  }).catch((error: unknown) => {
+    // The backend worked when the model was first loaded; another would answer otherwise.
+    throw error instanceof BackendFailure ? error.cause : error;
   });
   if (identityOf(process.facts) === identityOf(facts)) return process;
   process.kill();

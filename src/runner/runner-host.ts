@@ -3,11 +3,17 @@ import { setTimeout as pauseFor } from "node:timers/promises";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
+import {
+  type Accelerators,
+  joinVersions,
+  loadWithBest,
+  tellRejected,
+} from "../core/models/engine-backends.ts";
 import type { LoadedModel } from "../core/models/model.ts";
 import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Program } from "../subprocess/program.ts";
-import type { EngineSettings, Work } from "./protocol.ts";
+import { type EngineSettings, subjectOf, type Work } from "./protocol.ts";
 import { remoteChatEngine, remoteEmbeddingEngine, remoteReranker } from "./remote-engines.ts";
 import { Runner } from "./runner.ts";
 import { ThreadShares } from "./thread-shares.ts";
@@ -16,6 +22,8 @@ export interface RunnerHostOptions {
   program: Program;
   /** `threads`: the budget of all of them together. */
   engine: EngineSettings;
+  /** What each model is tried with. */
+  accelerators: Accelerators;
   log: Log;
   /** How long a model's process may leave its heartbeat unanswered before it is started again; 0: for ever. */
   heartbeatTimeoutMs: number;
@@ -45,7 +53,9 @@ export class RunnerHost implements ModelHost {
   readonly #reserved = new Map<string, number>();
   /** Settles when the last in the queue for memory has it, or gave up. */
   #lastReservation: Promise<void> = Promise.resolve();
-  #version = "not loaded yet";
+  /** The engine and its backend, by the name of the model. */
+  readonly #versions = new Map<string, string>();
+  readonly #toldBackends = new Set<string>();
 
   constructor(options: RunnerHostOptions) {
     this.#options = options;
@@ -53,7 +63,7 @@ export class RunnerHost implements ModelHost {
   }
 
   get version(): string {
-    return this.#version;
+    return joinVersions(this.#versions);
   }
 
   get threads(): number {
@@ -107,31 +117,36 @@ export class RunnerHost implements ModelHost {
   }
 
   async #start({ name, work, mostWaiting: most, loading, keepAliveMs }: Start): Promise<Runner> {
-    const { program, engine, log, heartbeatTimeoutMs, onRestart } = this.#options;
+    const { program, engine, accelerators, log, heartbeatTimeoutMs, onRestart } = this.#options;
     const bytes = (await this.#options.memory?.bytesOf(work)) ?? 0;
     const resident: Resident = { runner: undefined, bytes };
     const reserveMemory = (signal: AbortSignal): Promise<Disposable> =>
       this.#reserveMemory(name, bytes, signal);
     using _ = await reserveMemory(loading.signal);
-    resident.runner = await Runner.start(
-      {
-        program,
-        name,
-        engine,
-        work,
-        log,
-        heartbeatTimeoutMs,
-        shares: this.#shares,
-        mostWaiting: most,
-        reserveMemory,
-        onRestart: (hung) => onRestart?.(name, { hung }),
-        ...given({ keepAliveMs }),
-      },
-      loading,
+    const plan = await accelerators.planFor(subjectOf(work));
+    tellRejected(log, plan.rejected, this.#toldBackends);
+    const { loaded: runner } = await loadWithBest(plan, name, log, (backend, rejected) =>
+      Runner.start(
+        {
+          program,
+          name,
+          engine: { ...engine, backend, rejected },
+          work,
+          log,
+          heartbeatTimeoutMs,
+          shares: this.#shares,
+          mostWaiting: most,
+          reserveMemory,
+          onRestart: (hung) => onRestart?.(name, { hung }),
+          ...given({ keepAliveMs }),
+        },
+        loading,
+      ),
     );
+    resident.runner = runner;
     this.#residents.set(name, resident);
-    this.#version = resident.runner.version;
-    return resident.runner;
+    this.#versions.set(name, runner.version);
+    return runner;
   }
 
   /** Evicts models until another fits; one that is busy finishes its calls first, and new ones wait. */

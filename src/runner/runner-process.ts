@@ -3,24 +3,28 @@ import { setTimeout as pauseFor } from "node:timers/promises";
 import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import type { LoadStage } from "../core/models/engine-backends.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
 import { exitOf, lastLine, tailOf } from "../subprocess/last-output.ts";
 import type { Program } from "../subprocess/program.ts";
+import { ProcessEnded, toBackendFailure } from "./backend-failure.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import {
   type EngineSettings,
   type Facts,
   type FromRunner,
   fromSentError,
+  type RunnerBackend,
   type ToRunner,
   type Work,
 } from "./protocol.ts";
+import { StallWatch } from "./stall-watch.ts";
 
 export interface RunnerOptions {
   program: Program;
   /** What the model is called, in messages and in the list of processes. */
   name: string;
-  engine: EngineSettings;
+  engine: EngineSettings & RunnerBackend;
   work: Work;
   /** How long it may leave its heartbeat unanswered, once it is loaded; 0: for ever. */
   heartbeatTimeoutMs: number;
@@ -59,11 +63,6 @@ export interface Ending {
   stderrTail: string;
 }
 
-/** Marks an error that came of the end of the process, not of what it reported. */
-export class ProcessEnded extends Error {
-  override readonly name = "ProcessEnded";
-}
-
 /** The hidden command that is a runner; see cli/runner.ts. */
 export const runnerCommand = "runner";
 
@@ -80,6 +79,8 @@ export async function startRunner(
   let isOpen = true;
   let residentBytes: number | undefined;
   let hung = false;
+  let stalled = false;
+  const load: { stage: LoadStage } = { stage: "library" };
   const child = Bun.spawn([...program.command, runnerCommand, name], {
     env: program.env,
     serialization: "advanced",
@@ -91,6 +92,7 @@ export async function startRunner(
     },
     ipc(message: FromRunner) {
       heartbeat.heard();
+      if (message.type !== "heartbeat") stall?.moved();
       switch (message.type) {
         case "listening":
           send({ type: "load", engine, work });
@@ -108,7 +110,11 @@ export async function startRunner(
           step ??= progress.step(message.label, 100, "percent");
           step.update(message.percent);
           return;
+        case "stage":
+          load.stage = message.stage;
+          return;
         case "loaded":
+          stall?.[Symbol.dispose]();
           step?.finish();
           heartbeat.loaded();
           loaded.resolve({ version: message.version, facts: message.facts });
@@ -122,7 +128,10 @@ export async function startRunner(
   const stderrTail = tailOf(child.stderr);
   const ended = child.exited.then(async (): Promise<Ending> => {
     heartbeat[Symbol.dispose]();
-    const silence = `no heartbeat for ${Math.round(heartbeat.silentMs / 1000)} s`;
+    stall?.[Symbol.dispose]();
+    const silence = stalled
+      ? `no progress for ${Math.round(mostStallMs(heartbeatTimeoutMs) / 1000)} s`
+      : `no heartbeat for ${Math.round(heartbeat.silentMs / 1000)} s`;
     return { how: hung ? silence : exitOf(child), hung, stderrTail: await stderrTail };
   });
   const kill = (): void => child.kill("SIGKILL");
@@ -142,6 +151,15 @@ export async function startRunner(
       kill();
     },
   });
+  // A thread of native code that waits for ever leaves the loop free to answer heartbeats.
+  const stall =
+    engine.backend === "cpu"
+      ? undefined
+      : new StallWatch(mostStallMs(heartbeatTimeoutMs), () => {
+          hung = true;
+          stalled = true;
+          kill();
+        });
   const broken = ended.then(({ how, stderrTail: tail }): never => {
     throw new NodeError(
       "unavailable",
@@ -172,9 +190,13 @@ export async function startRunner(
     step?.finish("failed");
     kill();
     signal.throwIfAborted();
-    throw error;
+    if (load.stage === "file") throw error;
+    throw toBackendFailure(error, { stage: load.stage, hung });
   }
 }
+
+/** How long an accelerator may take for a step of a load: some compile their programs at first use. */
+const mostStallMs = (heartbeatTimeoutMs: number): number => heartbeatTimeoutMs * 4;
 
 /** A process in an uninterruptible system call, such as a read from a dead disk, is not ended by any signal. */
 const longestEndMs = 5000;

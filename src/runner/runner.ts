@@ -3,13 +3,13 @@ import { setTimeout as pauseFor } from "node:timers/promises";
 import { untilAborted } from "../core/abort.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { Progress } from "../core/progress.ts";
+import { ProcessEnded } from "./backend-failure.ts";
 import { type CallListener, PendingCalls } from "./pending-calls.ts";
 import type { Call, Facts } from "./protocol.ts";
 import { RestartBackoff } from "./restart-backoff.ts";
 import { restartProcess } from "./restart-process.ts";
 import {
   type Ending,
-  ProcessEnded,
   type RunnerOptions,
   type RunnerProcess,
   type StartOptions,

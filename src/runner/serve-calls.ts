@@ -2,6 +2,7 @@
 import { reasonOf } from "../core/errors.ts";
 import type { Log, LogFields } from "../core/log.ts";
 import type { LoadedModel } from "../core/models/model.ts";
+import type { LoadOptions } from "../core/ports/model-host.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import { type LocalHost, openLocalHost } from "../engine/local-host.ts";
@@ -28,7 +29,11 @@ export function serveCalls(
   let calls: CallsInProgress | undefined;
   const load = async ({ engine: settings, work }: Extract<ToRunner, { type: "load" }>) => {
     host = await openLocalHost({ ...settings, log: logThrough(send) });
-    const engine = await open(host, work, progressThrough(send));
+    const engine = await open(host, work, {
+      progress: progressThrough(send),
+      signal: new AbortController().signal,
+      onStage: (stage) => send({ type: "stage", stage }),
+    });
     calls = new CallsInProgress(engine, send);
     send({ type: "loaded", version: host.version, facts: factsOf(engine) });
   };
@@ -53,8 +58,7 @@ export function serveCalls(
   };
 }
 
-async function open(host: LocalHost, work: Work, progress: Progress): Promise<Engine> {
-  const options = { progress, signal: new AbortController().signal };
+async function open(host: LocalHost, work: Work, options: LoadOptions): Promise<Engine> {
   if (work.type === "model") return await host.loadModel(work.spec, options);
   return { type: "reranker", reranker: await host.loadReranker(work.path, options) };
 }

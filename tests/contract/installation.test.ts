@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import llama from "../../node_modules/node-llama-cpp/package.json" with { type: "json" };
 import manifest from "../../package.json" with { type: "json" };
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -60,6 +61,58 @@ async function install(...runs: string[][]): Promise<{ code: number; fetched: st
   }
 }
 
+/** node-llama-cpp's packages of libraries, one a platform and accelerator. */
+const platforms = Object.keys(llama.optionalDependencies);
+const isForAccelerator = (name: string): boolean => /cuda|vulkan/.test(name);
+
+/** `bun install` of a package that wants every platform's libraries; the names of those that were fetched. */
+async function installLibraries(...args: string[]): Promise<string[]> {
+  await using folder = await tempDir();
+  const fetched: string[] = [];
+  const registry = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      const { pathname, origin } = new URL(request.url);
+      const name = decodeURIComponent(pathname).slice(1);
+      if (name.endsWith(".tgz")) {
+        fetched.push(name.slice(0, -".tgz".length));
+        return new Response("not here", { status: 404 });
+      }
+      const versions = {
+        "3.0.0": { name, version: "3.0.0", dist: { tarball: `${origin}/${name}.tgz` } },
+      };
+      return Response.json({ name, "dist-tags": { latest: "3.0.0" }, versions });
+    },
+  });
+  try {
+    const wanted = Object.fromEntries(platforms.map((name) => [name, "3.0.0"]));
+    const reduced = {
+      name: "paddock",
+      private: true,
+      optionalDependencies: wanted,
+      overrides: manifest.overrides,
+    };
+    await writeFile(join(folder.path, "package.json"), JSON.stringify(reduced));
+    const stub = join("src", "packaging", "no-gpu-libraries");
+    await cp(join(root, stub), join(folder.path, stub), { recursive: true });
+    await Bun.spawn([process.execPath, "install", ...args], {
+      cwd: folder.path,
+      env: {
+        PATH: process.env.PATH ?? "",
+        HOME: folder.path,
+        BUN_CONFIG_REGISTRY: registry.url.href,
+        BUN_INSTALL_CACHE_DIR: join(folder.path, "cache"),
+      },
+      stdout: "ignore",
+      stderr: "ignore",
+    }).exited;
+    return fetched.sort();
+  } finally {
+    await registry.stop(true);
+  }
+}
+
 describe("an installation", () => {
   test("runs no script of a package", () => {
     expect(manifest.trustedDependencies).toEqual([]);
@@ -69,7 +122,25 @@ describe("an installation", () => {
     expect(await install([])).toEqual({ code: 0, fetched: ["/binary.tgz"] });
   });
 
-  test("for production does not fetch it", async () => {
+  test("brings no library for an accelerator, which most machines have not", async () => {
+    const fetched = await installLibraries();
+    expect(fetched).toEqual(expect.arrayContaining(["@node-llama-cpp/linux-x64"]));
+    expect(fetched.filter(isForAccelerator)).toEqual([]);
+    expect(
+      platforms.filter(isForAccelerator).filter((name) => !(name in manifest.overrides)),
+    ).toEqual([]);
+  });
+
+  test("brings every CPU's library that the program runs on", () => {
+    expect(
+      platforms.filter((name) => name in manifest.overrides && !isForAccelerator(name)),
+    ).toEqual([
+      // There is no Bun for it.
+      "@node-llama-cpp/linux-armv7l",
+    ]);
+  });
+
+  test("for production does not fetch the Qdrant server", async () => {
     expect(await install(["--lockfile-only"], ["--production", "--frozen-lockfile"])).toEqual({
       code: 0,
       fetched: [],

@@ -11,6 +11,7 @@ import { type Backend, openBackend } from "../../src/engine/backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
 import { RunnerHost, type RunnerHostOptions } from "../../src/runner/runner-host.ts";
 import { engineEnvironment } from "../../src/subprocess/program.ts";
+import { backendsToTry } from "./backends-to-try.ts";
 import { mainFile } from "./paddock-process.ts";
 import { silentLog, silentProgress } from "./silence.ts";
 import { tinyModels } from "./tiny-models.ts";
@@ -36,7 +37,7 @@ let backend: Promise<Backend> | undefined;
 
 /** The one llama.cpp of the test run; it ends with the process. */
 export function testBackend(): Promise<Backend> {
-  backend ??= openBackend({ threads: 0, accelerator: false, log: silentLog });
+  backend ??= openBackend({ threads: 0, backend: "cpu", log: silentLog });
   return backend;
 }
 
@@ -82,7 +83,8 @@ export const tinySpec = (
 export function testRunners(options: Partial<RunnerHostOptions> = {}): RunnerHost {
   return new RunnerHost({
     program: { command: [process.execPath, mainFile], env: engineEnvironment(process.env) },
-    engine: { threads: availableParallelism(), accelerator: false },
+    engine: { threads: availableParallelism() },
+    accelerators: backendsToTry("cpu"),
     heartbeatTimeoutMs: 30_000,
     log: silentLog,
     ...options,

@@ -1,5 +1,6 @@
 /** Where models run: in this process, or each in one of its own. */
 import type { EmbeddingPrefixes } from "../embedding/embedding-prefixes.ts";
+import type { LoadStage } from "../models/engine-backends.ts";
 import type { LoadedModel, ModelType, StepThreads, WantedSettings } from "../models/model.ts";
 import type { Progress } from "../progress.ts";
 import type { Reranker } from "./reranker.ts";
@@ -27,6 +28,8 @@ export interface ModelSpec {
 export interface LoadOptions {
   progress: Progress;
   signal: AbortSignal;
+  /** Told where a load has come to. */
+  onStage?: (stage: LoadStage) => void;
 }
 
 export interface ModelHost extends AsyncDisposable {

@@ -15,22 +15,24 @@ interface FittedModel {
 
 export async function fitSettings(backend: Backend, spec: ModelSpec): Promise<FittedModel> {
   const { settings: wanted, path, type, parallel } = spec;
-  const { ctxSize, batchSize, nGpuLayers } = wanted;
+  const { ctxSize, batchSize } = wanted;
+  // Whatever was asked for, the CPU has no layers elsewhere.
+  const nGpuLayers = backend.name === "cpu" ? 0 : wanted.nGpuLayers;
   if (ctxSize !== "auto" && batchSize !== "auto" && nGpuLayers !== "auto") {
     return { settings: { ...wanted, ctxSize, batchSize, nGpuLayers } };
   }
   const { why, ...chosen } = chooseSettings({
     facts: await readModelFacts(path),
     machine: withinLimit(await machineOf(backend), spec.memoryLimit),
-    wanted,
+    wanted: { ctxSize, batchSize, nGpuLayers },
     parallel: type === "chat" ? parallel : backend.threads,
   });
   return { settings: { ...wanted, ...chosen }, why };
 }
 
-async function machineOf({ llama }: Backend): Promise<Machine> {
+async function machineOf({ llama, name }: Backend): Promise<Machine> {
   const machine = await readMachineMemory();
-  if (llama.gpu === false) return machine;
+  if (name === "cpu") return machine;
   const { total, free } = await llama.getVramState();
   return { ...machine, accelerator: { memory: total, availableMemory: free } };
 }

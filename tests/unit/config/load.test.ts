@@ -29,7 +29,7 @@ function refusal(given: Given): string {
 const modelDefaults = {
   prompt_template: "auto",
   n_predict: -1,
-  n_gpu_layers: 0,
+  n_gpu_layers: "auto",
   ctx_size: 0,
   batch_size: 512,
   parallel: 4,
@@ -215,8 +215,9 @@ describe("the configuration", () => {
     const sizes = { ctx_size: "auto", batch_size: "auto", n_gpu_layers: "auto" };
     expect(model("auto")).toMatchObject(sizes);
     expect(model("auto", "ctx_size = 0")).toMatchObject({ ...sizes, ctx_size: 0 });
-    expect(model("./m.gguf")).toMatchObject({ ctx_size: 0, batch_size: 512, n_gpu_layers: 0 });
-    expect(model("./m.gguf", 'n_gpu_layers = "auto"')).toMatchObject({ n_gpu_layers: "auto" });
+    const usual = { ctx_size: 0, batch_size: 512, n_gpu_layers: "auto" };
+    expect(model("./m.gguf")).toMatchObject(usual);
+    expect(model("./m.gguf", "n_gpu_layers = 0")).toMatchObject({ ...usual, n_gpu_layers: 0 });
   });
 
   test("does not carry one node's models into the next", () => {

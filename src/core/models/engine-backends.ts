@@ -1,0 +1,139 @@
+/** Which backend of the engine a model runs on: the order in which they are tried, and the choice. */
+import { NodeError, reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+
+export type EngineBackend = "cuda" | "vulkan" | "metal" | "cpu";
+
+/** The best first. What a platform has no libraries for is left out where they are looked for. */
+export const backendOrder: readonly EngineBackend[] = ["cuda", "vulkan", "metal", "cpu"];
+
+/** Why a backend that would be better than the one in use is not used. */
+export interface RejectedBackend {
+  backend: EngineBackend;
+  /** A few words that anybody may read: no paths, nothing of what a driver printed. */
+  reason: string;
+  /** Whether the machine has a device for it; without one there is nothing to tell. */
+  hasDevice: boolean;
+  /** What to do about it. */
+  remedy?: string;
+}
+
+/** What a model is tried with, the best first, and what is known of the rest. */
+export interface BackendPlan {
+  /** Each is tried once; the last is the CPU. */
+  candidates: readonly EngineBackend[];
+  rejected: readonly RejectedBackend[];
+  /** Those of the candidates that have worked before with the same library, driver and model. */
+  proven: readonly EngineBackend[];
+  /** Keeps the verdict of a trial, for the next start. */
+  keep(backend: EngineBackend, failure?: LastingFailure): Promise<void>;
+}
+
+/** What would fail in the same way again, as a crash does and a lack of memory does not. */
+export interface LastingFailure {
+  reason: string;
+  /** Whether no model can be loaded; else it is about the one that was tried. */
+  isForAll: boolean;
+}
+
+/** What a backend is chosen for. */
+export interface BackendSubject {
+  path: string;
+  /** 0: it is to stay on the CPU. */
+  nGpuLayers: number | "auto";
+}
+
+export interface Accelerators {
+  planFor(subject: BackendSubject): Promise<BackendPlan>;
+}
+
+/** Where a load has come to. `file`: what it looks at has nothing to do with the backend. */
+export type LoadStage = "library" | "file" | "model" | "trial";
+
+/** A load that may succeed with another backend. */
+export class BackendFailure extends Error {
+  override readonly name = "BackendFailure";
+  /** Whether it would fail again; see LastingFailure. */
+  readonly lasts: "no" | "for the model" | "for all";
+
+  constructor(
+    reason: string,
+    { lasts, cause }: { lasts: BackendFailure["lasts"]; cause: unknown },
+  ) {
+    super(reason, { cause });
+    this.lasts = lasts;
+  }
+}
+
+export interface ChosenBackend<Loaded> {
+  loaded: Loaded;
+  backend: EngineBackend;
+  /** Those that would be better. */
+  rejected: RejectedBackend[];
+}
+
+/** Loads a model with the best backend that works, each tried once; a failure of the last is the model's own. */
+export async function loadWithBest<Loaded>(
+  { candidates, rejected: known, keep }: BackendPlan,
+  name: string,
+  log: Log,
+  load: (backend: EngineBackend, rejected: readonly RejectedBackend[]) => Promise<Loaded>,
+): Promise<ChosenBackend<Loaded>> {
+  const rejected = [...known];
+  for (const backend of candidates) {
+    try {
+      const loaded = await load(backend, rejected);
+      if (backend !== "cpu") await keep(backend);
+      return { loaded, backend, rejected };
+    } catch (error) {
+      if (!(error instanceof BackendFailure)) throw error;
+      if (backend === candidates.at(-1)) throw error.cause;
+      const { message: reason, lasts, cause } = error;
+      const next = candidates[candidates.indexOf(backend) + 1];
+      log.warn("a backend does not work; the model is loaded with the next", {
+        model: name,
+        backend,
+        next,
+        reason,
+        detail: reasonOf(cause),
+      });
+      if (lasts !== "no") await keep(backend, { reason, isForAll: lasts === "for all" });
+      rejected.push({ backend, reason, hasDevice: true, remedy: tryAnew });
+    }
+  }
+  throw new NodeError("internal", `There is no backend to load the model '${name}' with.`);
+}
+
+/** Says once what would be better and is not tried, where something can be done about it. */
+export function tellRejected(
+  log: Log,
+  rejected: readonly RejectedBackend[],
+  told: Set<string> = new Set(),
+): void {
+  for (const { backend, reason, hasDevice, remedy } of rejected) {
+    if (!hasDevice || told.has(backend)) continue;
+    told.add(backend);
+    log.info("an accelerator is not used", { backend, reason, ...(remedy && { remedy }) });
+  }
+}
+
+/** What a model's trial says where a result is none. */
+export const notFinite = "what it computes is not a number";
+
+export const tryAnew = "'paddock doctor --gpu' tries it anew and says what to do";
+
+/** The engine's version with what would be better than its backend, as one line. */
+export function describeBackend(version: string, rejected: readonly RejectedBackend[]): string {
+  const better = rejected
+    .filter(({ hasDevice }) => hasDevice)
+    .map(({ backend, reason }) => `, not ${backend}: ${reason}`);
+  return `${version}${better.join("")}`;
+}
+
+/** One line for all models: the first one's, and what differs from it. */
+export function joinVersions(versions: ReadonlyMap<string, string>): string {
+  const [first, ...others] = versions;
+  if (first === undefined) return "not loaded yet";
+  const different = others.filter(([, version]) => version !== first[1]);
+  return [first[1], ...different.map(([name, version]) => `${name}: ${version}`)].join("; ");
+}

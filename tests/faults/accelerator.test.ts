@@ -1,0 +1,77 @@
+/** An accelerator whose library does not suit the machine, as the whole program meets it. */
+import { describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { canLookLikeCuda, cudaMachine } from "../support/cuda-machine.ts";
+import { runPaddock, servePaddock } from "../support/paddock-process.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { tinyConfig } from "../support/tiny-node.ts";
+
+const compiler = Bun.which("cc") ?? Bun.which("gcc");
+
+/** A library that ends the process which loads it, as llama.cpp does on an assertion that fails. */
+async function aborting(path: string): Promise<void> {
+  const source = `${path}.c`;
+  await writeFile(
+    source,
+    "#include <stdlib.h>\n__attribute__((constructor)) static void fail(void) { abort(); }\n",
+  );
+  await Bun.spawn([compiler ?? "cc", "-shared", "-fPIC", "-o", path, source]).exited;
+}
+
+const libraries: [string, boolean, (path: string) => Promise<unknown>][] = [
+  ["is no library", true, (path) => writeFile(path, "not a library")],
+  ["ends the process that loads it", compiler !== null, aborting],
+];
+
+const reason = "its library does not load";
+const tried = "a backend does not work";
+
+for (const [what, isPossible, makeLibrary] of libraries) {
+  describe.skipIf(!canLookLikeCuda || !isPossible)(`a CUDA library that ${what}`, () => {
+    test("costs one try: the CPU answers, it is said why, and the next start does not try again", async () => {
+      await using folder = await tempDir();
+      await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+      await writeFile(join(folder.path, "llamas.md"), "Llamas hum.");
+      const options = { cwd: folder.path, env: await cudaMachine(folder.path, makeLibrary) };
+      const info = async (origin: string) =>
+        await (await fetch(`${origin}/v1/info`, { method: "POST" })).json();
+      {
+        await using node = await servePaddock(options);
+        expect((await fetch(`${node.origin}/ready`)).status).toBe(200);
+        expect(await info(node.origin)).toMatchObject({
+          plugin_version: expect.stringMatching(new RegExp(`, cpu\\), not cuda: ${reason}`)),
+          models: [{ n_gpu_layers: 0 }, { n_gpu_layers: 0 }],
+        });
+        // It is the library that fails, so the second model does not try it.
+        expect(node.stderr().split(tried)).toHaveLength(2);
+        const answer = await fetch(`${node.origin}/v1/chat/completions`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ model: "tiny-chat", messages: [{ role: "user", content: "a" }] }),
+        });
+        expect(answer.status).toBe(200);
+      }
+      {
+        await using node = await servePaddock(options);
+        expect(node.stderr()).not.toContain(tried);
+        expect(node.stderr()).toContain("an accelerator is not used");
+        expect(await info(node.origin)).toMatchObject({
+          plugin_version: expect.stringMatching(/not cuda: its library does not load \(tried on /),
+        });
+      }
+      const doctor = await runPaddock(["doctor", "--port", "0"], options);
+      expect(doctor.stdout).toContain(
+        `tiny-chat runs on the CPU, not with cuda: ${reason} (tried on`,
+      );
+      expect(doctor.stdout).toContain("cuda-libraries");
+      expect(doctor.code).toBe(0);
+      const listed = await runPaddock(["models"], options);
+      expect(listed.stderr).toContain(`Backend: cpu, not cuda: ${reason} (tried on`);
+      const anew = await runPaddock(["doctor", "--gpu", "--port", "0"], options);
+      expect(anew.stdout).toContain(`tiny-chat runs on the CPU, not with cuda: ${reason}. Driver:`);
+      const ingested = await runPaddock(["ingest", "llamas.md", "--isolation", "none"], options);
+      expect([ingested.code, ingested.stdout]).toEqual([0, expect.stringContaining("1 ")]);
+    });
+  });
+}

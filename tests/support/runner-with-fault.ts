@@ -1,0 +1,52 @@
+/**
+ * A runner whose accelerator fails as GGML_TEST_FAULT says, and whose CPU is the real engine: what
+ * a driver and a library that do not suit each other do to a process.
+ */
+import { type RunnerChannel, runRunner } from "../../src/cli/runner.ts";
+import type { ToRunner } from "../../src/runner/protocol.ts";
+
+type Fault = "abort" | "abort at once" | "hang" | "nan" | "no library" | "no memory" | "no file";
+
+const send: RunnerChannel["send"] = (message) => void process.send?.(message);
+const fault = process.env.GGML_TEST_FAULT ?? "";
+
+const faults: Record<Fault, () => void> = {
+  abort() {
+    send({ type: "stage", stage: "trial" });
+    process.stderr.write(
+      "CUDA error: the provided PTX was compiled with an unsupported toolchain\n",
+    );
+    process.kill(process.pid, "SIGABRT");
+  },
+  "abort at once": () => process.kill(process.pid, "SIGABRT"),
+  // Its loop goes on to turn, as when a thread of the driver's waits for ever.
+  hang: () => send({ type: "stage", stage: "trial" }),
+  nan() {
+    send({ type: "stage", stage: "trial" });
+    const message = "The model 'talker' cannot be loaded: what it computes is not a number";
+    send({ type: "not-loaded", error: { kind: "unavailable", message } });
+  },
+  "no library": () => send({ type: "not-loaded", error: { message: "NoBinaryFoundError" } }),
+  "no file"() {
+    send({ type: "stage", stage: "file" });
+    send({ type: "not-loaded", error: { message: "the model's file is not there" } });
+  },
+  "no memory"() {
+    send({ type: "stage", stage: "model" });
+    send({ type: "not-loaded", error: { message: "cannot allocate 80 GB" } });
+  },
+};
+
+const isFault = (name: string): name is Fault => name in faults;
+
+process.on("disconnect", () => process.exit(0));
+runRunner({
+  send,
+  residentMemory: () => process.memoryUsage.rss(),
+  listen: (hear) =>
+    void process.on("message", (message: ToRunner) => {
+      const isTried = message.type === "load" && message.engine.backend !== "cpu";
+      if (isTried && isFault(fault)) faults[fault]();
+      else hear(message);
+    }),
+});
