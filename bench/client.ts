@@ -22,7 +22,7 @@ export interface ChatTurn {
 export interface AnswerOptions {
   maxTokens: number;
   /** Default: always the likeliest token. */
-  sampling?: { temperature: number; top_k?: number };
+  sampling?: { temperature?: number; top_k?: number; min_p?: number; seed?: number };
   onFirstToken?: () => void;
 }
 

@@ -1,5 +1,6 @@
 /** Every setting of a model, with its default. The keys carry the names that node information reports. */
 import { type SchemaOptions, type Static, Type as T, type TInteger } from "@sinclair/typebox";
+import { defaultMinP, starterMinP } from "../core/models/default-min-p.ts";
 import { promptTemplateNames } from "../core/models/prompt-templates.ts";
 import { quantizations } from "../core/models/quantization.ts";
 import { longestSeconds } from "./durations.ts";
@@ -101,6 +102,15 @@ export const ModelConfig = T.Object(
       default: 1,
       description: "Share of the likeliest tokens to choose from where the request is silent.",
     }),
+    min_p: T.Optional(
+      T.Number({
+        minimum: 0,
+        maximum: 1,
+        "x-default": `${defaultMinP}; starter chat model: ${starterMinP}`,
+        description:
+          "How likely a token must be at least, against the likeliest, to be chosen where the request is silent; 0: off.",
+      }),
+    ),
     repeat_penalty: T.Number({
       minimum: 0.1,
       maximum: 10,

@@ -4,6 +4,7 @@ import type { Config } from "../config/schema.ts";
 import type { RagSettings } from "../core/chat/grounding.ts";
 import { given } from "../core/given.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
+import { defaultMinP, starterMinP } from "../core/models/default-min-p.ts";
 import type { ModelBounds } from "../core/models/model-activity.ts";
 import { type Quantization, quantizations } from "../core/models/quantization.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
@@ -36,11 +37,14 @@ export function toRagSettings({ rag }: Config): RagSettings {
   };
 }
 
+const isStarterChat = ({ source }: Pick<ModelConfig, "source">): boolean =>
+  source === "starter:chat";
+
 /** The starter chat model comes in 2 bits, which a CPU decodes slowly. */
 const starterForm: Quantization = "q8_0";
 
 export function toQuantization({ quantization, source }: ModelConfig): Quantization | undefined {
-  if (quantization === "auto") return source === "starter:chat" ? starterForm : undefined;
+  if (quantization === "auto") return isStarterChat({ source }) ? starterForm : undefined;
   return quantizations.find((known) => known === quantization);
 }
 
@@ -74,6 +78,7 @@ export function toModelSpec(model: ModelConfig, path: string, memoryLimit?: numb
       batchSize: model.batch_size,
       temperature: model.temperature,
       topP: model.top_p,
+      minP: model.min_p ?? (isStarterChat(model) ? starterMinP : defaultMinP),
       repeatPenalty: model.repeat_penalty,
       presencePenalty: model.presence_penalty,
       frequencyPenalty: model.frequency_penalty,

@@ -14,6 +14,7 @@ const model = (name: string, type: string) => ({
   batch_size: 64,
   temperature: 0.7,
   top_p: 0.9,
+  min_p: 0.08,
   repeat_penalty: 1.1,
   presence_penalty: 0.2,
   frequency_penalty: 0.3,
@@ -33,7 +34,7 @@ const info = {
 };
 
 describe("node information", () => {
-  test("has exactly the specification's fields, for POST without a body", async () => {
+  test("has exactly the specification's fields, and min_p, for POST without a body", async () => {
     const request = new Request("http://localhost/v1/info", { method: "POST" });
     const response = await testApp().handle(request);
     const found = await response.json();

@@ -29,6 +29,7 @@ export function card(name: string, type: ModelType): ModelCard {
       batchSize: 64,
       temperature: 0.7,
       topP: 0.9,
+      minP: 0.08,
       repeatPenalty: 1.1,
       presencePenalty: 0.2,
       frequencyPenalty: 0.3,

@@ -27,6 +27,7 @@ export const neutralSettings: ModelSettings = {
   repeatPenalty: 1,
   presencePenalty: 0,
   frequencyPenalty: 0,
+  minP: 0,
 };
 
 /** Where a model can run; the ports promise the same everywhere. */

@@ -45,8 +45,8 @@ export class ChatService {
   async answer(request: ChatRequest, options: Omit<CallOptions, "onStart">): Promise<ChatAnswer> {
     const { model, sampling, choices = 1, rag, ...generation } = request;
     const { card, engine, fingerprint } = this.#models.chat(model);
-    const { temperature, topP, presencePenalty, frequencyPenalty, repeatPenalty, nPredict } =
-      card.settings;
+    const { nPredict, temperature, topP, minP, ...penalties } = card.settings;
+    const { presencePenalty, frequencyPenalty, repeatPenalty } = penalties;
     const maxTokens = request.maxTokens ?? (nPredict < 0 ? undefined : nPredict);
     const { messages, grounding } = await this.#grounding.ground(
       { messages: request.messages, tools: request.toolUse?.tools ?? [], maxTokens },
@@ -61,7 +61,7 @@ export class ChatService {
         temperature,
         topP,
         topK: 0,
-        minP: 0,
+        minP,
         presencePenalty,
         frequencyPenalty,
         repeatPenalty,

@@ -18,6 +18,8 @@ export interface ModelSettings {
   batchSize: number;
   temperature: number;
   topP: number;
+  /** 0: off. */
+  minP: number;
   repeatPenalty: number;
   presencePenalty: number;
   frequencyPenalty: number;

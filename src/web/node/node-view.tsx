@@ -131,6 +131,7 @@ function ModelCard({ model }: { model: ModelInfo }) {
           ["Most tokens", model.n_predict < 0 ? "no limit" : model.n_predict],
           ["Temperature", model.temperature],
           ["Top p", model.top_p],
+          ["Min p", model.min_p],
           ["Repeat penalty", model.repeat_penalty],
           ["Presence penalty", model.presence_penalty],
           ["Frequency penalty", model.frequency_penalty],

@@ -102,8 +102,7 @@ export const ChatCompletionRequest = T.Object(
     ),
     min_p: nullable(
       T.Number({ minimum: 0, maximum: 1 }),
-      "Only tokens at least this likely, against the likeliest, are drawn. An extension.",
-      0,
+      "Only tokens at least this likely, against the likeliest, are drawn; 0: all. Default: the model's own, which node information names. An extension.",
     ),
     presence_penalty: tunable(-2, 2, 0, "Positive: tokens that appeared are less likely."),
     frequency_penalty: tunable(-2, 2, 0, "Positive: the more a token appeared, the less likely."),

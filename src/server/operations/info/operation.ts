@@ -29,6 +29,7 @@ const facts = {
           batch_size: 512,
           temperature: 1,
           top_p: 1,
+          min_p: 0.6,
           repeat_penalty: 1,
           presence_penalty: 0,
           frequency_penalty: 0,

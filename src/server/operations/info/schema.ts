@@ -11,6 +11,7 @@ const ModelInfo = T.Object({
   batch_size: T.Integer(),
   temperature: T.Number(),
   top_p: T.Number(),
+  min_p: T.Number({ description: "An extension." }),
   repeat_penalty: T.Number(),
   presence_penalty: T.Number(),
   frequency_penalty: T.Number(),

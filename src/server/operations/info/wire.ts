@@ -41,6 +41,7 @@ function toModelInfo({ name, type, settings }: ModelCard): NodeInfo["models"][nu
     batch_size: settings.batchSize,
     temperature: settings.temperature,
     top_p: settings.topP,
+    min_p: settings.minP,
     repeat_penalty: settings.repeatPenalty,
     presence_penalty: settings.presencePenalty,
     frequency_penalty: settings.frequencyPenalty,

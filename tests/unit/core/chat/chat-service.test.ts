@@ -18,7 +18,7 @@ const defaults = {
   temperature: 0.7,
   topP: 0.9,
   topK: 0,
-  minP: 0,
+  minP: 0.08,
   presencePenalty: 0.2,
   frequencyPenalty: 0.3,
   repeatPenalty: 1.1,
@@ -82,7 +82,7 @@ describe("a chat answer", () => {
   test("takes what the request says, zeros included", async () => {
     const { engine, answer } = service();
     engine.script(finish);
-    const sampling = { temperature: 0, topK: 5, minP: 0.1, repeatPenalty: 2 };
+    const sampling = { temperature: 0, topK: 5, minP: 0, repeatPenalty: 2 };
     await answer({ sampling, maxTokens: 3, stop: ["x"], topLogprobs: 0, seed: 0 });
     expect(engine.requests).toEqual([
       {

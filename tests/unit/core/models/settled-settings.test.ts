@@ -12,6 +12,7 @@ test("what was chosen once stays, and what was given stays given", () => {
     repeatPenalty: 1,
     presencePenalty: 0,
     frequencyPenalty: 0,
+    minP: 0,
   } as const;
   const chosen = { ctxSize: 8192, batchSize: 512, nGpuLayers: 12 };
   expect(settledSettings({ ...rest, ...wanted }, chosen)).toEqual({ ...rest, ...chosen });
