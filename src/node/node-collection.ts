@@ -8,14 +8,14 @@ import type { CollectionStore, PassageRepository } from "../core/ports/passage-r
 import { noProgress, type Progress } from "../core/progress.ts";
 import { type OpenCollection, openCollection } from "../core/retrieval/collection.ts";
 import type { Knowledge, RetrievalService } from "../core/retrieval/retrieval-service.ts";
-import { handbookDocuments, handbookLabel, type Page } from "../ingest/handbook.ts";
+import { type HandbookPage, handbookDocuments, handbookLabel } from "../ingest/handbook.ts";
 import { ingest } from "../ingest/pipeline.ts";
 
 export interface NodeCollectionOptions {
   config: Config;
   store: CollectionStore;
   /** The pages that an empty collection is filled with. */
-  handbook: () => Promise<readonly Page[]>;
+  handbook: () => Promise<readonly HandbookPage[]>;
   log: Log;
   progress: Progress;
 }

@@ -16,7 +16,7 @@ import type { Progress } from "../core/progress.ts";
 import { checkReadiness } from "../core/readiness.ts";
 import type { OpenCollection } from "../core/retrieval/collection.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
-import type { Page } from "../ingest/handbook.ts";
+import type { HandbookPage } from "../ingest/handbook.ts";
 import { type Hub, hubFrom } from "../models/sources/hub.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/connections.ts";
@@ -44,7 +44,7 @@ export interface NodeOptions {
   program: Program;
   version: string;
   /** The pages that an empty collection is filled with. */
-  handbook: () => Promise<readonly Page[]>;
+  handbook: () => Promise<readonly HandbookPage[]>;
   /** Where models are fetched from; default: the public hub, without a token. */
   hub?: Hub;
   log: Log;
