@@ -2,7 +2,7 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { pagesIn } from "../src/ingest/handbook.ts";
+import { handbookPagesIn } from "../src/ingest/handbook.ts";
 import { entrypoints } from "../src/packaging/entrypoints.ts";
 import { pageFiles } from "../src/server/page-files.ts";
 import { carriedModule, filesOf, starterModels } from "./build/carried-module.ts";
@@ -57,7 +57,7 @@ const carried = await carriedModule({
       path: join(root, "node_modules", "usearch", "prebuilds", target.usearch, "usearch.node"),
     },
   ],
-  handbook: await pagesIn(join(root, "docs")),
+  handbook: await handbookPagesIn(join(root, "docs")),
   notices: { name: "notices.zst", path: noticesFile },
   starter: withStarter ? await starterModels(root, join(root, "dist", ".models")) : undefined,
 });

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { version } from "../package.json" with { type: "json" };
 import { printable } from "./cli/printable.ts";
 import { wantsColour } from "./cli/style.ts";
-import { pagesIn } from "./ingest/handbook.ts";
+import { handbookPagesIn } from "./ingest/handbook.ts";
 import { readerCommand } from "./ingest/reading-process.ts";
 import { cacheFolder } from "./packaging/cache-folder.ts";
 import { carried } from "./packaging/carried.ts";
@@ -101,7 +101,7 @@ async function beProgram(): Promise<number> {
           ? "from source"
           : `commit ${carried.commit}, llama.cpp ${carried.llamaRelease}`,
       handbook: async () =>
-        carried?.handbook ?? (await pagesIn(join(import.meta.dir, "..", "docs"))),
+        carried?.handbook ?? (await handbookPagesIn(join(import.meta.dir, "..", "docs"))),
       isTerminal: process.stderr.isTTY === true,
       hasColour: wantsColour(process.env, process.stdout.isTTY === true),
       print: (text) => void process.stdout.write(printable(text)),

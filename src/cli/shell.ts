@@ -1,6 +1,6 @@
 /** What a command may know of the process it runs in; main.ts alone makes one. */
 
-import type { Page } from "../ingest/handbook.ts";
+import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Program } from "../subprocess/program.ts";
 
 export interface Shell {
@@ -13,7 +13,7 @@ export interface Shell {
   /** What it was built from. */
   build: string;
   /** The pages about the node itself. */
-  handbook: () => Promise<readonly Page[]>;
+  handbook: () => Promise<readonly HandbookPage[]>;
   /** Whether stderr is a terminal. */
   isTerminal: boolean;
   /** Whether what is printed may have colour. */

@@ -62,7 +62,7 @@ function parse(line: string, number: number): Fields {
     const value: unknown = JSON.parse(line);
     if (isFields(value)) return value;
   } catch {
-    // Said below.
+    // Refused below, as a line that is JSON but no object is.
   }
   throw unreadable(number, "is not a JSON object");
 }

@@ -38,7 +38,7 @@ export async function chunk(text: string, options: ChunkOptions): Promise<Chunk[
   return chunks;
 }
 
-/** Every block in pieces that fit. A path of headings that takes most of a passage is a text of its own, once. */
+/** Every block in pieces that fit. Headings that would take most of each passage are a passage of their own, once. */
 async function fitAll(blocks: readonly Block[], options: ChunkOptions): Promise<Block[]> {
   let section: number | undefined;
   let isCrowded = false;
@@ -53,7 +53,7 @@ async function fitAll(blocks: readonly Block[], options: ChunkOptions): Promise<
   });
 }
 
-/** Whether the headings leave less room than they take, so that a long text would repeat them more than itself. */
+/** Whether the headings would take more than half of a passage. */
 async function crowds(block: Block, { countTokens, maxTokens }: ChunkOptions): Promise<boolean> {
   const path = pathOf(block);
   if (path === "") return false;
@@ -80,7 +80,7 @@ async function join(
   return (await fits(joined, options)) ? joined : undefined;
 }
 
-/** The second block, led in by the last sentences of the first where both are one text that was cut. */
+/** The second block with the last sentences of the first before it, where both are prose of one section. */
 async function overlapping(first: Block, second: Block, options: ChunkOptions): Promise<Block> {
   if (options.overlapTokens <= 0 || first.section !== second.section) return second;
   if (first.kind !== "prose" || second.kind !== "prose") return second;
@@ -92,12 +92,12 @@ async function overlapping(first: Block, second: Block, options: ChunkOptions): 
     if (!(await fits({ ...second, text: `${longer.trim()}\n\n${second.text}` }, options))) break;
     lead = longer;
   }
-  // The whole of what came before would be the same passage twice.
+  // An overlap that is all of the first block would only repeat that passage.
   if (lead.trim() === "" || lead.trim() === first.text.trim()) return second;
   return { ...second, text: `${lead.trim()}\n\n${second.text}` };
 }
 
-/** A text without spaces may count as one token; nobody reads it so. And what is far too long need not be counted. */
+/** A longer text is too long whatever its tokens: some tokenizers count a long word as one, and counting costs time. */
 const mostLettersPerToken = 16;
 
 async function fits(block: Block, { countTokens, maxTokens }: ChunkOptions): Promise<boolean> {
@@ -122,7 +122,7 @@ async function fit(block: Block, options: ChunkOptions): Promise<Block[]> {
   }));
 }
 
-/** Rows under the table's own head, as many as fit; a row that does not is text like any other. */
+/** As many rows as fit, under the table's head again in each part; a row that does not fit is cut between words. */
 async function fitTable(block: Block, options: ChunkOptions): Promise<Block[]> {
   const lines = block.text.split("\n");
   const head = lines.slice(0, 2).join("\n");
@@ -161,7 +161,7 @@ async function pack(
   return packed;
 }
 
-/** How far a run of pieces from `start` fits: doubled, then halved in on, since counting tokens is what costs. */
+/** Where the longest run of pieces from `start` that fits ends: by doubling and bisection, since counting tokens is slow. */
 async function longest(
   pieces: readonly string[],
   start: number,
@@ -183,13 +183,13 @@ async function longest(
   return good;
 }
 
-/** One after the other: each in turn counts tokens of its own. */
+/** Maps one value after the other, not all at once: each counts tokens. */
 async function flatMap<Value, Result>(
   values: readonly Value[],
   map: (value: Value) => Promise<Result[]>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  // One by one: as arguments of one call, a hundred thousand overflow the stack.
+  // Not `push(...results)`: a hundred thousand arguments overflow the stack.
   for (const value of values) for (const result of await map(value)) results.push(result);
   return results;
 }

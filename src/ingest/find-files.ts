@@ -26,7 +26,7 @@ export interface FoundFiles {
   covers: (document: string) => boolean;
 }
 
-/** Whether a path leads through what begins with a dot, or through libraries: both are left alone. */
+/** Whether a path leads through a hidden file or folder, or through `node_modules`; both are left out. */
 export const isLeftAlone = (path: string): boolean =>
   /(^|\/)(\.[^/.][^/]*|node_modules)(\/|$)/.test(path);
 
@@ -88,7 +88,7 @@ async function addPath(found: Found, path: string, cwd: string): Promise<void> {
     await addFolder(found, full, cwd);
   } else if (there !== undefined) {
     found.scopes.push((document) => document === name);
-    // Named itself, it is taken wherever it leads, be it a link or a pipe.
+    // A file that the user named is taken, also if it is a link or a pipe.
     add(found, full, there.size, cwd, undefined);
   } else if (globSigns.test(path)) {
     await addGlob(found, path, name, cwd);
@@ -110,7 +110,7 @@ async function addGlob(found: Found, path: string, name: string, cwd: string): P
   if (matches === 0) found.missing.push(path);
 }
 
-/** Every file of a folder and its subfolders; what cannot be looked into is said, and the rest goes on. */
+/** Every file of a folder and its subfolders; folders that cannot be read are reported and skipped. */
 async function addFolder(found: Found, folder: string, cwd: string): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
     found.unlisted.push({ path: documentName(folder, cwd), reason: reasonOf(error) });
@@ -124,7 +124,7 @@ async function addFolder(found: Found, folder: string, cwd: string): Promise<voi
   }
 }
 
-/** Takes a file that a reader knows; one that went away since it was listed is not there. */
+/** Takes a file that a reader knows; one that was removed since it was listed is skipped. */
 async function addKnown(found: Found, path: string, cwd: string): Promise<void> {
   const isLink = (await lstat(path).catch(() => undefined))?.isSymbolicLink();
   if (isLink === undefined) return;
@@ -137,11 +137,11 @@ async function addKnown(found: Found, path: string, cwd: string): Promise<void> 
     if (isLink) leaveOut("it is a link that leads nowhere");
     return;
   }
-  // Not by the link's own path alone: a folder above it may be one, too.
+  // By the real path, since a folder above may be a link too.
   if (!isUnder(found.roots, real)) {
     leaveOut("its link leads out of the folders that were named");
   } else if (there.isDirectory()) {
-    // It may lead back here.
+    // Links to folders are not followed: one may lead back here.
     leaveOut("it is a link to a folder; name the folder itself");
   } else if (!there.isFile()) {
     leaveOut("it is no file");
@@ -160,7 +160,7 @@ function add(
   roots: readonly string[] | undefined,
 ): void {
   const name = documentName(path, cwd);
-  // What is named itself and lies in a named folder as well stays the user's own choice.
+  // A file that was named and also lies in a named folder is treated as named.
   if (roots !== undefined && documents.has(name)) return;
   documents.set(name, { name, origin, bytes, read: () => readUnder(path, roots, limits) });
 }

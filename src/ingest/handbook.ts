@@ -3,22 +3,22 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { SourceDocument } from "./plan-document.ts";
 
-/** What the names of the handbook's documents begin with; no path does. */
+/** What the names of the handbook's documents begin with. No file's name does, so the two cannot be confused. */
 export const handbookLabel = "paddock:handbook";
 
-export interface Page {
+export interface HandbookPage {
   name: string;
   path: string;
 }
 
 /** The Markdown pages of a folder, not of its subfolders. */
-export async function pagesIn(folder: string): Promise<Page[]> {
+export async function handbookPagesIn(folder: string): Promise<HandbookPage[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".md")).sort();
   return names.map((name) => ({ name, path: join(folder, name) }));
 }
 
-/** The pages as documents of the handbook. */
-export async function handbookDocuments(pages: readonly Page[]): Promise<SourceDocument[]> {
+/** The pages as documents that can be ingested. */
+export async function handbookDocuments(pages: readonly HandbookPage[]): Promise<SourceDocument[]> {
   return await Promise.all(
     pages.map(async ({ name, path }) => {
       const { size: bytes } = await stat(path);

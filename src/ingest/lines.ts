@@ -1,7 +1,7 @@
 /** A stream of bytes as lines of text; one that never ends is refused before it fills the memory. */
 import { NodeError } from "../core/errors.ts";
 
-/** Of a passage with its vector, some thousand times over. */
+/** Some thousand times the length of a passage with its vector. */
 const longestLine = 16 << 20;
 
 export async function* linesOf(

@@ -4,13 +4,13 @@ import { resolve, sep } from "node:path";
 
 export const globSigns = /[*?[{]/;
 
-/** The folder that a glob begins in: what stands before its first sign; a path without one is itself. */
+/** The folder that a glob begins in: the part before its first wildcard. A path without one is returned as it is. */
 export function globBase(path: string): string {
   const sign = path.search(globSigns);
   return sign === -1 ? path : path.slice(0, path.lastIndexOf("/", sign) + 1) || ".";
 }
 
-/** What each path leads to in truth. One that is a link itself was the user's own choice. */
+/** The real path of each, or of the folder that a glob begins in; a link that the user named is followed. */
 export async function namedRoots(paths: readonly string[], cwd: string): Promise<string[]> {
   const found = await Promise.all(
     paths.map(async (path) => {

@@ -5,7 +5,7 @@ import { isUnder } from "./named-roots.ts";
 import { beyond, type ReadLimits } from "./readers/limits.ts";
 import { unreadable } from "./readers/unreadable.ts";
 
-/** The content of a file whose real path lies under the roots; undefined: it was named itself, and may lie anywhere. */
+/** The content of a file whose real path lies under the roots; no roots: the user named the file, and it may lie anywhere. */
 export async function readUnder(
   path: string,
   roots: readonly string[] | undefined,
@@ -33,7 +33,7 @@ export async function boundedBytes(
   return Buffer.concat(pieces);
 }
 
-/** Asked of what is open, so that a link which is exchanged in between gains nothing. */
+/** Checked on the open file, so that exchanging a link after the check gains nothing. */
 async function checkPlace(path: string, file: FileHandle, roots: readonly string[]): Promise<void> {
   const opened = await file.stat();
   const real = await realpath(path);

@@ -1,6 +1,6 @@
 /** How a passage is named: by its document and what was embedded, so that storing twice stores once. */
 
-/** The same text in the same document twice is told apart by `occurrence`, from 0. */
+/** `occurrence` counts from 0 and tells apart equal texts of one document. */
 export function passageId(document: string, hash: string, occurrence: number): string {
   const hex = digest(document, hash, String(occurrence));
   return [
@@ -12,7 +12,7 @@ export function passageId(document: string, hash: string, occurrence: number): s
   ].join("-");
 }
 
-/** A digest of texts in order; what separates them cannot be mistaken for a part of them. */
+/** A digest of texts in order. Each is preceded by its length, so that two lists never give the same bytes. */
 export function digest(...texts: readonly (string | Uint8Array)[]): string {
   const hash = new Bun.CryptoHasher("sha256");
   for (const text of texts) hash.update(`${text.length}:`).update(text);

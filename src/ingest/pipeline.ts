@@ -23,7 +23,7 @@ export interface IngestSummary {
   added: string[];
   changed: string[];
   unchanged: string[];
-  /** Those without a single passage. */
+  /** Documents without any text. */
   empty: string[];
   failed: string[];
   /** Passages that were embedded and stored. */
@@ -34,18 +34,18 @@ export interface IngestSummary {
   unreadable: number;
 }
 
-/** Passages embedded together: enough to keep every core busy, few enough to lose in a crash. */
+/** Passages embedded together: enough to keep every core busy, and few, since a crash loses a batch. */
 const batchSize = 64;
 
 /** A batch of passages; a document is done when its last batch is stored. */
 interface Batch {
   passages: PlannedPassage[];
-  /** How much of the documents it is. */
+  /** The batch's share of its documents' bytes, for the progress bar. */
   bytes: number;
   done: { document: SourceDocument; ids: ReadonlySet<string> }[];
 }
 
-/** Stores the documents' passages. What it reports as stored survives a crash; run again, it goes on. */
+/** Stores the documents' passages. What is reported as stored survives a crash, and a second run continues there. */
 export async function ingest(
   documents: readonly SourceDocument[],
   options: IngestOptions,
@@ -77,7 +77,7 @@ export async function ingest(
   return summary;
 }
 
-/** Embeds a batch while the one before is stored; stores in order, so that nothing is removed too early. */
+/** Embeds a batch while the one before is stored. Batches are stored in order: the last one of a document removes its old passages. */
 async function storeAll(
   batches: AsyncIterable<Batch>,
   options: IngestOptions,

@@ -55,7 +55,7 @@ export class ReadingProcess implements AsyncDisposable {
     options: Partial<ReadOptions> = {},
   ): Promise<ReadText> => {
     let child = await this.#started();
-    // One that ended while it had nothing to do hears nothing any more.
+    // A process that ended while it was idle is replaced.
     if (child.process.killed || child.process.exitCode !== null) {
       await this.#end();
       child = await this.#started();
@@ -130,7 +130,7 @@ function watched(
   let excess: NodeError | undefined;
   let isOver = false;
   const end = (why: string): void => {
-    // The document that was meant may have been read while its process was looked at.
+    // The document may have been finished while the memory was being read.
     if (isOver) return;
     excess ??= unreadable(why);
     process.kill("SIGKILL");

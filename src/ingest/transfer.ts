@@ -46,7 +46,7 @@ async function withVectors(passages: readonly ArchivedPassage[]): Promise<Embedd
   );
 }
 
-/** A vector of unit length stays what it is, to the bit. */
+/** A vector of unit length is returned unchanged, to the bit. */
 function ofUnitLength(vector: Float32Array): Float32Array {
   return Math.abs(Math.hypot(...vector) - 1) < 1e-4 ? vector : toUnitLength(vector);
 }

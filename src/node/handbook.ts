@@ -5,11 +5,11 @@ import type { EmbeddingModel } from "../core/models/model.ts";
 import type { PassageRepository } from "../core/ports/passage-repository.ts";
 import { noProgress, type Progress } from "../core/progress.ts";
 import type { OpenCollection } from "../core/retrieval/collection.ts";
-import { handbookDocuments, handbookLabel, type Page } from "../ingest/handbook.ts";
+import { type HandbookPage, handbookDocuments, handbookLabel } from "../ingest/handbook.ts";
 import { ingest } from "../ingest/pipeline.ts";
 
 export interface HandbookOptions {
-  pages: () => Promise<readonly Page[]>;
+  pages: () => Promise<readonly HandbookPage[]>;
   log: Log;
   progress: Progress;
   signal: AbortSignal;

@@ -5,7 +5,7 @@ import type { EmbeddingModel } from "../core/models/model.ts";
 import type { CollectionStore } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
 import type { RetrievalBackend, RetrievalService } from "../core/retrieval/retrieval-service.ts";
-import type { Page } from "../ingest/handbook.ts";
+import type { HandbookPage } from "../ingest/handbook.ts";
 import { collectionStore } from "./collection-store.ts";
 import { fillWithHandbook } from "./handbook.ts";
 import { openConfiguredCollection } from "./open-collection.ts";
@@ -13,7 +13,7 @@ import type { StoreOptions } from "./part-options.ts";
 
 export interface NodeCollectionOptions extends StoreOptions {
   /** The pages that an empty collection is filled with. */
-  handbook: () => Promise<readonly Page[]>;
+  handbook: () => Promise<readonly HandbookPage[]>;
   progress: Progress;
 }
 

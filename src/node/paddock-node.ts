@@ -11,7 +11,7 @@ import { ModelRegistry } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activities.ts";
 import { checkReadiness } from "../core/readiness.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
-import type { Page } from "../ingest/handbook.ts";
+import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/connections.ts";
 import { keyAccess } from "../server/middleware/authentication.ts";
@@ -30,7 +30,7 @@ import type { ModelOptions } from "./part-options.ts";
 export interface NodeOptions extends ModelOptions {
   version: string;
   /** The pages that an empty collection is filled with. */
-  handbook: () => Promise<readonly Page[]>;
+  handbook: () => Promise<readonly HandbookPage[]>;
   /** How much memory this process holds, in bytes. */
   residentMemory: () => number;
 }

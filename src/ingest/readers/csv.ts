@@ -21,7 +21,7 @@ function readTable(text: string, delimiter: string, { textField, limits }: ReadO
   const columns = header.map((name) => name.trim());
   const named = columns.filter((name) => name !== "");
   const textColumn = textFieldOf(named, { wanted: textField, called: "column" });
-  // Looked up once: of many columns, a row may have few.
+  // Looked up once for the file, not for each row: a file may have very many columns.
   const headingColumn = headingFieldOf(named, textColumn);
   const at = (column: string): number => columns.lastIndexOf(column);
   const [textAt, headingAt] = [

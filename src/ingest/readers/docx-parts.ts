@@ -3,12 +3,12 @@ import JSZip from "jszip";
 import { beyond, type ReadLimits } from "./limits.ts";
 import { unreadable } from "./unreadable.ts";
 
-/** Word makes some dozen, and one for each picture. */
+/** Word writes about a dozen parts, and one for each picture. */
 const mostParts = 10_000;
-/** Small parts may be as repetitive as they like. */
+/** Any file may unpack to this, whatever its own size. */
 const smallBytes = 256 << 10;
 
-/** The same file without pictures and packing, so that whoever reads it unpacks nothing more. */
+/** The same file without pictures and without compression, so that the library behind unpacks nothing. */
 export async function boundedParts(bytes: Uint8Array, limits: ReadLimits): Promise<Buffer> {
   const packed = await JSZip.loadAsync(bytes);
   const parts = Object.values(packed.files).filter(({ dir }) => !dir);
@@ -39,7 +39,7 @@ export async function boundedParts(bytes: Uint8Array, limits: ReadLimits): Promi
   return await plain.generateAsync({ type: "nodebuffer", compression: "STORE" });
 }
 
-/** What the zip's directory says; it refuses an honest bomb before anything is unpacked. */
+/** The sizes that the zip's directory claims: they refuse a bomb that tells the truth before anything is unpacked. */
 function declaredSize(part: JSZip.JSZipObject): number {
   const data: unknown = Reflect.get(part, "_data");
   if (typeof data !== "object" || data === null) return 0;
@@ -47,7 +47,7 @@ function declaredSize(part: JSZip.JSZipObject): number {
   return typeof size === "number" ? size : 0;
 }
 
-/** Undefined as soon as it turns out to be longer than `most`. */
+/** The unpacked part; undefined as soon as it is longer than `most`. */
 function unpacked(part: JSZip.JSZipObject, most: number): Promise<Buffer | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer | undefined>();
   const pieces: Buffer[] = [];

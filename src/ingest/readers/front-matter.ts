@@ -6,7 +6,7 @@ import { heading } from "./markdown.ts";
 export function withoutFrontMatter(markdown: string): string {
   const [whole, yaml] =
     /^---[ \t]*\r?\n(.*?\r?\n)??(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/s.exec(markdown) ?? [];
-  // A page may also begin with a rule, which is the same three dashes.
+  // A page may also begin with a thematic break, which is the same three dashes.
   if (
     whole === undefined ||
     (yaml !== undefined && !/^\s*(?:#[^\n]*\n\s*)*[^\s#:-][^\n:]*:/.test(yaml))
@@ -25,7 +25,7 @@ function titleOf(yaml: string): string | undefined {
     const title: unknown = Reflect.get(settings, "title");
     return typeof title === "string" && title.trim() !== "" ? title : undefined;
   } catch {
-    return undefined; // Settings that a site generator would refuse are none of our business.
+    return undefined; // Front matter that is not valid YAML has no title.
   }
 }
 

@@ -2,12 +2,12 @@
 import { lineText } from "./html-text.ts";
 import type { HtmlElement } from "./html-tree.ts";
 
-/** Cells that span more are a mistake or an attack. */
+/** Larger spans are a mistake or an attack, and shortened to these. */
 const mostColumns = 20;
 const mostRows = 200;
-/** A table of more, with the spans and blanks that make it a rectangle, is no table that somebody reads. */
+/** Cells of a table, filled up to a rectangle; a larger one is read as blocks. */
 const mostCells = 250_000;
-/** Characters that cells say again in rows below their own; from there on those rows stay blank. */
+/** Characters that cells over several rows may repeat in a table; beyond it, the cells below stay blank. */
 const mostRepeated = 500_000;
 
 /** The rows as lines with pipes, the first as the header; nothing for a table with one column or less, or with too many cells. */

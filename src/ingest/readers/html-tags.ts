@@ -1,6 +1,6 @@
 /** The elements of HTML that shape a text, and which of them end where another begins. */
 
-/** Elements that are not part of a page's text; `hidden` stands for any that says so of itself. */
+/** Elements that are not part of a page's text; `hidden` stands for any element with that attribute. */
 export const hiddenTags: ReadonlySet<string> = tags(
   "script style nav footer aside template noscript form title select textarea button datalist",
   "svg canvas iframe object audio video noframes annotation hidden",
@@ -41,7 +41,7 @@ export function impliedEnds(open: readonly string[], tag: string): number {
   return Math.max(ended, endedText(open, tag));
 }
 
-/** A block ends the paragraph that it begins in, and all but the plainest blocks a heading, too. */
+/** A block ends the paragraph that it begins in; some blocks also end a heading. */
 function endedText(open: readonly string[], tag: string): number {
   const depth = open.at(-1) === "code" ? 2 : 1;
   const parent = open.at(-depth) ?? "";

@@ -14,7 +14,7 @@ export function inlineText(nodes: readonly HtmlNode[]): string {
   return (
     text
       .join("")
-      // First, so that the next one never meets a run of spaces: it would try each of them.
+      // Runs of spaces go first: the next expression would be quadratic on them.
       .replace(/ +/g, " ")
       .replace(/ ?\n ?/g, "\n")
       .replace(/\n{3,}/g, "\n\n")

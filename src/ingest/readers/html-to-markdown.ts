@@ -16,7 +16,7 @@ export function htmlToMarkdown(html: string, limits: ReadLimits): string {
   return (isNamed ? blocks : [heading(1, name), ...blocks]).join("\n\n");
 }
 
-/** Lists and quotations within each other; deeper ones are not indented further, which would repeat in every line. */
+/** Lists and quotations within each other; deeper ones are not indented further, since every line repeats the indentation. */
 const deepest = 16;
 
 function toBlocks(nodes: readonly HtmlNode[], depth = 0): string[] {
@@ -47,7 +47,7 @@ function blocksOf(element: HtmlElement, depth: number): string[] {
     case "h4":
     case "h5":
     case "h6": {
-      // Generated pages put a link to the heading itself at one of its ends.
+      // Generated pages begin or end a heading with a link to itself, `§` or `¶`.
       const text = lineText(element.children).replace(/^§(?=\p{L})|\s*¶$/gu, "");
       return text === "" ? [] : [heading(Number(element.tag.slice(1)), text)];
     }
@@ -81,7 +81,7 @@ function listOf({ tag, attributes, children }: HtmlElement, depth: number): stri
     const blocks = toBlocks(isItem ? child.children : [child], depth);
     const [start, ...rest] = blocks;
     if (start === undefined) continue;
-    // Lists stand close to what is above them, and one that is in no item belongs to the last.
+    // No empty line before a nested list; a list directly in a list, in no item, belongs to the item before it.
     const text = rest.reduce(
       (all, block) => `${all}${isList(block) ? "\n" : "\n\n"}${block}`,
       start,
@@ -112,7 +112,7 @@ function definitionsOf(list: HtmlElement, depth: number): string[] {
   return blocks;
 }
 
-/** A table that holds headings, code or tables is there for the looks of the page. */
+/** A table that holds headings, code or tables is there for layout, and read as blocks. */
 function tableOf(table: HtmlElement, depth: number): string[] {
   const pipes = holds(table, ["table", "pre", ...headingTags]) ? undefined : pipeTable(table);
   if (pipes === undefined) return toBlocks(table.children, depth);
@@ -129,7 +129,7 @@ const holds = (element: HtmlElement, tags: readonly string[]): boolean =>
 
 const isList = (block: string): boolean => /^(?:-|\d+\.) /.test(block);
 
-/** The marker, with all lines of the text behind it; a fence keeps a line of its own, or it is none. */
+/** The marker with the text indented behind it; a fence begins on the next line. */
 const hung = (marker: string, text: string): string =>
   text.startsWith("```")
     ? `${marker.trimEnd()}\n${indented(text, marker.length)}`

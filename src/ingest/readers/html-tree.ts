@@ -1,4 +1,4 @@
-/** The elements of an HTML page that shape its text, as a tree; all others are as if they were not there. */
+/** The elements of an HTML page that shape its text, as a tree; of all others only their text is kept. */
 import { blockTags, hiddenTags, impliedEnds } from "./html-tags.ts";
 import { beyond, type ReadLimits } from "./limits.ts";
 
@@ -62,7 +62,7 @@ export function parseHtml(
 const isKept = (tag: string): boolean =>
   blockTags.has(tag) || hiddenTags.has(tag) || tag === "br" || tag === "code";
 
-/** Whether nothing inside can matter; a form may turn out to be the page. */
+/** Whether all inside is left out. Not so a form: some servers wrap the whole page in one, see `contentOf`. */
 const isDropped = (tag: string): boolean => hiddenTags.has(tag) && tag !== "form";
 
 function attributesOf(source: HTMLRewriterTypes.Element): Record<string, string> {
@@ -74,7 +74,7 @@ function attributesOf(source: HTMLRewriterTypes.Element): Record<string, string>
   return attributes;
 }
 
-/** What holds most of the page's text: a `main`, or else all; some servers wrap whole pages in a form. */
+/** A `main` that holds more than half of the page's text, or else the whole body; a form that holds so much is kept as a `div`. */
 function contentOf(body: HtmlElement, holders: readonly HtmlElement[]): HtmlElement {
   const half = holders.length === 0 ? 0 : lengthOf(body) / 2;
   const large = holders.filter((holder) => lengthOf(holder) > half);

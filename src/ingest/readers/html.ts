@@ -16,11 +16,11 @@ function namedEncoding(bytes: Uint8Array): string | undefined {
   const name =
     /<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([\w:.-]+)/i.exec(start)?.[1] ??
     /^\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']([\w:.-]+)/i.exec(start)?.[1];
-  // What names itself in ASCII is not UTF-16, whatever it says.
+  // If the name could be read as ASCII, the page is not UTF-16, whatever it claims.
   return name === undefined || /^utf-?16/i.test(name) ? undefined : name.toLowerCase();
 }
 
-/** In XML any element can end in itself; HTML would take all that follows for the content of these. */
+/** In XML any element can be self-closing. HTML ignores that, and would take the rest of the page for the content of these. */
 const asHtml = (page: string): string =>
   /^\s*<\?xml\b|\bxmlns\s*=/.test(page.slice(0, prescanned))
     ? page.replace(/<(script|style|title|textarea|iframe|noscript)\b([^<>]*)\/>/gi, "<$1$2></$1>")

@@ -1,4 +1,4 @@
-/** How much a reader takes on: every bound has a name, and what is beyond one is refused by it. */
+/** Bounds of what a reader takes on. Each has a name, and the refusal of a file says which one it exceeds. */
 import type { NodeError } from "../../core/errors.ts";
 import { unreadable } from "./unreadable.ts";
 
@@ -39,6 +39,6 @@ const words: Readonly<Record<keyof ReadLimits, string>> = {
   max_text_length: "characters of text",
 };
 
-/** The refusal of a file that goes beyond a limit. */
+/** The error for a file that exceeds a limit. */
 export const beyond = (limit: keyof ReadLimits, limits: ReadLimits): NodeError =>
   unreadable(`has more than ${limits[limit]} ${words[limit]}; divide it, or raise ingest.${limit}`);

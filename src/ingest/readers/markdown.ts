@@ -1,4 +1,4 @@
-/** Text as Markdown that means the text: what looks like a heading or a fence but is none gets a backslash. */
+/** Plain text as Markdown: a backslash before what would be read as a heading or a fence. */
 
 export const heading = (level: number, text: string): string =>
   `${"#".repeat(level)} ${oneLine(text)}`;

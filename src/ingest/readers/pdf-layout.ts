@@ -32,13 +32,13 @@ export function pdfLayout(all: readonly PdfLine[]): string {
   return blocks.map(markdownOf).join("\n\n");
 }
 
-/** A letter that begins a chapter, a page in a large font and a line of a table of contents are no headings. */
+/** Large text that is no heading: an initial letter of a chapter, a paragraph in a large font, a line of a table of contents. */
 const markdownOf = ({ isHeading, text }: Block): string =>
   isHeading && text.length <= longestHeading && /\p{L}{2}/u.test(text) && !leader.test(text)
     ? heading(2, text)
     : escapeMarkers(text);
 
-/** What is between the block and the line: a paragraph's end, a line's end, or nothing. */
+/** What separates the block from the line: the end of a paragraph, the end of a line, or nothing. */
 function separatorOf(block: Block, line: PdfLine, measures: PdfMeasures): "\n\n" | "\n" | "" {
   const { last } = block;
   const step = line.down - last.down;
@@ -62,12 +62,12 @@ function separatorOf(block: Block, line: PdfLine, measures: PdfMeasures): "\n\n"
 }
 
 const bullet = /^[•▪◦‣●○■□·]\s+/;
-/** To the page number, in a table of contents. */
+/** The dots before the page number in a table of contents. */
 const leader = / … \w+$/;
 
-/** The text goes on in the next line, with a word that was divided in one piece again. */
+/** The text with the next line appended; a word that was hyphenated at the line's end is put together. */
 function joined(text: string, next: string): string {
-  // Its last characters decide; a paragraph may be as long as the document.
+  // Only the last characters are looked at: a paragraph may be as long as the document.
   const end = text.slice(-4);
   if (/\p{L}[-‐\u00ad]$/u.test(end)) {
     return /^\p{Ll}/u.test(next) ? `${text.slice(0, -1)}${next}` : `${text}${next}`;

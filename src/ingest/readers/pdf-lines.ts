@@ -10,7 +10,7 @@ export interface PdfText {
   transform: number[];
 }
 
-/** A line, measured as it is read: rightwards and downwards, whichever way the page is turned. */
+/** A line, in coordinates along its own direction of reading, also where the page is turned. */
 export interface PdfLine {
   page: number;
   text: string;
@@ -51,18 +51,18 @@ export function linesOf(texts: readonly PdfText[], page: number): PdfLine[] {
     .filter(({ text }) => text !== "");
 }
 
-/** Dots that lead to a page number say no more than three of them. */
+/** Dots between a title and its page number, in a table of contents, are shortened to three. */
 const tidy = (text: string): string =>
   text
     .replace(/\s+/g, " ")
     .replace(/ ?(?:\. ?){5,}/g, " … ")
     .trim();
 
-/** Parts of the font size: pieces that are further apart are words, or lie on other lines. */
+/** Distances in font sizes: pieces further apart than these are separate words, or on separate lines. */
 const wordGap = 0.2;
 const lineGap = 0.5;
 
-/** Whether the piece lies on the line's baseline, as a raised number of a footnote nearly does, and behind it. */
+/** Whether the piece continues the line: behind its end, and on its baseline or nearly so, as a footnote's raised number is. */
 const continues = (line: PdfLine, piece: Omit<PdfLine, "page">, isLeftward: boolean): boolean =>
   line.angle === piece.angle &&
   Math.abs(line.down - piece.down) < Math.max(line.size, piece.size) * lineGap &&

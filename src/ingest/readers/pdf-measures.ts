@@ -11,11 +11,11 @@ export interface PdfMeasures {
   endsEarly: (first: PdfLine, second: PdfLine) => boolean;
 }
 
-/** Times the size of the text. */
+/** In sizes of the text. */
 const clearly = 1.15;
-/** Times the usual distance. */
+/** In usual distances. */
 const far = 1.3;
-/** Lines that are compared with each other; more of them on a page are no columns that somebody reads. */
+/** On a page of more lines no columns are looked for, since each line is compared with all others. */
 const mostLines = 2000;
 
 export function measure(lines: readonly PdfLine[]): PdfMeasures {

@@ -1,9 +1,9 @@
-/** Headers, footers and page numbers, which would stand in the middle of sentences. */
+/** Removes headers, footers and page numbers, which would end up in the middle of sentences. */
 import type { PdfLine } from "./pdf-lines.ts";
 
-/** Lines at the top or bottom of a page that can be running lines. */
+/** How many lines at the top and bottom of a page can be running lines. */
 const edge = 2;
-/** Pages that a running line is on, at least; in a document of fewer pages, all of them. */
+/** On how many pages a running line is at least; in a document of fewer pages, on all of them. */
 const fewestPages = 3;
 
 /** The lines without those of usual size that stand in one place on several pages, the same but for a page number. */
@@ -30,10 +30,10 @@ function edgesOf(page: readonly PdfLine[]): PdfLine[] {
   return sorted.length <= 2 * edge ? sorted : [...sorted.slice(0, edge), ...sorted.slice(-edge)];
 }
 
-/** A line has a page number among its first numbers, or among none; each makes a copy of the line. */
+/** How many numbers of a line are tried as its page number; each try makes a copy of the line. */
 const mostNumbers = 16;
 
-/** The text, and the text with each of its numbers as the distance from the page's, which page numbers keep. */
+/** The text, and variants in which one number is replaced by its distance from the page's index: for a page number that is the same on all pages. */
 function formsOf({ text, page, down }: PdfLine): string[] {
   const numbers = text.matchAll(/\d{1,6}/g).take(mostNumbers);
   const relative = numbers.toArray().map(({ 0: number, index }) => {

@@ -1,4 +1,4 @@
-/** PDF files: the text of all pages as one, as far as it was written as text. */
+/** PDF files: the text of all pages as one. Text in pictures is not read. */
 import { getDocumentProxy } from "unpdf";
 import { NodeError } from "../../core/errors.ts";
 import { beyond, type ReadLimits } from "./limits.ts";
@@ -15,12 +15,12 @@ export async function readPdf(bytes: Uint8Array, { limits }: ReadOptions): Promi
   return [markdown];
 }
 
-/** Of pdf.js: it writes its warnings to the console otherwise. */
+/** pdf.js's level of messages; by default it writes warnings to the console. */
 const errorsOnly = 0;
 
 async function readLines(bytes: Uint8Array, limits: ReadLimits): Promise<PdfLine[]> {
   try {
-    // A copy, because pdf.js takes the bytes away from whom it gets them.
+    // A copy, because pdf.js transfers the buffer and leaves the caller's empty.
     const pdf = await getDocumentProxy(new Uint8Array(bytes), { verbosity: errorsOnly });
     try {
       if (pdf.numPages > limits.max_pages) throw beyond("max_pages", limits);
@@ -30,7 +30,7 @@ async function readLines(bytes: Uint8Array, limits: ReadLimits): Promise<PdfLine
         const page = await pdf.getPage(number);
         const { items } = await page.getTextContent();
         const texts = items.filter((item) => "str" in item);
-        // Pages may share what they show, so that a small file has many times its own size.
+        // Checked for each page: pages may share their content, so a small file can hold very much text.
         length += texts.reduce((sum, { str }) => sum + str.length, 0);
         if (length > limits.max_text_length) throw beyond("max_text_length", limits);
         pages.push(linesOf(texts, number));

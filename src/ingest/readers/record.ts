@@ -59,7 +59,7 @@ export function textUnder(title: string, text: string): string[] {
   return [title.trim() === "" ? text.trim() : `${heading(1, title.trim())}\n\n${text.trim()}`];
 }
 
-/** The names in a message; a file may have as many, and as long, as it likes. */
+/** The names for a message, shortened: a file may have very many of them, and very long ones. */
 function namesOf(fields: readonly string[]): string {
   const named = fields
     .slice(0, mostNamed)
