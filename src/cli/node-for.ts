@@ -2,6 +2,7 @@
 import type { Config } from "../config/schema.ts";
 import type { Log } from "../core/log.ts";
 import { hubFrom } from "../models/sources/hub.ts";
+import { registryFrom } from "../models/sources/npm/registry-settings.ts";
 import { PaddockNode } from "../node/paddock-node.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
@@ -14,6 +15,7 @@ export function nodeFor(shell: Shell, config: Config, log: Log): PaddockNode {
     version: shell.version,
     handbook: shell.handbook,
     hub: hubFrom(shell.env),
+    registryOf: registryFrom(shell.env, shell.cwd),
     log,
     progress: createProgress(shell),
     residentMemory: shell.residentMemory,

@@ -17,6 +17,7 @@ import type { TranscodeOptions } from "../engine/quantization/transcode.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import type { Hub } from "../models/sources/hub.ts";
+import type { RegistryOf } from "../models/sources/npm/registry-settings.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
 import type { Work } from "../runner/protocol.ts";
 import { RunnerHost, rerankerName } from "../runner/runner-host.ts";
@@ -30,6 +31,7 @@ export interface NodeModelsOptions {
   dataDir: string;
   program: Program;
   hub: Hub;
+  registryOf?: RegistryOf;
   telemetry: Pick<Telemetry, "runnerRestarted" | "watchMemory">;
   log: Log;
 }
@@ -122,7 +124,7 @@ export class NodeModels implements AsyncDisposable {
 
   /** The file of a source, fetched or made where it is not there yet. */
   async #resolve(source: string, loading: LoadOptions, sha256?: string): Promise<string> {
-    const { baseDir, dataDir, hub, log } = this.#options;
+    const { baseDir, dataDir, hub, registryOf, log } = this.#options;
     const folder = modelsFolder(dataDir);
     return await resolveSource(source, {
       folder,
@@ -130,7 +132,7 @@ export class NodeModels implements AsyncDisposable {
       hub,
       say: (line) => log.info(line),
       ...loading,
-      ...given({ sha256: sha256?.toLowerCase() }),
+      ...given({ sha256: sha256?.toLowerCase(), registryOf }),
     });
   }
 }

@@ -7,6 +7,7 @@ import { ChatService } from "../core/chat/chat-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
 import { EmbeddingService } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import type { Log } from "../core/log.ts";
 import { isLoopback } from "../core/loopback.ts";
@@ -19,6 +20,7 @@ import type { OpenCollection } from "../core/retrieval/collection.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { Page } from "../ingest/handbook.ts";
 import { type Hub, hubFrom } from "../models/sources/hub.ts";
+import type { RegistryOf } from "../models/sources/npm/registry-settings.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/connections.ts";
 import { keyAccess } from "../server/middleware/authentication.ts";
@@ -47,6 +49,8 @@ export interface NodeOptions {
   handbook: () => Promise<readonly Page[]>;
   /** Where models are fetched from; default: the public hub, without a token. */
   hub?: Hub;
+  /** Which npm registry a package comes from; default: the one that the user's files name. */
+  registryOf?: RegistryOf;
   log: Log;
   progress: Progress;
   /** How much memory this process holds, in bytes. */
@@ -245,10 +249,11 @@ export class PaddockNode implements AsyncDisposable {
     models: readonly ModelConfig[],
     isolation?: Config["engine"]["isolation"],
   ): Promise<NodeModels> {
-    const { config, baseDir, program, hub = hubFrom({}), log } = this.#options;
+    const { config, baseDir, program, hub = hubFrom({}), registryOf, log } = this.#options;
     const telemetry = this.#telemetry;
     const dataDir = this.#dataDir;
-    const options = { config, baseDir, dataDir, program, hub, telemetry, log };
+    const fetching = { hub, ...given({ registryOf }) };
+    const options = { config, baseDir, dataDir, program, ...fetching, telemetry, log };
     return this.#resources.use(await NodeModels.open(options, models, isolation));
   }
 
