@@ -61,7 +61,7 @@ export const starterGteSmall: FetchedEmbeddingModel = {
   version: "1.0.2",
   folder: "dist/Xenova/gte-small",
   weights: "onnx/model.onnx",
-  scoreThreshold: 0.83,
+  scoreThreshold: 0.84,
   parts: {
     "onnx/model.onnx": "398a29991324e0b383afa13375d681ced3079c83e097fb1ebd9290d7498523b3",
     "tokenizer.json": "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",

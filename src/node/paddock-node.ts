@@ -190,10 +190,19 @@ export class PaddockNode implements AsyncDisposable {
     return { embedding, ...(await this.#collection(store).open(embedding)) };
   }
 
-  /** Loads only the model that fills the collection. */
-  async loadEmbedding(signal: AbortSignal): Promise<EmbeddingModel> {
-    const name = this.#retrieval.collection.embeddingModel;
-    const model = this.#options.config.models.find((candidate) => candidate.name === name);
+  /** Loads only the model that fills the collection, or another one that is configured. */
+  async loadEmbedding(
+    signal: AbortSignal,
+    name = this.#retrieval.collection.embeddingModel,
+  ): Promise<EmbeddingModel> {
+    const models = this.#options.config.models.filter(({ type }) => type === "embedding");
+    const model = models.find((candidate) => candidate.name === name);
+    if (model === undefined && models.length > 0) {
+      throw new NodeError(
+        "invalid_request",
+        `There is no embedding model '${name}' in the configuration (${models.map((each) => each.name).join(", ")}).`,
+      );
+    }
     if (model === undefined) {
       throw new NodeError(
         "unavailable",
