@@ -18,6 +18,8 @@ export interface RagSettings {
   bounds: SearchBounds;
   /** How many of the last user messages make the question. */
   contextWindow: number;
+  /** Whether a last message that leans on the one before is searched for together with it. */
+  followUps: boolean;
 }
 
 /** What a request says of grounding: it switches it, and narrows the node's bounds. */
@@ -32,7 +34,7 @@ export interface RagRequest {
 export interface Grounding extends FoundPassages {
   /** The passages in the prompt, as it numbers them: those of earlier turns, then this turn's in descending score. */
   points: readonly ScoredPassage[];
-  /** How many matched, now or in earlier turns, and do not fit the context any more. */
+  /** How many matched, now or in earlier turns, and are not in the prompt: another contains them, or they do not fit. */
   dropped: number;
   /** How many of `points`, from the first, are those of earlier turns. */
   carried: number;
@@ -117,9 +119,10 @@ export class GroundingService {
     wanted: RagRequest | undefined,
     options: EmbedOptions,
   ): Promise<FoundPassages> {
-    const { bounds, contextWindow } = this.#settings;
+    const { bounds, contextWindow, followUps } = this.#settings;
     const search = {
       messages,
+      followUps,
       contextWindow: wanted?.contextWindow ?? contextWindow,
       bounds: narrow(bounds, wanted?.bounds ?? {}),
     };
