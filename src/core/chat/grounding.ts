@@ -5,6 +5,7 @@ import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { ScoredPassage, SearchBounds } from "../ports/passage-repository.ts";
 import { narrow, type RetrievalService } from "../retrieval/retrieval-service.ts";
 import { CarriedPassages } from "./carried-passages.ts";
+import { withoutContained } from "./contained-passages.ts";
 import { type FoundPassages, findPassages } from "./find-passages.ts";
 import { type Conversation, fitToContext, type Turn } from "./fit-to-context.ts";
 import { groundedSystemMessage, groundedUserMessages } from "./grounded-prompt.ts";
@@ -88,7 +89,10 @@ export class GroundingService {
     const found: FoundPassages =
       begun === undefined ? await this.#find(messages, wanted, options) : { points: begun.points };
 
-    const turns = [...earlier, { index: current, points: notIn(earlier, found.points) }];
+    const matched = notIn(earlier, found.points);
+    const given = earlier.flatMap((turn) => turn.points);
+    const telling = withoutContained(matched, given);
+    const turns = [...earlier, { index: current, points: telling }];
     const { prompt } = this.#settings;
     const render = (shown: readonly Turn[]): readonly ChatMessage[] =>
       carries
@@ -102,7 +106,7 @@ export class GroundingService {
       grounding: {
         ...found,
         points,
-        dropped: countPoints(turns) - points.length,
+        dropped: matched.length - telling.length + countPoints(turns) - points.length,
         carried: countPoints(kept.slice(0, -1)),
       },
     };

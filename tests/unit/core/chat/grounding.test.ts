@@ -181,6 +181,25 @@ describe("a question that leans on the one before", () => {
   });
 });
 
+describe("passages that another one contains", () => {
+  test("are left out and counted, and do not come again in the next turn", async () => {
+    const { ground, repository } = await grounding();
+    const text = "Llamas hum when they are content, and when they are not.";
+    await repository.upsert([
+      passage(1, [1, 1], { source: text, document: "a.md" }),
+      passage(2, [1.2, 1], { source: `${text} They spit too.`, document: "b.md" }),
+    ]);
+    const first = await ground([user("q")]);
+    expect(first.grounding).toMatchObject({
+      points: [{ source: `${text} They spit too.` }, { source: "p3" }],
+      dropped: 1,
+    });
+    const second = await ground([user("q"), assistant("a"), user("x")]);
+    expect(second.grounding).toMatchObject({ carried: 2, dropped: 1 });
+    expect(second.grounding?.points).toHaveLength(2);
+  });
+});
+
 describe("a question that the embedding model cannot take whole", () => {
   test("loses its older messages first", async () => {
     const { ground, embedding } = await grounding({ contextWindow: 3 });
