@@ -1,7 +1,7 @@
 /**
  * What a chat is given for the second question of a conversation: 40 made questions about the
  * handbook, of which 30 lean on the first and 10 are about something else.
- * `bun bench/follow-ups.ts [--threads N]`
+ * `bun bench:follow-ups [--threads N]`
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";

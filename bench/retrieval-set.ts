@@ -19,7 +19,7 @@ export interface Paragraph {
   article: number;
 }
 
-export interface Question {
+interface Question {
   text: string;
   /** Which paragraph answers it. */
   paragraph: number;

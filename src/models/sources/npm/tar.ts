@@ -1,7 +1,7 @@
 /** Reads a tar archive as it comes, entry by entry; of a file nobody wants, nothing is kept. */
 import { NodeError } from "../../../core/errors.ts";
 
-export interface TarEntry {
+interface TarEntry {
   /** Without the archive's own top folder. */
   name: string;
   size: number;
