@@ -10,7 +10,9 @@ import { fill, type RetrievalSet, remembering, serviceFor } from "./retrieval-se
 
 /** As many as a node returns by default. */
 const limit = 5;
-const thresholds = [0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.75, 0.8, 0.85];
+const thresholds = [
+  0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.75, 0.8, 0.81, 0.82, 0.83, 0.84, 0.85,
+];
 const modes: readonly RetrievalMode[] = ["dense", "hybrid"];
 const { signal } = new AbortController();
 

@@ -1,15 +1,13 @@
-/** `paddock collections export`, `import` and `copy`: a collection into a file, out of one, or into another store. */
+/** `paddock collections export` and `import`: a collection into a file, and out of one. */
 import { createReadStream, existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { PassageRepository } from "../core/ports/passage-repository.ts";
-import { findMismatch } from "../core/retrieval/collection.ts";
 import { readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
 import { linesOf } from "../ingest/lines.ts";
 import { embedWith, transfer } from "../ingest/transfer.ts";
-import { collectionStore } from "../node/collection-store.ts";
 import { openCollectionToFill } from "../node/open-collection.ts";
 import { existing, withCollectionStore } from "./collection-store.ts";
 import { addExamples } from "./examples.ts";
@@ -129,59 +127,6 @@ export function importFrom(shell: Shell): Command {
       const { collection_name: name } = config.vectorstore;
       shell.print(
         `Imported ${stored} passages; the collection '${name}' now has ${await repository.count()}.\n`,
-      );
-    }),
-  );
-}
-
-export function copy(shell: Shell): Command {
-  const command = new Command("copy")
-    .description("copy a collection into another store, vectors and all")
-    .argument("[name]", "default: the configured one")
-    .requiredOption("--to <url>", "'embedded', or the address of a Qdrant server")
-    .option("--as <name>", "what it is called there; default: the same");
-  addExamples(command, "paddock collections copy notes --to http://127.0.0.1:6333 --as notes-2");
-  return command.action((name: string | undefined) =>
-    withCollectionStore(shell, command, async ({ config, options, store }) => {
-      const { to: url, as }: { to: string; as?: string } = command.opts<{
-        to: string;
-        as?: string;
-      }>();
-      const from = name ?? config.vectorstore.collection_name;
-      const to = as ?? from;
-      await using source = await existing(store, from);
-      const description = await source.describe();
-      const { dimension, embedding } = description;
-      if (embedding === undefined) {
-        throw new NodeError(
-          "invalid_request",
-          `The collection '${from}' does not say which model filled it; export it and import it instead.`,
-        );
-      }
-      if (description.url === url && from === to) {
-        throw new NodeError("invalid_request", "A collection cannot be copied onto itself.");
-      }
-      const spec = { dimension, embedding };
-      await using target = await collectionStore(options, url).create(to, spec);
-      const there = await target.describe();
-      const mismatch = findMismatch(there, spec);
-      if (mismatch !== undefined) throw new NodeError("collection_mismatch", mismatch);
-      if (there.embedding?.documentPrefix !== embedding.documentPrefix) {
-        throw new NodeError(
-          "collection_mismatch",
-          `The collection '${to}' at ${there.url} is filled with other prefixes; export and import instead.`,
-        );
-      }
-      const total = await source.count();
-      const step = createProgress(shell).step("Copying", total, "passages");
-      const stored = await transfer(source.passages(), {
-        repository: target,
-        signal: shell.stopped,
-        onStored: (done) => step.update(done),
-      });
-      step.finish(`${stored} passages`);
-      shell.print(
-        `Copied ${stored} passages; '${to}' at ${url} now has ${await target.count()}.\n`,
       );
     }),
   );

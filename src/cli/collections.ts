@@ -2,8 +2,9 @@
 import { Command } from "commander";
 import { reasonOf } from "../core/errors.ts";
 import type { CollectionStore } from "../core/ports/passage-repository.ts";
+import { copy } from "./collection-copy.ts";
 import { existing, withCollectionStore } from "./collection-store.ts";
-import { copy, exportTo, importFrom } from "./collection-transfer.ts";
+import { exportTo, importFrom } from "./collection-transfer.ts";
 import { addConfigOptions } from "./configure.ts";
 import { confirm } from "./confirm.ts";
 import { addExamples } from "./examples.ts";

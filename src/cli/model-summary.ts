@@ -3,11 +3,12 @@ import { basename } from "node:path";
 import { byteSize } from "../core/byte-size.ts";
 import type { Machine } from "../engine/machine/machine.ts";
 import type { ModelFacts } from "../engine/machine/model-memory.ts";
-import { starterChat, starterEmbedding } from "../models/catalog.ts";
+import { starterChat, starterEmbedding, starterGteSmall } from "../models/catalog.ts";
 
 const starterNames: Readonly<Record<string, string>> = {
   "starter:chat": starterChat.name,
   "starter:embedding": starterEmbedding.name,
+  [starterGteSmall.source]: starterGteSmall.name,
 };
 
 /** `1.1 B`, as makers of models count. */

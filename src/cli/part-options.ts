@@ -2,6 +2,7 @@
 import type { Config } from "../config/schema.ts";
 import type { Log } from "../core/log.ts";
 import { hubFrom } from "../models/sources/hub.ts";
+import { registryFrom } from "../models/sources/npm/registry-settings.ts";
 import type { ModelOptions } from "../node/part-options.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
@@ -11,6 +12,7 @@ export const partOptions = (shell: Shell, config: Config, log: Log): ModelOption
   baseDir: shell.cwd,
   program: shell.program,
   hub: hubFrom(shell.env),
+  registryOf: registryFrom(shell.env, shell.cwd),
   log,
   progress: createProgress(shell),
 });

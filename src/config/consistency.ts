@@ -26,7 +26,10 @@ function checkNames({ models }: Config): Problem | undefined {
   };
 }
 
-const starters = { chat: "starter:chat", embedding: "starter:embedding" } as const;
+const starters = {
+  chat: ["starter:chat"],
+  embedding: ["starter:embedding", "starter:embedding-gte-small"],
+} as const;
 
 function checkSources({ models }: Config): Problem | undefined {
   for (const [index, { source, type, sha256 }] of models.entries()) {
@@ -36,10 +39,11 @@ function checkSources({ models }: Config): Problem | undefined {
         message: `'models[${index}].sha256' is of a file that 'source' names; with '${source}' leave it out.`,
       };
     }
-    if (source.startsWith("starter:") && source !== starters[type]) {
+    const known: readonly string[] = starters[type];
+    if (source.startsWith("starter:") && !known.includes(source)) {
       return {
         path: ["models", index, "source"],
-        message: `'models[${index}].source' must be '${starters[type]}' for a starter model of type '${type}'; found '${source}'.`,
+        message: `'models[${index}].source' must be ${known.map((name) => `'${name}'`).join(" or ")} for a starter model of type '${type}'; found '${source}'.`,
       };
     }
     if (source.startsWith("http://") && !isLoopback(URL.parse(source)?.hostname ?? "")) {

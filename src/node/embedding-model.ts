@@ -1,4 +1,4 @@
-/** The model that fills the collection, loaded alone and into this process, for commands that serve nobody. */
+/** The model that fills the collection, or another that is configured, loaded alone and into this process, for commands that serve nobody. */
 import { NodeError } from "../core/errors.ts";
 import { type EmbeddingModel, ModelRegistry } from "../core/models/model.ts";
 import { NodeModels } from "./node-models.ts";
@@ -13,10 +13,17 @@ export interface OpenEmbeddingModel extends AsyncDisposable {
 export async function openEmbeddingModel(
   options: ModelOptions,
   signal: AbortSignal,
+  name = toCollection(options.config).embeddingModel,
 ): Promise<OpenEmbeddingModel> {
   const { config, progress } = options;
-  const { embeddingModel: name } = toCollection(config);
-  const model = config.models.find((candidate) => candidate.name === name);
+  const models = config.models.filter(({ type }) => type === "embedding");
+  const model = models.find((candidate) => candidate.name === name);
+  if (model === undefined && models.length > 0) {
+    throw new NodeError(
+      "invalid_request",
+      `There is no embedding model '${name}' in the configuration (${models.map((each) => each.name).join(", ")}).`,
+    );
+  }
   if (model === undefined) {
     throw new NodeError(
       "unavailable",

@@ -104,14 +104,14 @@ export class NodeModels implements AsyncDisposable {
 
   /** The file of a source, fetched or made where it is not there yet. */
   async #resolve(source: string, loading: LoadOptions, sha256?: string): Promise<string> {
-    const { baseDir, hub = hubFrom({}), log } = this.#options;
+    const { baseDir, hub = hubFrom({}), registryOf, log } = this.#options;
     return await resolveSource(source, {
       folder: this.#folder,
       baseDir,
       hub,
       say: (line) => log.info(line),
       ...loading,
-      ...given({ sha256: sha256?.toLowerCase() }),
+      ...given({ sha256: sha256?.toLowerCase(), registryOf }),
     });
   }
 }

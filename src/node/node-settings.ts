@@ -34,6 +34,7 @@ export function toRagSettings({ rag }: Config): RagSettings {
     prompt: rag.prompt,
     bounds: { limit: rag.limit, scoreThreshold: rag.score_threshold },
     contextWindow: rag.context_window,
+    followUps: rag.follow_ups,
   };
 }
 

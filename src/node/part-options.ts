@@ -3,6 +3,7 @@ import type { Config } from "../config/schema.ts";
 import type { Log } from "../core/log.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Hub } from "../models/sources/hub.ts";
+import type { RegistryOf } from "../models/sources/npm/registry-settings.ts";
 import type { Program } from "../subprocess/program.ts";
 
 export interface StoreOptions {
@@ -16,5 +17,7 @@ export interface ModelOptions extends StoreOptions {
   program: Program;
   /** Where models are fetched from; default: the public hub, without a token. */
   hub?: Hub;
+  /** Which npm registry a package comes from; default: the one that the user's files name. */
+  registryOf?: RegistryOf;
   progress: Progress;
 }

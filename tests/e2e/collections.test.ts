@@ -149,6 +149,45 @@ describe("paddock collections", () => {
     expect((await folder.paddock("collections", "list")).stdout).toBe("");
   });
 
+  test("is embedded anew for another model of the configuration, and goes on where it ended", async () => {
+    await using folder = await place();
+    const toml = await Bun.file(join(folder.path, "paddock.toml")).text();
+    const [section = ""] = /\[\[models\]\][^[]*tiny-embedding[^[]*/.exec(toml) ?? [];
+    const second = section.replace("tiny-embedding.gguf", "other-embedding.gguf");
+    await writeFile(
+      join(folder.path, "paddock.toml"),
+      `${toml}\n${second.replace(/name = "[^"]+"/, 'name = "other"')}`,
+    );
+    const copyTo = (...args: string[]) => folder.paddock("collections", "copy", "default", ...args);
+    expect((await copyTo("--model", "other")).stderr).toContain("onto itself: name another");
+    expect((await copyTo("--model", "none", "--as", "b")).stderr).toContain(
+      "There is no embedding model 'none' in the configuration (tiny-embedding, other).",
+    );
+    const first = await copyTo("--model", "other", "--as", "anew");
+    expect(first.stdout).toBe("Embedded 3 passages; 'anew' at embedded now has 3.\n");
+    const again = await copyTo("--model", "other", "--as", "anew");
+    expect(again.stdout).toBe(
+      "Embedded 0 passages (3 were there already); 'anew' at embedded now has 3.\n",
+    );
+    const listed = await folder.paddock("collections", "list");
+    expect(listed.stdout).toMatch(/anew +3 +2 +\d+ +cosine +other/);
+    const sourcesOf = async (name: string): Promise<{ source: string; vector: unknown }[]> => {
+      const { stdout } = await folder.paddock("collections", "export", name);
+      const [, ...lines] = stdout.trim().split("\n");
+      return lines.map((line) => JSON.parse(line));
+    };
+    const [before, after] = [await sourcesOf("default"), await sourcesOf("anew")];
+    expect(after.map(({ source }) => source)).toEqual(before.map(({ source }) => source));
+    expect(after.map(({ vector }) => vector)).not.toEqual(before.map(({ vector }) => vector));
+    const served = (await Bun.file(join(folder.path, "paddock.toml")).text()).replace(
+      "[vectorstore]",
+      '[vectorstore]\nembedding_model = "other"',
+    );
+    await writeFile(join(folder.path, "paddock.toml"), served);
+    const ingested = await folder.paddock("ingest", "b.txt", "--collection", "anew");
+    expect(ingested.stdout).toContain("(1 unchanged)");
+  });
+
   test("refuses a collection of another model, and the way that it names mends it", async () => {
     await using folder = await place();
     const toml = await Bun.file(join(folder.path, "paddock.toml")).text();
@@ -161,12 +200,8 @@ describe("paddock collections", () => {
       1,
       expect.stringMatching(/was filled by the model 'tiny-embedding' .*of the same name but/),
     ]);
-    const [exported, imported] =
-      serve.stderr
-        .match(/'paddock (collections [^']+)'/g)
-        ?.map((command) => command.replace(/'paddock |'/g, "").split(" ")) ?? [];
-    expect((await folder.run(exported ?? [])).code).toBe(0);
-    expect((await folder.run(imported ?? [])).stdout).toContain("now has 3.");
+    const [, named = ""] = /'paddock (collections [^']+)'/.exec(serve.stderr) ?? [];
+    expect((await folder.run(named.split(" "))).stdout).toContain("now has 3.");
     const [, other = ""] = /collection_name = "([^"]+)"/.exec(serve.stderr) ?? [];
     const ingested = await folder.paddock("ingest", "b.txt", "--collection", other);
     expect(ingested.stdout).toContain("(1 unchanged)");

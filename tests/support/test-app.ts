@@ -134,6 +134,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
           prompt: "Use these.",
           bounds: { limit: 5, scoreThreshold: 0.4 },
           contextWindow: 1,
+          followUps: false,
           ...options.rag,
         },
         log,

@@ -8,7 +8,7 @@ import type { Machine } from "../../engine/machine/machine.ts";
 import { readMachineMemory } from "../../engine/machine/machine-memory.ts";
 import type { ModelFacts } from "../../engine/machine/model-memory.ts";
 import { threadBudget } from "../../engine/machine/thread-budget.ts";
-import { starterChat, starterEmbedding } from "../../models/catalog.ts";
+import { starterChat, starterEmbedding, starterGteSmall } from "../../models/catalog.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
 import { isRemote } from "../../models/sources/download.ts";
 import { findSource } from "../../models/sources/resolve.ts";
@@ -92,7 +92,7 @@ async function checkReranker(installation: Installation, source: string): Promis
 }
 
 function absent(check: string, source: string, type: ModelConfig["type"] | "reranker"): Finding {
-  if (isRemote(source)) {
+  if (isRemote(source) || source === starterGteSmall.source) {
     return note(
       check,
       `'${source}' is not on this machine; the first start downloads it.`,
@@ -125,6 +125,7 @@ const getAgain = "Get the file again, from where it came.";
 const starterDigests: Readonly<Record<string, string>> = {
   "starter:chat": starterChat.sha256,
   "starter:embedding": starterEmbedding.sha256,
+  [starterGteSmall.source]: starterGteSmall.sha256,
 };
 
 async function damageOf(

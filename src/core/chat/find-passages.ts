@@ -6,6 +6,7 @@ import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { ScoredPassage, SearchBounds } from "../ports/passage-repository.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
+import { leansOnBefore } from "./follow-up.ts";
 import { questionOf } from "./question.ts";
 
 export interface FoundPassages {
@@ -13,7 +14,7 @@ export interface FoundPassages {
   points: readonly ScoredPassage[];
   /** Why there are none, where retrieval failed. */
   error?: string;
-  /** What was done to the question where it could not be taken as it is. */
+  /** What was done to the question where it was not taken as it is. */
   notice?: string;
 }
 
@@ -21,13 +22,15 @@ export interface PassageSearch {
   messages: readonly ChatMessage[];
   /** How many of the last user messages make the question. */
   contextWindow: number;
+  /** Whether a last message that leans on the one before is searched for together with it. */
+  followUps: boolean;
   bounds: SearchBounds;
 }
 
 /** A retrieval that fails does not fail the chat: it is answered without passages, and says so. */
 export async function findPassages(
   retrieval: RetrievalService,
-  { messages, contextWindow, bounds }: PassageSearch,
+  search: PassageSearch,
   options: EmbedOptions,
   log: Log,
 ): Promise<FoundPassages> {
@@ -35,16 +38,19 @@ export async function findPassages(
   try {
     const { engine } = retrieval.model();
     const prefix = retrieval.queryPrefix;
-    const { text, shortened } = await questionOf(messages, contextWindow, engine, {
-      prefix,
-      signal,
-    });
+    const { messages, bounds } = search;
+    const isFollowUp = isSearchedWithBefore(search);
+    const window = isFollowUp ? 2 : search.contextWindow;
+    const question = await questionOf(messages, window, engine, { prefix, signal });
+    const { text, shortened } = question;
     const [tokens] = await engine.countTokens([text], { signal });
     if (tokens === 0) return { points: [] };
     const { points } = await retrieval.find(text, bounds, options);
     const notice = shortened
       ? `The last user message has more tokens than the embedding model takes (${engine.maxTokens}); its end was matched.`
-      : undefined;
+      : isFollowUp && question.messages === 2
+        ? "The last user message leans on what was before it, so it was matched together with the user message before."
+        : undefined;
     return { points, ...given({ notice }) };
   } catch (cause) {
     signal.throwIfAborted();
@@ -54,4 +60,11 @@ export async function findPassages(
     const error = cause instanceof NodeError ? cause.message : "Retrieval failed.";
     return { points: [], error };
   }
+}
+
+/** Where more messages are the question anyway, none is added. */
+function isSearchedWithBefore({ messages, contextWindow, followUps }: PassageSearch): boolean {
+  if (!followUps || contextWindow !== 1) return false;
+  const [before, last] = messages.filter(({ role }) => role === "user").slice(-2);
+  return before !== undefined && last !== undefined && leansOnBefore(last.content);
 }

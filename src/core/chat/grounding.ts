@@ -5,6 +5,7 @@ import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { ScoredPassage, SearchBounds } from "../ports/passage-repository.ts";
 import { narrow, type RetrievalService } from "../retrieval/retrieval-service.ts";
 import { CarriedPassages } from "./carried-passages.ts";
+import { withoutContained } from "./contained-passages.ts";
 import { type FoundPassages, findPassages } from "./find-passages.ts";
 import { type Conversation, fitToContext, type Turn } from "./fit-to-context.ts";
 import { groundedSystemMessage, groundedUserMessages } from "./grounded-prompt.ts";
@@ -18,6 +19,8 @@ export interface RagSettings {
   bounds: SearchBounds;
   /** How many of the last user messages make the question. */
   contextWindow: number;
+  /** Whether a last message that leans on the one before is searched for together with it. */
+  followUps: boolean;
 }
 
 /** What a request says of grounding: it switches it, and narrows the node's bounds. */
@@ -32,7 +35,7 @@ export interface RagRequest {
 export interface Grounding extends FoundPassages {
   /** The passages in the prompt, as it numbers them: those of earlier turns, then this turn's in descending score. */
   points: readonly ScoredPassage[];
-  /** How many matched, now or in earlier turns, and do not fit the context any more. */
+  /** How many matched, now or in earlier turns, and are not in the prompt: another contains them, or they do not fit. */
   dropped: number;
   /** How many of `points`, from the first, are those of earlier turns. */
   carried: number;
@@ -86,7 +89,10 @@ export class GroundingService {
     const found: FoundPassages =
       begun === undefined ? await this.#find(messages, wanted, options) : { points: begun.points };
 
-    const turns = [...earlier, { index: current, points: notIn(earlier, found.points) }];
+    const matched = notIn(earlier, found.points);
+    const given = earlier.flatMap((turn) => turn.points);
+    const telling = withoutContained(matched, given);
+    const turns = [...earlier, { index: current, points: telling }];
     const { prompt } = this.#settings;
     const render = (shown: readonly Turn[]): readonly ChatMessage[] =>
       carries
@@ -100,7 +106,7 @@ export class GroundingService {
       grounding: {
         ...found,
         points,
-        dropped: countPoints(turns) - points.length,
+        dropped: matched.length - telling.length + countPoints(turns) - points.length,
         carried: countPoints(kept.slice(0, -1)),
       },
     };
@@ -117,9 +123,10 @@ export class GroundingService {
     wanted: RagRequest | undefined,
     options: EmbedOptions,
   ): Promise<FoundPassages> {
-    const { bounds, contextWindow } = this.#settings;
+    const { bounds, contextWindow, followUps } = this.#settings;
     const search = {
       messages,
+      followUps,
       contextWindow: wanted?.contextWindow ?? contextWindow,
       bounds: narrow(bounds, wanted?.bounds ?? {}),
     };

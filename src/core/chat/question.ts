@@ -6,6 +6,8 @@ export interface Question {
   text: string;
   /** Whether a part of the last user message had to be left out. */
   shortened: boolean;
+  /** How many user messages it is made of. */
+  messages: number;
 }
 
 /** More than the tokens of any text have on average: a text that is longer cannot fit, and is not tokenised to find out. */
@@ -27,11 +29,14 @@ export async function questionOf(
   const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
   const asked = said.slice(-window);
   const from = await firstFitting(asked.length, (at) => fits(asked.slice(at), "\n"));
-  if (from < asked.length) return { text: asked.slice(from).join("\n"), shortened: false };
+  if (from < asked.length) {
+    const taken = asked.slice(from);
+    return { text: taken.join("\n"), shortened: false, messages: taken.length };
+  }
   // What is asked tends to stand at the end of a long message.
   const words = (said.at(-1) ?? "").slice(-longest).split(/(?<=\s)/);
   const start = await firstFitting(words.length, (at) => fits(words.slice(at), ""));
-  return { text: words.slice(start).join(""), shortened: true };
+  return { text: words.slice(start).join(""), shortened: true, messages: 1 };
 }
 
 /** The lowest number from which on all fit, by halves; `end` where none does. */

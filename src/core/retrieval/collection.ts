@@ -32,7 +32,10 @@ export async function openCollection(
     }
     // An empty collection can be made anew without a loss; one that Paddock did not make is left alone.
     if (description.embedding === undefined || (await found.count()) > 0) {
-      throw new NodeError("collection_mismatch", `${mismatch} ${remedy(name)}`);
+      throw new NodeError(
+        "collection_mismatch",
+        `${mismatch} ${remedy(name, spec.embedding.model)}`,
+      );
     }
   } catch (error) {
     await found[Symbol.asyncDispose]();
@@ -101,5 +104,5 @@ export function findMismatch(
 
 const short = (fingerprint: string): string => fingerprint.slice(0, 12);
 
-const remedy = (name: string): string =>
-  `Configure the model that filled it; or name another collection ([vectorstore] collection_name) and ingest into it; or embed what it holds anew into another one: 'paddock collections export ${name} --output ${name}.jsonl', then 'paddock collections import ${name}.jsonl --collection ${name}-2', then collection_name = "${name}-2".`;
+const remedy = (name: string, model: string): string =>
+  `Configure the model that filled it; or name another collection ([vectorstore] collection_name) and ingest into it; or embed what it holds anew into another one: 'paddock collections copy ${name} --model ${model} --as ${name}-2', then collection_name = "${name}-2".`;

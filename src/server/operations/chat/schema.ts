@@ -228,7 +228,11 @@ const Retrieval = T.Object(
           "The passages in the prompt, in the order of their markers [1], [2], …: those of earlier turns, then this turn's in descending score.",
       },
     ),
-    dropped: T.Integer({ minimum: 0, description: "Passages that do not fit the context." }),
+    dropped: T.Integer({
+      minimum: 0,
+      description:
+        "Passages that matched and are not in the prompt: another one contains them, or they do not fit the context.",
+    }),
     carried: T.Optional(
       T.Integer({
         minimum: 1,
@@ -236,7 +240,12 @@ const Retrieval = T.Object(
       }),
     ),
     error: T.Optional(T.String({ description: "Why retrieval failed, where it did." })),
-    notice: T.Optional(T.String({ description: "What was done to a question that is too long." })),
+    notice: T.Optional(
+      T.String({
+        description:
+          "What was done to the question: its end was matched where it is too long, or the user message before was taken along.",
+      }),
+    ),
   },
   { description: "What the answer is grounded in; absent where it is not." },
 );

@@ -41,6 +41,7 @@ function service({ nPredict = -1 }: { nPredict?: number } = {}) {
     prompt: "",
     bounds: collection.bounds,
     contextWindow: 1,
+    followUps: false,
   };
   const chat = new ChatService(models, new GroundingService(retrieval, rag, silentLog));
   const answer = async (sent: Partial<ChatRequest>) => {

@@ -47,6 +47,7 @@ async function grounding(settings: Partial<RagSettings> = {}, attach = true) {
     prompt: "Use these.",
     bounds,
     contextWindow: 1,
+    followUps: false,
   } as const;
   const service = new GroundingService(retrieval, { ...rag, ...settings }, log);
   const engine = new ScriptedChatEngine();
@@ -142,6 +143,60 @@ describe("a request", () => {
         "'rag.context_window' is 3; this node allows at most 2 (its own rag.context_window).",
     });
     expect(embedding.requests).toEqual([]);
+  });
+});
+
+describe("a question that leans on the one before", () => {
+  const messages = [user("the red llama"), assistant("a"), user("and it?")];
+
+  test("is searched for together with it, which the answer says", async () => {
+    const { ground, embedding } = await grounding({ followUps: true });
+    const { grounding: used } = await ground(messages);
+    expect(embedding.requests).toEqual(["the red llama\nand it?"]);
+    expect(used?.notice).toBe(
+      "The last user message leans on what was before it, so it was matched together with the user message before.",
+    );
+  });
+
+  test("is searched for alone where that is switched off, or there is none before", async () => {
+    const off = await grounding();
+    expect((await off.ground(messages)).grounding?.notice).toBeUndefined();
+    expect(off.embedding.requests).toEqual(["and it?"]);
+    const on = await grounding({ followUps: true });
+    expect((await on.ground(messages.slice(2))).grounding?.notice).toBeUndefined();
+    expect(on.embedding.requests).toEqual(["and it?"]);
+  });
+
+  test("is searched for alone, and nothing is said, where both are too long", async () => {
+    const { ground, embedding } = await grounding({ followUps: true });
+    const long = user("1 2 3 4 5 6 7 8");
+    expect((await ground([long, user("and it?")])).grounding?.notice).toBeUndefined();
+    expect(embedding.requests).toEqual(["and it?"]);
+  });
+
+  test("changes nothing where more messages are the question anyway", async () => {
+    const { ground, embedding } = await grounding({ followUps: true, contextWindow: 3 });
+    await ground([user("one"), ...messages]);
+    expect(embedding.requests).toEqual(["one\nthe red llama\nand it?"]);
+  });
+});
+
+describe("passages that another one contains", () => {
+  test("are left out and counted, and do not come again in the next turn", async () => {
+    const { ground, repository } = await grounding();
+    const text = "Llamas hum when they are content, and when they are not.";
+    await repository.upsert([
+      passage(1, [1, 1], { source: text, document: "a.md" }),
+      passage(2, [1.2, 1], { source: `${text} They spit too.`, document: "b.md" }),
+    ]);
+    const first = await ground([user("q")]);
+    expect(first.grounding).toMatchObject({
+      points: [{ source: `${text} They spit too.` }, { source: "p3" }],
+      dropped: 1,
+    });
+    const second = await ground([user("q"), assistant("a"), user("x")]);
+    expect(second.grounding).toMatchObject({ carried: 2, dropped: 1 });
+    expect(second.grounding?.points).toHaveLength(2);
   });
 });
 

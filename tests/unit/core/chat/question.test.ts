@@ -22,7 +22,11 @@ describe("the question of a conversation with a message far too long", () => {
     const content = `${"word ".repeat(200_000)}what hums?`;
     const messages = Array.from({ length: 5 }, () => ({ role: "user", content }) as const);
     const question = await questionOf(messages, 5, engine, { prefix: "", signal });
-    expect(question).toEqual({ text: "word word word word word word what hums?", shortened: true });
+    expect(question).toEqual({
+      text: "word word word word word word what hums?",
+      shortened: true,
+      messages: 1,
+    });
     expect(engine.counted).toBeLessThan(content.length / 10);
   });
 });

@@ -66,7 +66,7 @@ describe("a collection", () => {
     expect(refusal).toMatchObject({
       kind: "collection_mismatch",
       message: expect.stringMatching(
-        /was filled by the model 'theirs' \(weights abc\); the configured model is 'mine' \(weights def\).* Configure the model that filled it; or name another collection .* 'paddock collections import notes.jsonl --collection notes-2'/,
+        /was filled by the model 'theirs' \(weights abc\); the configured model is 'mine' \(weights def\).* Configure the model that filled it; or name another collection .* 'paddock collections copy notes --model mine --as notes-2'/,
       ),
     });
   });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collection-store.ts";
 import { SqliteRepository } from "../../../../src/store/sqlite/sqlite-repository.ts";
 import { collect } from "../../../support/collect.ts";
+import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { silentLog } from "../../../support/silence.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
@@ -79,7 +80,11 @@ describe("a collection's file", () => {
   test("of the form before has its words made anew, and keeps its keys", async () => {
     await using folder = await tempDir();
     writeFormOne(join(folder.path, "old.sqlite"));
-    const store = new SqliteCollectionStore(folder.path, silentLog);
+    const { log, lines } = recordingLog();
+    const store = new SqliteCollectionStore(folder.path, log);
+    for (const _ of ["first", "second"]) await (await store.open("old"))?.[Symbol.asyncDispose]();
+    expect(lines).toHaveLength(1);
+    expect(JSON.stringify(lines)).toContain("words made anew");
     {
       await using repository = await store.open("old");
       expect(repository?.matchesWords).toBe(true);

