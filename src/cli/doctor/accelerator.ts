@@ -112,7 +112,7 @@ function judge(
 function adviceFor({ backend, reason, remedy }: RejectedBackend): string {
   if (reason.startsWith("its libraries")) return `${remedy}.`;
   const again = "'paddock doctor --gpu' then tries it anew.";
-  if (backend === "cuda" && reason.startsWith("its library does not load")) {
+  if (backend === "cuda" && reason.startsWith("its library ")) {
     return `Install CUDA's own libraries, libcudart and libcublas (NVIDIA's package cuda-libraries-13-0, or of CUDA 12), or take 'paddock pull gpu:vulkan'. ${again}`;
   }
   if (backend === "cuda") {
