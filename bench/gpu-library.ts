@@ -2,8 +2,10 @@
 import { copyFile, readdir, symlink } from "node:fs/promises";
 import { arch, platform } from "node:os";
 import { join, resolve } from "node:path";
+import { findPackage } from "../src/packaging/gpu-packages.ts";
+import { useGpuLibraries } from "../src/packaging/native-libraries.ts";
 import { type TempDir, tempDir } from "../tests/support/temp-dir.ts";
-import { isThere, librariesOf, serverIn } from "./peer-location.ts";
+import { isThere, serverIn } from "./peer-location.ts";
 
 /** A folder that lives as long as its variable: links, and a copy of the program, which looks for libraries where it really lies. */
 export async function withGpuLibrary(folder: string): Promise<TempDir> {
@@ -14,7 +16,9 @@ export async function withGpuLibrary(folder: string): Promise<TempDir> {
   }
   await copyFile(serverIn(folder), serverIn(together.path));
   const name = "libggml-cuda.so";
-  const library = join(librariesOf(`${platform()}-${arch()}-cuda`), name);
+  const packageName = `${platform()}-${arch()}-cuda`;
+  useGpuLibraries(process.env.PADDOCK_GPU_LIBRARIES);
+  const library = join(findPackage(packageName)?.bins ?? "", packageName, name);
   if ((await isThere(library)) && !(await isThere(join(together.path, name)))) {
     await symlink(library, join(together.path, name));
   }

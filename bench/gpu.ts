@@ -62,7 +62,7 @@ await chatModelRows({
   long: { clients: 8, promptTokens: 1500, target: "1.1" },
   temperature: { tokens: 2 * tokens },
   ...(folder && { peer: { folder, arguments: ["--n-gpu-layers", everyLayer] } }),
-  environment: passedOn("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"),
+  environment: passedOn("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "PADDOCK_GPU_LIBRARIES"),
 });
 report.print(machine, { runs, json: options.json });
 

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Config } from "../config/schema.ts";
 import { given } from "../core/given.ts";
 import { noLog } from "../core/log.ts";
-import { describeBackend } from "../core/models/engine-backends.ts";
+import { datedReason, describeBackend } from "../core/models/engine-backends.ts";
 import { thisMachine } from "../engine/accelerator/devices.ts";
 import { MachineAccelerators } from "../engine/accelerator/machine-accelerators.ts";
 import { verdictFile } from "../engine/accelerator/verdicts.ts";
@@ -35,7 +35,8 @@ export async function withBackends(
     const [best = "cpu"] = candidates;
     const isKnown = best === "cpu" || proven.includes(best);
     const backend = isKnown ? best : `${best} (to be tried at the next start)`;
-    described.push({ ...row, backend: describeBackend(backend, rejected) });
+    const dated = rejected.map((one) => ({ ...one, reason: datedReason(one) }));
+    described.push({ ...row, backend: describeBackend(backend, dated) });
   }
   return described;
 }

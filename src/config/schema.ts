@@ -219,7 +219,7 @@ const Engine = T.Object(
         minLength: 1,
         "x-default": "beside it",
         description:
-          "Folder with llama.cpp's GPU libraries, for the executable; see the page about deploying.",
+          "Folder with llama.cpp's GPU libraries, looked in before the place that `paddock pull gpu` puts them; see the page about models.",
       }),
     ),
   },

@@ -72,7 +72,7 @@ export const settings: readonly Setting[] = [
     ["engine", "gpu_libraries"],
     "gpu-libraries",
     asText,
-    "folder with llama.cpp's GPU libraries, for the executable",
+    "folder with llama.cpp's GPU libraries",
   ),
   setting(["vectorstore", "url"], "vectorstore-url", asText, "'embedded', or a Qdrant server"),
   {

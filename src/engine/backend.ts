@@ -5,6 +5,7 @@ import type { Log } from "../core/log.ts";
 import type { EngineBackend, RejectedBackend } from "../core/models/engine-backends.ts";
 import { registerGpuPackages } from "../packaging/llama-packages.ts";
 import { nativeFolder, useGpuLibraries } from "../packaging/native-libraries.ts";
+import { linkerWords } from "./accelerator/linker-words.ts";
 import { threadBudget } from "./machine/thread-budget.ts";
 
 export interface BackendOptions {
@@ -47,6 +48,9 @@ export async function openBackend({
     logLevel: LlamaLogLevel.warn,
     logger: (level, message) => forward(log, level, message.trim()),
     progressLogs: false,
+  }).catch((error: unknown) => {
+    const words = linkerWords(name);
+    throw words === undefined ? error : new Error(words, { cause: error });
   });
   const { release, repo } = llama.llamaCppRelease;
   const version = `llama.cpp ${release} (${repo}, ${llama.buildType} build, ${name})`;

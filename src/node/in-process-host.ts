@@ -63,12 +63,18 @@ export class InProcessHost implements ModelHost {
     tellRejected(log, plan.rejected, this.#told);
     const isTried = (backend: EngineBackend): boolean =>
       backend === "cpu" || plan.proven.includes(backend);
-    const { loaded } = await loadWithBest(plan, name, log, async (backend, rejected) => {
-      const settings = { ...engine, backend, rejected };
-      const trial = { program, name, engine: settings, work, heartbeatTimeoutMs, log };
-      if (!isTried(backend)) await tryBackend(trial, signal);
-      return await this.#open(backend, rejected);
-    });
+    const { loaded, rejected: better } = await loadWithBest(
+      plan,
+      name,
+      log,
+      async (backend, rejected) => {
+        const settings = { ...engine, backend, rejected };
+        const trial = { program, name, engine: settings, work, heartbeatTimeoutMs, log };
+        if (!isTried(backend)) await tryBackend(trial, signal);
+        return await this.#open(backend, rejected);
+      },
+    );
+    for (const { backend } of better) this.#told.add(backend);
     this.#versions.set(name, loaded.version);
     return loaded;
   }

@@ -24,7 +24,8 @@ export function toBackendFailure(
     return new BackendFailure(reason, { lasts: lastsAt(stage), cause });
   }
   if (stage === "library") {
-    return new BackendFailure("its library does not load", { lasts: "for all", cause });
+    const [needs] = /its library needs \S+, which is not installed/.exec(reasonOf(cause)) ?? [];
+    return new BackendFailure(needs ?? "its library does not load", { lasts: "for all", cause });
   }
   if (stage === "trial") {
     const reason = reasonOf(cause).includes(notFinite)

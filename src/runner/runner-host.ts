@@ -125,24 +125,30 @@ export class RunnerHost implements ModelHost {
     using _ = await reserveMemory(loading.signal);
     const plan = await accelerators.planFor(subjectOf(work));
     tellRejected(log, plan.rejected, this.#toldBackends);
-    const { loaded: runner } = await loadWithBest(plan, name, log, (backend, rejected) =>
-      Runner.start(
-        {
-          program,
-          name,
-          engine: { ...engine, backend, rejected },
-          work,
-          log,
-          heartbeatTimeoutMs,
-          shares: this.#shares,
-          mostWaiting: most,
-          reserveMemory,
-          onRestart: (hung) => onRestart?.(name, { hung }),
-          ...given({ keepAliveMs }),
-        },
-        loading,
-      ),
+    const { loaded: runner, rejected: better } = await loadWithBest(
+      plan,
+      name,
+      log,
+      (backend, rejected) =>
+        Runner.start(
+          {
+            program,
+            name,
+            engine: { ...engine, backend, rejected },
+            work,
+            log,
+            heartbeatTimeoutMs,
+            shares: this.#shares,
+            mostWaiting: most,
+            reserveMemory,
+            onRestart: (hung) => onRestart?.(name, { hung }),
+            ...given({ keepAliveMs }),
+          },
+          loading,
+        ),
     );
+    // What was given up was said when that happened.
+    for (const { backend } of better) this.#toldBackends.add(backend);
     resident.runner = runner;
     this.#residents.set(name, resident);
     this.#versions.set(name, runner.version);

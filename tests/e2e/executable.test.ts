@@ -63,7 +63,7 @@ describe.skipIf(!testsExecutable)("the executable", () => {
       .find((text) => text.includes("llama.cpp is loaded"));
     expect(JSON.parse(line ?? "{}")).toMatchObject({
       version: expect.stringMatching(/^llama\.cpp v[\d.]+ .*cpu\)$/),
-      vulkan_not_used: expect.stringContaining("n_gpu_layers"),
+      vulkan_not_used: expect.stringMatching(/no device or driver|its libraries are not installed/),
     });
     expect(node.stderr()).not.toContain("[node-llama-cpp]");
   });

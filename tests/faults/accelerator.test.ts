@@ -19,15 +19,47 @@ async function aborting(path: string): Promise<void> {
   await Bun.spawn([compiler ?? "cc", "-shared", "-fPIC", "-o", path, source]).exited;
 }
 
-const libraries: [string, boolean, (path: string) => Promise<unknown>][] = [
-  ["is no library", true, (path) => writeFile(path, "not a library")],
-  ["ends the process that loads it", compiler !== null, aborting],
-];
+/** One that wants a library which is not installed, as CUDA's do where there is only a driver. */
+async function wanting(path: string): Promise<void> {
+  await using folder = await tempDir();
+  const needed = join(folder.path, "libcudart-of-nobody.so.13");
+  const build = (...args: string[]) =>
+    Bun.spawn([compiler ?? "cc", "-shared", "-fPIC", "-x", "c", "/dev/null", ...args]).exited;
+  await build("-o", needed, "-Wl,-soname,libcudart-of-nobody.so.13");
+  await build("-o", path, "-Wl,--no-as-needed", "-x", "none", needed);
+}
 
-const reason = "its library does not load";
+interface Case {
+  isPossible: boolean;
+  makeLibrary: (path: string) => Promise<unknown>;
+  reason: string;
+  advice: string;
+}
+
+const libraries: Record<string, Case> = {
+  "is no library": {
+    isPossible: true,
+    makeLibrary: (path) => writeFile(path, "not a library"),
+    reason: "its library does not load",
+    advice: "cuda-libraries",
+  },
+  "ends the process that loads it": {
+    isPossible: compiler !== null,
+    makeLibrary: aborting,
+    reason: "it crashed while its library was loaded",
+    advice: "update the driver",
+  },
+  "wants another that is not installed": {
+    isPossible: compiler !== null,
+    makeLibrary: wanting,
+    reason: "its library needs libcudart-of-nobody.so.13, which is not installed",
+    advice: "cuda-libraries",
+  },
+};
+
 const tried = "a backend does not work";
 
-for (const [what, isPossible, makeLibrary] of libraries) {
+for (const [what, { isPossible, makeLibrary, reason, advice }] of Object.entries(libraries)) {
   describe.skipIf(!canLookLikeCuda || !isPossible)(`a CUDA library that ${what}`, () => {
     test("costs one try: the CPU answers, it is said why, and the next start does not try again", async () => {
       await using folder = await tempDir();
@@ -40,7 +72,7 @@ for (const [what, isPossible, makeLibrary] of libraries) {
         await using node = await servePaddock(options);
         expect((await fetch(`${node.origin}/ready`)).status).toBe(200);
         expect(await info(node.origin)).toMatchObject({
-          plugin_version: expect.stringMatching(new RegExp(`, cpu\\), not cuda: ${reason}`)),
+          plugin_version: expect.stringMatching(new RegExp(`, cpu\\), not cuda: ${reason}$`)),
           models: [{ n_gpu_layers: 0 }, { n_gpu_layers: 0 }],
         });
         // It is the library that fails, so the second model does not try it.
@@ -55,16 +87,16 @@ for (const [what, isPossible, makeLibrary] of libraries) {
       {
         await using node = await servePaddock(options);
         expect(node.stderr()).not.toContain(tried);
-        expect(node.stderr()).toContain("an accelerator is not used");
+        expect(node.stderr()).toMatch(/"tried_on":"[\d-]+",.*"msg":"an accelerator is not used"/);
         expect(await info(node.origin)).toMatchObject({
-          plugin_version: expect.stringMatching(/not cuda: its library does not load \(tried on /),
+          plugin_version: expect.stringMatching(new RegExp(`, cpu\\), not cuda: ${reason}$`)),
         });
       }
       const doctor = await runPaddock(["doctor", "--port", "0"], options);
       expect(doctor.stdout).toContain(
         `tiny-chat runs on the CPU, not with cuda: ${reason} (tried on`,
       );
-      expect(doctor.stdout).toContain("cuda-libraries");
+      expect(doctor.stdout).toContain(advice);
       expect(doctor.code).toBe(0);
       const listed = await runPaddock(["models"], options);
       expect(listed.stderr).toContain(`Backend: cpu, not cuda: ${reason} (tried on`);

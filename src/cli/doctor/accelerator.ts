@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { given } from "../../core/given.ts";
 import { noLog } from "../../core/log.ts";
 import {
+  datedReason,
   type EngineBackend,
   loadWithBest,
   type RejectedBackend,
@@ -102,7 +103,7 @@ function judge(
   const runs = `${name} runs ${backend === "cpu" ? "on the CPU" : `with ${backend}`}`;
   const [first] = better;
   if (first === undefined) return ok(check, `${runs}.`);
-  const why = better.map((one) => `not with ${one.backend}: ${one.reason}`).join("; ");
+  const why = better.map((one) => `not with ${one.backend}: ${datedReason(one)}`).join("; ");
   const driver = devices.find((device) => device.backend === first.backend)?.driver ?? "unknown";
   return note(check, `${runs}, ${why}. Driver: ${driver}.`, adviceFor(first));
 }
@@ -111,7 +112,7 @@ function judge(
 function adviceFor({ backend, reason, remedy }: RejectedBackend): string {
   if (reason.startsWith("its libraries")) return `${remedy}.`;
   const again = "'paddock doctor --gpu' then tries it anew.";
-  if (backend === "cuda" && reason.startsWith("its library does not load")) {
+  if (backend === "cuda" && reason.startsWith("its library ")) {
     return `Install CUDA's own libraries, libcudart and libcublas (NVIDIA's package cuda-libraries-13-0, or of CUDA 12), or take 'paddock pull gpu:vulkan'. ${again}`;
   }
   if (backend === "cuda") {

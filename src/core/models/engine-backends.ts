@@ -1,5 +1,6 @@
 /** Which backend of the engine a model runs on: the order in which they are tried, and the choice. */
 import { NodeError, reasonOf } from "../errors.ts";
+import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 
 export type EngineBackend = "cuda" | "vulkan" | "metal" | "cpu";
@@ -16,6 +17,8 @@ export interface RejectedBackend {
   hasDevice: boolean;
   /** What to do about it. */
   remedy?: string;
+  /** The date of the trial, where it was not made just now. */
+  triedOn?: string;
 }
 
 /** What a model is tried with, the best first, and what is known of the rest. */
@@ -110,10 +113,11 @@ export function tellRejected(
   rejected: readonly RejectedBackend[],
   told: Set<string> = new Set(),
 ): void {
-  for (const { backend, reason, hasDevice, remedy } of rejected) {
+  for (const { backend, reason, hasDevice, remedy, triedOn } of rejected) {
     if (!hasDevice || told.has(backend)) continue;
     told.add(backend);
-    log.info("an accelerator is not used", { backend, reason, ...(remedy && { remedy }) });
+    const fields = given({ tried_on: triedOn, remedy });
+    log.info("an accelerator is not used", { backend, reason, ...fields });
   }
 }
 
@@ -121,6 +125,10 @@ export function tellRejected(
 export const notFinite = "what it computes is not a number";
 
 export const tryAnew = "'paddock doctor --gpu' tries it anew and says what to do";
+
+/** The reason with its date, for who can have it tried again. */
+export const datedReason = ({ reason, triedOn }: RejectedBackend): string =>
+  triedOn === undefined ? reason : `${reason} (tried on ${triedOn})`;
 
 /** The engine's version with what would be better than its backend, as one line. */
 export function describeBackend(version: string, rejected: readonly RejectedBackend[]): string {

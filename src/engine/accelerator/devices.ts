@@ -40,7 +40,7 @@ export function findDevices(place: DevicePlace): Device[] {
           ["vulkan", stampOf(join(systemFolder(place), "vulkan-1.dll"))],
         ]
       : [
-          ["cuda", nvidiaDriver(place)],
+          ["cuda", withRuntime(place, nvidiaDriver(place))],
           ["vulkan", vulkanDriver(place)],
         ];
   return drivers.flatMap(([backend, driver]) => (driver === undefined ? [] : { backend, driver }));
@@ -56,6 +56,15 @@ function nvidiaDriver(place: DevicePlace): string | undefined {
   if (line !== undefined && line !== "") return line.replaceAll(/\s+/g, " ").trim();
   const library = findLibrary(place, "libcuda.so.1");
   return library && stampOf(library);
+}
+
+/** CUDA's own libraries belong to what a verdict is about: once they are installed, there is something to try. */
+function withRuntime(place: DevicePlace, driver: string | undefined): string | undefined {
+  const runtime = ["cudart", "cublas"]
+    .flatMap((name) => [`lib${name}.so.13`, `lib${name}.so.12`])
+    .flatMap((name) => findLibrary(place, name) ?? [])
+    .map(stampOf);
+  return driver && [driver, ...runtime].join(", ");
 }
 
 /** A loader, drivers that name themselves to it, and a device; the kernel's release, which some of them are part of. */
@@ -93,6 +102,7 @@ const libraryFolders = [
   "usr/lib",
   "usr/lib/wsl/lib",
   "usr/local/cuda/lib64",
+  "usr/local/cuda/targets/x86_64-linux/lib",
   "usr/local/nvidia/lib64",
 ];
 

@@ -176,9 +176,10 @@ const nothing: VerdictFile = { verdicts: [], digests: {} };
 
 const asTriedBefore = (backend: EngineBackend, failure: string, at: string): RejectedBackend => ({
   backend,
-  reason: `${failure} (tried on ${at})`,
+  reason: failure,
   hasDevice: true,
   remedy: tryAnew,
+  triedOn: at,
 });
 
 /** Which file it is, without reading it. */

@@ -19,7 +19,10 @@ const ModelInfo = T.Object({
 
 export const NodeInfo = T.Object({
   version: T.String({ pattern: "^\\d+\\.\\d+\\.\\d+$" }),
-  plugin_version: T.String({ description: "The llama.cpp release and build that is loaded." }),
+  plugin_version: T.String({
+    description:
+      "The llama.cpp release and build that is loaded, its backend, and why it is not a better one.",
+  }),
   port: T.String({ description: "A string, not a number." }),
   models: T.Array(ModelInfo),
   vectorstore_config: T.Object({

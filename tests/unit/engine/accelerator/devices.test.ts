@@ -40,6 +40,17 @@ describe("the devices of a machine", () => {
     ]);
   });
 
+  test("are NVIDIA's with its CUDA, which may be installed later", async () => {
+    const runtime = { "usr/local/cuda/lib64/libcudart.so.13": "1" };
+    await using machine = await machineWith({ ...nvidia, ...runtime });
+    expect(findDevices(machine.place)).toEqual([
+      {
+        backend: "cuda",
+        driver: expect.stringMatching(/^NVRM version: NVIDIA 580\.1, libcudart\.so\.13 1 \d+$/),
+      },
+    ]);
+  });
+
   test("are NVIDIA's by its library where there is no module, also where the linker is told to look", async () => {
     await using wsl = await machineWith({ "usr/lib/wsl/lib/libcuda.so.1": "library" });
     expect(findDevices(wsl.place)).toEqual([

@@ -12,7 +12,7 @@ import { tempDir } from "../../../support/temp-dir.ts";
 afterEach(() => useGpuLibraries(undefined));
 
 const subject = { path: "/models/m.gguf", nGpuLayers: "auto" } as const;
-const tried = expect.stringMatching(/^it crashed \(tried on \d{4}-\d\d-\d\d\)$/);
+const tried = { reason: "it crashed", triedOn: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) };
 
 /** A machine with a driver of NVIDIA's, and libraries of CUDA's in a folder that the configuration names. */
 async function machine() {
@@ -100,7 +100,7 @@ describe("what is tried for a model", () => {
     const { plan } = await here.planFor();
     expect(plan).toMatchObject({
       candidates: ["cpu"],
-      rejected: [{ backend: "cuda", reason: tried, hasDevice: true }, noVulkan],
+      rejected: [{ backend: "cuda", ...tried, hasDevice: true }, noVulkan],
     });
     // Another model may be computed by other parts of the library.
     const other = { ...subject, path: "/models/other.gguf" };
