@@ -1,6 +1,5 @@
 /** The passages that match a conversation's question; where there are none for it, why. */
 import { NodeError, reasonOf } from "../errors.ts";
-import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
@@ -13,7 +12,7 @@ export interface FoundPassages {
   points: readonly ScoredPassage[];
   /** Why there are none, where retrieval failed. */
   error?: string;
-  /** What was done to the question where it could not be taken as it is. */
+  /** What was done to the question where it could not be taken as it is; and that passages are still being stored. */
   notice?: string;
 }
 
@@ -42,10 +41,15 @@ export async function findPassages(
     const [tokens] = await engine.countTokens([text], { signal });
     if (tokens === 0) return { points: [] };
     const { points } = await retrieval.find(text, bounds, options);
-    const notice = shortened
-      ? `The last user message has more tokens than the embedding model takes (${engine.maxTokens}); its end was matched.`
-      : undefined;
-    return { points, ...given({ notice }) };
+    const notices = [
+      ...(shortened
+        ? [
+            `The last user message has more tokens than the embedding model takes (${engine.maxTokens}); its end was matched.`,
+          ]
+        : []),
+      ...(retrieval.coming === undefined ? [] : [retrieval.coming]),
+    ];
+    return { points, ...(notices.length === 0 ? {} : { notice: notices.join(" ") }) };
   } catch (cause) {
     signal.throwIfAborted();
     log.warn("retrieval failed; the chat is answered without passages", {

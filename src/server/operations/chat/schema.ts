@@ -236,7 +236,12 @@ const Retrieval = T.Object(
       }),
     ),
     error: T.Optional(T.String({ description: "Why retrieval failed, where it did." })),
-    notice: T.Optional(T.String({ description: "What was done to a question that is too long." })),
+    notice: T.Optional(
+      T.String({
+        description:
+          "What was done to a question that is too long; and that passages are still being stored.",
+      }),
+    ),
   },
   { description: "What the answer is grounded in; absent where it is not." },
 );
