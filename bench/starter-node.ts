@@ -7,7 +7,9 @@ import { cacheFolder } from "./cache-folder.ts";
 import type { ChatServer } from "./client.ts";
 import { killAtExit } from "./kill-at-exit.ts";
 
-export async function startStarterNode(): Promise<ChatServer & AsyncDisposable> {
+export async function startStarterNode({
+  threads = "0",
+} = {}): Promise<ChatServer & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   const folder = stack.use(await tempDir());
   await mkdir(cacheFolder, { recursive: true });
@@ -18,7 +20,7 @@ export async function startStarterNode(): Promise<ChatServer & AsyncDisposable> 
   const node = stack.use(
     await servePaddock({
       cwd: folder.path,
-      env: { PADDOCK_THREADS: process.env.PADDOCK_BENCH_THREADS ?? "0" },
+      env: { PADDOCK_THREADS: threads },
     }),
   );
   killAtExit(node.process);

@@ -7,6 +7,10 @@ const [program = "", folder = "", chat = "", embedding = ""] = process.argv.slic
 const check = (what: string, holds: boolean): void =>
   console.log(`${holds ? "ok" : "FAIL"} ${what}`);
 
+/** What `/ready` answers once the models and the handbook are there. */
+const complete = JSON.stringify({ status: "ready", reasons: [] });
+const pollMs = 50;
+
 async function start() {
   const startedAt = performance.now();
   const node = Bun.spawn([program, "serve", "--port", "0"], {
@@ -25,7 +29,10 @@ async function start() {
   }
   const origin = /listening on (\S+)/.exec(text)?.[1];
   if (origin === undefined) throw new Error(`It did not start: ${await said}`);
-  return { node, origin, said, ms: performance.now() - startedAt };
+  const ms = performance.now() - startedAt;
+  // Chat is open; the rest comes behind.
+  while ((await (await fetch(`${origin}/ready`)).text()) !== complete) await Bun.sleep(pollMs);
+  return { node, origin, said, ms };
 }
 
 const cold = await start();

@@ -35,8 +35,11 @@ async function serve(shell: Shell, config: Config): Promise<void> {
   try {
     node.listensOn(server.port ?? config.port);
     shell.say(`Paddock ${shell.version} is preparing its models ...\n`);
-    await node.prepare(shell.stopped);
-    shell.print(greeting(shell, config, server.url.origin));
+    await node.prepare(shell.stopped, () => {
+      // Other models may still be loading, with a bar on the terminal's last line.
+      if (shell.isTerminal) shell.draw("\r\u001b[K");
+      shell.print(greeting(shell, config, server.url.origin));
+    });
     await stopOf(shell.stopped);
     shell.say("Stopping ...\n");
     node.drain();

@@ -16,16 +16,28 @@ export interface ReadinessParts {
 const collectionNotReady =
   "The node's collection is not ready. A caller with a key is told why, and the log has it.";
 
-/** Why the node is not ready, a sentence each; none where it is. `isStranger`: a caller without a key, who learns nothing of the store. */
+/** A sentence each. */
+export interface ReadinessReport {
+  /** Why the node is not ready; none where it is. */
+  problems: string[];
+  /** What a node that is ready does not have yet. */
+  coming: string[];
+}
+
+/** `isStranger`: a caller without a key, who learns nothing of the store. */
 export async function checkReadiness(
   { models, activities, retrieval, isDraining }: ReadinessParts,
   { isStranger = false } = {},
-): Promise<string[]> {
+): Promise<ReadinessReport> {
   const problem = await retrieval.problem();
-  return [
-    ...models.problems(),
-    ...(problem === undefined ? [] : [isStranger ? collectionNotReady : problem]),
-    ...activities.problems(),
-    ...(isDraining() ? ["The node is stopping."] : []),
-  ];
+  const isHidden = isStranger && !retrieval.isPreparing;
+  return {
+    problems: [
+      ...models.problems(),
+      ...(problem === undefined ? [] : [isHidden ? collectionNotReady : problem]),
+      ...activities.problems(),
+      ...(isDraining() ? ["The node is stopping."] : []),
+    ],
+    coming: retrieval.coming === undefined ? [] : [retrieval.coming],
+  };
 }

@@ -1,9 +1,10 @@
-/** The collection of a serving node: opened, filled with the handbook where it is empty, and tried again while its store is away. */
+/** The collection of a serving node: opened, tried again while its store is away, and filled with the handbook behind the requests. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { EmbeddingModel } from "../core/models/model.ts";
+import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { CollectionStore } from "../core/ports/passage-repository.ts";
-import type { Progress } from "../core/progress.ts";
+import type { OpenCollection } from "../core/retrieval/collection.ts";
 import type { RetrievalBackend, RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import { collectionStore } from "./collection-store.ts";
@@ -14,16 +15,26 @@ import type { StoreOptions } from "./part-options.ts";
 export interface NodeCollectionOptions extends StoreOptions {
   /** The pages that an empty collection is filled with. */
   handbook: () => Promise<readonly HandbookPage[]>;
-  progress: Progress;
+}
+
+export interface CollectionParts extends Pick<RetrievalBackend, "reranker"> {
+  embedding: EmbeddingModel;
+  /** What passages are embedded with, behind the requests. */
+  fillingEngine: EmbeddingEngine;
 }
 
 /** How often a store that is away is tried again. */
 const retryMs = 2000;
 
+/** What is said until the handbook is stored. */
+const passagesComing =
+  "The handbook is being stored: passages are still coming, and what is found is not all that there will be.";
+
 export class NodeCollection implements AsyncDisposable {
   readonly #options: NodeCollectionOptions;
   readonly #store: CollectionStore;
   readonly #resources = new AsyncDisposableStack();
+  #filling: Promise<void> = Promise.resolve();
 
   constructor(options: NodeCollectionOptions) {
     this.#options = options;
@@ -33,11 +44,10 @@ export class NodeCollection implements AsyncDisposable {
   /** Opens retrieval; where a server is away, retrieval says so until it is there. */
   async attachTo(
     retrieval: RetrievalService,
-    embedding: EmbeddingModel,
-    rest: Pick<RetrievalBackend, "reranker">,
+    parts: CollectionParts,
     signal: AbortSignal,
   ): Promise<void> {
-    const attach = () => this.#attach(retrieval, embedding, rest, signal);
+    const attach = () => this.#attach(retrieval, parts, signal);
     try {
       await attach();
     } catch (error) {
@@ -47,24 +57,48 @@ export class NodeCollection implements AsyncDisposable {
     }
   }
 
+  /** Its signal must be aborted before: what is being stored is waited for. */
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#filling;
     await this.#resources.disposeAsync();
   }
 
   async #attach(
     retrieval: RetrievalService,
-    embedding: EmbeddingModel,
-    rest: Pick<RetrievalBackend, "reranker">,
+    parts: CollectionParts,
     signal: AbortSignal,
   ): Promise<void> {
-    const { config, handbook: pages, log, progress } = this.#options;
+    const { embedding, fillingEngine, ...rest } = parts;
     const collection = await openConfiguredCollection(this.#store, embedding, this.#options);
     const { repository, prefixes } = collection;
     this.#resources.use(repository);
-    if (config.vectorstore.handbook) {
-      await fillWithHandbook(embedding, collection, { pages, log, progress, signal });
-    }
     retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix, ...rest });
+    if (!this.#options.config.vectorstore.handbook) return;
+    retrieval.expectPassages(passagesComing);
+    this.#filling = this.#fill(collection, fillingEngine, signal).finally(() =>
+      retrieval.expectPassages(undefined),
+    );
+  }
+
+  /** Stores the handbook. What was stored stays; where it is interrupted, the next start goes on. */
+  async #fill(
+    collection: OpenCollection,
+    engine: EmbeddingEngine,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { handbook: pages, log } = this.#options;
+    while (!signal.aborted) {
+      try {
+        await fillWithHandbook(engine, collection, { pages, log, signal });
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn("the handbook cannot be stored", { reason: reasonOf(error) });
+        if (!this.#mayComeBack(error)) return;
+        // Ended early when the node stops.
+        await sleep(retryMs, undefined, { signal }).catch(() => {});
+      }
+    }
   }
 
   /** A server may be away for a while; a file on this machine that cannot be opened is a failure. */

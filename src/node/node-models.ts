@@ -23,6 +23,8 @@ export class NodeModels implements AsyncDisposable {
   readonly #options: ModelOptions;
   readonly #host: ModelHost;
   readonly #resources: AsyncDisposableStack;
+  /** Settles when the last load that was asked for is over. */
+  #lastLoad: Promise<void> = Promise.resolve();
 
   /** For a node that serves: each model in a process of its own, where that is configured. */
   static async open(options: RunnersOptions, models: readonly ModelConfig[]): Promise<NodeModels> {
@@ -62,8 +64,9 @@ export class NodeModels implements AsyncDisposable {
       type === undefined
         ? source
         : await transcoded(source, { type, folder, threads, program, log, ...loading });
+    const spec = toModelSpec(model, path, toMemoryLimit(config));
     const loaded = this.#resources.use(
-      await this.#host.loadModel(toModelSpec(model, path, toMemoryLimit(config)), loading),
+      await this.#oneAtATime(() => this.#host.loadModel(spec, loading)),
     );
     log.info("a model is ready", {
       model: model.name,
@@ -86,6 +89,19 @@ export class NodeModels implements AsyncDisposable {
   get #folder(): string {
     const { config, baseDir } = this.#options;
     return modelsFolder(dataDirOf(config, baseDir));
+  }
+
+  /** Sizes that are left to the node are chosen by the memory that is free, which another load would change meanwhile. */
+  async #oneAtATime<Result>(load: () => Promise<Result>): Promise<Result> {
+    const before = this.#lastLoad;
+    const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+    this.#lastLoad = isOver;
+    await before;
+    try {
+      return await load();
+    } finally {
+      end();
+    }
   }
 
   /** The model with a source to load it from, where that is left to the node. */

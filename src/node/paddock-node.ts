@@ -9,6 +9,7 @@ import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import { isLoopback } from "../core/loopback.ts";
 import { ModelRegistry } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activities.ts";
+import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import { checkReadiness } from "../core/readiness.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
@@ -22,10 +23,12 @@ import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
 import { dataDirOf, openRightsOf } from "./data-dir.ts";
+import { loadInTurn } from "./load-in-turn.ts";
 import { NodeCollection } from "./node-collection.ts";
 import { NodeModels } from "./node-models.ts";
 import { toCallerLimits, toCollection, toModelBounds, toRagSettings } from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
+import { yieldingEngine } from "./yielding-engine.ts";
 
 export interface NodeOptions extends ModelOptions {
   version: string;
@@ -69,7 +72,7 @@ export class PaddockNode implements AsyncDisposable {
       models: config.models,
       activities: () => this.#activities.all(),
       build: () => ({ version, engine: this.#identity.engineVersion }),
-      isReady: async () => (await checkReadiness(parts)).length === 0,
+      isReady: async () => (await checkReadiness(parts)).problems.length === 0,
     });
     this.#telemetry = new NodeTelemetry(metrics);
     this.#resources.use(this.#telemetry.watchMemory("node", options.residentMemory));
@@ -133,8 +136,11 @@ export class PaddockNode implements AsyncDisposable {
     this.#identity.port = port;
   }
 
-  /** Makes every model and the collection ready; requests are answered as each becomes so. */
-  async prepare(signal: AbortSignal): Promise<void> {
+  /**
+   * Makes every model and the collection ready; requests are answered as each becomes so, and the
+   * handbook is stored afterwards. `onOpen` is called as soon as chat models answer.
+   */
+  async prepare(signal: AbortSignal, onOpen: () => void = () => {}): Promise<void> {
     const { progress, config } = this.#options;
     const { models } = config;
     await this.#openTraces();
@@ -142,11 +148,16 @@ export class PaddockNode implements AsyncDisposable {
     const loading = { progress, signal };
     const served = { ...this.#options, telemetry: this.#telemetry };
     const nodeModels = this.#resources.use(await NodeModels.open(served, models));
-    for (const model of models) {
-      signal.throwIfAborted();
-      this.#models.add(this.#activities.measured(await nodeModels.load(model, loading)));
-      this.#identity.engineVersion = nodeModels.engineVersion;
-    }
+    /** Without being measured: what the node itself does is not a request. */
+    const engines = new Map<string, EmbeddingEngine>();
+    await loadInTurn(nodeModels, models, loading, {
+      onLoaded: (model) => {
+        this.#models.add(this.#activities.measured(model));
+        if (model.type === "embedding") engines.set(model.card.name, model.engine);
+        this.#identity.engineVersion = nodeModels.engineVersion;
+      },
+      onOpen,
+    });
     const { reranker: source } = config.retrieval;
     const rest =
       source === undefined ? {} : { reranker: await nodeModels.loadReranker(source, loading) };
@@ -154,8 +165,14 @@ export class PaddockNode implements AsyncDisposable {
     if (name === undefined) return;
     const untilStopped = AbortSignal.any([signal, this.#stopping.signal]);
     const embedding = this.#models.embedding(name);
+    const isBusy = (): boolean => this.#activities.isBusy;
+    const engine = yieldingEngine(engines.get(name) ?? embedding.engine, { isBusy });
     const collection = this.#resources.use(new NodeCollection(this.#options));
-    await collection.attachTo(this.#retrieval, embedding, rest, untilStopped);
+    await collection.attachTo(
+      this.#retrieval,
+      { ...rest, embedding, fillingEngine: engine },
+      untilStopped,
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { Readiness } from "../../src/server/operations/health/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import {
@@ -241,6 +242,20 @@ describe("paddock ingest", () => {
     }
     const { stdout } = await folder.ingest("mine.md");
     expect(stdout).toContain("Removed: paddock:handbook/");
+    expect(await folder.stored()).toEqual([["mine.md", "my own words."]]);
+  });
+
+  test("makes room for documents while a node is still storing its handbook", async () => {
+    await using folder = await place({ "mine.md": "my own words." });
+    const config = (await tinyConfig()).replace("handbook = false", "handbook = true");
+    await folder.write({ "paddock.toml": config });
+    await using node = await servePaddock({ cwd: folder.path, untilComplete: false });
+    await folder.ingest("mine.md");
+    const isDone = async () => {
+      const ready = await fetch(`${node.origin}/ready`);
+      return (await decode(Readiness, ready)).reasons.length === 0;
+    };
+    await waitFor("the node to be done", isDone, { withinMs: 100_000 });
     expect(await folder.stored()).toEqual([["mine.md", "my own words."]]);
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readiness } from "../../src/server/operations/health/schema.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { runPaddock, servePaddock, testsExecutable } from "../support/paddock-process.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
@@ -39,6 +40,43 @@ describe("paddock serve", () => {
       status: "ready",
       reasons: [],
     });
+  });
+
+  test("opens chat before the handbook is stored, and says that it is coming", async () => {
+    await using folder = await tempDir();
+    const config = (await tinyConfig()).replace("handbook = false", "score_threshold = -1");
+    await writeFile(join(folder.path, "paddock.toml"), config);
+    await using node = await servePaddock({ cwd: folder.path, untilComplete: false });
+    const readiness = async () => {
+      const response = await fetch(`${node.origin}/ready`);
+      return { code: response.status, ...(await decode(Readiness, response)) };
+    };
+    await (await longStream(node.origin, 4)).text();
+    await waitFor("the models", async () => (await readiness()).code === 200);
+    expect(await readiness()).toEqual({
+      code: 200,
+      status: "ready",
+      reasons: [expect.stringContaining("passages are still coming")],
+    });
+    const retrieve = () =>
+      fetch(`${node.origin}/v1/retrieve`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({
+          model: "tiny-embedding",
+          messages: [{ role: "user", content: "How do I add an API key?" }],
+        }),
+      });
+    const early = await retrieve();
+    expect([early.status, early.headers.get("x-paddock-notice")]).toEqual([
+      200,
+      expect.stringContaining("passages are still coming"),
+    ]);
+    const isComplete = async () => (await readiness()).reasons.length === 0;
+    await waitFor("the handbook", isComplete, { withinMs: 60_000 });
+    const late = await retrieve();
+    expect(late.headers.get("x-paddock-notice")).toBeNull();
+    expect((await decode(RetrieveResult, late)).points).toHaveLength(5);
   });
 
   test("stops cleanly at Ctrl-C, with exit code 0", async () => {

@@ -47,6 +47,14 @@ const retrieval = {
 };
 
 describe("a grounded answer", () => {
+  test("says that passages are still coming, as long as they are", async () => {
+    const app = await filledApp({ rag: { policy: "last-user-message" } });
+    app.retrieval.expectPassages("Passages are still coming.");
+    app.chat.script(text, finish);
+    const early = await decode(ChatCompletion, await app.post(path, body));
+    expect(early.retrieval).toEqual({ ...retrieval, notice: "Passages are still coming." });
+  });
+
   test("carries what it was grounded in", async () => {
     const app = await filledApp({ rag: { policy: "last-user-message" } });
     app.chat.script(text, finish);

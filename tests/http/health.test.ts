@@ -42,6 +42,24 @@ describe("readiness", () => {
     expect(await answer(await app.get("/ready"))).toEqual(waiting("vectors", "others"));
   });
 
+  test("is said while passages are still coming, and that they are", async () => {
+    const app = testApp({ keys: ["a-good-key"] });
+    app.retrieval.expectPassages("Passages are still coming.");
+    expect(await answer(await app.get("/ready"))).toEqual([
+      200,
+      { status: "ready", reasons: ["Passages are still coming."] },
+    ]);
+    app.retrieval.expectPassages(undefined);
+    expect(await answer(await app.get("/ready"))).toEqual([200, { status: "ready", reasons: [] }]);
+  });
+
+  test("tells a stranger too that the collection is being prepared", async () => {
+    const response = await testApp({ unprepared: true, keys: ["a-good-key"] }).get("/ready");
+    expect((await decode(Readiness, response)).reasons.at(-1)).toBe(
+      "The node's collection is still being prepared.",
+    );
+  });
+
   test("is denied while a model's queue is full, and given again when it is not", async () => {
     const app = testApp({ slots: 1, maxQueue: 1 });
     const held = Promise.withResolvers<void>();

@@ -95,6 +95,18 @@ describe("retrieval", () => {
     expect(hybrid.headers.get("x-paddock-retrieval")).toBe("hybrid");
   });
 
+  test("says in a header that passages are still coming, as long as they are", async () => {
+    const app = testApp();
+    app.retrieval.expectPassages("Passages are still coming.");
+    const early = await app.post(path, body);
+    expect([early.status, early.headers.get("x-paddock-notice")]).toEqual([
+      200,
+      "Passages are still coming.",
+    ]);
+    app.retrieval.expectPassages(undefined);
+    expect((await app.post(path, body)).headers.get("x-paddock-notice")).toBeNull();
+  });
+
   test("returns no point where none is good enough", async () => {
     const result = await retrieve({
       ...body,

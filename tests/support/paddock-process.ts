@@ -100,9 +100,14 @@ export interface ServingPaddock extends Paddock {
   origin: string;
 }
 
-/** Starts a node on a free port and waits for its listening line. */
+export interface ServeOptions extends PaddockOptions {
+  /** Whether to wait until every model and passage is there too, as far as they can be; default: true. */
+  untilComplete?: boolean;
+}
+
+/** Starts a node on a free port and waits for its listening line, and for what comes after it. */
 export async function servePaddock(
-  options: PaddockOptions,
+  { untilComplete = true, ...options }: ServeOptions,
   args: readonly string[] = [],
 ): Promise<ServingPaddock> {
   const paddock = startPaddock(["serve", "--port", "0", ...args], options);
@@ -110,11 +115,24 @@ export async function servePaddock(
     await paddock.printed("listening on");
     const origin = /listening on (\S+)/.exec(paddock.stdout())?.[1];
     if (origin === undefined) throw new Error(`No address in: ${paddock.stdout()}`);
+    while (untilComplete && (await isPreparing(paddock, origin))) await Bun.sleep(pollMs);
     return { ...paddock, origin };
   } catch (error) {
     await paddock[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+const pollMs = 20;
+
+/** Whether more is coming by itself; a store that is away is not waited for. */
+async function isPreparing({ process, stderr }: Paddock, origin: string): Promise<boolean> {
+  if (process.exitCode !== null || process.signalCode !== null) {
+    throw new Error(`Paddock ended with ${process.exitCode}:\n${stderr()}`);
+  }
+  // One that cannot be asked has ended, or is about to.
+  const response = await fetch(`${origin}/ready`).catch(() => undefined);
+  return response === undefined || /being prepared|still coming/.test(await response.text());
 }
 
 function collect(stream: ReadableStream<Uint8Array>) {

@@ -119,7 +119,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     models: configured,
     activities: () => activities.all(),
     build: () => ({ version: "1.2.3", engine: "llama.cpp v9 (test)" }),
-    isReady: async () => (await checkReadiness(parts)).length === 0,
+    isReady: async () => (await checkReadiness(parts)).problems.length === 0,
   });
   const telemetry = new NodeTelemetry(metrics);
   for (const watcher of options.watchers ?? []) telemetry.add(watcher);

@@ -1,6 +1,5 @@
 /** The passages that match a conversation's question; where there are none for it, why. */
 import { NodeError, reasonOf } from "../errors.ts";
-import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
@@ -14,7 +13,7 @@ export interface FoundPassages {
   points: readonly ScoredPassage[];
   /** Why there are none, where retrieval failed. */
   error?: string;
-  /** What was done to the question where it was not taken as it is. */
+  /** What was done to the question where it was not taken as it is, and that passages are still being stored. */
   notice?: string;
 }
 
@@ -46,12 +45,12 @@ export async function findPassages(
     const [tokens] = await engine.countTokens([text], { signal });
     if (tokens === 0) return { points: [] };
     const { points } = await retrieval.find(text, bounds, options);
-    const notice = shortened
-      ? `The last user message has more tokens than the embedding model takes (${engine.maxTokens}); its end was matched.`
-      : isFollowUp && question.messages === 2
-        ? "The last user message leans on what was before it, so it was matched together with the user message before."
-        : undefined;
-    return { points, ...given({ notice }) };
+    const isWithBefore = isFollowUp && question.messages === 2;
+    const notices = [
+      shortened ? shortenedNotice(engine.maxTokens) : isWithBefore ? followUpNotice : undefined,
+      retrieval.coming,
+    ].filter((sentence) => sentence !== undefined);
+    return { points, ...(notices.length === 0 ? {} : { notice: notices.join(" ") }) };
   } catch (cause) {
     signal.throwIfAborted();
     log.warn("retrieval failed; the chat is answered without passages", {
@@ -61,6 +60,12 @@ export async function findPassages(
     return { points: [], error };
   }
 }
+
+const shortenedNotice = (most: number): string =>
+  `The last user message has more tokens than the embedding model takes (${most}); its end was matched.`;
+
+const followUpNotice =
+  "The last user message leans on what was before it, so it was matched together with the user message before.";
 
 /** Where more messages are the question anyway, none is added. */
 function isSearchedWithBefore({ messages, contextWindow, followUps }: PassageSearch): boolean {

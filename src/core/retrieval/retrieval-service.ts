@@ -59,12 +59,16 @@ export interface RetrievalResult {
   tokens: number;
 }
 
+/** Until the collection is attached, or something fails. */
+const preparing = new NodeError("unavailable", "The node's collection is still being prepared.");
+
 export class RetrievalService {
   readonly collection: Collection;
   readonly #models: ModelRegistry;
   readonly #settings: RetrievalSettings;
   #backend: RetrievalBackend | undefined;
-  #missing = new NodeError("unavailable", "The node's collection is still being prepared.");
+  #missing = preparing;
+  #coming: string | undefined;
 
   constructor(models: ModelRegistry, collection: Collection, settings: RetrievalSettings) {
     this.#models = models;
@@ -80,6 +84,21 @@ export class RetrievalService {
   /** Says why the collection is not attached. */
   unavailable(reason: NodeError): void {
     this.#missing = reason;
+  }
+
+  /** Whether the collection is not there yet, and nothing has failed. */
+  get isPreparing(): boolean {
+    return this.#backend === undefined && this.#missing === preparing;
+  }
+
+  /** Says that passages are still being stored; undefined: that all are there. */
+  expectPassages(notice: string | undefined): void {
+    this.#coming = notice;
+  }
+
+  /** What is to be said while not all passages are there yet; undefined once they are. */
+  get coming(): string | undefined {
+    return this.#coming;
   }
 
   /** Why it cannot answer now; undefined where it can, or has nothing to answer from. */

@@ -9,6 +9,7 @@ const exposed = [
   ),
   "x-paddock-ignored",
   "x-paddock-retrieval",
+  "x-paddock-notice",
   "x-should-retry",
 ].join(", ");
 const preflightSeconds = 600;

@@ -7,7 +7,7 @@ import { changeSettings, startConversation } from "../chat/store.ts";
 import { send } from "../chat/turn.ts";
 import { FailureNote } from "../components/failure-note.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
-import { embeddingModels, info } from "../node/state.ts";
+import { coming, embeddingModels, info } from "../node/state.ts";
 import { openTab } from "../tabs.ts";
 import { type Outcome, outcome, search } from "./search.ts";
 
@@ -39,6 +39,11 @@ export function KnowledgeView() {
         Ask your documents. The node shows the passages that match best, as it would give them to
         the model.
       </p>
+      {coming.value.map((notice) => (
+        <p key={notice} class="note" role="status">
+          {notice}
+        </p>
+      ))}
       <form
         class="search"
         onSubmit={(event) => {

@@ -66,7 +66,7 @@ function Health() {
       ) : (
         <>
           <p class={`badge ${isReady ? "good" : "bad"}`}>
-            {isReady ? "The node is ready: every model and the collection are." : "Not ready yet"}
+            {isReady ? readyText(ready.reasons) : "Not ready yet"}
           </p>
           {ready.reasons.length > 0 && (
             <ul>
@@ -85,6 +85,11 @@ function Health() {
     </section>
   );
 }
+
+const readyText = (coming: readonly string[]): string =>
+  coming.length === 0
+    ? "The node is ready: every model and the collection are."
+    : "The node answers; not all of its passages are there yet.";
 
 function Load() {
   const taken = samples.value;

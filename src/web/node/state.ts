@@ -34,10 +34,16 @@ export async function refreshNode(): Promise<void> {
   }
 }
 
+/** What a node that is ready does not have yet. */
+export const coming = computed(() =>
+  readiness.value?.status === "ready" ? readiness.value.reasons : [],
+);
+
 const whilePreparingMs = 2000;
 
-/** Asks until the node is ready, so that a page opened early comes to life by itself. */
+/** Asks until the node is ready and has all, so that a page opened early comes to life by itself. */
 export async function awaitNode(): Promise<void> {
   await refreshNode();
-  if (readiness.value?.status !== "ready") setTimeout(awaitNode, whilePreparingMs);
+  const isComplete = readiness.value?.status === "ready" && coming.value.length === 0;
+  if (!isComplete) setTimeout(awaitNode, whilePreparingMs);
 }

@@ -243,7 +243,7 @@ const Retrieval = T.Object(
     notice: T.Optional(
       T.String({
         description:
-          "What was done to the question: its end was matched where it is too long, or the user message before was taken along.",
+          "What was done to the question: its end was matched where it is too long, or the user message before was taken along; and that passages are still being stored.",
       }),
     ),
   },

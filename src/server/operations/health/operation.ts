@@ -34,7 +34,8 @@ export const ready = defineOperationWithoutBody({
   whileDraining: true,
   answer: {
     ...readiness,
-    description: "Every model and the collection are ready, and no queue is full.",
+    description:
+      "Every model and the collection are ready, and no queue is full; passages of the handbook may still be coming, which `reasons` says.",
     example: { status: "ready", reasons: [] },
   },
   errors: {

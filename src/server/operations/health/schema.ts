@@ -7,7 +7,10 @@ export type Health = Static<typeof Health>;
 
 export const Readiness = T.Object({
   status: T.Union([T.Literal("ready"), T.Literal("not ready")]),
-  reasons: T.Array(T.String(), { description: "What is not ready; empty when all is." }),
+  reasons: T.Array(T.String(), {
+    description:
+      "What is not ready. A node that is ready names here what is still coming: its handbook is being stored, and chat is open meanwhile. Empty when all is there.",
+  }),
 });
 
 export type Readiness = Static<typeof Readiness>;

@@ -7,6 +7,9 @@ import { toMethodText, toRetrievalRequest, toRetrieveResult } from "./wire.ts";
 /** Says how the passages were found: a collection may not be able to do what the node is set to. */
 const methodHeader = "x-paddock-retrieval";
 
+/** Says that passages are still being stored. */
+const noticeHeader = "x-paddock-notice";
+
 export const findPassages: Handler<RetrieveRequest, { retrieval: RetrievalService }> = async (
   { body },
   context,
@@ -15,6 +18,7 @@ export const findPassages: Handler<RetrieveRequest, { retrieval: RetrievalServic
   const { signal, report } = context;
   const result = await retrieval.retrieve(toRetrievalRequest(body), { signal, report });
   context.headers[methodHeader] = toMethodText(result.method);
+  if (retrieval.coming !== undefined) context.headers[noticeHeader] = retrieval.coming;
   context.loggedAnswer = () => ({ texts: result.points.map(({ source }) => source) });
   return { json: toRetrieveResult(result, body) };
 };

@@ -13,7 +13,7 @@ export const retrieve = defineOperation({
   operationId: "retrieve",
   summary: "Find passages",
   description:
-    "Embeds the last user message and returns the passages of the node's collection that match it. A request may narrow the node's limit and score threshold for itself, never widen them; the answer names those applied. The header `x-paddock-retrieval` says how they were found: `dense` or `hybrid`, and whether they were `reranked`.",
+    "Embeds the last user message and returns the passages of the node's collection that match it. A request may narrow the node's limit and score threshold for itself, never widen them; the answer names those applied. The header `x-paddock-retrieval` says how they were found: `dense` or `hybrid`, and whether they were `reranked`; `x-paddock-notice` says so while passages of the handbook are still being stored.",
   tag: tags.retrieval,
   scope: "retrieve",
   body: {
