@@ -1,6 +1,7 @@
 /** Loads llama.cpp, once in a process, with its budget of threads. */
 import { arch, platform } from "node:os";
 import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp";
+import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { EngineBackend, RejectedBackend } from "../core/models/engine-backends.ts";
 import { registerGpuPackages } from "../packaging/llama-packages.ts";
@@ -48,10 +49,14 @@ export async function openBackend({
     logLevel: LlamaLogLevel.warn,
     logger: (level, message) => forward(log, level, message.trim()),
     progressLogs: false,
-  }).catch((error: unknown) => {
-    const words = linkerWords(name);
-    throw words === undefined ? error : new Error(words, { cause: error });
+  }).catch((cause: unknown) => {
+    throw new Error(linkerWords(name) ?? reasonOf(cause), { cause });
   });
+  // In the executable the library does not try itself beforehand, and goes on without its accelerator.
+  if (name !== "cpu" && llama.gpu !== name) {
+    await llama.dispose();
+    throw new Error(linkerWords(name) ?? "no device of it was found");
+  }
   const { release, repo } = llama.llamaCppRelease;
   const version = `llama.cpp ${release} (${repo}, ${llama.buildType} build, ${name})`;
   log.info("llama.cpp is loaded", {
