@@ -109,12 +109,12 @@ async function libraries(folder: string, library: string | undefined): Promise<s
 
 /** What a driver and the linker read. */
 function environment(): Record<string, string> {
-  const names = ["LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_PATH", "VK_DRIVER_FILES"];
+  const isRead = (name: string): boolean =>
+    /^(LD_LIBRARY_PATH|VK_DRIVER_FILES|CUDA_.*)$/.test(name);
   return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
+    Object.entries(process.env).flatMap(([name, value]) =>
+      isRead(name) && value !== undefined ? [[name, value]] : [],
+    ),
   );
 }
 
