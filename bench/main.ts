@@ -1,9 +1,11 @@
 /** `bun bench`: the node as a real process against llama-server and the floor, in the same run. See README.md beside it. */
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
+import { answersRow } from "./answers-row.ts";
 import { benchModels } from "./bench-models.ts";
 import { type ChatPart, chatModelRows, chatParts } from "./chat-model-rows.ts";
 import { embeddingRows } from "./embedding-rows.ts";
+import { firstStartRows } from "./first-start-rows.ts";
 import { startFloor } from "./floor-process.ts";
 import { isolationRows } from "./isolation-rows.ts";
 import { startTimes } from "./node-process.ts";
@@ -19,7 +21,7 @@ const parts = chosenParts(
   [
     ...["small-clients", "small-beside", "small-long", "small-temperature"],
     ...["starter-clients", "starter-beside", "starter-long", "starter-temperature"],
-    ...["starter-turn", "isolation", "embedding", "overhead"],
+    ...["starter-turn", "isolation", "embedding", "overhead", "answers", "first-start"],
   ],
   options.only,
 );
@@ -85,9 +87,13 @@ if (parts.has("embedding")) {
   });
 }
 if (parts.has("overhead")) await overheadRows(report, runs, models);
-report.add({
-  work: "From start to the listening line, models in place",
-  unit: "ms",
-  node: measured(startTimes),
-});
+if (parts.has("answers")) await answersRow(report);
+if (parts.has("first-start")) await firstStartRows(report, runs);
+if (startTimes.length > 0) {
+  report.add({
+    work: "From start to a node that has all, models in place",
+    unit: "ms",
+    node: measured(startTimes),
+  });
+}
 report.print(machine, { runs, json: options.json });

@@ -14,7 +14,7 @@ export interface NodeUnderTest extends AsyncDisposable {
   engine(): Promise<string>;
 }
 
-/** From the start to the listening line, of every node that was started. */
+/** From the start until everything is there, of every node that was started. */
 export const startTimes: number[] = [];
 
 export async function startNode(

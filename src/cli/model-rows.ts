@@ -14,12 +14,13 @@ import { chooseSettings } from "../engine/machine/auto-settings.ts";
 import type { Machine } from "../engine/machine/machine.ts";
 import { estimateMemory, type ModelFacts } from "../engine/machine/model-memory.ts";
 import { pickChatFile } from "../engine/machine/pick-chat-model.ts";
+import { rememberedForm } from "../engine/machine/starter-form.ts";
 import { listModels, modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import { findSource } from "../models/sources/resolve.ts";
 import { dataDirOf } from "../node/data-dir.ts";
 import { readFacts } from "../node/engine-on-demand.ts";
-import { toQuantization } from "../node/node-settings.ts";
+import { toTranscoding } from "../node/node-settings.ts";
 import { fits, nameOf } from "./model-summary.ts";
 
 export interface ModelRow {
@@ -73,7 +74,7 @@ export async function findModels(options: FindModelsOptions): Promise<FoundModel
     const model = await withChosenSource(configured, folder, machine);
     const path = await loadedFile(model, folder, baseDir);
     rows.push(toRow(options, path, path === undefined ? path : await facts(path), model));
-    const form = toQuantization(model);
+    const form = toTranscoding(model, await rememberedForm(folder))?.type;
     const source = await findSource(model.source, { folder, baseDir });
     if (form !== undefined && source !== undefined) {
       former.add(formerTranscodedName(basename(source), form));
@@ -113,7 +114,7 @@ export async function loadedFile(
   baseDir: string,
 ): Promise<string | undefined> {
   const path = await findSource(model.source, { folder, baseDir });
-  const form = toQuantization(model);
+  const form = toTranscoding(model, await rememberedForm(folder))?.type;
   if (path === undefined || form === undefined) return path;
   const digest = await weightsDigest(path).catch(() => undefined);
   if (digest === undefined) return path;

@@ -17,6 +17,7 @@ import { pullCommand } from "./pull.ts";
 import { quantizeCommand } from "./quantize.ts";
 import { serveCommand } from "./serve.ts";
 import type { Shell } from "./shell.ts";
+import { createSystemInfoCommand } from "./system-info.ts";
 
 /** In the order that help lists them. */
 const commands = [
@@ -59,6 +60,7 @@ export function createProgram(shell: Shell): Command {
   for (const make of commands) program.addCommand(make(shell));
   program.addCommand(quantizeCommand(), { hidden: true });
   program.addCommand(probeCommand(shell), { hidden: true });
+  program.addCommand(createSystemInfoCommand(shell), { hidden: true });
   writeThrough(shell, program);
   return program;
 }

@@ -1,4 +1,5 @@
 /** `paddock quantize`: what transcoding runs in a process of its own; not for people. */
+import { constants, setPriority } from "node:os";
 import { Command } from "commander";
 import { quantizations } from "../core/models/quantization.ts";
 import { quantize } from "../engine/quantization/quantizer.ts";
@@ -9,10 +10,15 @@ export function quantizeCommand(): Command {
     .argument("<output>")
     .argument("<type>")
     .argument("<threads>")
-    .action(async (input: string, output: string, name: string, threads: string) => {
-      const type = quantizations.find((known) => known === name);
-      if (type === undefined)
-        throw new Error(`'${name}' is not one of ${quantizations.join(", ")}`);
-      await quantize(input, output, { type, threads: Number(threads) });
-    });
+    .option("--low-priority")
+    .action(
+      async (input: string, output: string, name: string, threads: string, { lowPriority }) => {
+        // Before the quantiser starts its threads, which have the priority of who started them.
+        if (lowPriority === true) setPriority(constants.priority.PRIORITY_LOW);
+        const type = quantizations.find((known) => known === name);
+        if (type === undefined)
+          throw new Error(`'${name}' is not one of ${quantizations.join(", ")}`);
+        await quantize(input, output, { type, threads: Number(threads) });
+      },
+    );
 }

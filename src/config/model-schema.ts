@@ -30,9 +30,14 @@ export const ModelConfig = T.Object(
       {
         default: "auto",
         description:
-          "The form that the weights are transcoded into, once; `auto`: `q8_0` for the starter chat model, `as-is` for others.",
+          "The form that the weights are transcoded into, once; `auto`: what suits the CPU for the starter chat model, `as-is` for others.",
       },
     ),
+    transcode: T.Union([T.Literal("auto"), T.Literal("first"), T.Literal("behind")], {
+      default: "auto",
+      description:
+        "When that is done: `first`, before the model answers; `behind`, while it answers in the form that it came in, which the other one then takes the place of; `auto`: `first`, but for a starter chat model whose best form takes minutes to make.",
+    }),
     prompt_template: T.Union(
       promptTemplateNames.map((name) => T.Literal(name)),
       {

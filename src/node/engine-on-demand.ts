@@ -7,3 +7,9 @@ export const readFacts = async (path: string): Promise<ModelFacts> =>
 
 export const transcoded = async (path: string, options: TranscodeOptions): Promise<string> =>
   await (await import("../engine/quantization/transcode.ts")).transcode(path, options);
+
+export const alreadyTranscoded = async (
+  path: string,
+  options: Pick<TranscodeOptions, "folder" | "type">,
+): Promise<string | undefined> =>
+  await (await import("../engine/quantization/transcode.ts")).findTranscoded(path, options);

@@ -1,4 +1,5 @@
 /** Loads a node's models: chat and embedding models side by side as far as their files go, one at a time into memory. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { LoadedModel } from "../core/models/model.ts";
 import type { LoadOptions } from "../core/ports/model-host.ts";
@@ -9,6 +10,9 @@ export interface LoadingListener {
   /** Called once: chat is open, or where there is no chat model, everything is. */
   onOpen: () => void;
 }
+
+/** What a chat model whose file is there needs to be the first that is loaded: people wait for chat. */
+const headStartMs = 250;
 
 /**
  * A starter chat model is transcoded for seconds, in which an embedding model is ready to answer.
@@ -34,8 +38,10 @@ export async function loadInTurn(
       throw error;
     }
   };
-  const [chat, embedding] = [loadAll("chat"), loadAll("embedding")];
   const hasChat = models.some(({ type }) => type === "chat");
+  const chat = loadAll("chat");
+  const headStart = hasChat ? Promise.race([chat, sleep(headStartMs)]) : undefined;
+  const embedding = Promise.allSettled([headStart]).then(() => loadAll("embedding"));
   const open = (hasChat ? chat : embedding).then(onOpen);
   const outcomes = await Promise.allSettled([open, chat, embedding]);
   if (failed.signal.aborted) throw failed.signal.reason;

@@ -1,21 +1,26 @@
 /** The models of a node, from a line of its configuration to an engine that answers. */
+import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import { given } from "../core/given.ts";
 import type { LoadedModel } from "../core/models/model.ts";
+import type { Quantization } from "../core/models/quantization.ts";
 import type { LoadOptions, ModelHost } from "../core/ports/model-host.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
+import { noProgress } from "../core/progress.ts";
 import { withinLimit } from "../engine/machine/machine.ts";
 import { readMachineMemory } from "../engine/machine/machine-memory.ts";
 import { pickChatFile } from "../engine/machine/pick-chat-model.ts";
+import { type StarterForm, starterForm } from "../engine/machine/starter-form.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import { hubFrom } from "../models/sources/hub.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
+import { BetterForms, type ImproveOptions } from "./better-forms.ts";
 import { dataDirOf } from "./data-dir.ts";
-import { readFacts, transcoded } from "./engine-on-demand.ts";
+import { alreadyTranscoded, readFacts, transcoded } from "./engine-on-demand.ts";
 import { openLocal, openRunners, type RunnersOptions } from "./model-hosts.ts";
-import { toMemoryLimit, toModelSpec, toQuantization } from "./node-settings.ts";
+import { needsStarterForm, toMemoryLimit, toModelSpec, toTranscoding } from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
 
 /** Disposing it unloads every model. */
@@ -23,6 +28,7 @@ export class NodeModels implements AsyncDisposable {
   readonly #options: ModelOptions;
   readonly #host: ModelHost;
   readonly #resources: AsyncDisposableStack;
+  readonly #betterForms = new BetterForms();
   /** Settles when the last load that was asked for is over. */
   #lastLoad: Promise<void> = Promise.resolve();
 
@@ -54,19 +60,73 @@ export class NodeModels implements AsyncDisposable {
   }
 
   async load(configured: ModelConfig, loading: LoadOptions): Promise<LoadedModel> {
-    const { config, program, log } = this.#options;
     const folder = this.#folder;
     const model = await this.#chosen(configured, folder);
+    // Asked while the model's file is made.
+    const form = needsStarterForm(model) ? this.#starterForm(loading) : undefined;
+    form?.catch(() => {}); // awaited below, unless the file cannot be had
     const source = await this.#resolve(model.source, loading, model.sha256);
-    const type = toQuantization(model);
+    const transcoding = toTranscoding(model, await form);
+    if (transcoding === undefined) return await this.#loadFile(model, source, loading);
+    const { type, behind } = transcoding;
+    const made = behind ? await alreadyTranscoded(source, { folder, type }) : undefined;
+    if (!behind || made !== undefined) {
+      const path = made ?? (await this.#transcode(source, type, loading));
+      return await this.#loadFile(model, path, loading);
+    }
+    const loaded = await this.#loadFile(model, source, loading);
+    return this.#betterForms.add(loaded, (signal) => this.#improve(model, source, type, signal));
+  }
+
+  /** Makes what was left for later, while nobody asks. */
+  async improve(options: Omit<ImproveOptions, "log">): Promise<void> {
+    await this.#betterForms.improve({ ...options, log: this.#options.log });
+  }
+
+  /** Makes the better form of a model that answers already, and loads it beside it. */
+  async #improve(
+    model: ModelConfig,
+    source: string,
+    type: Quantization,
+    signal: AbortSignal,
+  ): Promise<LoadedModel | undefined> {
+    const { log, config } = this.#options;
+    const loading = { progress: noProgress, signal };
+    log.info("a better form of a model is being made; it answers meanwhile", {
+      model: model.name,
+      form: type,
+    });
+    const path = await this.#transcode(source, type, loading, { lowPriority: true });
+    // What went wrong was said.
+    if (path === source) return undefined;
+    const { size } = await stat(path);
+    const { availableMemory } = await readMachineMemory();
+    if (toMemoryLimit(config) !== undefined || availableMemory < size * roomForBoth) {
+      log.info("the better form is there, and the next start takes it: there is no room for both", {
+        model: model.name,
+      });
+      return undefined;
+    }
+    return await this.#loadFile(model, path, loading);
+  }
+
+  #transcode(
+    source: string,
+    type: Quantization,
+    loading: LoadOptions,
+    { lowPriority = false } = {},
+  ): Promise<string> {
+    const { program, log } = this.#options;
     const { threads } = this.#host;
-    const path =
-      type === undefined
-        ? source
-        : await transcoded(source, { type, folder, threads, program, log, ...loading });
+    const folder = this.#folder;
+    return transcoded(source, { type, folder, threads, lowPriority, program, log, ...loading });
+  }
+
+  async #loadFile(model: ModelConfig, path: string, loading: LoadOptions): Promise<LoadedModel> {
+    const { config, log } = this.#options;
     const spec = toModelSpec(model, path, toMemoryLimit(config));
     const loaded = this.#resources.use(
-      await this.#oneAtATime(() => this.#host.loadModel(spec, loading)),
+      disposedOnce(await this.#oneAtATime(() => this.#host.loadModel(spec, loading))),
     );
     log.info("a model is ready", {
       model: model.name,
@@ -84,6 +144,12 @@ export class NodeModels implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#resources.disposeAsync();
+  }
+
+  #starterForm({ signal }: LoadOptions): Promise<StarterForm> {
+    const { program, log } = this.#options;
+    const folder = this.#folder;
+    return starterForm({ folder, program, log, signal });
   }
 
   get #folder(): string {
@@ -130,4 +196,19 @@ export class NodeModels implements AsyncDisposable {
       ...given({ sha256: sha256?.toLowerCase(), registryOf }),
     });
   }
+}
+
+/** Of a file's size, what must be free to load it beside the one that answers: its context and buffers come to it. */
+const roomForBoth = 1.5;
+
+/** A model that was replaced is disposed then, and must not be again with the others. */
+function disposedOnce(model: LoadedModel): LoadedModel {
+  let disposing: Promise<void> | undefined;
+  return {
+    ...model,
+    async [Symbol.asyncDispose]() {
+      disposing ??= Promise.resolve(model[Symbol.asyncDispose]());
+      await disposing;
+    },
+  };
 }

@@ -9,6 +9,7 @@ import type { ModelBounds } from "../core/models/model-activity.ts";
 import { type Quantization, quantizations } from "../core/models/quantization.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Collection } from "../core/retrieval/retrieval-service.ts";
+import type { StarterForm } from "../engine/machine/starter-form.ts";
 
 export function toCollection({ models, vectorstore }: Config): Collection {
   const first = models.find(({ type }) => type === "embedding")?.name;
@@ -41,12 +42,27 @@ export function toRagSettings({ rag }: Config): RagSettings {
 const isStarterChat = ({ source }: Pick<ModelConfig, "source">): boolean =>
   source === "starter:chat";
 
-/** The starter chat model comes in 2 bits, which a CPU decodes slowly. */
-const starterForm: Quantization = "q8_0";
+export interface Transcoding {
+  type: Quantization;
+  /** Whether the model answers in the form it came in until this one is made. */
+  behind: boolean;
+}
 
-export function toQuantization({ quantization, source }: ModelConfig): Quantization | undefined {
-  if (quantization === "auto") return isStarterChat({ source }) ? starterForm : undefined;
-  return quantizations.find((known) => known === quantization);
+/** Whether a model's form is left to the node, which then has to know the CPU. */
+export const needsStarterForm = ({ quantization, source }: ModelConfig): boolean =>
+  quantization === "auto" && isStarterChat({ source });
+
+/** The form that a model is to be transcoded into; undefined: none. `form`: the starter chat model's. */
+export function toTranscoding(
+  model: ModelConfig,
+  form: StarterForm | undefined,
+): Transcoding | undefined {
+  const chosen = needsStarterForm(model) ? form : undefined;
+  const type = chosen?.type ?? quantizations.find((known) => known === model.quantization);
+  if (type === undefined) return undefined;
+  const isFirst =
+    model.transcode === "auto" ? (chosen?.first ?? true) : model.transcode === "first";
+  return { type, behind: !isFirst && model.type === "chat" };
 }
 
 /** Only chat models have slots, and a line that can be full. */

@@ -7,7 +7,7 @@ import { EmbeddingService } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import { isLoopback } from "../core/loopback.ts";
-import { ModelRegistry } from "../core/models/model.ts";
+import { type LoadedModel, ModelRegistry } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activities.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import { checkReadiness } from "../core/readiness.ts";
@@ -161,18 +161,22 @@ export class PaddockNode implements AsyncDisposable {
     const { reranker: source } = config.retrieval;
     const rest =
       source === undefined ? {} : { reranker: await nodeModels.loadReranker(source, loading) };
+    const behind = {
+      isBusy: () => this.#activities.isBusy,
+      signal: AbortSignal.any([signal, this.#stopping.signal]),
+    };
     const name = this.#retrieval.collection.embeddingModel;
-    if (name === undefined) return;
-    const untilStopped = AbortSignal.any([signal, this.#stopping.signal]);
-    const embedding = this.#models.embedding(name);
-    const isBusy = (): boolean => this.#activities.isBusy;
-    const engine = yieldingEngine(engines.get(name) ?? embedding.engine, { isBusy });
-    const collection = this.#resources.use(new NodeCollection(this.#options));
-    await collection.attachTo(
-      this.#retrieval,
-      { ...rest, embedding, fillingEngine: engine },
-      untilStopped,
-    );
+    if (name !== undefined) {
+      const embedding = this.#models.embedding(name);
+      const fillingEngine = yieldingEngine(engines.get(name) ?? embedding.engine, behind);
+      const collection = this.#resources.use(new NodeCollection(this.#options));
+      const parts = { ...rest, embedding, fillingEngine };
+      await collection.attachTo(this.#retrieval, parts, behind.signal);
+    }
+    const onBetter = (model: LoadedModel): void =>
+      this.#models.add(this.#activities.measured(model));
+    const improving = nodeModels.improve({ ...behind, onBetter });
+    this.#resources.defer(() => improving);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

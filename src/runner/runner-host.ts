@@ -94,7 +94,7 @@ export class RunnerHost implements ModelHost {
     const { facts } = runner;
     const shared = {
       problem: () => runner.problem(),
-      [Symbol.asyncDispose]: () => this.#end(spec.name),
+      [Symbol.asyncDispose]: () => this.#end(spec.name, runner),
     };
     if (facts.type === "chat") {
       return { ...facts, engine: remoteChatEngine(runner, facts), ...shared };
@@ -113,7 +113,9 @@ export class RunnerHost implements ModelHost {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#residents.keys()].map((name) => this.#end(name)));
+    await Promise.all(
+      [...this.#residents].map(([name, { runner }]) => runner && this.#end(name, runner)),
+    );
   }
 
   async #start({ name, work, mostWaiting: most, loading, keepAliveMs }: Start): Promise<Runner> {
@@ -220,10 +222,10 @@ export class RunnerHost implements ModelHost {
       .at(0);
   }
 
-  async #end(name: string): Promise<void> {
-    const resident = this.#residents.get(name);
-    this.#residents.delete(name);
-    await resident?.runner?.[Symbol.asyncDispose]();
+  /** Another one may have taken its place under its name by now. */
+  async #end(name: string, runner: Runner): Promise<void> {
+    if (this.#residents.get(name)?.runner === runner) this.#residents.delete(name);
+    await runner[Symbol.asyncDispose]();
   }
 }
 

@@ -54,6 +54,13 @@ describe("transcoding", () => {
     expect((await Bun.file(made).stat()).mtimeMs).toBe(mtimeMs);
   });
 
+  test("makes the folder that it writes to, where no model was put there before", async () => {
+    await using folder = await tempDir();
+    const models = join(folder.path, "data", "models");
+    const made = await transcode(await tinyFile(folder.path), options(models).options);
+    expect(await readdir(models)).toContain(basename(made));
+  });
+
   test("keeps apart models whose names differ before the last dot only", async () => {
     await using folder = await tempDir();
     const { chat, embedding } = await tinyModels();

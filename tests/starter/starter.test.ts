@@ -253,6 +253,7 @@ describe("a first start with the starter models", () => {
       const before = await listing();
       expect(before.map(({ name }) => name)).toEqual([
         "all-minilm-l6-v2.q8_0.gguf",
+        "cpu.json",
         "digests.json",
         "tinyllama-1.1b-chat-v1.0.iq2_xxs.from-1f5ff7382583babb.q8_0.gguf",
         "tinyllama-1.1b-chat-v1.0.iq2_xxs.from-1f5ff7382583babb.q8_0.gguf.made-from.json",

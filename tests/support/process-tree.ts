@@ -6,7 +6,8 @@ import { readFile } from "node:fs/promises";
 const read = (path: string): Promise<string | undefined> =>
   readFile(path, "utf8").catch(() => undefined);
 
-async function childrenOf(pid: number): Promise<number[]> {
+/** The processes that a process started itself. */
+export async function childrenOf(pid: number): Promise<number[]> {
   const text = (await read(`/proc/${pid}/task/${pid}/children`)) ?? "";
   return text.split(" ").filter(Boolean).map(Number);
 }

@@ -1,5 +1,5 @@
 /** Quantises a model's weights to another type, once, in a child process. */
-import { open, rename, rm, stat, statfs } from "node:fs/promises";
+import { mkdir, open, rename, rm, stat, statfs } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
@@ -17,6 +17,8 @@ export interface TranscodeOptions {
   type: Quantization;
   folder: string;
   threads: number;
+  /** Whether everything else goes before it; default: false. */
+  lowPriority?: boolean;
   program: Program;
   signal: AbortSignal;
   progress: Progress;
@@ -40,12 +42,14 @@ const pollMs = 200;
 export async function transcode(path: string, options: TranscodeOptions): Promise<string> {
   const { type, folder, log } = options;
   const digest = await weightsDigest(path);
-  const target = join(folder, transcodedName(basename(path), type, digest));
+  const target = targetOf(path, digest, options);
   try {
     if (!(await exists(target))) {
       const { parameters, quantization } = await readModelFacts(path);
       if (quantization.toLowerCase() === type) return path;
       const bytes = (parameters * bits[type]) / 8;
+      // A model that lies elsewhere may be the first that the folder is needed for.
+      await mkdir(folder, { recursive: true, mode: 0o700 });
       await checkRoom(bytes, dirname(target));
       await run(path, target, bytes, options);
       await noteSource(target, path);
@@ -59,15 +63,32 @@ export async function transcode(path: string, options: TranscodeOptions): Promis
   return target;
 }
 
+/** The file that weights were transcoded into before; undefined where they were not. */
+export async function findTranscoded(
+  path: string,
+  options: Pick<TranscodeOptions, "folder" | "type">,
+): Promise<string | undefined> {
+  const target = targetOf(path, await weightsDigest(path), options);
+  return (await exists(target)) ? target : undefined;
+}
+
+const targetOf = (
+  path: string,
+  digest: string,
+  { folder, type }: Pick<TranscodeOptions, "folder" | "type">,
+): string => join(folder, transcodedName(basename(path), type, digest));
+
 async function run(
   path: string,
   target: string,
   bytes: number,
-  { type, threads, program, signal, progress }: TranscodeOptions,
+  { type, threads, lowPriority = false, program, signal, progress }: TranscodeOptions,
 ): Promise<void> {
   const partial = `${target}.${crypto.randomUUID()}.part`;
   const step = progress.step(`Transcoding ${basename(path)} to ${type}`, bytes, "bytes");
-  const child = Bun.spawn([...program.command, "quantize", path, partial, type, String(threads)], {
+  const priority = lowPriority ? ["--low-priority"] : [];
+  const asked = ["quantize", path, partial, type, String(threads), ...priority];
+  const child = Bun.spawn([...program.command, ...asked], {
     env: program.env,
     stdin: "ignore",
     stdout: "ignore",

@@ -36,6 +36,7 @@ const modelDefaults = {
   max_queue: 64,
   keep_alive: -1,
   quantization: "auto",
+  transcode: "auto",
   temperature: 1,
   top_p: 1,
   repeat_penalty: 1,

@@ -8,6 +8,7 @@ import { rejectionOf } from "../../support/rejection.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "../../support/scripted-engines.ts";
 import { silentProgress } from "../../support/silence.ts";
 import { chatModel, embeddingModel } from "../../support/test-models.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 function configured(...names: readonly string[]): ModelConfig[] {
   const models = names.map((name) => {
@@ -49,6 +50,8 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 describe("the models of a node", () => {
   test("are loaded side by side, of each type one after the other; chat opens first", async () => {
     const { events, done, gate } = loading("embed-1", "chat-1", "chat-2");
+    expect(events).toEqual(["begin chat-1"]);
+    await waitFor("the other type to begin", () => events.length > 1);
     expect(events).toEqual(["begin chat-1", "begin embed-1"]);
     gate("chat-1")?.resolve();
     await turn();
@@ -70,6 +73,7 @@ describe("the models of a node", () => {
   test("of which one fails are not loaded further, and the failure is told", async () => {
     const { events, done, gate } = loading("chat-1", "chat-2", "embed-1");
     const failure = new Error("no such file");
+    await waitFor("both to begin", () => events.length > 1);
     gate("embed-1")?.reject(failure);
     expect(await rejectionOf(done)).toBe(failure);
     expect(events).toEqual(["begin chat-1", "begin embed-1"]);

@@ -1,13 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../../src/config/load.ts";
+import type { ModelConfig } from "../../../src/config/model-schema.ts";
 import { defaultMinP, starterMinP } from "../../../src/core/models/default-min-p.ts";
-import { toModelSpec } from "../../../src/node/node-settings.ts";
+import { toModelSpec, toTranscoding } from "../../../src/node/node-settings.ts";
 
-function minPOf(lines: string): number | undefined {
+function configured(lines: string): ModelConfig {
   const text = `[[models]]\nname = "m"\ntype = "chat"\n${lines}\n`;
   const [model] = loadConfig({ file: { path: "c.toml", text }, env: {}, flags: {} }).models;
-  return model && toModelSpec(model, "/m.gguf").settings.minP;
+  if (model === undefined) throw new Error("There is no model");
+  return model;
 }
+
+const minPOf = (lines: string): number => toModelSpec(configured(lines), "/m.gguf").settings.minP;
 
 describe("min_p of a model", () => {
   test("is llama-server's where nothing is said", () => {
@@ -21,5 +25,26 @@ describe("min_p of a model", () => {
   test.each([0, 0.3])("is what the configuration says, for the starter model too: %p", (value) => {
     expect(minPOf(`source = "starter:chat"\nmin_p = ${value}`)).toBe(value);
     expect(minPOf(`source = "./m.gguf"\nmin_p = ${value}`)).toBe(value);
+  });
+});
+
+describe("the form of a model", () => {
+  const slow = { type: "q4_k_s", first: false } as const;
+  const quick = { type: "q8_0", first: true } as const;
+  const cases = [
+    ['source = "./m.gguf"', slow, undefined],
+    ['source = "./m.gguf"\nquantization = "q6_k"', slow, { type: "q6_k", behind: false }],
+    ['source = "starter:chat"', quick, { type: "q8_0", behind: false }],
+    ['source = "starter:chat"', slow, { type: "q4_k_s", behind: true }],
+    ['source = "starter:chat"\ntranscode = "first"', slow, { type: "q4_k_s", behind: false }],
+    ['source = "starter:chat"\nquantization = "as-is"', slow, undefined],
+    [
+      'source = "./m.gguf"\nquantization = "q4_0"\ntranscode = "behind"',
+      undefined,
+      { type: "q4_0", behind: true },
+    ],
+  ] as const;
+  test.each(cases)("is as configured, or what suits the CPU: %s %j", (lines, form, expected) => {
+    expect(toTranscoding(configured(lines), form)).toEqual(expected);
   });
 });
