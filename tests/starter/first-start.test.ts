@@ -35,7 +35,7 @@ describe("a first start with starter models", () => {
     const models = join(folder.path, ".paddock", "models");
     await writeFile(join(folder.path, "paddock.toml"), both);
     {
-      await using killed = startPaddock(["serve", "--port", "0"], { cwd: folder.path });
+      await using _ = startPaddock(["serve", "--port", "0"], { cwd: folder.path });
       await waitFor("the assembling", async () => {
         const begun = await readdir(models).catch(() => []);
         return begun.some((name) => name.startsWith(starterFiles[1] ?? ""));
