@@ -35,8 +35,11 @@ describe("a first start with starter models", () => {
     const models = join(folder.path, ".paddock", "models");
     await writeFile(join(folder.path, "paddock.toml"), both);
     {
-      await using killed = startPaddock(["serve", "--port", "0"], { cwd: folder.path });
-      await waitFor("the assembling", () => killed.stderr().includes("Assembling"));
+      await using _ = startPaddock(["serve", "--port", "0"], { cwd: folder.path });
+      await waitFor("the assembling", async () => {
+        const begun = await readdir(models).catch(() => []);
+        return begun.some((name) => name.startsWith(starterFiles[1] ?? ""));
+      });
     }
     expect(await readdir(models)).not.toContain(starterFiles[1] ?? "");
     await using node = await servePaddock({ cwd: folder.path });
