@@ -193,8 +193,8 @@ describe("a large collection", () => {
     const database = new Database(":memory:", { strict: true });
     prepareTables(database);
     const insert = database.query(
-      `insert into passages (id, document, heading, position, hash, document_hash, parts, vector, source)
-       values (?, 'a.md', '', 0, '', '', 1, ?, '')`,
+      `insert into passages (id, document, heading, position, hash, document_hash, parts, vector, source, terms)
+       values (?, 'a.md', '', 0, '', '', 1, ?, '', '')`,
     );
     for (let at = 0; at < 300; at++) insert.run(`${at}`, new Uint8Array(0));
     const { log, lines } = recordingLog();
