@@ -1,4 +1,4 @@
-/** Plain questions whose answers anybody can check. They were written down before any was asked, and stay whatever a model makes of them. */
+/** Plain questions whose answers anybody can check; README.md beside this says how they were chosen. */
 
 export interface PlainQuestion {
   question: string;

@@ -48,8 +48,9 @@ const logLines = (node: ServingPaddock): Record<string, unknown>[] =>
     .filter((line) => line.startsWith("{"))
     .map((line) => JSON.parse(line));
 
+/** But for those of who waited until the node was ready. */
 const requestLines = (node: ServingPaddock): Record<string, unknown>[] =>
-  logLines(node).filter(({ msg }) => msg === "request");
+  logLines(node).filter(({ msg, operation }) => msg === "request" && operation !== "ready");
 
 const numbers = async ({ origin }: ServingPaddock): Promise<Families> =>
   parsePrometheus(await (await fetch(`${origin}/metrics`)).text());
