@@ -1,21 +1,36 @@
 /** The process of a model dies, however and whenever. */
 import { describe, expect, test } from "bun:test";
 import { chatBody, embeddingBody, nodeUnderFault, slots } from "../support/node-under-fault.ts";
-import { atWork, isAlive, runnerOf } from "../support/process-tree.ts";
+import { isAlive, runnerOf } from "../support/process-tree.ts";
 import { frames } from "../support/sse.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const long = (content: string, tokens: number) => chatBody(content, tokens, { stream: true });
 const prompt = "a long prompt ".repeat(100);
 
+/** Says whether another call of the model has left its queue since. */
+async function nextCallOf(
+  { node }: { node: { origin: string } },
+  model: string,
+): Promise<() => Promise<boolean>> {
+  const started = async (): Promise<number> => {
+    const metrics = await (await fetch(`${node.origin}/metrics`)).text();
+    const line = new RegExp(`^paddock_queue_seconds_count\\{model="${model}"\\} (\\d+)$`, "m");
+    return Number(line.exec(metrics)?.[1] ?? 0);
+  };
+  const before = await started();
+  return async () => (await started()) > before;
+}
+
 describe("a runner that is killed", () => {
   test("mid-prompt: its requests are answered with 503 at once, and it is back", async () => {
     await using under = await nodeUnderFault();
+    const runner = await runnerOf(under.node.process.pid, "tiny-chat");
+    const hasBegun = await nextCallOf(under, "tiny-chat");
     const asked = Array.from({ length: slots }, (_, at) =>
       under.post("/chat/completions", chatBody(`${prompt}${at}`, 100)),
     );
-    const runner = await runnerOf(under.node.process.pid, "tiny-chat");
-    await atWork(runner);
+    await waitFor("a prompt to be evaluated", hasBegun);
     process.kill(runner, "SIGKILL");
     const answers = await Promise.all(asked);
     expect(answers.map(({ status }) => status)).toContain(503);
@@ -54,9 +69,10 @@ describe("a runner that is killed", () => {
     await using under = await nodeUnderFault();
     const stream = await under.post("/chat/completions", long("go on", 300));
     const many = Array.from({ length: 2000 }, (_, at) => `text number ${at}`);
-    const embedding = under.post("/embeddings", embeddingBody(many));
     const runner = await runnerOf(under.node.process.pid, "tiny-embedding");
-    await atWork(runner, 10);
+    const hasBegun = await nextCallOf(under, "tiny-embedding");
+    const embedding = under.post("/embeddings", embeddingBody(many));
+    await waitFor("the embedding to begin", hasBegun);
     process.kill(runner, "SIGKILL");
     expect((await embedding).status).toBe(503);
     expect((await Array.fromAsync(frames(stream))).at(-1)).toBe("[DONE]");

@@ -46,17 +46,3 @@ export function isAlive(pid: number): boolean {
     return false;
   }
 }
-
-/** Waits until a process has computed for some hundredths of a second from now: it is at work. */
-export async function atWork(pid: number, hundredths = 3): Promise<void> {
-  const start = await processorTime(pid);
-  while ((await processorTime(pid)) < start + hundredths) await Bun.sleep(1);
-}
-
-/** In hundredths of a second. */
-async function processorTime(pid: number): Promise<number> {
-  const stat = await read(`/proc/${pid}/stat`);
-  if (stat === undefined) throw new Error(`There is no process ${pid}`);
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return Number(fields[11]) + Number(fields[12]);
-}
