@@ -6,7 +6,7 @@ export interface RegistryOptions {
   integrity?: string;
   /** The archive as it is sent; default: whole. */
   sent?: (archive: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>;
-  /** Another server that has the archive. */
+  /** Where the registry says that the archive is; default: at the registry. */
   tarballOrigin?: string;
 }
 

@@ -10,6 +10,7 @@ import { checkRoom } from "../file-checks.ts";
 import { RetryableError, type SourceResponse, sendRequest } from "../http-request.ts";
 import type { Hub } from "../hub.ts";
 import { IdleTimeout } from "../idle-timeout.ts";
+import { checkRedirect } from "../redirects.ts";
 import { refuse, type Subject } from "../refusal.ts";
 import { readText, requestWithRetry } from "../request-with-retry.ts";
 import type { NpmReference } from "./reference.ts";
@@ -81,7 +82,13 @@ async function readDist(
   if (!Value.Check(Manifest, manifest)) {
     throw failure(subject.source, `${new URL(url).host} does not say where ${name}@${version} is`);
   }
-  const { tarball, integrity = "" } = manifest.dist;
+  const { integrity = "" } = manifest.dist;
+  const tarball = URL.parse(manifest.dist.tarball, url)?.href;
+  if (tarball === undefined) {
+    throw failure(subject.source, `${new URL(url).host} names an archive that is no address`);
+  }
+  // As with a redirect: the registry leads no closer to this machine than it is itself.
+  await checkRedirect({ began: url, from: url, to: tarball });
   for (const algorithm of ["sha512", "sha384", "sha256"] as const) {
     const digest = new RegExp(`(?:^|\\s)${algorithm}-([A-Za-z0-9+/]+=*)`).exec(integrity)?.[1];
     if (digest !== undefined) return { tarball, algorithm, digest };

