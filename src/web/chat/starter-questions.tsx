@@ -11,22 +11,23 @@ interface Example {
   settings: Partial<Settings>;
 }
 
+/** At temperature 0: whoever tries a node first wants its likeliest answer, and chance takes a small model astray. */
 const examples: readonly Example[] = [
   {
     question: "What is the capital of France?",
     about: "A plain question",
-    settings: { grounded: false },
+    settings: { grounded: false, temperature: 0 },
   },
   {
     question: "How do I stop this node?",
     about: "Answered from the documents",
     // One passage holds the answer, and a small model is easily distracted.
-    settings: { grounded: true, passages: 1 },
+    settings: { grounded: true, passages: 1, temperature: 0 },
   },
   {
     question: "Write a Python function that reverses a string.",
     about: "Some code",
-    settings: { grounded: false },
+    settings: { grounded: false, temperature: 0 },
   },
 ];
 
