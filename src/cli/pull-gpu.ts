@@ -8,10 +8,10 @@ import {
   hasLibrary,
   thisMachine,
 } from "../engine/accelerator/devices.ts";
+import { fetchPackage } from "../models/sources/npm/fetch-package.ts";
+import { registryFrom } from "../models/sources/npm/registry-settings.ts";
 import { engineVersion, findPackage, packagesOf, scope } from "../packaging/gpu-packages.ts";
 import { pulledFolder } from "../packaging/native-libraries.ts";
-import { readRegistry } from "../packaging/npm-registry.ts";
-import { fetchPackage } from "../packaging/registry-package.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -38,7 +38,7 @@ export async function pullGpu(shell: Shell, source: string): Promise<PulledPacka
     );
   }
   const pulled: PulledPackage[] = [];
-  const registry = readRegistry(shell, scope);
+  const registryOf = registryFrom(shell.env, shell.cwd);
   for (const name of packages) {
     const path = join(home, name);
     const id = { name: `${scope}/${name}`, version: engineVersion, path };
@@ -48,13 +48,15 @@ export async function pullGpu(shell: Shell, source: string): Promise<PulledPacka
       pulled.push({ ...id, path: join(found.bins, "..") });
       continue;
     }
-    const options = {
-      registry,
-      folder: path,
-      progress: createProgress(shell),
-      signal: shell.stopped,
-    };
-    await fetchPackage(id.name, engineVersion, options);
+    await fetchPackage(
+      { package: id.name, version: engineVersion },
+      {
+        registry: await registryOf(id.name),
+        folder: path,
+        progress: createProgress(shell),
+        signal: shell.stopped,
+      },
+    );
     pulled.push(id);
   }
   if (backend === "cuda") sayRuntime(shell, place);

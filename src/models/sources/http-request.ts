@@ -110,10 +110,11 @@ function checkAddress(hub: Hub, url: string): void {
 }
 
 function authorization(hub: Hub, url: string): Record<string, string> {
-  if (hub.token === undefined || !isOfHub(hub, url)) return {};
+  const { token, basic } = hub;
+  if ((token ?? basic) === undefined || !isOfHub(hub, url)) return {};
   const { protocol, hostname } = new URL(url);
   if (protocol !== "https:" && !isLoopback(hostname)) return {};
-  return { authorization: `Bearer ${hub.token}` };
+  return { authorization: token === undefined ? `Basic ${basic}` : `Bearer ${token}` };
 }
 
 type HubFacts = Pick<SourceResponse, "digest" | "size" | "commit">;

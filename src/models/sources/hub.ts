@@ -6,6 +6,8 @@ export interface Hub {
   endpoint: string;
   /** For gated repositories; sent to the hub only. */
   token?: string;
+  /** A name and a password in base64, where it wants those instead of a token. */
+  basic?: string;
 }
 
 /** The hub as the environment names it: HF_ENDPOINT for a mirror, HF_TOKEN for gated repositories. */

@@ -6,12 +6,17 @@ import { type Hub, isOfHub } from "./hub.ts";
 export interface Subject {
   /** The source as the operator wrote it. */
   source: string;
+  /** Default: a model. */
+  what?: "model" | "package";
   hub: Hub;
   /** `owner/repo`, where it is the hub's. */
   repository?: string;
   /** What was looked for in it. */
   wanted?: string;
 }
+
+export const cannotBeFetched = ({ what = "model", source }: Subject): string =>
+  `The ${what} '${source}' cannot be fetched:`;
 
 /** Throws for an error response; 416 is left to the caller. */
 export async function refuse({ response, url }: SourceResponse, subject: Subject): Promise<void> {
@@ -25,9 +30,9 @@ export async function refuse({ response, url }: SourceResponse, subject: Subject
 }
 
 function explain({ status, headers }: Response, url: string, subject: Subject): string {
-  const { source, hub, repository, wanted } = subject;
+  const { hub, repository, wanted } = subject;
   const code = headers.get("x-error-code") ?? "";
-  const start = `The model '${source}' cannot be fetched:`;
+  const start = cannotBeFetched(subject);
   const { host } = new URL(url);
   if (repository === undefined || !isOfHub(hub, url)) {
     if (status === 404) return `${start} ${host} has no ${new URL(url).pathname}.`;

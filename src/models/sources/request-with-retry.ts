@@ -8,7 +8,7 @@ import {
   sendRequest,
 } from "./http-request.ts";
 import type { Hub } from "./hub.ts";
-import { refuse, type Subject } from "./refusal.ts";
+import { cannotBeFetched, refuse, type Subject } from "./refusal.ts";
 
 export interface RetryOptions {
   hub: Hub;
@@ -43,10 +43,10 @@ export async function requestWithRetry(
   }
 }
 
-const unreachable = ({ source }: Subject, cause: RetryableError): NodeError =>
+const unreachable = (subject: Subject, cause: RetryableError): NodeError =>
   new NodeError(
     "unavailable",
-    `The model '${source}' cannot be fetched: ${cause.message}. Check the network (HTTPS_PROXY names a proxy), or name a file that is on this machine.`,
+    `${cannotBeFetched(subject)} ${cause.message}. Check the network (HTTPS_PROXY names a proxy), or name a file that is on this machine.`,
     { cause },
   );
 

@@ -12,8 +12,8 @@ import { makePrivateFolder } from "../private-folder.ts";
 import { type DigestOptions, digestOf, hashOf } from "./digest.ts";
 import { lockDownload } from "./download-lock.ts";
 import { noteDigest } from "./known-digests.ts";
-import { takeFiles } from "./npm/package-files.ts";
 import { type RegistryOf, registryFrom } from "./npm/registry-settings.ts";
+import { takeFiles } from "./npm/take-files.ts";
 
 interface PrepareOptions extends DigestOptions {
   registryOf?: RegistryOf;

@@ -9,9 +9,9 @@ import type { DownloadOptions } from "../download.ts";
 import { lockDownload } from "../download-lock.ts";
 import { headLength, headProblem } from "../file-checks.ts";
 import { findFetched, noteOrigin } from "../origin.ts";
-import { takeFiles } from "./package-files.ts";
 import { parseNpmReference } from "./reference.ts";
 import { registryFrom } from "./registry-settings.ts";
+import { takeFiles } from "./take-files.ts";
 
 /** Returns the path of the file; one that was fetched before is not fetched again. */
 export async function downloadFromRegistry(

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { parse } from "smol-toml";
+import { NodeError } from "../../../core/errors.ts";
 import type { Hub } from "../hub.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -10,13 +11,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Finds the registry of a package, with what it wants to see of its user. */
 export type RegistryOf = (packageName: string) => Promise<Hub>;
 
-const publicRegistry = "https://registry.npmjs.org";
-
 /** Settings of .npmrc and bunfig.toml alike, in npm's words; the first that says something counts. */
 type Settings = ReadonlyMap<string, string>;
 
 /**
- * In npm's order: the environment (NPM_CONFIG_REGISTRY), the project's files, the user's. Of the two
+ * In npm's order: the environment (NPM_CONFIG_REGISTRY), the project's files, the user's, the machine's. Of the two
  * files in a folder bunfig.toml goes before .npmrc, as Bun has it.
  */
 export function registryFrom(env: Environment, projectDir: string): RegistryOf {
@@ -28,24 +27,64 @@ export function registryFrom(env: Environment, projectDir: string): RegistryOf {
       settings.map((each) => each.get(key)).find((value) => value !== undefined && value !== "");
     const scope = /^(@[^/]+)\//.exec(packageName)?.[1];
     const wanted = (scope && find(`${scope.toLowerCase()}:registry`)) ?? find("registry");
-    const endpoint = (wanted ?? publicRegistry).replace(/\/+$/, "");
-    const token = tokenFor(endpoint, find);
-    return { endpoint, ...(token === undefined ? {} : { token }) };
+    return registryAt(wanted ?? (await defaultOf(env, projectDir)), find);
   };
 }
 
-/** A token is kept for an address, and for what lies under it: `//host/path/:_authToken`. */
-function tokenFor(endpoint: string, find: (key: string) => string | undefined): string | undefined {
-  const url = URL.parse(endpoint);
-  if (url === null) return undefined;
-  const steps = url.pathname.split("/").filter((step) => step !== "");
-  for (let count = steps.length; count >= 0; count--) {
-    const place = ["", "", url.host, ...steps.slice(0, count), ""].join("/");
-    const token = find(`${place}:_authtoken`) ?? find(`${place.slice(0, -1)}:_authtoken`);
-    if (token !== undefined) return token;
+type Find = (key: string) => string | undefined;
+
+function registryAt(address: string, find: Find): Hub {
+  const url = URL.parse(address);
+  if (url === null) {
+    throw new NodeError("invalid_request", `The npm registry '${address}' is no address.`);
   }
-  return undefined;
+  const { username, password } = url;
+  const own = username === "" ? undefined : base64(decoded(username), decoded(password));
+  url.username = "";
+  url.password = "";
+  const endpoint = url.href.replace(/\/+$/, "");
+  return { endpoint, ...(own === undefined ? credentials(url, find) : { basic: own }) };
 }
+
+const decoded = decodeURIComponent;
+
+const base64 = (name: string, password: string): string => btoa(`${name}:${password}`);
+
+/** They are kept for an address, and for what lies under it: `//host/path/:_authToken`. */
+function credentials({ host, pathname }: URL, find: Find): Pick<Hub, "token" | "basic"> {
+  const steps = pathname.split("/").filter((step) => step !== "");
+  for (let count = steps.length; count >= 0; count--) {
+    const place = ["", "", host, ...steps.slice(0, count), ""].join("/");
+    const under = (key: string): string | undefined =>
+      find(`${place}:${key}`) ?? find(`${place.slice(0, -1)}:${key}`);
+    const token = under("_authtoken");
+    if (token !== undefined) return { token };
+    const [name, password] = [under("username"), under("_password")];
+    const basic =
+      under("_auth") ??
+      (name === undefined || password === undefined ? undefined : base64(name, atob(password)));
+    if (basic !== undefined) return { basic };
+  }
+  return {};
+}
+
+/** Where nothing is configured npm knows its own default, and no other is made up. */
+async function defaultOf(env: Environment, cwd: string): Promise<string> {
+  const command = ["npm", "config", "get", "registry"];
+  try {
+    const options = { env: { ...env }, cwd, stderr: "ignore", timeout: npmTimeoutMs } as const;
+    const said = (await Bun.spawn(command, options).stdout.text()).trim();
+    if (URL.canParse(said)) return said;
+  } catch {
+    // It is not installed.
+  }
+  throw new NodeError(
+    "unavailable",
+    "No npm registry is configured, and npm, which knows its default, is not installed. Set NPM_CONFIG_REGISTRY to the registry's address, or write it into .npmrc (registry=…) or bunfig.toml.",
+  );
+}
+
+const npmTimeoutMs = 20_000;
 
 async function readSettings(env: Environment, projectDir: string): Promise<Settings[]> {
   const home = env.HOME || env.USERPROFILE || homedir();
@@ -57,6 +96,7 @@ async function readSettings(env: Environment, projectDir: string): Promise<Setti
     readNpmrc(join(projectDir, ".npmrc"), env),
     readBunfig(join(env.XDG_CONFIG_HOME || home, ".bunfig.toml"), env),
     readNpmrc(setting("npm_config_userconfig") || join(home, ".npmrc"), env),
+    ...["/usr/local/etc/npmrc", "/usr/etc/npmrc", "/etc/npmrc"].map((path) => readNpmrc(path, env)),
   ];
   const own = new Map(registry === undefined ? [] : [["registry", registry]]);
   return [own, ...(await Promise.all(files))];

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Hub } from "../../../../../src/models/sources/hub.ts";
 import { registryFrom } from "../../../../../src/models/sources/npm/registry-settings.ts";
+import { rejectionOf } from "../../../../support/rejection.ts";
 import { tempDir } from "../../../../support/temp-dir.ts";
 
 interface Files {
@@ -28,8 +29,38 @@ async function registryOf(name: string, files: Files = {}): Promise<Hub> {
 }
 
 describe("the registry of a package", () => {
-  test("is the public one where nothing is said", async () => {
-    expect(await registryOf("weights")).toEqual({ endpoint: "https://registry.npmjs.org" });
+  test("is what npm itself says where nothing is configured", async () => {
+    await using folder = await tempDir();
+    const npm = join(folder.path, "npm");
+    await writeFile(
+      npm,
+      '#!/bin/sh\n[ "$*" = "config get registry" ] && echo https://npm.example/\n',
+      {
+        mode: 0o755,
+      },
+    );
+    const env = { PATH: `${folder.path}:/usr/bin:/bin` };
+    expect(await registryOf("weights", { env })).toEqual({ endpoint: "https://npm.example" });
+  });
+
+  test("is asked for where nothing is configured and there is no npm", async () => {
+    const error = await rejectionOf(registryOf("weights", { env: { PATH: "" } }));
+    expect(String(error)).toContain("Set NPM_CONFIG_REGISTRY");
+  });
+
+  test("is shown a name and a password, from its address or from npm's file", async () => {
+    const env = { BUN_CONFIG_REGISTRY: "https://ada:p%40ss@npm.example/r" };
+    expect(await registryOf("w", { env })).toEqual({
+      endpoint: "https://npm.example/r",
+      basic: btoa("ada:p@ss"),
+    });
+    const plain = { BUN_CONFIG_REGISTRY: "https://npm.example/r" };
+    const userNpmrc = `//npm.example/:username=ada\n//npm.example/:_password=${btoa("pass")}`;
+    expect(await registryOf("w", { env: plain, userNpmrc })).toMatchObject({
+      basic: btoa("ada:pass"),
+    });
+    const auth = "//npm.example/r/:_auth=YTpi";
+    expect(await registryOf("w", { env: plain, userNpmrc: auth })).toMatchObject({ basic: "YTpi" });
   });
 
   test("is the environment's before the project's, and that before the user's", async () => {

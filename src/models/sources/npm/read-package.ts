@@ -1,20 +1,17 @@
-/** Takes files out of a package of the registry: its archive is read as it comes, and checked as a whole. */
-import { type FileHandle, open } from "node:fs/promises";
-import { dirname } from "node:path";
+/** Reads a package of the npm registry: its archive is unpacked as it comes, and checked as a whole. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { Progress } from "../../../core/progress.ts";
-import { checkRoom } from "../file-checks.ts";
-import { RetryableError, type SourceResponse, sendRequest } from "../http-request.ts";
+import { RetryableError, sendRequest } from "../http-request.ts";
 import type { Hub } from "../hub.ts";
 import { IdleTimeout } from "../idle-timeout.ts";
 import { checkRedirect } from "../redirects.ts";
-import { refuse, type Subject } from "../refusal.ts";
+import { cannotBeFetched, refuse, type Subject } from "../refusal.ts";
 import { readText, requestWithRetry } from "../request-with-retry.ts";
 import type { NpmReference } from "./reference.ts";
-import { TarReader } from "./tar.ts";
+import { type EntrySink, TarReader } from "./tar.ts";
 
 export interface TakeOptions {
   /** The registry, with what it wants to see of its user. */
@@ -29,27 +26,35 @@ export interface TakeOptions {
   pauseMs?: number;
 }
 
-const mostTries = 4;
-/** So much of an archive is unpacked at most. */
-const mostUnpacked = 64 * 2 ** 30;
+/** Which package, by an exact version. */
+type PackageReference = Omit<NpmReference, "file">;
 
-/** Writes each wanted file of the package to its path; when it returns, all are whole and right. */
-export async function takeFiles(
-  reference: Omit<NpmReference, "file">,
-  wanted: ReadonlyMap<string, string>,
-  options: TakeOptions,
+/** What becomes of an archive's files; begun anew for every try. */
+export interface Unpacking extends AsyncDisposable {
+  sinkFor: EntrySink;
+  /** Called when the archive has come whole; throws where it did not hold what was wanted. */
+  finish(): Promise<void>;
+}
+
+const mostTries = 4;
+
+/** Reads a package's archive once it is known to be right; what was unpacked of a wrong one is the caller's to remove. */
+export async function readPackage(
+  reference: PackageReference,
+  subject: Subject,
+  begin: () => Promise<Unpacking>,
+  options: TakeOptions & { mostUnpacked: number },
 ): Promise<void> {
-  const { registry, source, signal, pauseMs = 500 } = options;
-  const subject: Subject = { source, hub: registry };
+  const { signal, pauseMs = 500 } = options;
   const dist = await readDist(reference, subject, options);
   for (let tries = 1; ; tries++) {
     try {
-      await attempt(dist, wanted, subject, options);
+      await attempt(dist, begin, subject, options);
       return;
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof RetryableError)) throw error;
-      if (tries >= mostTries) throw failure(source, error.message);
+      if (tries >= mostTries) throw failure(subject, error.message);
       await sleep(pauseMs * 2 ** tries, undefined, { signal });
     }
   }
@@ -68,7 +73,7 @@ const Manifest = T.Object({
 
 /** What the registry says of one version. */
 async function readDist(
-  { package: name, version }: Omit<NpmReference, "file">,
+  { package: name, version }: PackageReference,
   subject: Subject,
   { registry, signal, pauseMs }: TakeOptions,
 ): Promise<Dist> {
@@ -80,12 +85,12 @@ async function readDist(
   });
   const manifest = parsed(await readText(answer.response));
   if (!Value.Check(Manifest, manifest)) {
-    throw failure(subject.source, `${new URL(url).host} does not say where ${name}@${version} is`);
+    throw failure(subject, `${new URL(url).host} does not say where ${name}@${version} is`);
   }
   const { integrity = "" } = manifest.dist;
   const tarball = URL.parse(manifest.dist.tarball, url)?.href;
   if (tarball === undefined) {
-    throw failure(subject.source, `${new URL(url).host} names an archive that is no address`);
+    throw failure(subject, `${new URL(url).host} names an archive that is no address`);
   }
   // As with a redirect: the registry leads no closer to this machine than it is itself.
   await checkRedirect({ began: url, from: url, to: tarball });
@@ -93,10 +98,7 @@ async function readDist(
     const digest = new RegExp(`(?:^|\\s)${algorithm}-([A-Za-z0-9+/]+=*)`).exec(integrity)?.[1];
     if (digest !== undefined) return { tarball, algorithm, digest };
   }
-  throw failure(
-    subject.source,
-    `the registry has no digest of ${name}@${version} that can be relied on`,
-  );
+  throw failure(subject, `the registry has no digest of ${name}@${version} that can be relied on`);
 }
 
 function parsed(text: string | undefined): unknown {
@@ -109,9 +111,15 @@ function parsed(text: string | undefined): unknown {
 
 async function attempt(
   { tarball, algorithm, digest }: Dist,
-  wanted: ReadonlyMap<string, string>,
+  begin: () => Promise<Unpacking>,
   subject: Subject,
-  { registry, progress, signal, stallMs = 60_000 }: TakeOptions,
+  {
+    registry,
+    progress,
+    signal,
+    stallMs = 60_000,
+    mostUnpacked,
+  }: TakeOptions & { mostUnpacked: number },
 ): Promise<void> {
   using watch = new IdleTimeout(stallMs);
   const inTime = AbortSignal.any([signal, watch.signal]);
@@ -129,13 +137,22 @@ async function attempt(
       step.update(received);
     };
     try {
-      await unpack(answer, wanted, subject, onBytes);
+      await using unpacking = await begin();
+      const tar = new TarReader(unpacking.sinkFor);
+      let unpacked = 0;
+      for await (const chunk of unzipped(answer.response, subject, onBytes)) {
+        unpacked += chunk.length;
+        if (unpacked > mostUnpacked) throw failure(subject, "the package is too large");
+        await tar.push(chunk);
+      }
+      tar.finish();
       if (hash.digest("base64") !== digest) {
         throw failure(
-          subject.source,
+          subject,
           `what ${new URL(answer.url).host} sent is not the package: its ${algorithm} is another than the registry says. Nothing of it was kept`,
         );
       }
+      await unpacking.finish();
       step.finish();
     } catch (error) {
       step.finish("not whole");
@@ -148,44 +165,10 @@ async function attempt(
   }
 }
 
-async function unpack(
-  { response }: SourceResponse,
-  wanted: ReadonlyMap<string, string>,
-  subject: Subject,
-  onBytes: (chunk: Uint8Array) => void,
-): Promise<void> {
-  await using files = new AsyncDisposableStack();
-  const handles = new Map<string, FileHandle>();
-  for (const [file, path] of wanted) {
-    handles.set(file, files.use(await open(path, "w")));
-  }
-  const found = new Set<string>();
-  const tar = new TarReader(({ name, size }) => {
-    const handle = handles.get(name);
-    if (handle === undefined || found.has(name)) return undefined;
-    found.add(name);
-    let hasRoom = false;
-    return async (bytes) => {
-      if (!hasRoom) await checkRoom(dirname(wanted.get(name) ?? "."), size, subject.source);
-      hasRoom = true;
-      await handle.writeFile(bytes);
-    };
-  });
-  let unpacked = 0;
-  for await (const chunk of unzipped(response, subject, onBytes)) {
-    unpacked += chunk.length;
-    if (unpacked > mostUnpacked) throw failure(subject.source, "the package is too large");
-    await tar.push(chunk);
-  }
-  tar.finish();
-  const missing = [...wanted.keys()].find((file) => !found.has(file));
-  if (missing !== undefined) throw failure(subject.source, `the package has no file '${missing}'`);
-}
-
 /** The archive's bytes, out of gzip. */
 async function* unzipped(
   response: Response,
-  { source }: Subject,
+  subject: Subject,
   onBytes: (chunk: Uint8Array) => void,
 ): AsyncGenerator<Uint8Array> {
   let isReceiving = true;
@@ -204,9 +187,9 @@ async function* unzipped(
   } catch (cause) {
     // What ended early may come whole the next time; what came whole and is no archive will not.
     const words = `the package cannot be unpacked (${reasonOf(cause)})`;
-    throw isReceiving ? new RetryableError(words, { cause }) : failure(source, words);
+    throw isReceiving ? new RetryableError(words, { cause }) : failure(subject, words);
   }
 }
 
-const failure = (source: string, reason: string): NodeError =>
-  new NodeError("unavailable", `The model '${source}' cannot be fetched: ${reason}.`);
+const failure = (subject: Subject, reason: string): NodeError =>
+  new NodeError("unavailable", `${cannotBeFetched(subject)} ${reason}.`);
