@@ -1,0 +1,38 @@
+/** The addresses that a model elsewhere is served at, as what asks them sees them. */
+
+/** One address of an engine elsewhere. */
+export interface Replica {
+  /** With its path, such as `http://gpu-1:8000/v1`; without credentials and without a slash at its end. */
+  readonly url: string;
+}
+
+/** What a request says about which replica would suit it. */
+export interface ReplicaChoice {
+  /** The beginning of its prompt, by digest: requests that begin alike go where it is cached. Absent: whoever has least to do. */
+  prefix?: string;
+  signal: AbortSignal;
+}
+
+/** A replica while a request is with it. Disposing it says that the request is over. */
+export interface ReplicaLease extends Disposable {
+  readonly replica: Replica;
+  /** It answered, with whatever status a working server answers. */
+  succeeded(): void;
+  /** It could not be reached, broke off, was silent for too long, or answered what no working server answers. */
+  failed(why: string): void;
+}
+
+export interface Replicas {
+  /** Every address, for those who ask each (`doctor`, node information). */
+  all(): readonly Replica[];
+  /**
+   * Runs `attempt` with a replica. Where it throws a `NotBegun`, nothing of its answer has been
+   * seen, and another replica is tried, at most twice; what it throws else is thrown on.
+   */
+  attempt<Result>(
+    choice: ReplicaChoice,
+    attempt: (lease: ReplicaLease) => Promise<Result>,
+  ): Promise<Result>;
+  /** Why nobody can be asked now; undefined while one of them can. */
+  problem(): string | undefined;
+}
