@@ -68,6 +68,20 @@ describe("a grounded answer", () => {
     ]);
   });
 
+  test("ends where the model repeats what it was told, but for JSON", async () => {
+    const prompt = "Answer from the passages above, briefly.";
+    const app = await filledApp({ rag: { policy: "last-user-message", prompt } });
+    const stopOf = async (more: object) => {
+      app.chat.script(text, finish);
+      await app.post(path, { ...body, ...more });
+      return app.chat.requests.at(-1)?.stop;
+    };
+    expect(await stopOf({})).toEqual(["Answer from the passages above"]);
+    expect(await stopOf({ stop: "x" })).toEqual(["x", "Answer from the passages above"]);
+    expect(await stopOf({ rag: false })).toBeUndefined();
+    expect(await stopOf({ response_format: { type: "json_object" } })).toBeUndefined();
+  });
+
   test.each([
     [{}, 1],
     [{ stream_options: { include_usage: true } }, 1],

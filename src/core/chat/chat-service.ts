@@ -48,7 +48,7 @@ export class ChatService {
     const { nPredict, temperature, topP, minP, ...penalties } = card.settings;
     const { presencePenalty, frequencyPenalty, repeatPenalty } = penalties;
     const maxTokens = request.maxTokens ?? (nPredict < 0 ? undefined : nPredict);
-    const { messages, grounding } = await this.#grounding.ground(
+    const { messages, grounding, stop } = await this.#grounding.ground(
       { messages: request.messages, tools: request.toolUse?.tools ?? [], maxTokens },
       rag,
       engine,
@@ -67,7 +67,7 @@ export class ChatService {
         repeatPenalty,
         ...sampling,
       },
-      ...given({ maxTokens }),
+      ...given({ maxTokens, stop: withEcho(request, stop) }),
     };
     // An answer that fails ends the others too, also those that still wait for a slot.
     const abandoned = new AbortController();
@@ -83,6 +83,15 @@ export class ChatService {
       events: merge(answers, () => abandoned.abort()),
     };
   }
+}
+
+/** The caller's stop texts, and the one that ends an answer which repeats what the model was told; arguments and JSON are left alone. */
+function withEcho(
+  { stop, format = "text", toolUse }: ChatRequest,
+  echo: string | undefined,
+): GenerationRequest["stop"] {
+  if (echo === undefined || format !== "text" || toolUse !== undefined) return stop;
+  return [...(stop ?? []), echo];
 }
 
 /** With one seed every answer would be the same; each takes the next. */

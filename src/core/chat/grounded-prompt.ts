@@ -35,6 +35,17 @@ export function groundedSystemMessage(
   );
 }
 
+/**
+ * How a model begins that repeats what it was told instead of ending its answer, as small ones do
+ * over and over. Undefined where the prompt's first words could be an answer's own.
+ */
+export function promptEcho(prompt: string): string | undefined {
+  const [words = ""] = prompt.split(/[,.;:\n]/, 1);
+  return words.length < shortestEcho ? undefined : words.trim();
+}
+
+const shortestEcho = 20;
+
 function passageText(prompt: string, points: readonly ScoredPassage[], first: number): string {
   const passages = points.map(({ document, source }, index) => {
     const marker = `[${first + index}]`;

@@ -1,4 +1,5 @@
 /** Grounded chat: passages that match the question go into the prompt, and the answer says which. */
+import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 import type { CallOptions, ChatEngine, ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
@@ -8,7 +9,7 @@ import { CarriedPassages } from "./carried-passages.ts";
 import { withoutContained } from "./contained-passages.ts";
 import { type FoundPassages, findPassages } from "./find-passages.ts";
 import { type Conversation, fitToContext, type Turn } from "./fit-to-context.ts";
-import { groundedSystemMessage, groundedUserMessages } from "./grounded-prompt.ts";
+import { groundedSystemMessage, groundedUserMessages, promptEcho } from "./grounded-prompt.ts";
 import { turnKeys } from "./grounded-turns.ts";
 import { checkContextWindow, type RagPolicy } from "./rag-policy.ts";
 
@@ -44,6 +45,8 @@ export interface Grounding extends FoundPassages {
 export interface GroundedConversation {
   messages: readonly ChatMessage[];
   grounding?: Grounding;
+  /** A text that ends the answer: the model repeats what it was told of the passages. */
+  stop?: string;
 }
 
 export class GroundingService {
@@ -90,8 +93,8 @@ export class GroundingService {
       begun === undefined ? await this.#find(messages, wanted, options) : { points: begun.points };
 
     const matched = notIn(earlier, found.points);
-    const given = earlier.flatMap((turn) => turn.points);
-    const telling = withoutContained(matched, given);
+    const known = earlier.flatMap((turn) => turn.points);
+    const telling = withoutContained(matched, known);
     const turns = [...earlier, { index: current, points: telling }];
     const { prompt } = this.#settings;
     const render = (shown: readonly Turn[]): readonly ChatMessage[] =>
@@ -103,6 +106,7 @@ export class GroundingService {
     const points = kept.flatMap((turn) => turn.points);
     return {
       messages: render(kept),
+      ...given({ stop: points.length === 0 ? undefined : promptEcho(prompt) }),
       grounding: {
         ...found,
         points,

@@ -21,12 +21,12 @@ const examples: readonly Example[] = [
   {
     question: "How do I stop this node?",
     about: "Answered from the documents",
-    // One passage holds the answer, and a small model is easily distracted.
-    settings: { grounded: true, passages: 1, temperature: 0 },
+    // One passage holds the answer, and a small model is easily distracted, also by a system prompt.
+    settings: { grounded: true, passages: 1, system: "", temperature: 0 },
   },
   {
-    question: "Write a Python function that reverses a string.",
-    about: "Some code",
+    question: "Write a haiku about autumn.",
+    about: "Something to write",
     settings: { grounded: false, temperature: 0 },
   },
 ];

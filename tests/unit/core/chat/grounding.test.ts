@@ -102,6 +102,22 @@ describe("passages", () => {
   });
 });
 
+describe("what the model was told of the passages", () => {
+  const prompt = "Answer from the passages above, briefly.";
+
+  test("ends an answer that repeats its first words", async () => {
+    const { ground } = await grounding({ prompt });
+    expect((await ground([user("q")])).stop).toBe("Answer from the passages above");
+  });
+
+  test("ends none where there is no passage, or where its first words are few", async () => {
+    const { ground } = await grounding({ prompt, bounds: { limit: 5, scoreThreshold: 1.1 } });
+    expect(await ground([user("q")])).not.toHaveProperty("stop");
+    const short = await grounding({ prompt: "Read, and answer from the passages above." });
+    expect(await short.ground([user("q")])).not.toHaveProperty("stop");
+  });
+});
+
 describe("a request", () => {
   test("switches grounding off and on, and chooses where the passages go", async () => {
     const on = await grounding();
