@@ -1,6 +1,6 @@
 /** The models of a node: what each is, and where the one asked for is found. */
 import { NodeError } from "../errors.ts";
-import type { ChatEngine } from "../ports/chat-engine.ts";
+import type { ChatEngine, Sampling } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
 import type { EmbeddingIdentity } from "../ports/passage-repository.ts";
 import { quoted } from "../quoted.ts";
@@ -33,6 +33,18 @@ export type WantedSettings = Omit<ModelSettings, keyof FittedSettings> & {
   [Key in keyof FittedSettings]: number | "auto";
 };
 
+/** Where a model runs that runs elsewhere. */
+export interface UpstreamCard {
+  /** What it is called there. */
+  model: string;
+  /** What serves it, and which version: `vLLM 0.11.0`. */
+  server: string;
+  /** Whether its tokens are counted by its server, or estimated here. */
+  tokens: "counted" | "estimated";
+  /** The addresses that serve it now, without credentials. */
+  urls: () => readonly string[];
+}
+
 export interface ModelCard {
   name: string;
   type: ModelType;
@@ -40,6 +52,8 @@ export interface ModelCard {
   createdAt: Date;
   ownedBy: string;
   settings: ModelSettings;
+  /** Absent: it runs on this machine. */
+  upstream?: UpstreamCard;
 }
 
 /** Threads that a chat model's steps run on; a step of many tokens has all that there are. */
@@ -57,6 +71,8 @@ export interface ChatModel extends AsyncDisposable {
   /** `fp_<hex>`: changes only when the weights, the engine's build or the settings do. */
   fingerprint: string;
   threads: StepThreads;
+  /** What of a request's sampling it does not act on; absent: it acts on all. */
+  ignores?: readonly (keyof Sampling)[];
   /** Why it cannot answer now, where it can fail by itself. */
   problem?: () => string | undefined;
 }
