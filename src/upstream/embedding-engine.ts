@@ -83,9 +83,13 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
     if (inputs.length === 0) return [];
     onStart?.();
     const bounds = { most: this.#maxBatch, atOnce };
-    return await inBatches(inputs, bounds, (batch) =>
-      embedBatch(this.#target, batch, { signal, dimension: this.dimension }),
-    );
+    return await inBatches(inputs, bounds, async (batch, start) => {
+      try {
+        return await embedBatch(this.#target, batch, { signal, dimension: this.dimension });
+      } catch (error) {
+        throw shifted(error, start);
+      }
+    });
   }
 
   /** Fails what is under way. */
@@ -96,6 +100,15 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
   #untilClosed(signal: AbortSignal): AbortSignal {
     return AbortSignal.any([signal, this.#closing.signal]);
   }
+}
+
+/** The server counts from the first text of its request; the caller from the first of all. */
+function shifted(error: unknown, start: number): unknown {
+  if (start === 0 || !(error instanceof NodeError) || error.param === undefined) return error;
+  const shift = (text: string): string =>
+    text.replace(/^input\[(\d+)\]/, (_, at: string) => `input[${Number(at) + start}]`);
+  const { kind, message, param } = error;
+  return new NodeError(kind, shift(message), { param: shift(param), cause: error });
 }
 
 /** `dimension`: that of every vector, once it is known. */

@@ -45,7 +45,9 @@ export function toRefusal(answered: AnsweredStatus, { named, field }: Refused): 
     return new NodeError("upstream_failed", `The server of ${named} failed (status ${status}).`);
   }
   if (isTooLong(status, sent)) {
-    return new NodeError("context_length_exceeded", told(sent, named), { param: field });
+    return new NodeError("context_length_exceeded", told(sent, named), {
+      param: sent?.param ?? field,
+    });
   }
   if (kind === "invalid_request") {
     const param = ourNames.get(sent?.param ?? "") ?? sent?.param;

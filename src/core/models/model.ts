@@ -1,5 +1,6 @@
 /** The models of a node: what each is, and where the one asked for is found. */
 import { NodeError } from "../errors.ts";
+import { given } from "../given.ts";
 import type { ChatEngine, Sampling } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
 import type { EmbeddingIdentity } from "../ports/passage-repository.ts";
@@ -94,6 +95,8 @@ export type LoadedModel = ({ type: "chat" } & ChatModel) | ({ type: "embedding" 
 export class ModelRegistry {
   readonly #types: ReadonlyMap<string, ModelType>;
   readonly #loaded = new Map<string, LoadedModel>();
+  /** Why models are not there yet, where something is in the way. */
+  readonly #awaited = new Map<string, NodeError>();
 
   constructor(configured: readonly { name: string; type: ModelType }[]) {
     this.#types = new Map(configured.map(({ name, type }) => [name, type]));
@@ -101,6 +104,12 @@ export class ModelRegistry {
 
   add(model: LoadedModel): void {
     this.#loaded.set(model.card.name, model);
+    this.#awaited.delete(model.card.name);
+  }
+
+  /** Says why a model is not there yet. */
+  unavailable(name: string, reason: NodeError): void {
+    this.#awaited.set(name, reason);
   }
 
   /** The cards of the models that are ready, in the order of the configuration. */
@@ -126,7 +135,8 @@ export class ModelRegistry {
   problems(): string[] {
     return [...this.#types.keys()].flatMap((name) => {
       const model = this.#loaded.get(name);
-      if (model === undefined) return `The model '${name}' is being prepared.`;
+      const awaited = this.#awaited.get(name)?.message;
+      if (model === undefined) return awaited ?? `The model '${name}' is being prepared.`;
       return model.problem?.() ?? [];
     });
   }
@@ -146,6 +156,11 @@ export class ModelRegistry {
   #find(name: string, wanted: ModelType): LoadedModel {
     if (this.#types.get(name) !== wanted) throw this.#notFound(name, wanted);
     const model = this.#loaded.get(name);
+    const awaited = this.#awaited.get(name);
+    if (model === undefined && awaited !== undefined) {
+      const { kind, message, retryAfterMs } = awaited;
+      throw new NodeError(kind, message, { cause: awaited, ...given({ retryAfterMs }) });
+    }
     if (model === undefined) {
       throw new NodeError(
         "model_not_ready",
