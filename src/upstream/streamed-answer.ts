@@ -24,6 +24,8 @@ export class StreamedAnswer implements Disposable {
   readonly #chunks = new ChatChunks();
   #ready: GenerationEvent[] = [];
   #isOver = false;
+  /** What is wrong with the stream behind the events that are ready. */
+  #failure: Error | undefined;
 
   constructor(target: UpstreamTarget, lease: ReplicaLease, response: UpstreamResponse) {
     this.#target = target;
@@ -82,12 +84,21 @@ export class StreamedAnswer implements Disposable {
   }
 
   async #more(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
     const { done, value } = await this.#data.next();
     if (done === true && !this.#chunks.hasFinished) {
       throw new ConnectionFailure("the answer ended before it was finished");
     }
-    if (done === true) this.#isOver = true;
-    else for (const data of value) this.#take(data);
+    if (done === true) {
+      this.#isOver = true;
+      return;
+    }
+    try {
+      for (const data of value) this.#take(data);
+    } catch (error) {
+      if (this.#ready.length === 0 || !(error instanceof Error)) throw error;
+      this.#failure = error;
+    }
   }
 
   #take(data: string): void {
