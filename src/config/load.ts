@@ -9,7 +9,7 @@ import { checkConsistency } from "./consistency.ts";
 import { serviceVariables } from "./kubernetes-variables.ts";
 import { Config } from "./schema.ts";
 import { type Setting, settings } from "./settings.ts";
-import { writtenKeys } from "./upstream-consistency.ts";
+import { keyVariables, writtenKeys } from "./upstream-consistency.ts";
 
 export interface ConfigSources {
   file?: { path: string; text: string };
@@ -25,7 +25,7 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
   const env = withoutServices(all);
   const tree: Tree = file === undefined ? {} : parseFile(file.path, file.text);
   const origins = new Map<string, string>();
-  rejectUnknownVariables(env);
+  rejectUnknownVariables(env, keyVariables(tree));
   for (const setting of settings) {
     setFrom(tree, origins, setting, env[setting.env], `environment variable ${setting.env}`);
     if (setting.flag === undefined) continue;
@@ -113,10 +113,12 @@ function withoutServices(env: ConfigSources["env"]): ConfigSources["env"] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !foreign.includes(name)));
 }
 
-function rejectUnknownVariables(env: ConfigSources["env"]): void {
+/** `named`: those that the file says hold keys. */
+function rejectUnknownVariables(env: ConfigSources["env"], named: readonly string[]): void {
   const known = settings.map((setting) => setting.env);
   for (const name of Object.keys(env)) {
-    if (!name.startsWith("PADDOCK_") || otherVariables.test(name) || known.includes(name)) continue;
+    if (!name.startsWith("PADDOCK_") || otherVariables.test(name)) continue;
+    if (known.includes(name) || named.includes(name)) continue;
     throw new ConfigError(
       `environment variable ${name}: Paddock has no such setting.${suggest(name, known)}`,
     );

@@ -28,6 +28,14 @@ export const writtenKeys = ({ models }: Readonly<Record<string, unknown>>): Writ
   models: Array.isArray(models) ? models.map((model) => new Set(keysOf(model))) : [],
 });
 
+/** The environment variables that hold keys of servers, as far as the file is well-formed. */
+export function keyVariables(tree: unknown): string[] {
+  if (typeof tree !== "object" || tree === null) return [];
+  return Object.entries(tree).flatMap(([key, value]) =>
+    key === "api_key_env" && typeof value === "string" ? [value] : keyVariables(value),
+  );
+}
+
 const keysOf = (value: unknown): string[] =>
   typeof value === "object" && value !== null ? Object.keys(value) : [];
 

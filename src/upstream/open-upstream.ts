@@ -44,16 +44,11 @@ export async function openUpstreamModel(
 
 /** It need not be there yet. */
 export function openUpstreamReranker(target: UpstreamTarget): Reranker {
-  let known: Promise<ServerFacts> | undefined;
+  let known: ServerFacts | undefined;
   return new UpstreamReranker(target, {
     async facts(signal) {
-      known ??= serverFacts(target, signal);
-      try {
-        return await known;
-      } catch (error) {
-        known = undefined;
-        throw error;
-      }
+      known ??= await serverFacts(target, signal);
+      return known;
     },
   });
 }

@@ -3,13 +3,17 @@ import { NodeError } from "../core/errors.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import { askJson, garbage } from "./ask.ts";
 import { inBatches } from "./batches.ts";
+import { cutToTokens } from "./cut-to-tokens.ts";
 import { countAt, listAt, numberAt } from "./json-fields.ts";
 import type { ServerFacts } from "./server-facts.ts";
+import { textCounter } from "./tokenizer.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 
 /** Passages of a request, where the server does not say how many it takes. */
 const defaultBatch = 64;
 const atOnce = 4;
+/** Tokens that a model puts around a question and a passage. */
+const markers = 4;
 
 export interface UpstreamRerankerOptions {
   /** What the server is; asked until it says so. */
@@ -42,8 +46,9 @@ export class UpstreamReranker implements Reranker {
     if (passages.length === 0) return [];
     const facts = await this.#facts(signal);
     const bounds = { most: facts.maxBatch ?? defaultBatch, atOnce };
-    const scores = await inBatches(passages, bounds, (batch) =>
-      this.#ask(facts, question, batch, signal),
+    const [asked, shown] = await this.#fit(facts, question, passages, signal);
+    const scores = await inBatches(shown, bounds, (batch) =>
+      this.#ask(facts, asked, batch, signal),
     );
     if (scores.some((score) => score < 0 || score > 1)) this.#areLogits = true;
     return this.#areLogits ? scores.map(sigmoid) : scores;
@@ -51,6 +56,22 @@ export class UpstreamReranker implements Reranker {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new NodeError("unavailable", "The model is being unloaded."));
+  }
+
+  /** llama-server fails at what is longer than its context; the question has at most half of it. */
+  async #fit(
+    { kind, contextSize }: ServerFacts,
+    question: string,
+    passages: readonly string[],
+    signal: AbortSignal,
+  ): Promise<[string, readonly string[]]> {
+    const count = textCounter(this.#target, kind);
+    if (kind !== "llama-server" || contextSize === undefined || count === undefined) {
+      return [question, passages];
+    }
+    const half = Math.floor(contextSize / 2) - markers;
+    const [asked = question] = await cutToTokens([question], half, count, signal);
+    return [asked, await cutToTokens(passages, half, count, signal)];
   }
 
   async #ask(

@@ -136,15 +136,13 @@ export const vllmStreams = {
 export interface VllmOptions {
   stream?: keyof typeof vllmStreams;
   key?: string;
+  port?: number;
   /** Answers in its place where it gives a response. */
   instead?: Script;
 }
 
-export function recordedVllm({
-  stream = "text",
-  key,
-  instead,
-}: VllmOptions = {}): ConventionServer {
+export function recordedVllm(options: VllmOptions = {}): ConventionServer {
+  const { stream = "text", key, port, instead } = options;
   return openAiServer(async (request, signal) => {
     const { path, body } = request;
     // The key guards what is under /v1 only.
@@ -174,7 +172,7 @@ export function recordedVllm({
       default:
         return undefined;
     }
-  });
+  }, port);
 }
 
 const card = {
