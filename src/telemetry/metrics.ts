@@ -11,7 +11,7 @@ import type {
 import { buckets } from "./buckets.ts";
 
 /** Whether a model runs on this machine, or elsewhere. */
-export type ModelPlace = "local" | "upstream";
+type ModelPlace = "local" | "upstream";
 
 /** What the gauges read at each scrape. */
 export interface MetricsSources {

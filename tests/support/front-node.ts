@@ -4,7 +4,7 @@ import { bareNode } from "./bare-node.ts";
 import { tempDir } from "./temp-dir.ts";
 import { type TinyNode, type TinyNodeOptions, tinyNode } from "./tiny-node.ts";
 
-export interface FrontNode extends TinyNode {
+interface FrontNode extends TinyNode {
   /** The node that the models run on. */
   upstream: TinyNode;
 }
@@ -13,7 +13,7 @@ export interface FrontNode extends TinyNode {
 const upstreamKey = "the-key-of-the-upstream";
 
 /** `options` are the front's, but for the settings of the chat model. */
-export async function frontNode(options: TinyNodeOptions = {}): Promise<FrontNode> {
+async function frontNode(options: TinyNodeOptions = {}): Promise<FrontNode> {
   const { env = {}, chatSettings } = options;
   const resources = new AsyncDisposableStack();
   const upstream = resources.use(

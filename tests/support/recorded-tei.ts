@@ -2,7 +2,7 @@
 import { type ConventionServer, openAiServer, type Script } from "./openai-server.ts";
 
 /** Few, so that a test sees requests divided. */
-export const teiBatch = 4;
+const teiBatch = 4;
 
 export function recordedTei({ instead }: { instead?: Script } = {}): ConventionServer {
   return openAiServer(async (request, signal) => {

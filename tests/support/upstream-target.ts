@@ -34,7 +34,7 @@ export function targetAt(url: string, options: Partial<UpstreamTarget> = {}) {
 }
 
 /** The model of a target; `settings`: what the configuration says of it. */
-export async function openFar(
+async function openFar(
   type: "chat" | "embedding",
   target: UpstreamTarget,
   settings: Partial<ModelSettings> = {},
