@@ -1,6 +1,7 @@
 /** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
 import { join } from "node:path";
 import { checkExposure } from "../config/consistency.ts";
+import { isUpstream } from "../config/upstream-source.ts";
 import { ChatService } from "../core/chat/chat-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
 import { EmbeddingService } from "../core/embedding/embedding-service.ts";
@@ -22,6 +23,7 @@ import { metrics as metricsOperation } from "../server/operations/metrics/operat
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
+import { attachWhenThere } from "./attach-when-there.ts";
 import { dataDirOf, openRightsOf } from "./data-dir.ts";
 import { loadInTurn } from "./load-in-turn.ts";
 import { NodeCollection } from "./node-collection.ts";
@@ -37,6 +39,9 @@ export interface NodeOptions extends ModelOptions {
   /** How much memory this process holds, in bytes. */
   residentMemory: () => number;
 }
+
+/** What is said of llama.cpp where every model runs elsewhere. */
+const noEngine = "none: models run elsewhere";
 
 export class PaddockNode implements AsyncDisposable {
   readonly services: Services;
@@ -69,7 +74,11 @@ export class PaddockNode implements AsyncDisposable {
       isDraining,
     };
     const metrics = new Metrics({
-      models: config.models,
+      models: config.models.map(({ name, type, source }) => ({
+        name,
+        type,
+        place: isUpstream(source) ? "upstream" : "local",
+      })),
       activities: () => this.#activities.all(),
       build: () => ({ version, engine: this.#identity.engineVersion }),
       isReady: async () => (await checkReadiness(parts)).problems.length === 0,
@@ -141,8 +150,10 @@ export class PaddockNode implements AsyncDisposable {
    * handbook is stored afterwards. `onOpen` is called as soon as chat models answer.
    */
   async prepare(signal: AbortSignal, onOpen: () => void = () => {}): Promise<void> {
-    const { progress, config } = this.#options;
+    const { progress, config, log } = this.#options;
     const { models } = config;
+    const local = models.filter(({ source }) => !isUpstream(source));
+    const elsewhere = models.filter(({ source }) => isUpstream(source));
     await this.#openTraces();
     this.#tellOpenRights();
     const loading = { progress, signal };
@@ -150,28 +161,39 @@ export class PaddockNode implements AsyncDisposable {
     const nodeModels = this.#resources.use(await NodeModels.open(served, models));
     /** Without being measured: what the node itself does is not a request. */
     const engines = new Map<string, EmbeddingEngine>();
-    await loadInTurn(nodeModels, models, loading, {
-      onLoaded: (model) => {
-        this.#models.add(this.#activities.measured(model));
-        if (model.type === "embedding") engines.set(model.card.name, model.engine);
-        this.#identity.engineVersion = nodeModels.engineVersion;
-      },
-      onOpen,
-    });
-    const { reranker: source } = config.retrieval;
-    const rest =
-      source === undefined ? {} : { reranker: await nodeModels.loadReranker(source, loading) };
+    const onLoaded = (model: LoadedModel): void => {
+      this.#models.add(this.#activities.measured(model));
+      if (model.type === "embedding") engines.set(model.card.name, model.engine);
+      this.#identity.engineVersion = local.length === 0 ? noEngine : nodeModels.engineVersion;
+    };
     const behind = {
       isBusy: () => this.#activities.isBusy,
       signal: AbortSignal.any([signal, this.#stopping.signal]),
     };
+    const onWaiting = (model: string, reason: NodeError): void =>
+      this.#models.unavailable(model, reason);
+    const tried = nodeModels.openUpstreams(elsewhere, { onLoaded, onWaiting }, behind.signal);
+    await loadInTurn(nodeModels, local, loading, { onLoaded, onOpen: () => tried.then(onOpen) });
+    await tried;
+    const { reranker: source } = config.retrieval;
+    const rest =
+      source === undefined ? {} : { reranker: await nodeModels.loadReranker(source, loading) };
     const name = this.#retrieval.collection.embeddingModel;
     if (name !== undefined) {
-      const embedding = this.#models.embedding(name);
-      const fillingEngine = yieldingEngine(engines.get(name) ?? embedding.engine, behind);
       const collection = this.#resources.use(new NodeCollection(this.#options));
-      const parts = { ...rest, embedding, fillingEngine };
-      await collection.attachTo(this.#retrieval, parts, behind.signal);
+      await attachWhenThere({
+        model: name,
+        awaited: engines.has(name) ? undefined : nodeModels.opened(name),
+        attach: async () => {
+          const embedding = this.#models.embedding(name);
+          const fillingEngine = yieldingEngine(engines.get(name) ?? embedding.engine, behind);
+          const parts = { ...rest, embedding, fillingEngine };
+          await collection.attachTo(this.#retrieval, parts, behind.signal);
+        },
+        retrieval: this.#retrieval,
+        signal: behind.signal,
+        log,
+      });
     }
     const onBetter = (model: LoadedModel): void =>
       this.#models.add(this.#activities.measured(model));

@@ -6,6 +6,7 @@ import OpenAI, {
   InternalServerError,
   RateLimitError,
 } from "openai";
+import { nodesForClients } from "../support/front-node.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
 
@@ -13,13 +14,15 @@ const key = "a-key-of-the-test";
 let node: TinyNode;
 let client: OpenAI;
 
-beforeAll(async () => {
-  node = await tinyNode({ env: { PADDOCK_API_KEYS: `${key},another-key` } });
-  client = new OpenAI({ baseURL: node.baseUrl, apiKey: key });
-});
-afterAll(async () => {
-  await node[Symbol.asyncDispose]();
-});
+function connect(start: typeof tinyNode): void {
+  beforeAll(async () => {
+    node = await start({ env: { PADDOCK_API_KEYS: `${key},another-key` } });
+    client = new OpenAI({ baseURL: node.baseUrl, apiKey: key });
+  });
+  afterAll(async () => {
+    await node[Symbol.asyncDispose]();
+  });
+}
 
 const question = {
   model: "tiny-chat",
@@ -31,7 +34,9 @@ const question = {
   max_tokens: 8,
 } satisfies Partial<OpenAI.ChatCompletionCreateParams>;
 
-describe("the openai package against a listening node", () => {
+describe.each(nodesForClients)("the openai package against %s", (_, start) => {
+  connect(start);
+
   test("chats", async () => {
     const answer = await client.chat.completions.create(question);
     expect(answer.object).toBe("chat.completion");

@@ -1,18 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI, { BadRequestError, NotFoundError } from "openai";
+import { nodesForClients } from "../support/front-node.ts";
 import { rejectionOf } from "../support/rejection.ts";
-import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
+import type { TinyNode, tinyNode } from "../support/tiny-node.ts";
 
 let node: TinyNode;
 let client: OpenAI;
 
-beforeAll(async () => {
-  node = await tinyNode();
-  client = new OpenAI({ baseURL: node.baseUrl, apiKey: "any" });
-});
-afterAll(async () => {
-  await node[Symbol.asyncDispose]();
-});
+function connect(start: typeof tinyNode): void {
+  beforeAll(async () => {
+    node = await start();
+    client = new OpenAI({ baseURL: node.baseUrl, apiKey: "any" });
+  });
+  afterAll(async () => {
+    await node[Symbol.asyncDispose]();
+  });
+}
 
 const question = {
   model: "tiny-chat",
@@ -29,7 +32,9 @@ const only = (text: string): OpenAI.ResponseFormatJSONSchema => ({
   json_schema: { name: "only", schema: { const: text } },
 });
 
-describe("the openai package's parameters against a listening node", () => {
+describe.each(nodesForClients)("the openai package's parameters against %s", (_, start) => {
+  connect(start);
+
   test("logit_bias decides what is generated, and what is not", async () => {
     const biased = async (logit_bias: Record<string, number>): Promise<string | null> => {
       const { choices } = await client.chat.completions.create({ ...question, logit_bias });
@@ -112,7 +117,9 @@ describe("the openai package's parameters against a listening node", () => {
   });
 });
 
-describe("the openai package's embeddings against a listening node", () => {
+describe.each(nodesForClients)("the openai package's embeddings against %s", (_, start) => {
+  connect(start);
+
   const model = "tiny-embedding";
 
   test("take one list of token ids, and several", async () => {
@@ -151,7 +158,9 @@ describe("the openai package's embeddings against a listening node", () => {
   });
 });
 
-describe("the openai package's errors against a listening node", () => {
+describe.each(nodesForClients)("the openai package's errors against %s", (_, start) => {
+  connect(start);
+
   test("name the code and both counts where a prompt does not fit", async () => {
     const content = "x".repeat(3000);
     const refused = client.chat.completions.create({

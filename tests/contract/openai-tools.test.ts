@@ -3,19 +3,22 @@ import OpenAI, { BadRequestError } from "openai";
 import { LengthFinishReasonError } from "openai/error";
 import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
 import { z } from "zod";
+import { nodesForClients } from "../support/front-node.ts";
 import { rejectionOf } from "../support/rejection.ts";
-import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
+import type { TinyNode, tinyNode } from "../support/tiny-node.ts";
 
 let node: TinyNode;
 let client: OpenAI;
 
-beforeAll(async () => {
-  node = await tinyNode();
-  client = new OpenAI({ baseURL: node.baseUrl, apiKey: "any" });
-});
-afterAll(async () => {
-  await node[Symbol.asyncDispose]();
-});
+function connect(start: typeof tinyNode): void {
+  beforeAll(async () => {
+    node = await start();
+    client = new OpenAI({ baseURL: node.baseUrl, apiKey: "any" });
+  });
+  afterAll(async () => {
+    await node[Symbol.asyncDispose]();
+  });
+}
 
 /** No white space between JSON's parts: a line break, a space as a word's beginning and as a byte. */
 const compact = { 13: -100, 353: -100, 35: -100 };
@@ -44,7 +47,9 @@ const lightTool = {
 /** Arguments that `lightTool` allows. */
 const lit = /^\{"room":"attic","level":[1-9]\}$/;
 
-describe("the openai package's tools against a listening node", () => {
+describe.each(nodesForClients)("the openai package's tools against %s", (_, start) => {
+  connect(start);
+
   test("gets a call of the function that it names, whose arguments fit its schema", async () => {
     const { choices } = await client.chat.completions.create({
       ...question,

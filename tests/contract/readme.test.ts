@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { Type as T } from "@sinclair/typebox";
+import { KindGuard, Type as T, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Config } from "../../src/config/schema.ts";
 import { settings } from "../../src/config/settings.ts";
@@ -39,9 +39,11 @@ test("the README's commands bring the Bun that the types are for", async () => {
 test("the handbook's configuration page has every key, variable and option", async () => {
   const page = await read("docs/configuration.md");
   const { models, ...node } = Config.properties;
-  const keys = Object.entries(node).flatMap(([name, schema]) =>
-    "properties" in schema ? Object.keys(schema.properties).map((key) => `${name}.${key}`) : [name],
-  );
+  const keysOf = (schema: TSchema, name: string): string[] =>
+    KindGuard.IsObject(schema)
+      ? Object.entries(schema.properties).flatMap(([key, inner]) => keysOf(inner, `${name}.${key}`))
+      : [name];
+  const keys = Object.entries(node).flatMap(([name, schema]) => keysOf(schema, name));
   const names = [...keys, ...Object.keys(models.items.properties)];
   const given = settings.flatMap(({ env, flag }) => [env, ...(flag ? [`--${flag}`] : [])]);
   const missing = [...names, ...given].filter((name) => !page.includes(`\`${name}\``));

@@ -18,10 +18,11 @@ export interface ConventionServer extends AsyncDisposable {
   asked: AskedRequest[];
 }
 
-export function openAiServer(script: Script): ConventionServer {
+/** `port` 0: any free one. */
+export function openAiServer(script: Script, port = 0): ConventionServer {
   const asked: AskedRequest[] = [];
   const server = Bun.serve({
-    port: 0,
+    port,
     hostname: "127.0.0.1",
     idleTimeout: 0,
     async fetch(request) {

@@ -11,10 +11,14 @@ import { type Backend, openBackend } from "../../src/engine/backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
 import { RunnerHost, type RunnerHostOptions } from "../../src/runner/runner-host.ts";
 import { engineEnvironment } from "../../src/subprocess/program.ts";
+import { openUpstreamModel } from "../../src/upstream/open-upstream.ts";
+import type { UpstreamTarget } from "../../src/upstream/upstream-target.ts";
 import { backendsToTry } from "./backends-to-try.ts";
+import { oneReplica } from "./one-replica.ts";
 import { mainFile } from "./paddock-process.ts";
 import { silentLog, silentProgress } from "./silence.ts";
 import { tinyModels } from "./tiny-models.ts";
+import { tinyNode } from "./tiny-node.ts";
 
 export const neutralSettings: ModelSettings = {
   promptTemplate: "auto",
@@ -32,7 +36,9 @@ export const neutralSettings: ModelSettings = {
 
 /** Where a model can run; the ports promise the same everywhere. */
 export const places = ["this process", "a process of its own"] as const;
-export type Place = (typeof places)[number];
+/** And on another machine, behind HTTP; there is no line of callers, and no count of tokens. */
+export const allPlaces = [...places, "another node"] as const;
+export type Place = (typeof allPlaces)[number];
 
 let backend: Promise<Backend> | undefined;
 
@@ -69,11 +75,33 @@ async function load(
   place: Place = "this process",
 ): Promise<LoadedModel> {
   const complete = tinySpec(spec);
+  if (place === "another node") return await upstreamModel(complete);
   if (place === "this process") {
     return await loadModel(await testBackend(), complete, silentProgress);
   }
   const { signal } = new AbortController();
   return await testRunners().loadModel(complete, { progress: silentProgress, signal });
+}
+
+/** The model of another node, which ends with it. */
+async function upstreamModel(spec: ModelSpec): Promise<LoadedModel> {
+  const { type, name, parallel, settings } = spec;
+  const { ctxSize, batchSize } = settings;
+  await using resources = new AsyncDisposableStack();
+  const chatSettings = `ctx_size = ${ctxSize}\nbatch_size = ${batchSize}\nparallel = ${parallel}`;
+  const node = resources.use(await tinyNode({ chatSettings }));
+  const target: UpstreamTarget = {
+    named: `the model '${name}'`,
+    upstreamModel: `tiny-${type}`,
+    silenceMs: 60_000,
+    replicas: oneReplica(node.baseUrl),
+    log: silentLog,
+  };
+  const upstream = { name, type, settings: { ...neutralSettings, ctxSize: 0 } };
+  const { signal } = new AbortController();
+  const model = resources.use(await openUpstreamModel(upstream, target, signal));
+  const owned = resources.move();
+  return { ...model, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 export const tinySpec = (

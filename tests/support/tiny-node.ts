@@ -13,9 +13,12 @@ export interface TinyNode extends AsyncDisposable {
   baseUrl: string;
 }
 
-export async function tinyNode(
-  options: { env?: Record<string, string>; chatSettings?: string } = {},
-): Promise<TinyNode> {
+export interface TinyNodeOptions {
+  env?: Record<string, string>;
+  chatSettings?: string;
+}
+
+export async function tinyNode(options: TinyNodeOptions = {}): Promise<TinyNode> {
   const resources = new AsyncDisposableStack();
   const folder = resources.use(await tempDir());
   const node = resources.use(

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import OpenAI from "openai";
+import { frontConfig } from "../support/front-node.ts";
+import { runPaddock, type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
+import { childrenOf } from "../support/process-tree.ts";
+import { type TempDir, tempDir } from "../support/temp-dir.ts";
+import { tinyConfig } from "../support/tiny-node.ts";
+
+const key = "a-key-of-the-upstream";
+const env = { UPSTREAM_KEY: key };
+
+let upstream: ServingPaddock;
+let folder: TempDir;
+
+beforeAll(async () => {
+  folder = await tempDir();
+  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+  upstream = await servePaddock({ cwd: folder.path, env: { PADDOCK_API_KEYS: key } });
+});
+afterAll(async () => {
+  await upstream[Symbol.asyncDispose]();
+  await folder[Symbol.asyncDispose]();
+});
+
+/** A folder whose configuration names models of the upstream. */
+async function frontFolder(change = (config: string) => config): Promise<TempDir> {
+  const own = await tempDir();
+  const config = frontConfig(`${upstream.origin}/v1`);
+  await writeFile(join(own.path, "paddock.toml"), change(config));
+  return own;
+}
+
+interface Report {
+  ok: boolean;
+  findings: { check: string; status: string; message: string; remedy?: string }[];
+}
+
+async function examine(cwd: string, variables: Record<string, string> = env) {
+  const run = await runPaddock(["doctor", "--json", "--port", "0"], { cwd, env: variables });
+  expect(run.stdout).not.toContain(key);
+  const report: Report = JSON.parse(run.stdout);
+  return report.findings.filter(({ check }) => check.startsWith("model ") || check === "engine");
+}
+
+describe("a node whose models all run elsewhere", () => {
+  test("starts no process and loads no llama.cpp, and clients see no difference", async () => {
+    await using own = await frontFolder();
+    await using node = await servePaddock({ cwd: own.path, env });
+    const client = new OpenAI({ baseURL: `${node.origin}/v1`, apiKey: "any" });
+    const answer = await client.chat.completions.create({
+      model: "tiny-chat",
+      messages: [{ role: "user", content: "Hello" }],
+      max_tokens: 5,
+    });
+    expect(answer.usage).toMatchObject({ prompt_tokens: 30 });
+    const { data } = await client.embeddings.create({ model: "tiny-embedding", input: "hello" });
+    expect(data[0]?.embedding).toHaveLength(32);
+    expect(await childrenOf(node.process.pid)).toEqual([]);
+    const mapped = await readFile(`/proc/${node.process.pid}/maps`, "utf8").catch(() => "");
+    expect(mapped).not.toContain("libllama");
+    expect(node.stderr()).not.toContain(key);
+    expect(node.stderr()).not.toContain("processes of their own");
+  });
+
+  test("can have its collection filled by the model there", async () => {
+    await using own = await frontFolder();
+    await writeFile(join(own.path, "a.md"), "# A\n\nApples are red.\n");
+    const { code, stderr } = await runPaddock(["ingest", "a.md"], { cwd: own.path, env });
+    expect([code, stderr]).toEqual([0, expect.stringContaining("1")]);
+    const listed = await runPaddock(["collections", "list"], { cwd: own.path, env });
+    expect(listed.stdout).toContain("default");
+  });
+
+  test("has its servers asked by doctor, one by one", async () => {
+    await using own = await frontFolder((config) =>
+      config.replace("api_key_env", 'replicas = ["http://127.0.0.1:1/v1"]\napi_key_env'),
+    );
+    const url = `${upstream.origin}/v1`;
+    expect(await examine(own.path)).toEqual([
+      {
+        check: "model tiny-chat",
+        status: "ok",
+        message: expect.stringMatching(
+          new RegExp(
+            `^${url}: Paddock \\d.* has 'tiny-chat', with 2048 tokens; they are estimated\\.$`,
+          ),
+        ),
+      },
+      {
+        check: "model tiny-chat",
+        status: "problem",
+        message:
+          "http://127.0.0.1:1/v1: The server of the model 'tiny-chat' cannot be reached: the connection is refused.",
+        remedy: expect.any(String),
+      },
+      {
+        check: "model tiny-embedding",
+        status: "ok",
+        message: expect.stringContaining("with 64 tokens"),
+      },
+    ]);
+  });
+
+  test.each([
+    ["a wrong key", { UPSTREAM_KEY: "wrong-key" }, /does not accept this node's key/],
+    ["no key", {}, /^The environment variable UPSTREAM_KEY is not set/],
+  ])("has doctor say that there is %s", async (_, variables, message) => {
+    await using own = await frontFolder();
+    for (const finding of await examine(own.path, variables)) {
+      expect(finding).toMatchObject({ status: "problem", message: expect.stringMatching(message) });
+    }
+  });
+
+  test("has doctor say that the server has no such model", async () => {
+    await using own = await frontFolder((config) => config.replaceAll('"tiny-chat"', '"big-chat"'));
+    expect((await examine(own.path))[0]).toMatchObject({
+      check: "model big-chat",
+      status: "problem",
+      message: expect.stringContaining(
+        "does not know a model 'big-chat'; it has 'tiny-chat', 'tiny-embedding'",
+      ),
+    });
+  });
+
+  test("has them listed, and nothing of them fetched or removed", async () => {
+    await using own = await frontFolder();
+    const run = (...args: string[]) => runPaddock(args, { cwd: own.path, env });
+    const { stdout } = await run("models");
+    expect(stdout).toMatch(new RegExp(`tiny-chat +chat +runs elsewhere: ${upstream.origin}/v1`));
+    const { models } = JSON.parse((await run("models", "--json")).stdout);
+    expect(models[0]).toMatchObject({
+      name: "tiny-chat",
+      upstream: { urls: [`${upstream.origin}/v1`], model: "tiny-chat" },
+    });
+    expect((await run("models", "rm", "tiny-chat")).stderr).toContain("runs elsewhere");
+    expect((await run("pull", `openai:${upstream.origin}/v1`)).stderr).toContain("is not fetched");
+  });
+
+  test("does not start without the key that its configuration names", async () => {
+    await using own = await frontFolder();
+    const { code, stderr } = await runPaddock(["serve", "--port", "0"], { cwd: own.path });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("UPSTREAM_KEY is not set")]);
+  });
+});

@@ -1,0 +1,181 @@
+import { describe, expect, test } from "bun:test";
+import type { ChatModel } from "../../../src/core/models/model.ts";
+import type { GenerationRequest } from "../../../src/core/ports/chat-engine.ts";
+import { greedy } from "../../support/greedy.ts";
+import { endlessStream, frame, type Script, streamOf } from "../../support/openai-server.ts";
+import { recordedVllm, vllmModel } from "../../support/recorded-vllm.ts";
+import { rejectionOf } from "../../support/rejection.ts";
+import { openFarChat, openFarEmbedding, targetAt } from "../../support/upstream-target.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+const { signal } = new AbortController();
+const request: GenerationRequest = {
+  messages: [{ role: "user", content: "Hello" }],
+  sampling: greedy,
+};
+
+/** A model whose chats are answered by a script, once it is opened. */
+async function scripted(chat: () => Response | Promise<Response>, silenceMs = 60_000) {
+  const resources = new AsyncDisposableStack();
+  const instead: Script = ({ path, body }) =>
+    path === "/v1/chat/completions" && Object(body).messages.length > 0 ? chat() : undefined;
+  const server = resources.use(recordedVllm({ instead }));
+  const { target, ...rest } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel, silenceMs });
+  const model: ChatModel = resources.use(await openFarChat(target));
+  rest.replicas.said.splice(0);
+  return { ...rest, server, model, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+}
+
+const run = ({ model }: { model: ChatModel }) =>
+  Array.fromAsync(model.engine.generate(request, { signal }));
+
+describe("an answer of a server elsewhere that goes wrong", () => {
+  test.each([
+    [429, "7", "too_many_requests", 7000],
+    [503, "3", "unavailable", 3000],
+  ])(
+    "before it begins, with %i, is a matter of asking again later",
+    async (status, after, kind, ms) => {
+      await using far = await scripted(
+        () => new Response("busy", { status, headers: { "retry-after": after } }),
+      );
+      expect(await rejectionOf(run(far))).toMatchObject({ kind, retryAfterMs: ms });
+      expect([far.replicas.said, far.replicas.inFlight()]).toEqual([["overloaded"], 0]);
+    },
+  );
+
+  test.each([
+    ["a page of HTML", () => new Response("<html>", { headers: { "content-type": "text/html" } })],
+    ["what is no JSON", () => streamOf(["data: hello\n\n"])],
+    ["an event without end", () => streamOf(["data: ", "x".repeat(9 * 1024 * 1024)])],
+    ["a list", () => streamOf(["data: []\n\n"])],
+    [
+      "a call of nothing",
+      () => streamOf(['data: {"choices":[{"delta":{"tool_calls":[{}]}}]}\n\n']),
+    ],
+  ])("before it begins, with %s, is the server's failure", async (_, answer) => {
+    await using far = await scripted(answer);
+    expect(await rejectionOf(run(far))).toMatchObject({
+      kind: "upstream_failed",
+      message: expect.stringMatching(/^The server of the model 'far' answered /),
+    });
+    expect([far.replicas.said, far.replicas.inFlight()]).toEqual([[expect.any(String)], 0]);
+    expect(far.replicas.said).not.toContain("succeeded");
+  });
+
+  test.each([
+    ["nothing", []],
+    ["no reason", [frame("Hel")]],
+  ])("that ends with %s is broken off", async (_, pieces) => {
+    await using far = await scripted(() => streamOf(pieces));
+    const { kind } = Object(await rejectionOf(run(far)));
+    expect(["unavailable", "upstream_failed"]).toContain(kind);
+    expect(far.replicas.said.at(-1)).toBe("the answer ended before it was finished");
+  });
+
+  test("that has a reason but no [DONE] is finished", async () => {
+    await using far = await scripted(() => streamOf([frame("Hi", "stop")]));
+    expect((await run(far)).at(-1)).toMatchObject({ type: "finish", reason: "stop" });
+  });
+
+  test("by silence is given up, before and amid it, and says for how long", async () => {
+    for (const answer of [
+      () => new Promise<Response>(() => {}),
+      () => endlessStream("Hel").response,
+    ]) {
+      await using far = await scripted(answer, 200);
+      expect(await rejectionOf(run(far))).toMatchObject({
+        kind: "timeout",
+        message: "The server of the model 'far' gave no answer for 0.2 s.",
+      });
+      expect(far.replicas.said.at(-1)).toBe("no answer for 0.2 s");
+    }
+  });
+
+  test.each([
+    ["unavailable", { message: "Loading.", code: "unavailable" }, "overloaded"],
+    [
+      "invalid_request",
+      { message: "No.", type: "invalid_request_error", param: "stop" },
+      "succeeded",
+    ],
+  ])("with an error as its first event is as with that status: %s", async (kind, error, said) => {
+    await using far = await scripted(() => streamOf([`data: ${JSON.stringify({ error })}\n\n`]));
+    expect(await rejectionOf(run(far))).toMatchObject({ kind });
+    expect(far.replicas.said).toEqual([said]);
+  });
+});
+
+describe("a caller that leaves", () => {
+  test("ends the answer at the server", async () => {
+    const { response, left } = endlessStream("Hel");
+    await using far = await scripted(() => response);
+    const leave = new AbortController();
+    const reading = (async () => {
+      for await (const _ of far.model.engine.generate(request, { signal: leave.signal })) {
+        leave.abort(new Error("gone"));
+      }
+    })();
+    expect(await rejectionOf(reading)).toMatchObject({ message: "gone" });
+    await left;
+    expect(far.replicas.inFlight()).toBe(0);
+  });
+
+  test("or stops reading ends it as well, and so does one that leaves before it begins", async () => {
+    const { response, left } = endlessStream("Hel");
+    await using far = await scripted(() => response);
+    for await (const _ of far.model.engine.generate(request, { signal })) break;
+    await left;
+    let isAsked = false;
+    await using silent = await scripted(() => {
+      isAsked = true;
+      return new Promise<Response>(() => {});
+    });
+    const leave = new AbortController();
+    const waiting = rejectionOf(
+      Array.fromAsync(silent.model.engine.generate(request, { signal: leave.signal })),
+    );
+    await waitFor("the server to be asked", () => isAsked);
+    leave.abort(new Error("gone"));
+    expect(await waiting).toMatchObject({ message: "gone" });
+    expect([silent.replicas.said, silent.replicas.inFlight()]).toEqual([[], 0]);
+  });
+});
+
+describe("vectors that are none", () => {
+  test("are the server's failure", async () => {
+    let isOpen = false;
+    await using server = recordedVllm({
+      instead: ({ path }) =>
+        isOpen && path === "/v1/embeddings"
+          ? Response.json({ data: [{ index: 0, embedding: [1, 2, 3] }] })
+          : undefined,
+    });
+    const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+    await using model = await openFarEmbedding(target);
+    isOpen = true;
+    expect(await rejectionOf(model.engine.embed(["a"], { signal }))).toMatchObject({
+      kind: "upstream_failed",
+      message: "The server of the model 'far' answered with vectors of 3 numbers, and of 2 before.",
+    });
+  });
+
+  test("name the text at fault as the caller counts", async () => {
+    await using server = recordedVllm({
+      instead: ({ path, body }) => {
+        const at: number = path === "/v1/embeddings" ? Object(body).input.indexOf("bad") : -1;
+        if (at === -1) return undefined;
+        const error = { message: `input[${at}] is bad.`, param: `input[${at}]`, code: 400 };
+        return Response.json({ error }, { status: 400 });
+      },
+    });
+    const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+    await using model = await openFarEmbedding(target);
+    const texts = Array.from({ length: 50 }, (_, at) => (at === 40 ? "bad" : "good"));
+    expect(await rejectionOf(model.engine.embed(texts, { signal }))).toMatchObject({
+      kind: "invalid_request",
+      param: "input[40]",
+      message: "input[40] is bad.",
+    });
+  });
+});
