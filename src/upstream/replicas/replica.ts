@@ -10,6 +10,12 @@ export interface Replica {
 export interface ReplicaChoice {
   /** The beginning of its prompt, by digest: requests that begin alike go where it is cached. Absent: whoever has least to do. */
   prefix?: string;
+  /**
+   * Whether it may be asked a second time: it has no effect besides its answer. Chats, embeddings,
+   * reranking and counting of tokens have none. One that makes the upstream store, send or run
+   * something has, and is with one replica only, whatever comes of it.
+   */
+  isRepeatable: boolean;
   signal: AbortSignal;
 }
 
@@ -18,6 +24,8 @@ export interface ReplicaLease extends Disposable {
   readonly replica: Replica;
   /** It answered, with whatever status a working server answers. */
   succeeded(): void;
+  /** The same, and it has no room for more now: others are asked first until it has (default: a second). */
+  overloaded(retryAfterMs?: number): void;
   /** It could not be reached, broke off, was silent for too long, or answered what no working server answers. */
   failed(why: string): void;
 }
@@ -27,12 +35,14 @@ export interface Replicas {
   all(): readonly Replica[];
   /**
    * Runs `attempt` with a replica. Where it throws a `NotBegun`, nothing of its answer has been
-   * seen, and another replica is tried, at most twice; what it throws else is thrown on.
+   * seen, and another replica is tried, at most twice, if the request may be repeated; what it
+   * throws else is thrown on. A lease is disposed of where `attempt` throws; where it returns, by
+   * whoever reads the answer to its end.
    */
   attempt<Result>(
     choice: ReplicaChoice,
     attempt: (lease: ReplicaLease) => Promise<Result>,
   ): Promise<Result>;
-  /** Why nobody can be asked now; undefined while one of them can. */
+  /** Why nobody can be asked now; undefined while one of them can. It names no address. */
   problem(): string | undefined;
 }
