@@ -9,6 +9,7 @@ import type {
   WorkEvent,
 } from "../core/ports/telemetry.ts";
 import { buckets } from "./buckets.ts";
+import { ReplicaMetrics } from "./replica-metrics.ts";
 
 /** What the gauges read at each scrape. */
 export interface MetricsSources {
@@ -21,6 +22,8 @@ export interface MetricsSources {
 export class Metrics implements MetricsPage {
   readonly #sources: MetricsSources;
   readonly #registry = new Registry();
+  /** Those of the replicas of models elsewhere. */
+  readonly replicas = new ReplicaMetrics(this.#registry);
   readonly #memory = new Map<string, () => number | undefined>();
   readonly #requests = this.#counter("requests_total", "Requests that have ended.", [
     "operation",
@@ -136,6 +139,7 @@ export class Metrics implements MetricsPage {
       this.#slots.set({ model }, slots);
       this.#slotsInUse.set({ model }, inUse);
     }
+    this.replicas.read();
     this.#residentBytes.reset();
     for (const [process, residentBytes] of this.#memory) {
       const bytes = residentBytes();

@@ -1,8 +1,8 @@
 /** A set of replicas on a clock that the test turns, and what it told. */
 import { NodeError } from "../../src/core/errors.ts";
+import type { ReplicaEvent } from "../../src/core/ports/replica-telemetry.ts";
 import { NotBegun } from "../../src/upstream/replicas/not-begun.ts";
 import type { ReplicaChoice, ReplicaLease } from "../../src/upstream/replicas/replica.ts";
-import type { ReplicaEvent } from "../../src/upstream/replicas/replica-events.ts";
 import { ReplicaSet, type ReplicaSetOptions } from "../../src/upstream/replicas/replica-set.ts";
 import { fakeClock } from "./fake-clock.ts";
 import { recordingLog } from "./recording-log.ts";

@@ -3,8 +3,7 @@
  * and left alone for a while that grows with every failure in a row; then it is on `trial`, where
  * one request at a time shows whether it is up again.
  */
-
-export type CircuitState = "up" | "out" | "trial";
+import type { ReplicaState } from "../../core/ports/replica-telemetry.ts";
 
 export interface Backoff {
   /** How long it is left alone after a first failure. */
@@ -31,7 +30,7 @@ export interface CircuitOptions {
 
 export class Circuit {
   readonly #options: CircuitOptions;
-  #state: CircuitState;
+  #state: ReplicaState;
   #failures = 0;
   #upSince: number;
   #dueAt = 0;
@@ -44,7 +43,7 @@ export class Circuit {
     this.#upSince = options.now();
   }
 
-  get state(): CircuitState {
+  get state(): ReplicaState {
     return this.#state;
   }
 

@@ -1,6 +1,7 @@
 /** The replicas of a model: which one a request goes to, which are left alone, and which come and go. */
 import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import type { ReplicaEvent, ReplicaStatus } from "../../core/ports/replica-telemetry.ts";
 import { chooseMember } from "./choose-member.ts";
 import { type Backoff, Circuit, defaultBackoff } from "./circuit.ts";
 import { type Clock, systemClock } from "./clock.ts";
@@ -9,7 +10,6 @@ import { NotBegun } from "./not-begun.ts";
 import { Placements } from "./placements.ts";
 import { type Probe, Probes } from "./probes.ts";
 import type { Replica, ReplicaChoice, ReplicaLease, Replicas } from "./replica.ts";
-import type { ReplicaEvent, ReplicaStatus } from "./replica-events.ts";
 
 export interface ReplicaSetOptions {
   /** Name of the model, for messages. */
