@@ -1,6 +1,7 @@
 /** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
 import { join } from "node:path";
 import { checkExposure } from "../config/consistency.ts";
+import type { Config } from "../config/schema.ts";
 import { ChatService } from "../core/chat/chat-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
 import { EmbeddingService } from "../core/embedding/embedding-service.ts";
@@ -26,7 +27,13 @@ import { dataDirOf, openRightsOf } from "./data-dir.ts";
 import { loadInTurn } from "./load-in-turn.ts";
 import { NodeCollection } from "./node-collection.ts";
 import { NodeModels } from "./node-models.ts";
-import { toCallerLimits, toCollection, toModelBounds, toRagSettings } from "./node-settings.ts";
+import {
+  toCallerLimits,
+  toCollection,
+  toModelBounds,
+  toRagSettings,
+  toRequestLimits,
+} from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
 import { yieldingEngine } from "./yielding-engine.ts";
 
@@ -103,14 +110,7 @@ export class PaddockNode implements AsyncDisposable {
       openOperations: config.metrics.open ? [metricsOperation.facts.name] : [],
       corsOrigins: config.http.cors_origins,
       ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
-      limits: {
-        maxBodyBytes: config.limits.max_body_bytes,
-        bodyTimeoutMs: config.limits.body_timeout * 1000,
-        maxMessages: config.limits.max_messages,
-        maxInputs: config.limits.max_inputs,
-        requestTimeoutMs: config.limits.request_timeout * 1000,
-        stallTimeoutMs: config.http.stall_timeout * 1000,
-      },
+      limits: toRequestLimits(config),
       log,
       promptLog: config.log_prompts ? new PromptLog(log) : new PromptLog(),
     };
@@ -119,6 +119,14 @@ export class PaddockNode implements AsyncDisposable {
   /** Refuses to serve strangers who need no key. */
   checkExposure(): void {
     checkExposure(this.#options.config, this.#keys.hasKeys());
+  }
+
+  /** Runs with what a running node may change; requests in progress keep what they came with. */
+  apply(config: Config): void {
+    const { rateLimit, limits } = this.services;
+    rateLimit.callerLimits = toCallerLimits(config);
+    rateLimit.connectionsPerClient = config.limits.connections_per_client;
+    Object.assign(limits, toRequestLimits(config));
   }
 
   /** Takes no new requests; answers in progress go on. */

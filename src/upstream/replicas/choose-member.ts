@@ -16,7 +16,7 @@ const loadFactor = 1.25;
 const besides = 1;
 
 /** Most that one of these may have in progress, with the request that comes. */
-export function loadBound(members: readonly Pick<Member, "inFlight">[]): number {
+function loadBound(members: readonly Pick<Member, "inFlight">[]): number {
   const inFlight = members.reduce((sum, member) => sum + member.inFlight, 0);
   return Math.ceil((loadFactor * (inFlight + 1)) / members.length) + besides;
 }
