@@ -2,6 +2,7 @@
 import { basename, dirname, join } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
+import { isUpstream, upstreamUrls } from "../config/upstream-source.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import {
@@ -28,7 +29,9 @@ export interface ModelRow {
   /** Whether the configuration names it. */
   configured: boolean;
   source?: string;
-  /** Absent where the file is not there yet. */
+  /** Where it runs elsewhere: its addresses, and what it is called there. */
+  upstream?: { urls: readonly string[]; model: string; type: ModelConfig["type"] };
+  /** Absent where the file is not there yet, and where there is none. */
   path?: string;
   facts?: ModelFacts;
   /** `own`, `none`, or what the configuration names. */
@@ -71,6 +74,10 @@ export async function findModels(options: FindModelsOptions): Promise<FoundModel
   const rows: ModelRow[] = [];
   const former = new Set<string>();
   for (const configured of config.models) {
+    if (isUpstream(configured.source)) {
+      rows.push(upstreamRow(configured));
+      continue;
+    }
     const model = await withChosenSource(configured, folder, machine);
     const path = await loadedFile(model, folder, baseDir);
     rows.push(toRow(options, path, path === undefined ? path : await facts(path), model));
@@ -89,6 +96,12 @@ export async function findModels(options: FindModelsOptions): Promise<FoundModel
     (file) => !used.has(join(folder, file)) && (isTranscoded(file) || former.has(file)),
   );
   return { folder, rows, unfinished, unused, problems };
+}
+
+function upstreamRow(model: ModelConfig): ModelRow {
+  const { name, source, type, upstream_model: upstreamModel = name } = model;
+  const upstream = { urls: upstreamUrls(model), model: upstreamModel, type };
+  return { name, configured: true, source, upstream };
 }
 
 /** The model with the source that a start would choose, where that is left to the node. */

@@ -69,11 +69,12 @@ function list(shell: Shell): Command {
   });
 }
 
-function toCells({ name, path, facts, template, memory, source }: ModelRow) {
+function toCells({ name, path, facts, template, memory, source, upstream }: ModelRow) {
+  const elsewhere = upstream && `runs elsewhere: ${upstream.urls.join(", ")}`;
   return {
     name,
-    type: facts?.kind ?? "",
-    file: path === undefined ? `not fetched: ${source}` : basename(path),
+    type: facts?.kind ?? upstream?.type ?? "",
+    file: elsewhere ?? (path === undefined ? `not fetched: ${source}` : basename(path)),
     architecture: facts?.architecture ?? "",
     parameters: facts === undefined ? "" : parameterCount(facts.parameters),
     form: facts?.quantization ?? "",
@@ -100,6 +101,12 @@ function remove(shell: Shell): Command {
   return command.action(async (wanted: string) => {
     const { folder, rows, unfinished } = await read(shell, command);
     const row = rows.find(({ name }) => name === wanted);
+    if (row?.upstream !== undefined) {
+      throw new NodeError(
+        "invalid_request",
+        `The model '${wanted}' runs elsewhere, and has no files here. Take its section out of the configuration instead.`,
+      );
+    }
     const path =
       row?.path ??
       resolve(folder, basename(wanted) === wanted ? wanted : resolve(shell.cwd, wanted));

@@ -13,6 +13,7 @@ export const partOptions = (shell: Shell, config: Config, log: Log): ModelOption
   program: shell.program,
   hub: hubFrom(shell.env),
   registryOf: registryFrom(shell.env, shell.cwd),
+  secretOf: (variable) => shell.env[variable],
   log,
   progress: createProgress(shell),
 });

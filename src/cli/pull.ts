@@ -1,5 +1,6 @@
 /** `paddock pull`: fetches a model, or an accelerator's libraries, so that a node that needs them finds them. */
 import { Command } from "commander";
+import { isUpstream } from "../config/upstream-source.ts";
 import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
@@ -66,6 +67,12 @@ const sourcesOf = (wanted: string): string[] =>
   wanted === "starter" ? ["starter:chat", "starter:embedding"] : [wanted];
 
 async function pull(shell: Shell, command: Command, source: string): Promise<Pulled> {
+  if (isUpstream(source)) {
+    throw new NodeError(
+      "invalid_request",
+      "A model that runs elsewhere is not fetched. 'paddock doctor' asks its server.",
+    );
+  }
   const config = await readConfig(shell, command);
   const configured = config.models.find((model) => model.source === source)?.sha256?.toLowerCase();
   const sha256 = checkedDigest(command.opts().sha256) ?? configured;

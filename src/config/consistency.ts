@@ -4,15 +4,21 @@ import { isLoopback } from "../core/loopback.ts";
 import { formatPath } from "../validation/violation.ts";
 import { ConfigError } from "./config-error.ts";
 import type { Config } from "./schema.ts";
+import { checkUpstreams, type WrittenKeys } from "./upstream-consistency.ts";
 
-interface Problem {
+export interface Problem {
   path: readonly (string | number)[];
   message: string;
 }
 
-export function checkConsistency(config: Config): Problem | undefined {
+/** `written`: what the configuration says itself, before the defaults are filled in. */
+export function checkConsistency(config: Config, written: WrittenKeys): Problem | undefined {
   return (
-    checkNames(config) ?? checkSources(config) ?? checkCollection(config) ?? checkUnloading(config)
+    checkNames(config) ??
+    checkSources(config) ??
+    checkUpstreams(config, written) ??
+    checkCollection(config) ??
+    checkUnloading(config)
   );
 }
 

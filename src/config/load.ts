@@ -9,6 +9,7 @@ import { checkConsistency } from "./consistency.ts";
 import { serviceVariables } from "./kubernetes-variables.ts";
 import { Config } from "./schema.ts";
 import { type Setting, settings } from "./settings.ts";
+import { writtenKeys } from "./upstream-consistency.ts";
 
 export interface ConfigSources {
   file?: { path: string; text: string };
@@ -31,6 +32,7 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
     setFrom(tree, origins, setting, flags[setting.flag], `option --${setting.flag}`);
   }
   if (tree.models !== undefined) tree.models = fitAutoModels(tree.models);
+  const written = writtenKeys(tree);
   const value = Value.Default(Config, tree);
   const violation = findViolation(Config, value);
   const place = (path: readonly (string | number)[]): string =>
@@ -52,7 +54,7 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
     );
   }
   const config = Value.Decode(Config, value);
-  const problem = checkConsistency(config);
+  const problem = checkConsistency(config, written);
   if (problem !== undefined) {
     throw new ConfigError(`${place(problem.path)}: ${problem.message}`);
   }
@@ -93,9 +95,15 @@ const isTree = (value: unknown): value is Tree =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Whether what stands at the path may be a key. */
-const isSecret = ([section, key]: readonly (string | number)[]): boolean =>
-  (section === "auth" && (key === undefined || key === "api_keys")) ||
-  (section === "vectorstore" && (key === undefined || key === "api_key" || key === "url"));
+const isSecret = (path: readonly (string | number)[]): boolean => {
+  const [section, key] = path;
+  return (
+    (section === "auth" && (key === undefined || key === "api_keys")) ||
+    (section === "vectorstore" && (key === undefined || key === "api_key" || key === "url")) ||
+    // Where the name of a variable is wanted, somebody may write the key; an address may hold one.
+    path.some((part) => part === "api_key_env" || part === "replicas")
+  );
+};
 
 /** Variables that belong to the process or to the tests rather than to the configuration. */
 const otherVariables = /^PADDOCK_(CONFIG$|CACHE_DIR$|KEY$|TEST_)/;

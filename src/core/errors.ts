@@ -21,6 +21,8 @@ export const errorKinds = [
   "timeout",
   "collection_mismatch",
   "unavailable",
+  "upstream_failed",
+  "upstream_refused",
   "internal",
 ] as const;
 

@@ -8,7 +8,7 @@ import type { NodeModels } from "./node-models.ts";
 export interface LoadingListener {
   onLoaded: (model: LoadedModel) => void;
   /** Called once: chat is open, or where there is no chat model, everything is. */
-  onOpen: () => void;
+  onOpen: () => void | Promise<void>;
 }
 
 /** What a chat model whose file is there needs to be the first that is loaded: people wait for chat. */

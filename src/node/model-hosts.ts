@@ -1,6 +1,7 @@
 /** What the models of a node run in: processes of their own, or this one. */
 import { resolve } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
+import { isUpstream } from "../config/upstream-source.ts";
 import { given } from "../core/given.ts";
 import type { ModelHost } from "../core/ports/model-host.ts";
 import type { Telemetry } from "../core/ports/telemetry.ts";
@@ -32,7 +33,12 @@ export async function openRunners(
 ): Promise<ModelHost> {
   const { config, program, telemetry, log } = options;
   const { threads, reason } = await threadBudget(config.engine.threads);
-  log.info("models run in processes of their own", { threads, why: reason });
+  const { reranker } = config.retrieval;
+  const names = models.filter(({ source }) => !isUpstream(source)).map(({ name }) => name);
+  if (reranker !== undefined && !isUpstream(reranker)) names.push(rerankerName);
+  if (names.length > 0) {
+    log.info("models run in processes of their own", { threads, why: reason });
+  }
   const limit = toMemoryLimit(config);
   const host = new RunnerHost({
     program,
@@ -45,8 +51,6 @@ export async function openRunners(
     heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
     onRestart: (model, why) => telemetry.runnerRestarted(model, why),
   });
-  const names = models.map(({ name }) => name);
-  if (config.retrieval.reranker !== undefined) names.push(rerankerName);
   for (const name of names) {
     resources.use(telemetry.watchMemory(name, () => host.residentBytes(name)));
   }

@@ -2,6 +2,7 @@
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
+import { isUpstream } from "../config/upstream-source.ts";
 import { given } from "../core/given.ts";
 import type { LoadedModel } from "../core/models/model.ts";
 import type { Quantization } from "../core/models/quantization.ts";
@@ -22,12 +23,14 @@ import { alreadyTranscoded, readFacts, transcoded } from "./engine-on-demand.ts"
 import { openLocal, openRunners, type RunnersOptions } from "./model-hosts.ts";
 import { needsStarterForm, toMemoryLimit, toModelSpec, toTranscoding } from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
+import { type OpeningListener, UpstreamModels } from "./upstream-models.ts";
 
 /** Disposing it unloads every model. */
 export class NodeModels implements AsyncDisposable {
   readonly #options: ModelOptions;
   readonly #host: ModelHost;
   readonly #resources: AsyncDisposableStack;
+  readonly #upstream: UpstreamModels;
   readonly #betterForms = new BetterForms();
   /** Settles when the last load that was asked for is over. */
   #lastLoad: Promise<void> = Promise.resolve();
@@ -52,6 +55,7 @@ export class NodeModels implements AsyncDisposable {
     this.#options = options;
     this.#host = host;
     this.#resources = resources;
+    this.#upstream = resources.use(new UpstreamModels(options));
   }
 
   /** The engine and its build; known from the first loaded model on. */
@@ -59,7 +63,22 @@ export class NodeModels implements AsyncDisposable {
     return this.#host.version;
   }
 
+  /** Opens those that run elsewhere as their servers can be asked; settles when each was tried once. */
+  async openUpstreams(
+    models: readonly ModelConfig[],
+    listener: OpeningListener,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#upstream.openAll(models, listener, signal);
+  }
+
+  /** Settles when a model that runs elsewhere is there, or never will be. */
+  async opened(name: string): Promise<void> {
+    await this.#upstream.opened(name);
+  }
+
   async load(configured: ModelConfig, loading: LoadOptions): Promise<LoadedModel> {
+    if (isUpstream(configured.source)) return await this.#upstream.open(configured, loading.signal);
     const folder = this.#folder;
     const model = await this.#chosen(configured, folder);
     // Asked while the model's file is made.
@@ -138,6 +157,7 @@ export class NodeModels implements AsyncDisposable {
   }
 
   async loadReranker(source: string, loading: LoadOptions): Promise<Reranker> {
+    if (isUpstream(source)) return this.#upstream.openReranker();
     const path = await this.#resolve(source, loading);
     return this.#resources.use(await this.#host.loadReranker(path, loading));
   }

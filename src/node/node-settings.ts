@@ -1,6 +1,7 @@
 /** What the configuration means to the parts of the node. */
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
+import { isUpstream } from "../config/upstream-source.ts";
 import type { RagSettings } from "../core/chat/grounding.ts";
 import { given } from "../core/given.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
@@ -11,6 +12,7 @@ import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Collection } from "../core/retrieval/retrieval-service.ts";
 import type { StarterForm } from "../engine/machine/starter-form.ts";
 import type { Services } from "../server/app.ts";
+import type { UpstreamSpec } from "../upstream/open-upstream.ts";
 
 export function toCollection({ models, vectorstore }: Config): Collection {
   const first = models.find(({ type }) => type === "embedding")?.name;
@@ -78,14 +80,38 @@ export function toTranscoding(
   return { type, behind: !isFirst && model.type === "chat" };
 }
 
-/** Only chat models have slots, and a line that can be full. */
-export function toModelBounds({ name, type, parallel, max_queue }: ModelConfig): ModelBounds {
-  return type === "chat" ? { name, slots: parallel, maxQueue: max_queue } : { name };
+/** Only chat models have slots, and a line that can be full; a server elsewhere has its own. */
+export function toModelBounds({ name, type, source, ...bounds }: ModelConfig): ModelBounds {
+  if (type !== "chat" || isUpstream(source)) return { name };
+  return { name, slots: bounds.parallel, maxQueue: bounds.max_queue };
 }
 
 /** Bytes that all models together may take; undefined: no bound. */
 export const toMemoryLimit = ({ engine }: Config): number | undefined =>
   engine.memory_limit === 0 ? undefined : engine.memory_limit * 1e6;
+
+/** A model that runs elsewhere; what a server decides is 0 here. */
+export function toUpstreamSpec(model: ModelConfig): UpstreamSpec {
+  const { name, type, ctx_size: ctxSize } = model;
+  return {
+    name,
+    type,
+    prefixes: given({ query: model.query_prefix, document: model.document_prefix }),
+    settings: {
+      promptTemplate: "auto",
+      nPredict: model.n_predict,
+      nGpuLayers: 0,
+      ctxSize: ctxSize === "auto" ? 0 : ctxSize,
+      batchSize: 0,
+      temperature: model.temperature,
+      topP: model.top_p,
+      minP: model.min_p ?? 0,
+      repeatPenalty: model.repeat_penalty,
+      presencePenalty: model.presence_penalty,
+      frequencyPenalty: model.frequency_penalty,
+    },
+  };
+}
 
 export function toModelSpec(model: ModelConfig, path: string, memoryLimit?: number): ModelSpec {
   const { name, type, parallel, max_queue: maxQueue } = model;

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { checkExposure } from "../config/consistency.ts";
 import type { Config } from "../config/schema.ts";
+import { isUpstream } from "../config/upstream-source.ts";
 import { ChatService } from "../core/chat/chat-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
 import { EmbeddingService } from "../core/embedding/embedding-service.ts";
@@ -23,8 +24,10 @@ import { metrics as metricsOperation } from "../server/operations/metrics/operat
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
+import { attachWhenThere } from "./attach-when-there.ts";
 import { dataDirOf, openRightsOf } from "./data-dir.ts";
 import { loadInTurn } from "./load-in-turn.ts";
+import { ModelReplicas } from "./model-replicas.ts";
 import { NodeCollection } from "./node-collection.ts";
 import { NodeModels } from "./node-models.ts";
 import {
@@ -45,6 +48,9 @@ export interface NodeOptions extends ModelOptions {
   residentMemory: () => number;
 }
 
+/** What is said of llama.cpp where every model runs elsewhere. */
+const noEngine = "none: models run elsewhere";
+
 export class PaddockNode implements AsyncDisposable {
   readonly services: Services;
   /** Where the server says what it knows of a request's connection. */
@@ -53,6 +59,7 @@ export class PaddockNode implements AsyncDisposable {
   readonly #models: ModelRegistry;
   readonly #activities: ModelActivities;
   readonly #telemetry: NodeTelemetry;
+  readonly #replicas: ModelReplicas;
   readonly #retrieval: RetrievalService;
   readonly #keys: SqliteKeys;
   readonly #resources = new AsyncDisposableStack();
@@ -76,12 +83,17 @@ export class PaddockNode implements AsyncDisposable {
       isDraining,
     };
     const metrics = new Metrics({
-      models: config.models,
+      models: config.models.map(({ name, type, source }) => ({
+        name,
+        type,
+        place: isUpstream(source) ? "upstream" : "local",
+      })),
       activities: () => this.#activities.all(),
       build: () => ({ version, engine: this.#identity.engineVersion }),
       isReady: async () => (await checkReadiness(parts)).problems.length === 0,
     });
     this.#telemetry = new NodeTelemetry(metrics);
+    this.#replicas = this.#resources.use(new ModelReplicas({ telemetry: metrics.replicas, log }));
     this.#resources.use(this.#telemetry.watchMemory("node", options.residentMemory));
     this.services = {
       chat: new ChatService(
@@ -127,6 +139,7 @@ export class PaddockNode implements AsyncDisposable {
     rateLimit.callerLimits = toCallerLimits(config);
     rateLimit.connectionsPerClient = config.limits.connections_per_client;
     Object.assign(limits, toRequestLimits(config));
+    this.#replicas.apply(config);
   }
 
   /** Takes no new requests; answers in progress go on. */
@@ -149,37 +162,50 @@ export class PaddockNode implements AsyncDisposable {
    * handbook is stored afterwards. `onOpen` is called as soon as chat models answer.
    */
   async prepare(signal: AbortSignal, onOpen: () => void = () => {}): Promise<void> {
-    const { progress, config } = this.#options;
+    const { progress, config, log } = this.#options;
     const { models } = config;
+    const local = models.filter(({ source }) => !isUpstream(source));
+    const elsewhere = models.filter(({ source }) => isUpstream(source));
     await this.#openTraces();
     this.#tellOpenRights();
     const loading = { progress, signal };
-    const served = { ...this.#options, telemetry: this.#telemetry };
+    const served = { ...this.#options, telemetry: this.#telemetry, replicas: this.#replicas };
     const nodeModels = this.#resources.use(await NodeModels.open(served, models));
     /** Without being measured: what the node itself does is not a request. */
     const engines = new Map<string, EmbeddingEngine>();
-    await loadInTurn(nodeModels, models, loading, {
-      onLoaded: (model) => {
-        this.#models.add(this.#activities.measured(model));
-        if (model.type === "embedding") engines.set(model.card.name, model.engine);
-        this.#identity.engineVersion = nodeModels.engineVersion;
-      },
-      onOpen,
-    });
-    const { reranker: source } = config.retrieval;
-    const rest =
-      source === undefined ? {} : { reranker: await nodeModels.loadReranker(source, loading) };
+    const onLoaded = (model: LoadedModel): void => {
+      this.#models.add(this.#activities.measured(model));
+      if (model.type === "embedding") engines.set(model.card.name, model.engine);
+      this.#identity.engineVersion = local.length === 0 ? noEngine : nodeModels.engineVersion;
+    };
     const behind = {
       isBusy: () => this.#activities.isBusy,
       signal: AbortSignal.any([signal, this.#stopping.signal]),
     };
+    const onWaiting = (model: string, reason: NodeError): void =>
+      this.#models.unavailable(model, reason);
+    const tried = nodeModels.openUpstreams(elsewhere, { onLoaded, onWaiting }, behind.signal);
+    await loadInTurn(nodeModels, local, loading, { onLoaded, onOpen: () => tried.then(onOpen) });
+    await tried;
+    const { reranker: source } = config.retrieval;
+    const rest =
+      source === undefined ? {} : { reranker: await nodeModels.loadReranker(source, loading) };
     const name = this.#retrieval.collection.embeddingModel;
     if (name !== undefined) {
-      const embedding = this.#models.embedding(name);
-      const fillingEngine = yieldingEngine(engines.get(name) ?? embedding.engine, behind);
       const collection = this.#resources.use(new NodeCollection(this.#options));
-      const parts = { ...rest, embedding, fillingEngine };
-      await collection.attachTo(this.#retrieval, parts, behind.signal);
+      await attachWhenThere({
+        model: name,
+        awaited: engines.has(name) ? undefined : nodeModels.opened(name),
+        attach: async () => {
+          const embedding = this.#models.embedding(name);
+          const fillingEngine = yieldingEngine(engines.get(name) ?? embedding.engine, behind);
+          const parts = { ...rest, embedding, fillingEngine };
+          await collection.attachTo(this.#retrieval, parts, behind.signal);
+        },
+        retrieval: this.#retrieval,
+        signal: behind.signal,
+        log,
+      });
     }
     const onBetter = (model: LoadedModel): void =>
       this.#models.add(this.#activities.measured(model));

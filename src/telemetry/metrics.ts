@@ -11,9 +11,12 @@ import type {
 import { buckets } from "./buckets.ts";
 import { ReplicaMetrics } from "./replica-metrics.ts";
 
+/** Whether a model runs on this machine, or elsewhere. */
+export type ModelPlace = "local" | "upstream";
+
 /** What the gauges read at each scrape. */
 export interface MetricsSources {
-  models: readonly { name: string; type: ModelType }[];
+  models: readonly { name: string; type: ModelType; place: ModelPlace }[];
   activities: () => readonly ModelActivity[];
   build: () => { version: string; engine: string };
   isReady: () => Promise<boolean>;
@@ -107,16 +110,24 @@ export class Metrics implements MetricsPage {
     "Memory that a process of the node holds.",
     ["process"],
   );
+  readonly #models = this.#gauge("model_info", "The models of the node; always 1.", [
+    "model",
+    "type",
+    "place",
+  ]);
   readonly #build = this.#gauge("build_info", "What runs; always 1.", ["version", "engine"]);
   readonly #ready = this.#gauge("ready", "1 where /ready answers 200, else 0.");
 
   constructor(sources: MetricsSources) {
     this.#sources = sources;
     // Every series exists from the start at 0, so that `rate()` sees its first increase.
-    for (const { name: model, type } of sources.models) {
+    for (const { name: model, type, place } of sources.models) {
+      this.#models.set({ model, type, place }, 1);
       this.#promptTokens.inc({ model }, 0);
-      this.#restarts.inc({ model }, 0);
-      this.#hangs.inc({ model }, 0);
+      if (place === "local") {
+        this.#restarts.inc({ model }, 0);
+        this.#hangs.inc({ model }, 0);
+      }
       if (type === "embedding") {
         this.#embeddings.inc({ model }, 0);
       } else {

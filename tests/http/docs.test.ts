@@ -163,7 +163,7 @@ describe("the document at /openapi.json", () => {
     expect(secured.map(({ at, responses }) => [at, Object.keys(responses)])).toEqual(
       ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"].map((path) => [
         `POST ${path}`,
-        ["200", "400", "401", "403", "408", "413", "415", "429", "500", "503", "504"],
+        ["200", "400", "401", "403", "408", "413", "415", "429", "500", "502", "503", "504"],
       ]),
     );
     expect(document.components.securitySchemes).toEqual({

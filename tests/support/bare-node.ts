@@ -28,6 +28,7 @@ export function bareNodeOptions({
     }),
     baseDir,
     program: { command: [], env: {} },
+    secretOf: (variable) => env[variable],
     version: "0.0.0",
     handbook: async () => [],
     log: silentLog,

@@ -116,7 +116,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const isDraining = (): boolean => options.draining ?? false;
   const parts = { models, activities, retrieval, isDraining };
   const metrics = new Metrics({
-    models: configured,
+    models: configured.map((model) => ({ ...model, place: "local" })),
     activities: () => activities.all(),
     build: () => ({ version: "1.2.3", engine: "llama.cpp v9 (test)" }),
     isReady: async () => (await checkReadiness(parts)).problems.length === 0,

@@ -1,5 +1,6 @@
 /** What `paddock doctor` looks at: a node as it is installed and configured here. */
 import type { Config } from "../../config/schema.ts";
+import type { SecretOf } from "../../node/upstream-target.ts";
 import type { Program } from "../../subprocess/program.ts";
 
 export interface Installation {
@@ -8,4 +9,6 @@ export interface Installation {
   baseDir: string;
   dataDir: string;
   program: Program;
+  /** The environment variables that hold keys of servers elsewhere. */
+  secretOf: SecretOf;
 }

@@ -2,6 +2,7 @@
 import { access, constants } from "node:fs/promises";
 import { basename } from "node:path";
 import type { ModelConfig } from "../../config/model-schema.ts";
+import { isUpstream } from "../../config/upstream-source.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Machine } from "../../engine/machine/machine.ts";
@@ -38,14 +39,14 @@ export async function checkModels(installation: Installation): Promise<ModelFind
   const { threads } = await threadBudget(installation.config.engine.threads);
   const results: ModelFindings = { findings: [], found: [] };
   for (const model of installation.config.models) {
+    if (isUpstream(model.source)) continue;
     const result = await checkModel(installation, model, { machine, threads });
     results.findings.push(...result.findings);
     results.found.push(...result.found);
   }
-  if (installation.config.retrieval.reranker !== undefined) {
-    results.findings.push(
-      await checkReranker(installation, installation.config.retrieval.reranker),
-    );
+  const { reranker } = installation.config.retrieval;
+  if (reranker !== undefined && !isUpstream(reranker)) {
+    results.findings.push(await checkReranker(installation, reranker));
   }
   if (results.found.length > 0) results.findings.push(checkMemory(results.found, machine));
   return results;

@@ -26,6 +26,8 @@ export interface ChatAnswer {
   fingerprint: string;
   /** How many answers there are. */
   choices: number;
+  /** What of the caller's sampling the model does not act on. */
+  ignored: readonly (keyof Sampling)[];
   /** What the prompt was given; absent where the chat is not grounded. */
   grounding?: Grounding;
   /** The events of every answer, as they come; each answer ends in its own `finish`. */
@@ -44,7 +46,7 @@ export class ChatService {
   /** Starts an answer; a model that is missing or not ready is refused here, before any event. */
   async answer(request: ChatRequest, options: Omit<CallOptions, "onStart">): Promise<ChatAnswer> {
     const { model, sampling, choices = 1, rag, ...generation } = request;
-    const { card, engine, fingerprint } = this.#models.chat(model);
+    const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
     const { nPredict, temperature, topP, minP, ...penalties } = card.settings;
     const { presencePenalty, frequencyPenalty, repeatPenalty } = penalties;
     const maxTokens = request.maxTokens ?? (nPredict < 0 ? undefined : nPredict);
@@ -79,6 +81,7 @@ export class ChatService {
       model: card.name,
       fingerprint,
       choices,
+      ignored: ignores.filter((name) => sampling[name] !== undefined),
       ...given({ grounding }),
       events: merge(answers, () => abandoned.abort()),
     };

@@ -68,6 +68,7 @@ export async function checkInputs(
   inputs.forEach((input, index) => {
     checkContent(engine, input, fieldOf(index));
   });
+  if (engine.estimatesTokens === true) return;
   const counts = await engine.countTokens(
     inputs.map((input) => (typeof input === "string" ? prefix + input : input)),
     { signal },

@@ -31,6 +31,10 @@ export class MeasuredEmbeddingEngine implements EmbeddingEngine {
     return this.#engine.vocabularySize;
   }
 
+  get estimatesTokens(): boolean {
+    return this.#engine.estimatesTokens ?? false;
+  }
+
   countTokens(...asked: Parameters<EmbeddingEngine["countTokens"]>): Promise<number[]> {
     return this.#engine.countTokens(...asked);
   }

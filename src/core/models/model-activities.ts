@@ -1,4 +1,5 @@
 /** How busy the models are, and the models themselves so measured: they answer as they did before. */
+import { given } from "../given.ts";
 import { MeasuredChatEngine } from "./measured-chat-engine.ts";
 import { MeasuredEmbeddingEngine } from "./measured-embedding-engine.ts";
 import type { LoadedModel } from "./model.ts";
@@ -40,7 +41,8 @@ export class ModelActivities {
     };
     if (model.type === "chat") {
       const engine = new MeasuredChatEngine(name, model.engine, activity);
-      return { type: "chat", engine, threads: model.threads, ...same };
+      const { threads, ignores } = model;
+      return { type: "chat", engine, threads, ...given({ ignores }), ...same };
     }
     const engine = new MeasuredEmbeddingEngine(name, model.engine, activity);
     return { type: "embedding", engine, identity: model.identity, ...same };

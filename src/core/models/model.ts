@@ -1,6 +1,7 @@
 /** The models of a node: what each is, and where the one asked for is found. */
 import { NodeError } from "../errors.ts";
-import type { ChatEngine } from "../ports/chat-engine.ts";
+import { given } from "../given.ts";
+import type { ChatEngine, Sampling } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
 import type { EmbeddingIdentity } from "../ports/passage-repository.ts";
 import { quoted } from "../quoted.ts";
@@ -33,6 +34,18 @@ export type WantedSettings = Omit<ModelSettings, keyof FittedSettings> & {
   [Key in keyof FittedSettings]: number | "auto";
 };
 
+/** Where a model runs that runs elsewhere. */
+export interface UpstreamCard {
+  /** What it is called there. */
+  model: string;
+  /** What serves it, and which version: `vLLM 0.11.0`. */
+  server: string;
+  /** Whether its tokens are counted by its server, or estimated here. */
+  tokens: "counted" | "estimated";
+  /** The addresses that serve it now, without credentials. */
+  urls: () => readonly string[];
+}
+
 export interface ModelCard {
   name: string;
   type: ModelType;
@@ -40,6 +53,8 @@ export interface ModelCard {
   createdAt: Date;
   ownedBy: string;
   settings: ModelSettings;
+  /** Absent: it runs on this machine. */
+  upstream?: UpstreamCard;
 }
 
 /** Threads that a chat model's steps run on; a step of many tokens has all that there are. */
@@ -57,6 +72,8 @@ export interface ChatModel extends AsyncDisposable {
   /** `fp_<hex>`: changes only when the weights, the engine's build or the settings do. */
   fingerprint: string;
   threads: StepThreads;
+  /** What of a request's sampling it does not act on; absent: it acts on all. */
+  ignores?: readonly (keyof Sampling)[];
   /** Why it cannot answer now, where it can fail by itself. */
   problem?: () => string | undefined;
 }
@@ -78,6 +95,8 @@ export type LoadedModel = ({ type: "chat" } & ChatModel) | ({ type: "embedding" 
 export class ModelRegistry {
   readonly #types: ReadonlyMap<string, ModelType>;
   readonly #loaded = new Map<string, LoadedModel>();
+  /** Why models are not there yet, where something is in the way. */
+  readonly #awaited = new Map<string, NodeError>();
 
   constructor(configured: readonly { name: string; type: ModelType }[]) {
     this.#types = new Map(configured.map(({ name, type }) => [name, type]));
@@ -85,6 +104,12 @@ export class ModelRegistry {
 
   add(model: LoadedModel): void {
     this.#loaded.set(model.card.name, model);
+    this.#awaited.delete(model.card.name);
+  }
+
+  /** Says why a model is not there yet. */
+  unavailable(name: string, reason: NodeError): void {
+    this.#awaited.set(name, reason);
   }
 
   /** The cards of the models that are ready, in the order of the configuration. */
@@ -110,7 +135,8 @@ export class ModelRegistry {
   problems(): string[] {
     return [...this.#types.keys()].flatMap((name) => {
       const model = this.#loaded.get(name);
-      if (model === undefined) return `The model '${name}' is being prepared.`;
+      const awaited = this.#awaited.get(name)?.message;
+      if (model === undefined) return awaited ?? `The model '${name}' is being prepared.`;
       return model.problem?.() ?? [];
     });
   }
@@ -130,6 +156,11 @@ export class ModelRegistry {
   #find(name: string, wanted: ModelType): LoadedModel {
     if (this.#types.get(name) !== wanted) throw this.#notFound(name, wanted);
     const model = this.#loaded.get(name);
+    const awaited = this.#awaited.get(name);
+    if (model === undefined && awaited !== undefined) {
+      const { kind, message, retryAfterMs } = awaited;
+      throw new NodeError(kind, message, { cause: awaited, ...given({ retryAfterMs }) });
+    }
     if (model === undefined) {
       throw new NodeError(
         "model_not_ready",

@@ -76,7 +76,8 @@ export interface TokenLogprobs extends TokenLogprob {
   top: readonly TokenLogprob[];
 }
 
-export type FinishReason = "stop" | "length" | "tool_calls";
+/** `content_filter`: what serves the model left out the rest. */
+export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
 export interface TokenUsage {
   promptTokens: number;

@@ -26,6 +26,11 @@ export interface EmbeddingEngine {
   /** How many tokens there are in the model's vocabulary. */
   readonly vocabularySize: number;
   /**
+   * Whether `countTokens` estimates, and then never too low where it can help it: whether a text is
+   * too long is said by `embed` alone. Default: it counts.
+   */
+  readonly estimatesTokens?: boolean;
+  /**
    * How many tokens each input has, the model's own markers included; 0 where it reads nothing, and
    * Infinity where it is known to be more than `maxTokens`, and nobody counted further.
    */

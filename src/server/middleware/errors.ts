@@ -77,6 +77,15 @@ const table: Record<ErrorKind, WireError> = {
     code: "unavailable",
     headers: { "retry-after": "2" },
   },
+  // The server that runs a model elsewhere broke off, or answered what is no answer.
+  upstream_failed: { status: 502, type: "server_error", code: "upstream_failed" },
+  // It does not take what this node sends it: a matter of the node's configuration, or of its own.
+  upstream_refused: {
+    status: 502,
+    type: "server_error",
+    code: "upstream_refused",
+    headers: { "x-should-retry": "false" },
+  },
   internal: { status: 500, type: "server_error", code: "internal_error" },
 };
 

@@ -12,6 +12,7 @@ export function unknownKeys(value: object, known: Iterable<string>): string[] {
     .map(([key]) => key);
 }
 
+/** Says it beside what was said of the request before. */
 export function announceIgnored(
   names: readonly string[],
   { id, headers }: Pick<RequestContext, "id" | "headers">,
@@ -19,7 +20,8 @@ export function announceIgnored(
 ): void {
   if (names.length === 0) return;
   const ignored = toHeaderValue(names);
-  headers[ignoredHeader] = ignored;
+  const before = headers[ignoredHeader];
+  headers[ignoredHeader] = before === undefined ? ignored : `${before}, ${ignored}`;
   log.info("a request has fields that are not acted on", { id, ignored });
 }
 

@@ -12,8 +12,10 @@ import { type Probe, Probes } from "./probes.ts";
 import type { Replica, ReplicaChoice, ReplicaLease, Replicas } from "./replica.ts";
 
 export interface ReplicaSetOptions {
-  /** Name of the model, for messages. */
+  /** Name of the model, for the log. */
   model: string;
+  /** The model in a sentence: `the model 'llama-70b'`. */
+  named: string;
   /** Each once; at least one. */
   urls: readonly string[];
   /** Asks one that is out how it is; default: a request has to try it. */
@@ -89,10 +91,10 @@ export class ReplicaSet implements Replicas, Disposable {
 
   problem(): string | undefined {
     if (this.#members.some(({ circuit }) => !circuit.isShut)) return undefined;
-    const { model } = this.#options;
+    const { named } = this.#options;
     return this.#members.length === 1
-      ? `The server of the model '${model}' cannot be reached.`
-      : `None of the ${this.#members.length} replicas of the model '${model}' can be reached.`;
+      ? `The server of ${named} does not answer.`
+      : `None of the ${this.#members.length} servers of ${named} answers.`;
   }
 
   /**
@@ -158,12 +160,12 @@ export class ReplicaSet implements Replicas, Disposable {
   }
 
   #unavailable(): NodeError {
-    const { model } = this.#options;
+    const { named } = this.#options;
     const pauses = this.#members.map(({ circuit }) => circuit.remainingMs);
     const retryAfterMs = Math.max(shortestRetryAfterMs, Math.min(...pauses));
     return new NodeError(
       "unavailable",
-      `The model '${model}' cannot be reached now: what serves it does not answer. Ask again in ${Math.ceil(retryAfterMs / 1000)} s.`,
+      `No server of ${named} answers now. Ask again in ${Math.ceil(retryAfterMs / 1000)} s.`,
       { retryAfterMs },
     );
   }

@@ -27,6 +27,8 @@ function refusal(given: Given): string {
 }
 
 const modelDefaults = {
+  replicas: [],
+  upstream_timeout: 120,
   prompt_template: "auto",
   n_predict: -1,
   n_gpu_layers: "auto",
@@ -108,7 +110,11 @@ describe("the configuration", () => {
         score_threshold: 0.4,
         handbook: true,
       },
-      retrieval: { mode: "hybrid", candidates: 50 },
+      retrieval: {
+        mode: "hybrid",
+        candidates: 50,
+        reranker_upstream: { replicas: [], upstream_timeout: 120 },
+      },
       rag: {
         policy: "off",
         prompt: defaultGroundingPrompt,

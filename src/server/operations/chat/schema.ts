@@ -213,7 +213,10 @@ const Logprobs = T.Union([
   T.Null(),
 ]);
 
-const FinishReason = T.Union([T.Literal("stop"), T.Literal("length"), T.Literal("tool_calls")]);
+const FinishReason = T.Union(
+  [T.Literal("stop"), T.Literal("length"), T.Literal("tool_calls"), T.Literal("content_filter")],
+  { description: "`content_filter` comes from a server that a model runs on elsewhere." },
+);
 
 const Retrieval = T.Object(
   {

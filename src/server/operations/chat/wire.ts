@@ -39,6 +39,19 @@ function toRag(rag: ChatCompletionRequest["rag"]): RagRequest | undefined {
   };
 }
 
+const samplingNames = {
+  temperature: "temperature",
+  topP: "top_p",
+  topK: "top_k",
+  minP: "min_p",
+  presencePenalty: "presence_penalty",
+  frequencyPenalty: "frequency_penalty",
+  repeatPenalty: "repeat_penalty",
+} as const satisfies Record<keyof Sampling, keyof ChatCompletionRequest>;
+
+/** What a caller calls it. */
+export const wireName = (name: keyof Sampling): string => samplingNames[name];
+
 function toSampling(body: ChatCompletionRequest): Partial<Sampling> {
   return withoutNulls({
     temperature: body.temperature,

@@ -1,4 +1,4 @@
-/** What the node is; a stranger is not told where its store is. */
+/** What the node is; a stranger is not told where its store and its models are. */
 import type { ModelRegistry } from "../../../core/models/model.ts";
 import type { RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
 import type { Handler } from "../../operation.ts";
@@ -11,7 +11,7 @@ interface Needs {
   identity: () => NodeIdentity;
 }
 
-/** What a stranger sees in place of the store's address, where keys are wanted. */
+/** What a stranger sees in place of addresses, where keys are wanted. */
 const hiddenUrl = "hidden";
 
 export const describeNode: Handler<undefined, Needs> = (
@@ -20,6 +20,7 @@ export const describeNode: Handler<undefined, Needs> = (
   { models, retrieval, identity },
 ) => {
   const { collection } = retrieval;
-  const shown = isStranger ? { ...collection, url: hiddenUrl } : collection;
-  return { json: toNodeInfo(identity(), models.cards(), shown) };
+  if (!isStranger) return { json: toNodeInfo(identity(), models.cards(), collection) };
+  const shown = { ...collection, url: hiddenUrl };
+  return { json: toNodeInfo(identity(), models.cards(), shown, () => [hiddenUrl]) };
 };

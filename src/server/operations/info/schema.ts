@@ -1,6 +1,22 @@
 /** Node information on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 
+const Upstream = T.Object(
+  {
+    model: T.String({ description: "What the model is called there." }),
+    server: T.String({ description: "What serves it, with its version where it says so." }),
+    tokens: T.Union([T.Literal("counted"), T.Literal("estimated")], {
+      description:
+        "Whether the server counts the tokens of prompts, or they are estimated here, rather too many than too few.",
+    }),
+    urls: T.Array(T.String(), {
+      description:
+        "The addresses that serve it, without credentials; `hidden` to callers without a key where keys are wanted.",
+    }),
+  },
+  { description: "An extension: where a model runs that does not run on this node." },
+);
+
 const ModelInfo = T.Object({
   name: T.String(),
   type: T.Union([T.Literal("chat"), T.Literal("embedding")]),
@@ -15,6 +31,7 @@ const ModelInfo = T.Object({
   repeat_penalty: T.Number(),
   presence_penalty: T.Number(),
   frequency_penalty: T.Number(),
+  upstream: T.Optional(Upstream),
 });
 
 export const NodeInfo = T.Object({

@@ -1,5 +1,6 @@
 /** Node information between the wire and the domain. */
-import type { ModelCard } from "../../../core/models/model.ts";
+import { given } from "../../../core/given.ts";
+import type { ModelCard, UpstreamCard } from "../../../core/models/model.ts";
 import type { Collection } from "../../../core/retrieval/retrieval-service.ts";
 import type { NodeInfo } from "./schema.ts";
 
@@ -15,12 +16,13 @@ export function toNodeInfo(
   { version, engineVersion, port }: NodeIdentity,
   cards: readonly ModelCard[],
   { url, name, bounds }: Collection,
+  urlsOf: (upstream: UpstreamCard) => readonly string[] = ({ urls }) => urls(),
 ): NodeInfo {
   return {
     version,
     plugin_version: engineVersion,
     port: String(port),
-    models: cards.map(toModelInfo),
+    models: cards.map((card) => toModelInfo(card, urlsOf)),
     vectorstore_config: {
       url,
       collection_name: name,
@@ -30,7 +32,10 @@ export function toNodeInfo(
   };
 }
 
-function toModelInfo({ name, type, settings }: ModelCard): NodeInfo["models"][number] {
+function toModelInfo(
+  { name, type, settings, upstream }: ModelCard,
+  urlsOf: (upstream: UpstreamCard) => readonly string[],
+): NodeInfo["models"][number] {
   return {
     name,
     type,
@@ -45,5 +50,13 @@ function toModelInfo({ name, type, settings }: ModelCard): NodeInfo["models"][nu
     repeat_penalty: settings.repeatPenalty,
     presence_penalty: settings.presencePenalty,
     frequency_penalty: settings.frequencyPenalty,
+    ...given({ upstream: upstream && toUpstream(upstream, urlsOf(upstream)) }),
   };
 }
+
+const toUpstream = ({ model, server, tokens }: UpstreamCard, urls: readonly string[]) => ({
+  model,
+  server,
+  tokens,
+  urls: [...urls],
+});

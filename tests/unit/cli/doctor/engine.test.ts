@@ -8,6 +8,7 @@ const examine = (script: string, env = {}) =>
     baseDir: "/",
     dataDir: "/nowhere",
     program: { command: ["sh", "-c", script], env: {} },
+    secretOf: () => undefined,
   });
 
 const answer = (fields: object) => `echo '${JSON.stringify(fields)}'`;

@@ -24,6 +24,8 @@ const expected: Record<ErrorKind, { status: number; type: string; code: string |
   timeout: { status: 504, type: "server_error", code: "request_timeout" },
   collection_mismatch: { status: 503, type: "server_error", code: "collection_mismatch" },
   unavailable: { status: 503, type: "server_error", code: "unavailable" },
+  upstream_failed: { status: 502, type: "server_error", code: "upstream_failed" },
+  upstream_refused: { status: 502, type: "server_error", code: "upstream_refused" },
   internal: { status: 500, type: "server_error", code: "internal_error" },
 };
 
@@ -52,6 +54,8 @@ describe("an error on the wire", () => {
     ["body_timeout", "connection", "close"],
     ["too_many_requests", "retry-after", null],
     ["internal", "x-should-retry", null],
+    ["upstream_failed", "x-should-retry", null],
+    ["upstream_refused", "x-should-retry", "false"],
     ["invalid_request", "retry-after", null],
   ])("tells a client what to do next: %s, %s: %s", (kind, name, value) => {
     expect(errorResponse(new NodeError(kind, "Why.")).headers.get(name)).toBe(value);

@@ -146,7 +146,7 @@ describe("where no replica is up", () => {
   test("each is tried by one request at a time after three failures, others are told when to ask", async () => {
     const { set, askAround, clock } = testReplicas(urlsOf("a"), { probe: async () => {} });
     for (let time = 0; time < 3; time++) await askAround([a]);
-    expect(set.problem()).toBe("The server of the model 'llama' cannot be reached.");
+    expect(set.problem()).toBe("The server of the model 'llama' does not answer.");
     const { promise, resolve } = Promise.withResolvers<void>();
     const trial = set.attempt(choiceOf(), async (lease) => {
       using _ = lease;
@@ -159,7 +159,7 @@ describe("where no replica is up", () => {
     expect(refused.error).toEqual(
       new NodeError(
         "unavailable",
-        "The model 'llama' cannot be reached now: what serves it does not answer. Ask again in 4 s.",
+        "No server of the model 'llama' answers now. Ask again in 4 s.",
         { retryAfterMs: 3500 },
       ),
     );
@@ -171,7 +171,7 @@ describe("where no replica is up", () => {
   test("says so without an address", async () => {
     const { set, askAround } = testReplicas(two);
     for (let time = 0; time < 3; time++) await askAround(two);
-    expect(set.problem()).toBe("None of the 2 replicas of the model 'llama' can be reached.");
+    expect(set.problem()).toBe("None of the 2 servers of the model 'llama' answers.");
   });
 
   test("one that answers questions takes all that comes", async () => {

@@ -1,0 +1,72 @@
+/** What a model of the configuration that runs elsewhere is asked with: its addresses, its name there, its key. */
+import { ConfigError } from "../config/config-error.ts";
+import type { ModelConfig } from "../config/model-schema.ts";
+import type { Config } from "../config/schema.ts";
+import { upstreamUrls } from "../config/upstream-source.ts";
+import { given } from "../core/given.ts";
+import type { Log } from "../core/log.ts";
+import { probeServer } from "../upstream/probe-server.ts";
+import type { UpstreamTarget } from "../upstream/upstream-target.ts";
+import { ModelReplicas, rerankerReplicas } from "./model-replicas.ts";
+
+/** The value of an environment variable. */
+export type SecretOf = (variable: string) => string | undefined;
+
+/** A model, or the reranker, that runs elsewhere. */
+export interface UpstreamSettings
+  extends Pick<
+    ModelConfig,
+    "source" | "replicas" | "upstream_model" | "api_key_env" | "upstream_timeout"
+  > {
+  /** Absent for the reranker, which has none. */
+  name?: string;
+}
+
+export interface TargetOptions {
+  secretOf?: SecretOf;
+  /** Where its replicas are opened; default: apart from all others. */
+  replicas?: ModelReplicas;
+  log: Log;
+}
+
+/** The reranker's settings, where it runs elsewhere. */
+export const rerankerSettings = (
+  { reranker_upstream: upstream }: Config["retrieval"],
+  source: string,
+): UpstreamSettings => ({ ...upstream, source });
+
+/** Throws a ConfigError where the key is not there; its replicas are the caller's to dispose of. */
+export function toUpstreamTarget(
+  settings: UpstreamSettings,
+  { secretOf, log, replicas = new ModelReplicas({ log }) }: TargetOptions,
+): UpstreamTarget & { replicas: Disposable } {
+  const { name, upstream_model: upstreamModel } = settings;
+  const named = name === undefined ? "the reranking model" : `the model '${name}'`;
+  const key = keyOf(named, settings.api_key_env, secretOf);
+  return {
+    named,
+    upstreamModel: upstreamModel ?? name ?? "",
+    silenceMs: settings.upstream_timeout * 1000,
+    replicas: replicas.open({
+      name: name ?? rerankerReplicas,
+      named,
+      urls: upstreamUrls(settings),
+      probe: probeServer(key),
+    }),
+    log,
+    ...given({ key }),
+  };
+}
+
+function keyOf(
+  named: string,
+  variable: string | undefined,
+  secretOf: SecretOf | undefined,
+): string | undefined {
+  if (variable === undefined) return undefined;
+  const key = secretOf?.(variable);
+  if (key !== undefined && key !== "") return key;
+  throw new ConfigError(
+    `The environment variable ${variable} is not set: 'api_key_env' of ${named} says that it holds the key of its server.`,
+  );
+}

@@ -1,0 +1,136 @@
+/** Asks a replica, and tells its failures apart: those of the request, of the node, and of the server. */
+import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
+import { ConnectionFailure } from "./connection-failure.ts";
+import { exchange, type UpstreamResponse } from "./http-exchange.ts";
+import { parseJson } from "./json-fields.ts";
+import { readText } from "./read-body.ts";
+import { type Refused, toRefusal } from "./refusal.ts";
+import { NotBegun } from "./replicas/not-begun.ts";
+import type { ReplicaChoice, ReplicaLease } from "./replicas/replica.ts";
+import { rootOf, type UpstreamTarget } from "./upstream-target.ts";
+
+export interface Question {
+  /** Under the API's address, or beside its version. */
+  path: string;
+  isBesideVersion?: boolean;
+  /** JSON; absent: a GET. */
+  body?: string;
+  /** What holds the texts, for a refusal that is about their length. */
+  field?: Refused["field"];
+}
+
+/** Longest body that is read at once: many vectors are long. */
+const mostBytes = 64 * 1024 * 1024;
+const mostErrorBytes = 64 * 1024;
+
+/** The JSON that a replica answers. */
+export async function askJson(
+  target: UpstreamTarget,
+  question: Question,
+  choice: Omit<ReplicaChoice, "isRepeatable">,
+): Promise<unknown> {
+  return await target.replicas.attempt({ ...choice, isRepeatable: true }, async (lease) => {
+    using response = await openResponse(target, question, lease, choice.signal);
+    const text = await orNotBegun(target, lease, () => readText(response, mostBytes));
+    const body = text === undefined ? undefined : parseJson(text);
+    if (body === undefined) throw notBegun(lease, garbage(target, "what is no JSON"));
+    lease.succeeded();
+    lease[Symbol.dispose]();
+    return body;
+  });
+}
+
+/**
+ * A response of 2xx. Throws a `NotBegun` where another replica may be asked, else what the caller is
+ * told.
+ */
+export async function openResponse(
+  target: UpstreamTarget,
+  { path, isBesideVersion = false, body, field = "input" }: Question,
+  lease: ReplicaLease,
+  signal: AbortSignal,
+): Promise<UpstreamResponse> {
+  const { url } = lease.replica;
+  const { key, silenceMs } = target;
+  const response = await orNotBegun(target, lease, () =>
+    exchange({
+      url: `${isBesideVersion ? rootOf(url) : url}${path}`,
+      signal,
+      silenceMs,
+      ...given({ body, key }),
+    }),
+  );
+  if (response.status >= 200 && response.status < 300) return response;
+  using _ = response;
+  const text = await orNotBegun(target, lease, () => readText(response, mostErrorBytes));
+  const { status } = response;
+  const retryAfter = response.header("retry-after");
+  const answered = { status, body: parseJson(text ?? ""), retryAfter };
+  const error = toRefusal(answered, { named: target.named, field });
+  tellOperator(target, url, status, text, error);
+  if (status === 502) throw notBegun(lease, error, `status ${status}`);
+  if (status === 429 || status === 503) {
+    lease.overloaded(error.retryAfterMs);
+    throw new NotBegun(error);
+  }
+  if (status === 504) lease.failed(`status ${status}`);
+  else lease.succeeded();
+  throw error;
+}
+
+/** What is read of a connection before anything of the answer was seen. */
+export async function orNotBegun<Result>(
+  target: UpstreamTarget,
+  lease: ReplicaLease,
+  read: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof ConnectionFailure)) throw error;
+    throw notBegun(lease, toNodeError(target, error), error.message);
+  }
+}
+
+/** What the caller is told of a connection that failed. */
+export function toNodeError({ named }: UpstreamTarget, failure: ConnectionFailure): NodeError {
+  const { message: why, isSilence } = failure;
+  if (isSilence) return new NodeError("timeout", `The server of ${named} gave ${why}.`);
+  return new NodeError("unavailable", `The server of ${named} cannot be reached: ${why}.`, {
+    cause: failure,
+  });
+}
+
+/** What no working server answers. */
+export const garbage = ({ named }: UpstreamTarget, what: string): NodeError =>
+  new NodeError("upstream_failed", `The server of ${named} answered ${what}.`);
+
+/** Nothing of the answer was seen, and the replica is not well. */
+export function notBegun(lease: ReplicaLease, reason: NodeError, why = reason.message): NotBegun {
+  lease.failed(why);
+  return new NotBegun(reason);
+}
+
+/**
+ * The caller learns what it can do; what the server said of this node is for who runs it. Why a
+ * server failed may repeat what it was asked, and is not written.
+ */
+function tellOperator(
+  { named, key, log }: UpstreamTarget,
+  url: string,
+  status: number,
+  text: string | undefined,
+  { kind }: NodeError,
+): void {
+  if (kind !== "upstream_refused" && kind !== "upstream_failed") return;
+  const said = kind === "upstream_refused" ? (text ?? "").slice(0, mostLogged) : undefined;
+  log.warn("a server elsewhere refused or failed", {
+    of: named,
+    url,
+    status,
+    ...given({ said: key === undefined ? said : said?.replaceAll(key, "…") }),
+  });
+}
+
+const mostLogged = 500;

@@ -1,0 +1,132 @@
+/** The chunks of a streamed completion, read into the events of a generation. */
+import { given } from "../core/given.ts";
+import type {
+  FinishReason,
+  GenerationEvent,
+  TokenLogprobs,
+  TokenUsage,
+} from "../core/ports/chat-engine.ts";
+import { countAt, listAt, objectAt, textAt } from "./json-fields.ts";
+import { toLogprobs } from "./logprobs.ts";
+
+/** A chunk that is none: no working server sends it. */
+export class BadChunk extends Error {
+  override readonly name = "BadChunk";
+}
+
+type Finish = Extract<GenerationEvent, { type: "finish" }>;
+
+const finishReasons: Readonly<Record<string, FinishReason>> = {
+  stop: "stop",
+  length: "length",
+  tool_calls: "tool_calls",
+  function_call: "tool_calls",
+  content_filter: "content_filter",
+  // Text Generation Inference
+  eos_token: "stop",
+  stop_sequence: "stop",
+};
+
+export class ChatChunks {
+  /** Our index of each tool call, by the server's. */
+  readonly #calls = new Map<number, number>();
+  /** Half of a character that is in two UTF-16 units, until the other half comes. */
+  #half = "";
+  /** Those of tokens that have no text of their own. */
+  #logprobs: TokenLogprobs[] = [];
+  #reason: FinishReason | undefined;
+  #usage: TokenUsage | undefined;
+  #events = 0;
+  #reasoningEvents = 0;
+
+  /** Whether the server said why the answer ends. */
+  get hasFinished(): boolean {
+    return this.#reason !== undefined;
+  }
+
+  /** Whether the server counted its tokens. */
+  get hasUsage(): boolean {
+    return this.#usage !== undefined;
+  }
+
+  /** The events of one more chunk. */
+  take(chunk: unknown): GenerationEvent[] {
+    const usage = objectAt(chunk, "usage");
+    if (usage !== undefined) this.#usage = this.#toUsage(usage);
+    const [choice] = listAt(chunk, "choices");
+    const events = choice === undefined ? [] : this.#takeChoice(choice);
+    this.#events += events.length;
+    return events;
+  }
+
+  /** The last event. `promptTokens`: what the prompt is taken to have where the server did not count. */
+  finish(promptTokens: number): Finish {
+    if (this.#reason === undefined) throw new BadChunk("an answer that ends without a reason");
+    const isCall = this.#calls.size > 0 && this.#reason === "stop";
+    const usage = this.#usage ?? {
+      promptTokens,
+      cachedTokens: 0,
+      completionTokens: this.#events,
+      reasoningTokens: this.#reasoningEvents,
+    };
+    return { type: "finish", reason: isCall ? "tool_calls" : this.#reason, usage };
+  }
+
+  #takeChoice(choice: unknown): GenerationEvent[] {
+    const delta = objectAt(choice, "delta");
+    const logprobs = objectAt(choice, "logprobs");
+    if (logprobs !== undefined) this.#logprobs.push(...toLogprobs(logprobs));
+    const events = [
+      ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
+      ...this.#text(textAt(delta, "content") ?? ""),
+      ...listAt(delta, "tool_calls").flatMap((call) => this.#toolCall(call)),
+    ];
+    const reason = textAt(choice, "finish_reason");
+    if (reason === undefined) return events;
+    if (reason === "abort" || reason === "error") throw new BadChunk("an answer that it broke off");
+    this.#reason = finishReasons[reason] ?? "stop";
+    return events;
+  }
+
+  #reasoning(text: string): GenerationEvent[] {
+    if (text === "") return [];
+    this.#reasoningEvents++;
+    return [{ type: "reasoning", text }];
+  }
+
+  #text(piece: string): GenerationEvent[] {
+    const whole = this.#half + piece;
+    this.#half = /[\uD800-\uDBFF]$/.exec(whole)?.[0] ?? "";
+    const text = whole.slice(0, whole.length - this.#half.length);
+    if (text === "") return [];
+    const logprobs = this.#logprobs.length === 0 ? undefined : this.#logprobs;
+    this.#logprobs = [];
+    return [{ type: "text", text, ...given({ logprobs }) }];
+  }
+
+  #toolCall(call: unknown): GenerationEvent[] {
+    const fn = objectAt(call, "function");
+    const theirs = countAt(call, "index") ?? this.#calls.size;
+    const text = textAt(fn, "arguments") ?? "";
+    const known = this.#calls.get(theirs);
+    const index = known ?? this.#calls.size;
+    const pieces: GenerationEvent[] = text === "" ? [] : [{ type: "tool-arguments", index, text }];
+    if (known !== undefined) return pieces;
+    const name = textAt(fn, "name");
+    if (name === undefined || name === "") throw new BadChunk("a tool call without a name");
+    this.#calls.set(theirs, index);
+    const id = textAt(call, "id") || `call_${crypto.randomUUID()}`;
+    return [{ type: "tool-call", index, id, name }, ...pieces];
+  }
+
+  #toUsage(usage: object): TokenUsage {
+    return {
+      promptTokens: countAt(usage, "prompt_tokens") ?? 0,
+      cachedTokens: countAt(objectAt(usage, "prompt_tokens_details"), "cached_tokens") ?? 0,
+      completionTokens: countAt(usage, "completion_tokens") ?? 0,
+      reasoningTokens:
+        countAt(objectAt(usage, "completion_tokens_details"), "reasoning_tokens") ??
+        Math.min(this.#reasoningEvents, countAt(usage, "completion_tokens") ?? 0),
+    };
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * One HTTP request to a server elsewhere, and its response as it comes. With node:http and not with
+ * fetch, which holds 256 requests of the whole process at most; see docs/decisions.
+ */
+import http from "node:http";
+import https from "node:https";
+import { onAbort } from "../core/abort.ts";
+import { hasCode } from "../core/errors.ts";
+import { ConnectionFailure, silence, toConnectionFailure } from "./connection-failure.ts";
+import { SilenceWatch } from "./silence-watch.ts";
+
+export interface ExchangeRequest {
+  url: string;
+  /** JSON, sent by POST; absent: a GET. */
+  body?: string;
+  /** Sent as a bearer token. */
+  key?: string;
+  signal: AbortSignal;
+  /** How long the server may be silent while somebody waits for it; 0: no bound. */
+  silenceMs: number;
+}
+
+/** Disposing it ends the request, whatever the server still has to say. */
+export interface UpstreamResponse extends Disposable {
+  readonly status: number;
+  header(name: string): string | undefined;
+  /** The body, read from the connection only as it is asked for. */
+  bytes(): AsyncIterable<Uint8Array>;
+  /** What is left is of no interest: the connection may serve another request once it has come. */
+  release(): void;
+}
+
+const kept = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY };
+const agents = { http: new http.Agent(kept), https: new https.Agent(kept) };
+
+/** Settles with the response's head, whatever its status; throws a ConnectionFailure, or the signal's reason. */
+export async function exchange(asked: ExchangeRequest): Promise<UpstreamResponse> {
+  asked.signal.throwIfAborted();
+  const attempt = new Attempt(asked);
+  try {
+    return await attempt.response();
+  } catch (error) {
+    // A server that closes an idle connection may do so while the next request is on its way.
+    if (!attempt.isStale(error)) throw attempt.explain(error);
+    const again = new Attempt(asked, { fresh: true });
+    return await again.response().catch((reason) => Promise.reject(again.explain(reason)));
+  }
+}
+
+class Attempt {
+  readonly #asked: ExchangeRequest;
+  readonly #request: http.ClientRequest;
+  readonly #silence: SilenceWatch;
+  readonly #leaving: Disposable;
+  #failure: ConnectionFailure | undefined;
+
+  constructor(asked: ExchangeRequest, { fresh = false } = {}) {
+    this.#asked = asked;
+    this.#request = requestFor(asked, fresh);
+    this.#silence = new SilenceWatch(asked.silenceMs, () => {
+      this.#failure = silence(asked.silenceMs);
+      this.#request.destroy(this.#failure);
+    });
+    // On abort, not on the next read: nobody may be reading, and the server is to stop.
+    this.#leaving = onAbort(asked.signal, () => this.#request.destroy());
+  }
+
+  async response(): Promise<UpstreamResponse> {
+    const head = new Promise<http.IncomingMessage>((resolve, reject) => {
+      this.#request
+        .on("response", resolve)
+        .on("error", reject)
+        .on("close", () => this.#forget());
+    });
+    this.#request.end(this.#asked.body);
+    return this.#toResponse(await head);
+  }
+
+  isStale(error: unknown): boolean {
+    const isReset = this.#failure === undefined && hasCode(error, "ECONNRESET");
+    return isReset && this.#request.reusedSocket && !this.#asked.signal.aborted;
+  }
+
+  /** The signal's reason, or what is wrong with the connection. */
+  explain(error: unknown): unknown {
+    const { signal } = this.#asked;
+    return signal.aborted ? signal.reason : (this.#failure ?? toConnectionFailure(error));
+  }
+
+  #toResponse(head: http.IncomingMessage): UpstreamResponse {
+    // Told to whoever reads; who does not read need not hear it.
+    head.on("error", () => {});
+    this.#silence.heard();
+    return {
+      status: head.statusCode ?? 0,
+      header: (name) => {
+        const value = head.headers[name];
+        return Array.isArray(value) ? value[0] : value;
+      },
+      bytes: () => this.#read(head),
+      release: () => {
+        this.#forget();
+        if (head.complete) return;
+        const timer = setTimeout(() => head.destroy(), releaseMs);
+        head.on("close", () => clearTimeout(timer)).resume();
+      },
+      [Symbol.dispose]: () => {
+        this.#forget();
+        if (!head.complete) this.#request.destroy();
+      },
+    };
+  }
+
+  async *#read(head: http.IncomingMessage): AsyncGenerator<Uint8Array> {
+    const chunks = head.iterator({ destroyOnReturn: false });
+    try {
+      for (;;) {
+        this.#asked.signal.throwIfAborted();
+        this.#silence.waits();
+        const { done, value } = await chunks.next();
+        this.#silence.heard();
+        if (done === true) break;
+        yield value;
+      }
+    } catch (error) {
+      throw this.explain(error);
+    } finally {
+      // Else the rest could not be read away by `release`.
+      void chunks.return?.();
+    }
+    if (!head.complete) throw new ConnectionFailure("the connection broke off");
+  }
+
+  #forget(): void {
+    this.#leaving[Symbol.dispose]();
+    this.#silence[Symbol.dispose]();
+  }
+}
+
+function requestFor({ url: address, body, key }: ExchangeRequest, fresh: boolean) {
+  const url = new URL(address);
+  const [client, agent] =
+    url.protocol === "https:" ? [https, agents.https] : ([http, agents.http] as const);
+  return client.request(url, {
+    method: body === undefined ? "GET" : "POST",
+    agent: fresh ? false : agent,
+    headers: {
+      accept: "text/event-stream, application/json",
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(body === undefined
+        ? {}
+        : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+    },
+  });
+}
+
+/** How long the rest of a response that nobody needs may take to come. */
+const releaseMs = 1000;

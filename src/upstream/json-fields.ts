@@ -1,0 +1,40 @@
+/** Reads JSON of servers that promise little: what is not as expected is absent. */
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export const objectAt = (value: unknown, key: string): JsonObject | undefined => {
+  const field = isObject(value) ? value[key] : undefined;
+  return isObject(field) ? field : undefined;
+};
+
+export const listAt = (value: unknown, key: string): readonly unknown[] => {
+  const field = isObject(value) ? value[key] : undefined;
+  return Array.isArray(field) ? field : [];
+};
+
+export const textAt = (value: unknown, key: string): string | undefined => {
+  const field = isObject(value) ? value[key] : undefined;
+  return typeof field === "string" ? field : undefined;
+};
+
+export const numberAt = (value: unknown, key: string): number | undefined => {
+  const field = isObject(value) ? value[key] : undefined;
+  return typeof field === "number" && Number.isFinite(field) ? field : undefined;
+};
+
+/** A count: an integer that is not below 0. */
+export const countAt = (value: unknown, key: string): number | undefined => {
+  const count = numberAt(value, key);
+  return count !== undefined && Number.isInteger(count) && count >= 0 ? count : undefined;
+};
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

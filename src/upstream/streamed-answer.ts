@@ -1,0 +1,145 @@
+/** An answer of a server elsewhere while it comes: read as it is asked for, and ended with who reads it. */
+import { NodeError } from "../core/errors.ts";
+import type { GenerationEvent } from "../core/ports/chat-engine.ts";
+import { garbage, notBegun, orNotBegun, toNodeError } from "./ask.ts";
+import { BadChunk, ChatChunks } from "./chat-chunks.ts";
+import { ConnectionFailure } from "./connection-failure.ts";
+import { EventTooLong, eventData } from "./event-data.ts";
+import type { UpstreamResponse } from "./http-exchange.ts";
+import { isObject, parseJson } from "./json-fields.ts";
+import { toRefusal } from "./refusal.ts";
+import { NotBegun } from "./replicas/not-begun.ts";
+import type { ReplicaLease } from "./replicas/replica.ts";
+import { sentError, statusOf } from "./sent-error.ts";
+import type { UpstreamTarget } from "./upstream-target.ts";
+
+/** The data of the event that ends a stream of the OpenAI API. */
+const endOfStream = "[DONE]";
+
+export class StreamedAnswer implements Disposable {
+  readonly #target: UpstreamTarget;
+  readonly #lease: ReplicaLease;
+  readonly #response: UpstreamResponse;
+  readonly #data: AsyncIterator<string[]>;
+  readonly #chunks = new ChatChunks();
+  #ready: GenerationEvent[] = [];
+  #isOver = false;
+
+  constructor(target: UpstreamTarget, lease: ReplicaLease, response: UpstreamResponse) {
+    this.#target = target;
+    this.#lease = lease;
+    this.#response = response;
+    this.#data = eventData(response.bytes())[Symbol.asyncIterator]();
+  }
+
+  /** Whether the server counted the tokens; known at the end. */
+  get isCounted(): boolean {
+    return this.#chunks.hasUsage;
+  }
+
+  /** Waits for the first event: what fails before it may be asked of another replica. */
+  async begin(): Promise<void> {
+    const type = this.#response.header("content-type") ?? "";
+    if (!type.includes("text/event-stream")) {
+      throw notBegun(this.#lease, garbage(this.#target, "with no stream where one was asked for"));
+    }
+    try {
+      await orNotBegun(this.#target, this.#lease, async () => {
+        while (this.#ready.length === 0 && !this.#isOver) await this.#more();
+      });
+    } catch (error) {
+      if (error instanceof SentInStream) throw this.#refusedAtOnce(error);
+      if (isGarbage(error)) throw notBegun(this.#lease, garbage(this.#target, error.message));
+      throw error;
+    }
+    this.#lease.succeeded();
+  }
+
+  /** `promptTokens`: what the prompt is taken to have where the server does not say. */
+  async *events(promptTokens: number, signal: AbortSignal): AsyncGenerator<GenerationEvent> {
+    try {
+      for (;;) {
+        const events = this.#ready;
+        this.#ready = [];
+        for (const event of events) {
+          signal.throwIfAborted();
+          yield event;
+        }
+        if (this.#isOver) break;
+        await this.#more();
+      }
+      yield this.#chunks.finish(promptTokens);
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  /** The server is told to stop where it has more to say. */
+  [Symbol.dispose](): void {
+    if (this.#isOver) this.#response.release();
+    else this.#response[Symbol.dispose]();
+    this.#lease[Symbol.dispose]();
+  }
+
+  async #more(): Promise<void> {
+    const { done, value } = await this.#data.next();
+    if (done === true && !this.#chunks.hasFinished) {
+      throw new ConnectionFailure("the answer ended before it was finished");
+    }
+    if (done === true) this.#isOver = true;
+    else for (const data of value) this.#take(data);
+  }
+
+  #take(data: string): void {
+    if (this.#isOver) return;
+    if (data === endOfStream) {
+      this.#isOver = true;
+      return;
+    }
+    const chunk = parseJson(data);
+    if (!isObject(chunk)) throw new BadChunk("what is no JSON");
+    if ("error" in chunk) throw new SentInStream(this.#toRefusal(chunk));
+    this.#ready.push(...this.#chunks.take(chunk));
+  }
+
+  #toRefusal(chunk: object): NodeError {
+    const status = statusOf(sentError(chunk));
+    return toRefusal({ status, body: chunk }, { named: this.#target.named, field: "messages" });
+  }
+
+  #refusedAtOnce({ reason }: SentInStream): Error {
+    const isBusy = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
+    if (!isBusy.includes(reason.kind)) {
+      this.#lease.succeeded();
+      return reason;
+    }
+    this.#lease.overloaded(reason.retryAfterMs);
+    return new NotBegun(reason);
+  }
+
+  /** What the caller is told, who has seen a part of the answer. */
+  #explain(error: unknown): unknown {
+    if (error instanceof SentInStream) return error.reason;
+    if (isGarbage(error)) {
+      this.#lease.failed(error.message);
+      return garbage(this.#target, error.message);
+    }
+    if (!(error instanceof ConnectionFailure)) return error;
+    this.#lease.failed(error.message);
+    if (error.isSilence) return toNodeError(this.#target, error);
+    const why = `The server of ${this.#target.named} broke off its answer: ${error.message}.`;
+    return new NodeError("upstream_failed", why, { cause: error });
+  }
+}
+
+/** An error that came as an event of the stream. */
+class SentInStream extends Error {
+  override readonly name = "SentInStream";
+
+  constructor(readonly reason: NodeError) {
+    super(reason.message);
+  }
+}
+
+const isGarbage = (error: unknown): error is Error =>
+  error instanceof BadChunk || error instanceof EventTooLong;

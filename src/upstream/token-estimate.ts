@@ -1,0 +1,41 @@
+/** How many tokens a text may have, where nobody counts them: rather too many than too few. */
+import type { ChatMessage, Tool } from "../core/ports/chat-engine.ts";
+
+/** Tokens a byte. English has a quarter, most other languages and code less than this. */
+const leastDensity = 0.5;
+/** What a prompt template puts around a message, and around the conversation. */
+const aroundMessage = 8;
+const aroundConversation = 16;
+/** Of shorter prompts a template is too large a part to learn from. */
+const leastBytes = 256;
+
+export class TokenEstimate {
+  #density = leastDensity;
+
+  ofText(text: string): number {
+    return Math.ceil(Buffer.byteLength(text) * this.#density);
+  }
+
+  ofChat(messages: readonly ChatMessage[], tools: readonly Tool[] = []): number {
+    return Math.ceil(bytesOf(messages, tools) * this.#density) + around(messages);
+  }
+
+  /** What the server counted: one whose tokens are shorter is estimated higher from then on. */
+  learn(messages: readonly ChatMessage[], tools: readonly Tool[], tokens: number): void {
+    const bytes = bytesOf(messages, tools);
+    if (bytes < leastBytes) return;
+    this.#density = Math.max(this.#density, (tokens - aroundConversation) / bytes);
+  }
+}
+
+const around = (messages: readonly ChatMessage[]): number =>
+  aroundConversation + messages.length * aroundMessage;
+
+function bytesOf(messages: readonly ChatMessage[], tools: readonly Tool[]): number {
+  const texts = messages.map((message) => {
+    const calls = "toolCalls" in message ? JSON.stringify(message.toolCalls) : "";
+    return Buffer.byteLength(message.content) + calls.length;
+  });
+  const offered = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools));
+  return texts.reduce((sum, bytes) => sum + bytes, offered);
+}
