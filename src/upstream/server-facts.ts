@@ -50,6 +50,7 @@ export async function askServer(question: ServerQuestion): Promise<ServerFacts> 
   const { status, body } = await get(question, `${url}/models`);
   const isRefused = status === 401 || status === 403 || status === 429 || status >= 500;
   if (isRefused) throw toRefusal({ status, body }, { named, field: "input" });
+  if (status === 200 && body === undefined) throw new ConnectionFailure("it answers no JSON");
   const list = status === 200 ? listAt(body, "data") : [];
   const listed = list.length === 0 ? {} : { models: list.flatMap(toListed) };
   return { ...listed, ...(await identify(question, list)) };

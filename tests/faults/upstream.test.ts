@@ -1,6 +1,8 @@
 /** Replicas of a model elsewhere that die, hang, lie, restart, come and go, while a node in front of them is asked. */
 import { describe, expect, test } from "bun:test";
+import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
 import { cuttingProxy } from "../support/cutting-proxy.ts";
+import { decode } from "../support/decode.ts";
 import { type Behaviour, faultyReplica } from "../support/faulty-replica.ts";
 import {
   type FrontNode,
@@ -118,12 +120,12 @@ describe("a replica that is there and of no use", () => {
   test("that accepts and never answers is left for another, and found again when it answers", async () => {
     await using nodes = await twoNodes();
     const { one, two } = nodes;
-    await using front = await frontNode([one.url, two.url], { upstreamTimeout: 2 });
+    await using front = await frontNode([one.url, two.url], { upstreamTimeout: 10 });
     const content = await beginningFor(front, one);
     one.kill("SIGSTOP");
     const answer = await front.chat(content);
     expect([answer.status, await front.series("up", one.url)]).toEqual([200, 0]);
-    expect(await askAll(front)).toEqual(allWell());
+    for (let at = 0; at < 6; at++) expect((await front.chat(`after ${at}`)).status).toBe(200);
     one.kill("SIGCONT");
     await isUp(front, one);
   });
@@ -160,9 +162,27 @@ describe("all replicas", () => {
     expect(await askAll(front)).toEqual(allWell());
   });
 
+  test("have conversations: each second turn finds its first one evaluated, as at one server", async () => {
+    await using resources = new AsyncDisposableStack();
+    const nodes = await Promise.all([upstreamNode(), upstreamNode(), upstreamNode()]);
+    for (const node of nodes) resources.use(node);
+    const front = resources.use(await frontNode(nodes.map(({ url }) => url)));
+    const talks = Array.from({ length: 9 }, (_, at) => `Talk ${at}: what do llamas eat, and why?`);
+    const cachedShare = async (turns: readonly string[]): Promise<number> => {
+      const { usage } = await decode(ChatCompletion, await front.chat(turns));
+      return (usage.prompt_tokens_details?.cached_tokens ?? 0) / usage.prompt_tokens;
+    };
+    for (const talk of talks) {
+      await cachedShare([talk]);
+      expect(await cachedShare([talk, "Grass.", "And why?"])).toBeGreaterThan(0.4);
+    }
+    for (const { url } of nodes) {
+      expect(await front.series("requests_total", url)).toBeGreaterThan(1);
+    }
+  });
+
   test("restarted one after another under load: no request is lost", async () => {
-    const resources = new AsyncDisposableStack();
-    await using _ = resources;
+    await using resources = new AsyncDisposableStack();
     const nodes = await Promise.all([upstreamNode(), upstreamNode(), upstreamNode()]);
     for (const node of nodes) resources.use(node);
     const front = resources.use(await frontNode(nodes.map(({ url }) => url)));

@@ -28,7 +28,8 @@ export async function upstreamNode(): Promise<UpstreamNode> {
   await writeFile(join(folder.path, "paddock.toml"), config);
   const port = await freePort();
   const serve = (): Promise<ServingPaddock> =>
-    servePaddock({ cwd: folder.path }, ["--port", String(port)]);
+    // Several share the machine's cores with the tests.
+    servePaddock({ cwd: folder.path }, ["--port", String(port), "--threads", "1"]);
   let node = await serve();
   resources.defer(async () => await node[Symbol.asyncDispose]());
   return {
@@ -46,8 +47,11 @@ export async function upstreamNode(): Promise<UpstreamNode> {
 
 export interface FrontNode extends AsyncDisposable {
   node: ServingPaddock;
-  /** A chat of so many tokens; a conversation's first message decides who is asked. */
-  chat(content: string, options?: { tokens?: number; stream?: boolean }): Promise<Response>;
+  /** A chat of so many tokens, by the user's and the model's turns; the first decides who is asked. */
+  chat(
+    turns: string | readonly string[],
+    options?: { tokens?: number; stream?: boolean },
+  ): Promise<Response>;
   ready(): Promise<Response>;
   /** A series of a replica. */
   series(
@@ -75,13 +79,16 @@ export async function frontNode(
   const node = resources.use(await servePaddock({ cwd }));
   return {
     node,
-    chat: (content, { tokens = 4, stream = false } = {}) =>
+    chat: (turns, { tokens = 4, stream = false } = {}) =>
       fetch(`${node.origin}/v1/chat/completions`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({
           model,
-          messages: [{ role: "user", content }],
+          messages: [turns].flat().map((content, at) => ({
+            role: at % 2 === 0 ? "user" : "assistant",
+            content,
+          })),
           max_tokens: tokens,
           stream,
           // Without the end token an answer is as long as it may be.

@@ -74,9 +74,9 @@ export class ReplicaSet implements Replicas, Disposable {
       const member = chooseMember(this.#members, tried, prefix, this.#placements);
       if (member === undefined) throw reason ?? this.#unavailable();
       const before = tried.at(-1);
-      if (before !== undefined) this.#tell({ type: "given-on", url: before.url });
+      if (before !== undefined) this.#tell(before, { type: "given-on", url: before.url });
       tried.push(member);
-      this.#tell({ type: "asked", url: member.url });
+      this.#tell(member, { type: "asked", url: member.url });
       const lease = member.lease();
       try {
         return await attempt(lease);
@@ -109,7 +109,7 @@ export class ReplicaSet implements Replicas, Disposable {
     for (const member of gone) {
       this.#probes.cancel(member);
       this.#saidOut.delete(member);
-      this.#tell({ type: "removed", url: member.url });
+      this.#options.onEvent?.({ type: "removed", url: member.url });
     }
   }
 
@@ -131,10 +131,8 @@ export class ReplicaSet implements Replicas, Disposable {
   }
 
   #failed(member: Member, why: string, pauseMs: number | undefined): void {
-    // What was in progress at one that is gone is nobody's concern any more.
-    if (!this.#members.includes(member)) return;
-    this.#tell({ type: "failed", url: member.url, why });
-    if (pauseMs === undefined) return;
+    this.#tell(member, { type: "failed", url: member.url, why });
+    if (pauseMs === undefined || !this.#members.includes(member)) return;
     const { model, log } = this.#options;
     const level = this.#saidOut.has(member) ? "debug" : "warn";
     this.#saidOut.add(member);
@@ -155,8 +153,9 @@ export class ReplicaSet implements Replicas, Disposable {
     log.info("a replica answers", { model, replica: member.url });
   }
 
-  #tell(event: ReplicaEvent): void {
-    this.#options.onEvent?.(event);
+  /** What becomes of a request at one that is gone is nobody's concern any more. */
+  #tell(member: Member, event: ReplicaEvent): void {
+    if (this.#members.includes(member)) this.#options.onEvent?.(event);
   }
 
   #unavailable(): NodeError {

@@ -50,6 +50,40 @@ describe("a configuration that is read again", () => {
     expect(planReload(running, config("port = 9000")).needsRestart).toEqual(["port"]);
   });
 
+  const elsewhere = (source: string, replicas: readonly string[], more = "") =>
+    `[[models]]\nname = "far"\ntype = "chat"\nsource = "${source}"\nreplicas = ${JSON.stringify(replicas)}\n${more}`;
+
+  test("takes over the addresses of a model elsewhere, and nothing else of it", () => {
+    const before = elsewhere("openai:http://a/v1", ["http://b/v1"]);
+    const after = elsewhere("openai:http://c/v1", ["http://d/v1"], "n_predict = 7\n");
+    const plan = planReload(config(before), config(after));
+    expect([plan.changed, plan.needsRestart]).toEqual([
+      ["models.far.source", "models.far.replicas"],
+      ["models.far.n_predict"],
+    ]);
+    expect(plan.config.models).toMatchObject([
+      { source: "openai:http://c/v1", replicas: ["http://d/v1"], n_predict: -1 },
+    ]);
+  });
+
+  test("takes over nothing of a model that moves elsewhere, or back", () => {
+    const here = `[[models]]\nname = "far"\ntype = "chat"\nsource = "a.gguf"\n`;
+    const there = elsewhere("openai:http://a/v1", ["http://b/v1"]);
+    const names = ["models.far.source", "models.far.replicas"];
+    expect(changes(here, there)).toEqual({ changed: [], needsRestart: names });
+    expect(changes(there, here)).toEqual({ changed: [], needsRestart: names });
+  });
+
+  test("takes over the addresses of a reranker elsewhere", () => {
+    const reranker = (url: string, replicas: readonly string[]) =>
+      `[retrieval]\nreranker = "openai:${url}"\n[retrieval.reranker_upstream]\nreplicas = ${JSON.stringify(replicas)}\n`;
+    expect(changes(reranker("http://a", []), reranker("http://a", ["http://b"]))).toEqual({
+      changed: ["retrieval.reranker_upstream.replicas"],
+      needsRestart: [],
+    });
+    expect(changes(reranker("http://a", []), "").changed).toEqual([]);
+  });
+
   test("tells models apart by their names, wherever they stand", () => {
     expect(changes(chat + embedding, `${chat}ctx_size = 512\n${embedding}`).needsRestart).toEqual([
       "models.a.ctx_size",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { testReplicas, urlsOf } from "../../../support/replica-set.ts";
+import { choiceOf, notBegun, testReplicas, urlsOf } from "../../../support/replica-set.ts";
 
 const prefixes = Array.from({ length: 300 }, (_, at) => `talk ${at}`);
 
@@ -15,6 +15,24 @@ describe("replicas that come and go", () => {
     before.failed("broken off");
     before[Symbol.dispose]();
     expect(events.filter(({ type }) => type === "failed")).toEqual([]);
+  });
+
+  test("a request that one had not begun when it went is answered by another, and not counted there", async () => {
+    const { set, events } = testReplicas(urlsOf("a", "b"));
+    const answered = await set.attempt(choiceOf(), async (lease) => {
+      using _ = lease;
+      const { url } = lease.replica;
+      if (url === "http://b/v1") return url;
+      set.update(urlsOf("b"));
+      lease.failed("it is gone");
+      throw notBegun("it is gone");
+    });
+    expect(answered).toBe("http://b/v1");
+    expect(events).toEqual([
+      { type: "asked", url: "http://a/v1" },
+      { type: "removed", url: "http://a/v1" },
+      { type: "asked", url: "http://b/v1" },
+    ]);
   });
 
   test("one that comes gets one request first, and its share of the conversations then", async () => {
