@@ -50,7 +50,7 @@ export interface FrontNode extends AsyncDisposable {
   /** A chat of so many tokens, by the user's and the model's turns; the first decides who is asked. */
   chat(
     turns: string | readonly string[],
-    options?: { tokens?: number; stream?: boolean },
+    options?: { tokens?: number; stream?: boolean; more?: object },
   ): Promise<Response>;
   ready(): Promise<Response>;
   /** A series of a replica. */
@@ -79,7 +79,7 @@ export async function frontNode(
   const node = resources.use(await servePaddock({ cwd }));
   return {
     node,
-    chat: (turns, { tokens = 4, stream = false } = {}) =>
+    chat: (turns, { tokens = 4, stream = false, more = {} } = {}) =>
       fetch(`${node.origin}/v1/chat/completions`, {
         method: "POST",
         headers: { "content-type": "application/json" },
@@ -93,6 +93,7 @@ export async function frontNode(
           stream,
           // Without the end token an answer is as long as it may be.
           logit_bias: { "2": -100 },
+          ...more,
         }),
       }),
     ready: () => fetch(`${node.origin}/ready`),
