@@ -3,9 +3,11 @@
 import { once } from "node:events";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { isatty } from "node:tty";
 import { version } from "../package.json" with { type: "json" };
 import { printable } from "./cli/printable.ts";
 import { wantsColour } from "./cli/style.ts";
+import { hasCode } from "./core/errors.ts";
 import { handbookPagesIn } from "./ingest/handbook.ts";
 import { readerCommand } from "./ingest/reading-process.ts";
 import { cacheFolder } from "./packaging/cache-folder.ts";
@@ -123,8 +125,28 @@ async function beProgram(): Promise<number> {
         terminal: () => ({ input: process.stdin, output: process.stdout }),
       },
       residentMemory: () => process.memoryUsage.rss(),
+      processes: { id: process.pid, isAlive },
+      onHangup: (hear) => hangups(hear, () => stop.abort(new Error("The terminal was closed"))),
       stopped: stop.signal,
     },
     process.argv.slice(2),
   );
+}
+
+/** Calls back at SIGHUP, by which a terminal that is closed tells its processes to end, too. */
+function hangups(hear: () => void, end: () => void): Disposable {
+  const hadTerminal = isatty(process.stderr.fd);
+  const heard = (): void => (hadTerminal && !isatty(process.stderr.fd) ? end() : hear());
+  process.on("SIGHUP", heard);
+  return { [Symbol.dispose]: () => void process.off("SIGHUP", heard) };
+}
+
+/** Whether there is such a process; one of another user counts. */
+function isAlive(id: number): boolean {
+  try {
+    process.kill(id, 0);
+    return true;
+  } catch (error) {
+    return hasCode(error, "EPERM");
+  }
 }

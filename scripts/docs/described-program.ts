@@ -23,6 +23,8 @@ export function describedProgram(): Command {
     say: unused,
     input: { isTerminal: false, stream: unused, line: unused, terminal: unused },
     residentMemory: unused,
+    processes: { id: 0, isAlive: unused },
+    onHangup: unused,
     stopped: new AbortController().signal,
   };
   return createProgram(shell);

@@ -38,9 +38,29 @@ export function addSettingOptions(command: Command): Command {
 }
 
 export async function readConfig(shell: Shell, command: Command): Promise<Config> {
+  return configFrom(shell, command, await readConfigFile(shell, command));
+}
+
+/** The same configuration again, from the same places; a file that was there must still be. */
+export async function readConfigAgain(
+  shell: Shell,
+  command: Command,
+  before: { path: string } | undefined,
+): Promise<Config> {
   const file = await readConfigFile(shell, command);
-  const flags = settingFlags(command);
-  return loadConfig({ ...given({ file }), env: shell.env, flags });
+  if (before !== undefined && file === undefined) {
+    throw new ConfigError(`${before.path}: the configuration file is not there any more.`);
+  }
+  return configFrom(shell, command, file);
+}
+
+/** The configuration with the file as it was read. */
+export function configFrom(
+  { env }: Pick<Shell, "env">,
+  command: Command,
+  file: { path: string; text: string } | undefined,
+): Config {
+  return loadConfig({ ...given({ file }), env, flags: settingFlags(command) });
 }
 
 /** The settings that the command line gave, by their options' names. */

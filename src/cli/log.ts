@@ -8,7 +8,12 @@ import { printable } from "./printable.ts";
 
 const standardError = 2;
 
-export function createLog(level: string, isTerminal: boolean): Log {
+export interface LevelledLog extends Log {
+  /** How much is written from now on. */
+  setLevel(level: string): void;
+}
+
+export function createLog(level: string, isTerminal: boolean): LevelledLog {
   const destination = isTerminal
     ? pretty({ destination: standardError, sync: true, ignore: "pid,hostname" })
     : pino.destination({ fd: standardError, sync: true });
@@ -20,7 +25,15 @@ export function createLog(level: string, isTerminal: boolean): Log {
     (name: "debug" | "info" | "warn" | "error") =>
     (message: string, fields: LogFields = {}): void =>
       logger[name](printed(fields), printable(message));
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    setLevel: (next) => {
+      logger.level = next;
+    },
+  };
 }
 
 /** For a command that serves nobody: it prints what it does, so its log says only what is wrong, unless more is wanted. */

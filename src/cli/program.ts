@@ -15,6 +15,7 @@ import { modelsCommand } from "./models.ts";
 import { probeCommand } from "./probe.ts";
 import { pullCommand } from "./pull.ts";
 import { quantizeCommand } from "./quantize.ts";
+import { reloadCommand } from "./reload.ts";
 import { serveCommand } from "./serve.ts";
 import type { Shell } from "./shell.ts";
 import { createSystemInfoCommand } from "./system-info.ts";
@@ -22,6 +23,7 @@ import { createSystemInfoCommand } from "./system-info.ts";
 /** In the order that help lists them. */
 const commands = [
   serveCommand,
+  reloadCommand,
   chatCommand,
   pullCommand,
   modelsCommand,

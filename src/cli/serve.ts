@@ -1,29 +1,45 @@
 /** `paddock serve`: prepares the models and answers requests until it is asked to stop. */
+import { resolve } from "node:path";
 import { Command } from "commander";
 import { serviceVariables } from "../config/kubernetes-variables.ts";
 import type { Config } from "../config/schema.ts";
 import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
+import { dataDirOf } from "../node/data-dir.ts";
+import { RunningNode } from "../node/running-node.ts";
 import { createApp } from "../server/app.ts";
 import type { Connections } from "../server/connections.ts";
 import { docsPath } from "../server/docs.ts";
 import { pagePath } from "../server/page.ts";
 import { isEventStream } from "../server/sse.ts";
-import { addConfigOptions, readConfig } from "./configure.ts";
+import { addConfigOptions, configFrom, readConfigAgain, readConfigFile } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { createLog } from "./log.ts";
 import { nodeFor } from "./node-for.ts";
+import { RunningConfig } from "./serve/running-config.ts";
 import type { Shell } from "./shell.ts";
 
 export function serveCommand(shell: Shell): Command {
   const command = addConfigOptions(new Command("serve").description("run the node"));
   addExamples(command, "paddock serve --port 9000 --data-dir ./data");
   return command.action(async () => {
-    await serve(shell, await readConfig(shell, command));
+    const file = await readConfigFile(shell, command);
+    await serve(shell, {
+      config: configFrom(shell, command, file),
+      file: file === undefined ? undefined : resolve(shell.cwd, file.path),
+      read: () => readConfigAgain(shell, command, file),
+    });
   });
 }
 
-async function serve(shell: Shell, config: Config): Promise<void> {
+interface ServedConfig {
+  config: Config;
+  /** Where the file is; undefined: there is none. */
+  file: string | undefined;
+  read: () => Promise<Config>;
+}
+
+async function serve(shell: Shell, { config, file, read }: ServedConfig): Promise<void> {
   const log = createLog(config.log_level, shell.isTerminal);
   const foreign = serviceVariables(shell.env);
   if (foreign.length > 0) {
@@ -32,6 +48,24 @@ async function serve(shell: Shell, config: Config): Promise<void> {
   await using node = nodeFor(shell, config, log);
   node.checkExposure();
   const server = listen(config, createApp(node.services).fetch, node.connections);
+  const running = new RunningConfig({
+    config,
+    read,
+    apply: (next) => {
+      log.setLevel(next.log_level);
+      node.apply(next);
+    },
+    log,
+  });
+  await using announced = await RunningNode.announce({
+    dataDir: dataDirOf(config, shell.cwd),
+    processes: shell.processes,
+    address: server.url.origin,
+    config: file,
+    reload: () => running.reload(),
+    log,
+  });
+  using _ = shell.onHangup(() => void announced.reload());
   try {
     node.listensOn(server.port ?? config.port);
     shell.say(`Paddock ${shell.version} is preparing its models ...\n`);
@@ -44,7 +78,7 @@ async function serve(shell: Shell, config: Config): Promise<void> {
     shell.say("Stopping ...\n");
     node.drain();
     void server.stop();
-    if (await isBusy(server, config.limits.shutdown_grace * 1000)) {
+    if (await isBusy(server, running.current.limits.shutdown_grace * 1000)) {
       node.stop();
       await isBusy(server, stopMessageMs);
     }

@@ -1,6 +1,7 @@
 /** What a command may know of the process it runs in; main.ts alone makes one. */
 
 import type { HandbookPage } from "../ingest/handbook.ts";
+import type { Processes } from "../node/running-node.ts";
 import type { Program } from "../subprocess/program.ts";
 
 export interface Shell {
@@ -32,6 +33,13 @@ export interface Shell {
   input: ShellInput;
   /** How much memory the process holds, in bytes. */
   residentMemory: () => number;
+  /** This process, and whether another is there. */
+  processes: Processes;
+  /**
+   * Calls back at SIGHUP, which ends the process where nobody listens. It still ends one whose
+   * terminal was closed. Windows has no such signal.
+   */
+  onHangup(hear: () => void): Disposable;
   /** Fires when the process is asked to stop. */
   stopped: AbortSignal;
 }

@@ -11,6 +11,7 @@ import { type Quantization, quantizations } from "../core/models/quantization.ts
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Collection } from "../core/retrieval/retrieval-service.ts";
 import type { StarterForm } from "../engine/machine/starter-form.ts";
+import type { Services } from "../server/app.ts";
 import type { UpstreamSpec } from "../upstream/open-upstream.ts";
 
 export function toCollection({ models, vectorstore }: Config): Collection {
@@ -28,6 +29,18 @@ export function toCallerLimits({ limits }: Config): CallerLimits {
     requestsPerMinute: limits.requests_per_minute,
     tokensPerMinute: limits.tokens_per_minute,
     concurrency: limits.concurrency,
+  };
+}
+
+/** What one request may take. */
+export function toRequestLimits({ limits, http }: Config): Services["limits"] {
+  return {
+    maxBodyBytes: limits.max_body_bytes,
+    bodyTimeoutMs: limits.body_timeout * 1000,
+    maxMessages: limits.max_messages,
+    maxInputs: limits.max_inputs,
+    requestTimeoutMs: limits.request_timeout * 1000,
+    stallTimeoutMs: http.stall_timeout * 1000,
   };
 }
 

@@ -1,6 +1,7 @@
 /** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
 import { join } from "node:path";
 import { checkExposure } from "../config/consistency.ts";
+import type { Config } from "../config/schema.ts";
 import { isUpstream } from "../config/upstream-source.ts";
 import { ChatService } from "../core/chat/chat-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
@@ -26,9 +27,16 @@ import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
 import { attachWhenThere } from "./attach-when-there.ts";
 import { dataDirOf, openRightsOf } from "./data-dir.ts";
 import { loadInTurn } from "./load-in-turn.ts";
+import { ModelReplicas } from "./model-replicas.ts";
 import { NodeCollection } from "./node-collection.ts";
 import { NodeModels } from "./node-models.ts";
-import { toCallerLimits, toCollection, toModelBounds, toRagSettings } from "./node-settings.ts";
+import {
+  toCallerLimits,
+  toCollection,
+  toModelBounds,
+  toRagSettings,
+  toRequestLimits,
+} from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
 import { yieldingEngine } from "./yielding-engine.ts";
 
@@ -51,6 +59,7 @@ export class PaddockNode implements AsyncDisposable {
   readonly #models: ModelRegistry;
   readonly #activities: ModelActivities;
   readonly #telemetry: NodeTelemetry;
+  readonly #replicas: ModelReplicas;
   readonly #retrieval: RetrievalService;
   readonly #keys: SqliteKeys;
   readonly #resources = new AsyncDisposableStack();
@@ -84,6 +93,7 @@ export class PaddockNode implements AsyncDisposable {
       isReady: async () => (await checkReadiness(parts)).problems.length === 0,
     });
     this.#telemetry = new NodeTelemetry(metrics);
+    this.#replicas = this.#resources.use(new ModelReplicas({ telemetry: metrics.replicas, log }));
     this.#resources.use(this.#telemetry.watchMemory("node", options.residentMemory));
     this.services = {
       chat: new ChatService(
@@ -112,14 +122,7 @@ export class PaddockNode implements AsyncDisposable {
       openOperations: config.metrics.open ? [metricsOperation.facts.name] : [],
       corsOrigins: config.http.cors_origins,
       ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
-      limits: {
-        maxBodyBytes: config.limits.max_body_bytes,
-        bodyTimeoutMs: config.limits.body_timeout * 1000,
-        maxMessages: config.limits.max_messages,
-        maxInputs: config.limits.max_inputs,
-        requestTimeoutMs: config.limits.request_timeout * 1000,
-        stallTimeoutMs: config.http.stall_timeout * 1000,
-      },
+      limits: toRequestLimits(config),
       log,
       promptLog: config.log_prompts ? new PromptLog(log) : new PromptLog(),
     };
@@ -128,6 +131,15 @@ export class PaddockNode implements AsyncDisposable {
   /** Refuses to serve strangers who need no key. */
   checkExposure(): void {
     checkExposure(this.#options.config, this.#keys.hasKeys());
+  }
+
+  /** Runs with what a running node may change; requests in progress keep what they came with. */
+  apply(config: Config): void {
+    const { rateLimit, limits } = this.services;
+    rateLimit.callerLimits = toCallerLimits(config);
+    rateLimit.connectionsPerClient = config.limits.connections_per_client;
+    Object.assign(limits, toRequestLimits(config));
+    this.#replicas.apply(config);
   }
 
   /** Takes no new requests; answers in progress go on. */
@@ -157,7 +169,7 @@ export class PaddockNode implements AsyncDisposable {
     await this.#openTraces();
     this.#tellOpenRights();
     const loading = { progress, signal };
-    const served = { ...this.#options, telemetry: this.#telemetry };
+    const served = { ...this.#options, telemetry: this.#telemetry, replicas: this.#replicas };
     const nodeModels = this.#resources.use(await NodeModels.open(served, models));
     /** Without being measured: what the node itself does is not a request. */
     const engines = new Map<string, EmbeddingEngine>();

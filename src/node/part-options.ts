@@ -5,6 +5,7 @@ import type { Progress } from "../core/progress.ts";
 import type { Hub } from "../models/sources/hub.ts";
 import type { RegistryOf } from "../models/sources/npm/registry-settings.ts";
 import type { Program } from "../subprocess/program.ts";
+import type { ModelReplicas } from "./model-replicas.ts";
 import type { SecretOf } from "./upstream-target.ts";
 
 export interface StoreOptions {
@@ -23,4 +24,6 @@ export interface ModelOptions extends StoreOptions {
   progress: Progress;
   /** The environment variables that hold keys of servers elsewhere; default: none. */
   secretOf?: SecretOf;
+  /** Where the replicas of models elsewhere are opened; default: where nobody reaches them. */
+  replicas?: ModelReplicas;
 }

@@ -5,8 +5,9 @@ import type { Config } from "../config/schema.ts";
 import { upstreamUrls } from "../config/upstream-source.ts";
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
+import { probeServer } from "../upstream/probe-server.ts";
 import type { UpstreamTarget } from "../upstream/upstream-target.ts";
-import { openReplicas } from "./upstream-replicas.ts";
+import { ModelReplicas, rerankerReplicas } from "./model-replicas.ts";
 
 /** The value of an environment variable. */
 export type SecretOf = (variable: string) => string | undefined;
@@ -23,6 +24,8 @@ export interface UpstreamSettings
 
 export interface TargetOptions {
   secretOf?: SecretOf;
+  /** Where its replicas are opened; default: apart from all others. */
+  replicas?: ModelReplicas;
   log: Log;
 }
 
@@ -35,19 +38,23 @@ export const rerankerSettings = (
 /** Throws a ConfigError where the key is not there; its replicas are the caller's to dispose of. */
 export function toUpstreamTarget(
   settings: UpstreamSettings,
-  { secretOf, log }: TargetOptions,
+  { secretOf, log, replicas = new ModelReplicas({ log }) }: TargetOptions,
 ): UpstreamTarget & { replicas: Disposable } {
   const { name, upstream_model: upstreamModel } = settings;
   const named = name === undefined ? "the reranking model" : `the model '${name}'`;
-  const key = given({ key: keyOf(named, settings.api_key_env, secretOf) });
-  const urls = upstreamUrls(settings);
+  const key = keyOf(named, settings.api_key_env, secretOf);
   return {
     named,
     upstreamModel: upstreamModel ?? name ?? "",
     silenceMs: settings.upstream_timeout * 1000,
-    replicas: openReplicas({ named, urls, log, ...key }),
+    replicas: replicas.open({
+      name: name ?? rerankerReplicas,
+      named,
+      urls: upstreamUrls(settings),
+      probe: probeServer(key),
+    }),
     log,
-    ...key,
+    ...given({ key }),
   };
 }
 

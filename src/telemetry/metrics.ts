@@ -9,6 +9,7 @@ import type {
   WorkEvent,
 } from "../core/ports/telemetry.ts";
 import { buckets } from "./buckets.ts";
+import { ReplicaMetrics } from "./replica-metrics.ts";
 
 /** Whether a model runs on this machine, or elsewhere. */
 type ModelPlace = "local" | "upstream";
@@ -24,6 +25,8 @@ export interface MetricsSources {
 export class Metrics implements MetricsPage {
   readonly #sources: MetricsSources;
   readonly #registry = new Registry();
+  /** Those of the replicas of models elsewhere. */
+  readonly replicas = new ReplicaMetrics(this.#registry);
   readonly #memory = new Map<string, () => number | undefined>();
   readonly #requests = this.#counter("requests_total", "Requests that have ended.", [
     "operation",
@@ -147,6 +150,7 @@ export class Metrics implements MetricsPage {
       this.#slots.set({ model }, slots);
       this.#slotsInUse.set({ model }, inUse);
     }
+    this.replicas.read();
     this.#residentBytes.reset();
     for (const [process, residentBytes] of this.#memory) {
       const bytes = residentBytes();

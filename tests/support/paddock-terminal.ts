@@ -10,6 +10,10 @@ export interface PaddockTerminal extends AsyncDisposable {
   type(keys: string): void;
   /** What was shown since the last look, once it has the text. */
   shows(text: string): Promise<string>;
+  /** Sends a signal to the process. */
+  kill(signal: NodeJS.Signals): void;
+  /** Closes the terminal, as a person closes a window. */
+  hangUp(): void;
   /** Waits for the end; returns the exit code. */
   exit(): Promise<number>;
 }
@@ -46,6 +50,8 @@ export function openTerminal(
       shown = shown.slice(end);
       return seen;
     },
+    kill: (signal) => child.kill(signal),
+    hangUp: () => child.terminal?.close(),
     exit: () => child.exited,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");

@@ -33,6 +33,8 @@ function shell(isTerminal: boolean) {
       terminal: () => ({ input: process.stdin, output: process.stdout }),
     },
     residentMemory: () => 0,
+    processes: { id: 0, isAlive: () => false },
+    onHangup: () => ({ [Symbol.dispose]: () => {} }),
     stopped: new AbortController().signal,
   };
   const clock = spyOn(performance, "now");

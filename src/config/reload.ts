@@ -1,0 +1,80 @@
+/** A configuration that is read again: what a running node takes over from it, and what needs a restart. */
+import { Value } from "@sinclair/typebox/value";
+import { formatPath } from "../validation/violation.ts";
+import type { ModelConfig } from "./model-schema.ts";
+import type { Config } from "./schema.ts";
+import { isUpstream } from "./upstream-source.ts";
+
+type Retrieval = Config["retrieval"];
+
+export interface ReloadPlan {
+  /** What the node runs with from now on. */
+  config: Config;
+  /** Names of the keys that are taken over; their values may be secrets. */
+  changed: string[];
+  /** Names of those that stay as they were until a restart. */
+  needsRestart: string[];
+}
+
+export function planReload(running: Config, read: Config): ReloadPlan {
+  const config: Config = {
+    ...running,
+    log_level: read.log_level,
+    limits: read.limits,
+    retrieval: withRerankerAddresses(running.retrieval, read.retrieval),
+    models: running.models.map((model) => withAddresses(model, read.models)),
+  };
+  return {
+    config,
+    changed: changedKeys(running, config),
+    needsRestart: changedKeys(config, read),
+  };
+}
+
+/** The model at the addresses that it has now, where it is elsewhere and stays there. */
+function withAddresses(running: ModelConfig, models: readonly ModelConfig[]): ModelConfig {
+  const read = models.find(({ name }) => name === running.name);
+  if (read === undefined || !isUpstream(running.source) || !isUpstream(read.source)) return running;
+  return { ...running, source: read.source, replicas: read.replicas };
+}
+
+function withRerankerAddresses(running: Retrieval, read: Retrieval): Retrieval {
+  const { reranker } = read;
+  if (reranker === undefined || running.reranker === undefined) return running;
+  if (!isUpstream(reranker) || !isUpstream(running.reranker)) return running;
+  const { replicas } = read.reranker_upstream;
+  return {
+    ...running,
+    reranker,
+    reranker_upstream: { ...running.reranker_upstream, replicas },
+  };
+}
+
+/** The names of the keys that differ; models are told apart by their names. */
+function changedKeys(before: Config, after: Config): string[] {
+  const names = (config: Config): string[] => config.models.map(({ name }) => name);
+  const shared = names(before).filter((name) => names(after).includes(name));
+  const isReordered = !Value.Equal(
+    shared,
+    names(after).filter((name) => shared.includes(name)),
+  );
+  return [
+    ...differences(withModelsByName(before), withModelsByName(after), []),
+    ...(isReordered ? ["the order of models"] : []),
+  ];
+}
+
+const withModelsByName = (config: Config): object => ({
+  ...config,
+  models: Object.fromEntries(config.models.map((model) => [model.name, model])),
+});
+
+function differences(before: unknown, after: unknown, path: readonly string[]): string[] {
+  if (Value.Equal(before, after)) return [];
+  if (!isTree(before) || !isTree(after)) return [formatPath(path)];
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...keys].flatMap((key) => differences(before[key], after[key], [...path, key]));
+}
+
+const isTree = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,114 @@
+/** A real node whose model runs elsewhere, and the real nodes that serve it. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { freePort } from "./free-port.ts";
+import { runPaddock, type ServingPaddock, servePaddock } from "./paddock-process.ts";
+import { parsePrometheus, sampleValue } from "./prometheus-text.ts";
+import { tempDir } from "./temp-dir.ts";
+import { tinyModels } from "./tiny-models.ts";
+
+export const model = "tiny-chat";
+
+export interface UpstreamNode extends AsyncDisposable {
+  port: number;
+  url: string;
+  kill(signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT"): void;
+  /** Waits for its end. */
+  ended(): Promise<number>;
+  /** The same node again, on the same port. */
+  start(): Promise<void>;
+}
+
+/** A node with the tiny chat model. */
+export async function upstreamNode(): Promise<UpstreamNode> {
+  const resources = new AsyncDisposableStack();
+  const folder = resources.use(await tempDir());
+  const { chat } = await tinyModels();
+  const config = `[[models]]\nname = "${model}"\ntype = "chat"\nsource = ${JSON.stringify(chat)}\nctx_size = 2048\n`;
+  await writeFile(join(folder.path, "paddock.toml"), config);
+  const port = await freePort();
+  const serve = (): Promise<ServingPaddock> =>
+    // Several share the machine's cores with the tests.
+    servePaddock({ cwd: folder.path }, ["--port", String(port), "--threads", "1"]);
+  let node = await serve();
+  resources.defer(async () => await node[Symbol.asyncDispose]());
+  return {
+    port,
+    url: `http://127.0.0.1:${port}/v1`,
+    kill: (signal) => node.process.kill(signal),
+    ended: () => node.exit(),
+    async start() {
+      await node[Symbol.asyncDispose]();
+      node = await serve();
+    },
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}
+
+export interface FrontNode extends AsyncDisposable {
+  node: ServingPaddock;
+  /** A chat of so many tokens, by the user's and the model's turns; the first decides who is asked. */
+  chat(
+    turns: string | readonly string[],
+    options?: { tokens?: number; stream?: boolean; more?: object },
+  ): Promise<Response>;
+  ready(): Promise<Response>;
+  /** A series of a replica. */
+  series(
+    name: "up" | "in_flight" | "requests_total" | "retries_total",
+    url: string,
+  ): Promise<number>;
+  /** Writes other addresses into the configuration, and has it read again. */
+  reload(urls: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }>;
+}
+
+/** A node in front of these addresses. */
+export async function frontNode(
+  urls: readonly string[],
+  { upstreamTimeout = 30 } = {},
+): Promise<FrontNode> {
+  const resources = new AsyncDisposableStack();
+  const folder = resources.use(await tempDir());
+  const cwd = folder.path;
+  const write = ([first, ...rest]: readonly string[]): Promise<void> =>
+    writeFile(
+      join(cwd, "paddock.toml"),
+      `[[models]]\nname = "${model}"\ntype = "chat"\nsource = "openai:${first}"\nreplicas = ${JSON.stringify(rest)}\nupstream_timeout = ${upstreamTimeout}\n`,
+    );
+  await write(urls);
+  const node = resources.use(await servePaddock({ cwd }));
+  return {
+    node,
+    chat: (turns, { tokens = 4, stream = false, more = {} } = {}) =>
+      fetch(`${node.origin}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({
+          model,
+          messages: [turns].flat().map((content, at) => ({
+            role: at % 2 === 0 ? "user" : "assistant",
+            content,
+          })),
+          max_tokens: tokens,
+          stream,
+          // Without the end token an answer is as long as it may be.
+          logit_bias: { "2": -100 },
+          ...more,
+        }),
+      }),
+    ready: () => fetch(`${node.origin}/ready`),
+    async series(name, replica) {
+      const page = await (await fetch(`${node.origin}/metrics`)).text();
+      const value = sampleValue(parsePrometheus(page), `paddock_upstream_${name}`, {
+        model,
+        replica,
+      });
+      return value ?? Number.NaN;
+    },
+    async reload(others) {
+      await write(others);
+      return await runPaddock(["reload"], { cwd });
+    },
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
+}

@@ -1,0 +1,50 @@
+import { describe, expect, test } from "bun:test";
+import { Registry } from "prom-client";
+import type { ReplicaStatus } from "../../../src/core/ports/replica-telemetry.ts";
+import { ReplicaMetrics } from "../../../src/telemetry/replica-metrics.ts";
+import { parsePrometheus, sampleValue } from "../../support/prometheus-text.ts";
+
+const url = "http://gpu-1:8000/v1";
+const labels = { model: "llama", replica: url };
+const series = ["requests_total", "in_flight", "failures_total", "retries_total", "up"] as const;
+
+function page() {
+  const registry = new Registry();
+  const metrics = new ReplicaMetrics(registry);
+  const values = async () => {
+    metrics.read();
+    const families = parsePrometheus(await registry.metrics());
+    return series.map((name) => sampleValue(families, `paddock_upstream_${name}`, labels));
+  };
+  return { metrics, values };
+}
+
+describe("the numbers of replicas", () => {
+  test("are there at 0 from the start, and follow what happens", async () => {
+    const { metrics, values } = page();
+    const status: ReplicaStatus = { url, state: "up", inFlight: 0 };
+    using _ = metrics.watch("llama", () => [status]);
+    expect(await values()).toEqual([0, 0, 0, 0, 1]);
+    metrics.happened("llama", { type: "asked", url });
+    metrics.happened("llama", { type: "asked", url });
+    metrics.happened("llama", { type: "failed", url, why: "refused" });
+    metrics.happened("llama", { type: "given-on", url });
+    status.inFlight = 1;
+    status.state = "trial";
+    expect(await values()).toEqual([2, 1, 1, 1, 0]);
+  });
+
+  test("leave with the replica, and with the model", async () => {
+    const { metrics, values } = page();
+    const replicas: ReplicaStatus[] = [{ url, state: "up", inFlight: 0 }];
+    const watching = metrics.watch("llama", () => replicas);
+    metrics.happened("llama", { type: "asked", url });
+    replicas.pop();
+    metrics.happened("llama", { type: "removed", url });
+    expect(await values()).toEqual(series.map(() => undefined));
+    replicas.push({ url, state: "up", inFlight: 0 });
+    expect(await values()).toEqual([0, 0, 0, 0, 1]);
+    watching[Symbol.dispose]();
+    expect((await values()).slice(-1)).toEqual([undefined]);
+  });
+});
