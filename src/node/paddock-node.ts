@@ -5,6 +5,7 @@ import { ChatService } from "../core/chat/chat-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
 import { EmbeddingService } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
+import { LocalLimiter } from "../core/limits/local-limiter.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import { isLoopback } from "../core/loopback.ts";
 import { type LoadedModel, ModelRegistry } from "../core/models/model.ts";
@@ -76,6 +77,8 @@ export class PaddockNode implements AsyncDisposable {
     });
     this.#telemetry = new NodeTelemetry(metrics);
     this.#resources.use(this.#telemetry.watchMemory("node", options.residentMemory));
+    // A clock that is set back or forth must not lock anybody out.
+    const limits = new RateLimiter(() => performance.now());
     this.services = {
       chat: new ChatService(
         this.#models,
@@ -87,8 +90,8 @@ export class PaddockNode implements AsyncDisposable {
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys, this.#keys),
       rateLimit: {
-        // A clock that is set back or forth must not lock anybody out.
-        limiter: new RateLimiter(() => performance.now()),
+        limiter: new LocalLimiter(limits),
+        addresses: limits,
         connections: this.connections,
         callerLimits: toCallerLimits(config),
         connectionsPerClient: config.limits.connections_per_client,

@@ -3,9 +3,11 @@
 import { ChatService } from "../../src/core/chat/chat-service.ts";
 import { GroundingService, type RagSettings } from "../../src/core/chat/grounding.ts";
 import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
+import { LocalLimiter } from "../../src/core/limits/local-limiter.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
 import { ModelRegistry } from "../../src/core/models/model.ts";
 import { ModelActivities } from "../../src/core/models/model-activities.ts";
+import type { Limiter } from "../../src/core/ports/limiter.ts";
 import { checkReadiness } from "../../src/core/readiness.ts";
 import {
   RetrievalService,
@@ -45,6 +47,8 @@ export interface TestAppOptions {
   callerLimits?: Partial<CallerLimits>;
   connectionsPerClient?: number;
   sharePrefixes?: boolean;
+  /** Who holds callers to their limits; default: the app alone. */
+  limiter?: Limiter;
   /** The clock of the limits; default: the real one. */
   now?: () => number;
   maxBodyBytes?: number;
@@ -124,6 +128,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const telemetry = new NodeTelemetry(metrics);
   for (const watcher of options.watchers ?? []) telemetry.add(watcher);
   const connections = new Connections();
+  const limits = new RateLimiter(options.now ?? (() => performance.now()));
   const app = createApp({
     chat: new ChatService(
       models,
@@ -146,7 +151,8 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
     access: keyAccess(options.keys ?? []),
     rateLimit: {
-      limiter: new RateLimiter(options.now ?? (() => performance.now())),
+      limiter: options.limiter ?? new LocalLimiter(limits),
+      addresses: limits,
       connections,
       callerLimits: { ...noLimits, ...options.callerLimits },
       connectionsPerClient: options.connectionsPerClient ?? 0,
