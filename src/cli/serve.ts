@@ -30,6 +30,7 @@ async function serve(shell: Shell, config: Config): Promise<void> {
     log.warn("variables of a Kubernetes Service are ignored", { variables: foreign });
   }
   await using node = nodeFor(shell, config, log);
+  await node.open();
   node.checkExposure();
   const server = listen(config, createApp(node.services).fetch, node.connections);
   try {

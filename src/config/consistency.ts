@@ -12,7 +12,11 @@ interface Problem {
 
 export function checkConsistency(config: Config): Problem | undefined {
   return (
-    checkNames(config) ?? checkSources(config) ?? checkCollection(config) ?? checkUnloading(config)
+    checkNames(config) ??
+    checkSources(config) ??
+    checkCollection(config) ??
+    checkUnloading(config) ??
+    checkRedis(config)
   );
 }
 
@@ -75,6 +79,16 @@ function checkUnloading({ models, engine }: Config): Problem | undefined {
   return {
     path,
     message: `'${formatPath(path)}' unloads models, which needs engine.isolation = 'process'; found 'none'.`,
+  };
+}
+
+/** What looks like an address may have a port that there is not. */
+function checkRedis({ shared }: Config): Problem | undefined {
+  if (shared.redis === undefined || URL.canParse(shared.redis)) return undefined;
+  return {
+    path: ["shared", "redis"],
+    message:
+      "'shared.redis' must be a redis:// or rediss:// address such as 'redis://127.0.0.1:6379'; found another value (not shown).",
   };
 }
 

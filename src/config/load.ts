@@ -95,7 +95,8 @@ const isTree = (value: unknown): value is Tree =>
 /** Whether what stands at the path may be a key. */
 const isSecret = ([section, key]: readonly (string | number)[]): boolean =>
   (section === "auth" && (key === undefined || key === "api_keys")) ||
-  (section === "vectorstore" && (key === undefined || key === "api_key" || key === "url"));
+  (section === "vectorstore" && (key === undefined || key === "api_key" || key === "url")) ||
+  (section === "shared" && (key === undefined || key === "redis" || key === "password"));
 
 /** Variables that belong to the process or to the tests rather than to the configuration. */
 const otherVariables = /^PADDOCK_(CONFIG$|CACHE_DIR$|KEY$|TEST_)/;

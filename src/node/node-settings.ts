@@ -10,6 +10,7 @@ import { type Quantization, quantizations } from "../core/models/quantization.ts
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Collection } from "../core/retrieval/retrieval-service.ts";
 import type { StarterForm } from "../engine/machine/starter-form.ts";
+import type { RedisOptions } from "../store/redis/connection.ts";
 
 export function toCollection({ models, vectorstore }: Config): Collection {
   const first = models.find(({ type }) => type === "embedding")?.name;
@@ -27,6 +28,13 @@ export function toCallerLimits({ limits }: Config): CallerLimits {
     tokensPerMinute: limits.tokens_per_minute,
     concurrency: limits.concurrency,
   };
+}
+
+/** The server that several nodes share; undefined where this one is alone. */
+export function toSharedServer({ shared }: Config): RedisOptions | undefined {
+  const { redis: url, password, prefix, timeout } = shared;
+  if (url === undefined) return undefined;
+  return { url, prefix, timeoutMs: timeout * 1000, ...given({ password }) };
 }
 
 export function toRagSettings({ rag }: Config): RagSettings {

@@ -5,6 +5,7 @@ import { ChatService } from "../core/chat/chat-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
 import { EmbeddingService } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
+import type { KeyRing } from "../core/limits/api-key.ts";
 import { LocalLimiter } from "../core/limits/local-limiter.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import { isLoopback } from "../core/loopback.ts";
@@ -29,6 +30,8 @@ import { NodeCollection } from "./node-collection.ts";
 import { NodeModels } from "./node-models.ts";
 import { toCallerLimits, toCollection, toModelBounds, toRagSettings } from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
+import { type SharedState, sharedStateFor } from "./shared-state.ts";
+import { sharingNotices } from "./sharing-notices.ts";
 import { yieldingEngine } from "./yielding-engine.ts";
 
 export interface NodeOptions extends ModelOptions {
@@ -48,7 +51,9 @@ export class PaddockNode implements AsyncDisposable {
   readonly #activities: ModelActivities;
   readonly #telemetry: NodeTelemetry;
   readonly #retrieval: RetrievalService;
-  readonly #keys: SqliteKeys;
+  readonly #keys: KeyRing;
+  /** Undefined where this node is alone. */
+  readonly #shared: SharedState | undefined;
   readonly #resources = new AsyncDisposableStack();
   readonly #identity: NodeIdentity;
   readonly #stopping = new AbortController();
@@ -57,7 +62,11 @@ export class PaddockNode implements AsyncDisposable {
   constructor(options: NodeOptions) {
     const { config, version, log } = options;
     this.#options = options;
-    this.#keys = this.#resources.use(new SqliteKeys(join(this.#dataDir, keysFile)));
+    // A clock that is set back or forth must not lock anybody out.
+    const limits = new RateLimiter(() => performance.now());
+    const shared = sharedStateFor({ config, own: limits, log });
+    this.#shared = shared === undefined ? undefined : this.#resources.use(shared);
+    this.#keys = shared?.keys ?? this.#resources.use(new SqliteKeys(join(this.#dataDir, keysFile)));
     this.#models = new ModelRegistry(config.models);
     this.#activities = new ModelActivities(config.models.map(toModelBounds));
     this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
@@ -68,17 +77,17 @@ export class PaddockNode implements AsyncDisposable {
       activities: this.#activities,
       retrieval: this.#retrieval,
       isDraining,
+      ...(shared === undefined ? {} : { shared: shared.report.bind(shared) }),
     };
     const metrics = new Metrics({
       models: config.models,
       activities: () => this.#activities.all(),
       build: () => ({ version, engine: this.#identity.engineVersion }),
       isReady: async () => (await checkReadiness(parts)).problems.length === 0,
+      ...(shared === undefined ? {} : { shared: () => shared.numbers }),
     });
     this.#telemetry = new NodeTelemetry(metrics);
     this.#resources.use(this.#telemetry.watchMemory("node", options.residentMemory));
-    // A clock that is set back or forth must not lock anybody out.
-    const limits = new RateLimiter(() => performance.now());
     this.services = {
       chat: new ChatService(
         this.#models,
@@ -90,7 +99,7 @@ export class PaddockNode implements AsyncDisposable {
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys, this.#keys),
       rateLimit: {
-        limiter: new LocalLimiter(limits),
+        limiter: shared?.limiter ?? new LocalLimiter(limits),
         addresses: limits,
         connections: this.connections,
         callerLimits: toCallerLimits(config),
@@ -117,6 +126,17 @@ export class PaddockNode implements AsyncDisposable {
       log,
       promptLog: config.log_prompts ? new PromptLog(log) : new PromptLog(),
     };
+  }
+
+  /** Reads what this node shares with others; a server that is away is asked again and again. */
+  async open(): Promise<void> {
+    const shared = this.#shared;
+    if (shared === undefined) return;
+    await shared.open();
+    const { config, log } = this.#options;
+    for (const { message, remedy } of sharingNotices(config, this.#dataDir, shared.keys)) {
+      log.warn(message, { remedy });
+    }
   }
 
   /** Refuses to serve strangers who need no key. */
