@@ -2,12 +2,12 @@
 import type { Config } from "../config/schema.ts";
 import type { RateLimiter } from "../core/limits/rate-limiter.ts";
 import type { Log } from "../core/log.ts";
-import { isLoopback } from "../core/loopback.ts";
 import type { SharedReport } from "../core/readiness.ts";
 import { RedisConnection, type RedisOptions } from "../store/redis/connection.ts";
 import { KeyMirror } from "../store/redis/key-mirror.ts";
 import { RedisLimiter, type WhenAway } from "../store/redis/redis-limiter.ts";
 import { toSharedServer } from "./node-settings.ts";
+import { alwaysWantsKeys } from "./sharing-notices.ts";
 
 /** Undefined where the configuration names no server: then this node is alone. */
 export function sharedStateFor({
@@ -21,8 +21,7 @@ export function sharedStateFor({
 }): SharedState | undefined {
   const server = toSharedServer(config);
   if (server === undefined) return undefined;
-  // Others reach the node: keys that are not known must not open it.
-  const wantsKeys = !(isLoopback(config.host) || config.auth.open);
+  const wantsKeys = alwaysWantsKeys(config);
   return new SharedState({ server, whenAway: config.shared.when_away, own, wantsKeys, log });
 }
 

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config/schema.ts";
+import { isLoopback } from "../core/loopback.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { toCollection } from "./node-settings.ts";
 
@@ -14,6 +15,7 @@ export interface SharingNotice {
 interface KnownKeys {
   /** Whether they could be read. */
   isKnown: boolean;
+  size: number;
   has(id: string): boolean;
 }
 
@@ -22,7 +24,27 @@ export function sharingNotices(
   dataDir: string,
   shared: KnownKeys,
 ): SharingNotice[] {
-  return [...embeddedCollection(config), ...ownKeys(join(dataDir, keysFile), shared)];
+  return [
+    ...embeddedCollection(config),
+    ...ownKeys(join(dataDir, keysFile), shared),
+    ...noKeys(config, shared),
+  ];
+}
+
+/** Whether nobody may come in without a key, also while there is none: others reach the node. */
+export const alwaysWantsKeys = ({ host, auth }: Config): boolean =>
+  !(isLoopback(host) || auth.open);
+
+/** The first key may be given out while the nodes run, which let nobody in until then. */
+function noKeys(config: Config, { isKnown, size }: KnownKeys): SharingNotice[] {
+  const hasOwn = config.auth.api_keys.length > 0;
+  if (!isKnown || size > 0 || hasOwn || !alwaysWantsKeys(config)) return [];
+  return [
+    {
+      message: "no key was given out yet, and nobody comes in without one",
+      remedy: "'paddock keys create NAME' gives one out.",
+    },
+  ];
 }
 
 /** Two nodes with one collection each would answer differently. */

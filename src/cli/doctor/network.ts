@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { checkExposure } from "../../config/consistency.ts";
 import { hasCode, reasonOf } from "../../core/errors.ts";
 import { toSharedServer } from "../../node/node-settings.ts";
+import { alwaysWantsKeys } from "../../node/sharing-notices.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import type { RedisOptions } from "../../store/redis/connection.ts";
 import { openReadOnly } from "../../store/sqlite/read-only-database.ts";
@@ -68,9 +69,12 @@ export async function checkReach({ config, dataDir }: Installation): Promise<Fin
   try {
     const server = toSharedServer(config);
     const givenOut = server === undefined ? keysIn(join(dataDir, keysFile)) : await keysOf(server);
-    checkExposure(config, givenOut > 0);
+    checkExposure(config, givenOut > 0 || server !== undefined);
     const count = auth.api_keys.length + givenOut;
     const place = `The node listens on ${host}`;
+    if (count === 0 && server !== undefined && alwaysWantsKeys(config)) {
+      return ok(check, `${place}, and lets nobody in before a key is given out.`);
+    }
     return count === 0
       ? withoutKeys(config, place)
       : ok(check, `${place}; ${count === 1 ? "one key opens" : `${count} keys open`} it.`);

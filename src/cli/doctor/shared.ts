@@ -17,7 +17,7 @@ export async function checkShared({ config, dataDir }: Installation): Promise<Fi
     using opened = await openSharedKeys(server);
     const known = await opened.keys.read();
     const facts = await opened.serverFacts();
-    const shared = { isKnown: true, has: (id: string) => known.has(id) };
+    const shared = { isKnown: true, size: known.size, has: (id: string) => known.has(id) };
     const keys = `${known.size === 1 ? "one key is" : `${known.size} keys are`} shared`;
     return [
       ok(check, `Redis ${facts.version} at ${opened.address} answers; ${keys}.`),

@@ -47,6 +47,11 @@ export class KeyMirror implements KeyRing, Disposable {
     return this.#records !== undefined;
   }
 
+  /** How many there are, revoked ones too. */
+  get size(): number {
+    return this.#records?.size ?? 0;
+  }
+
   /** Keys that are not known may be there: nobody comes in without one. */
   hasKeys(): boolean {
     return this.#options.wantsKeys || this.#records === undefined || this.#records.size > 0;
