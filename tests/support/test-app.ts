@@ -8,7 +8,7 @@ import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/
 import { ModelRegistry } from "../../src/core/models/model.ts";
 import { ModelActivities } from "../../src/core/models/model-activities.ts";
 import type { Limiter } from "../../src/core/ports/limiter.ts";
-import { checkReadiness } from "../../src/core/readiness.ts";
+import { checkReadiness, type ReadinessParts } from "../../src/core/readiness.ts";
 import {
   RetrievalService,
   type RetrievalSettings,
@@ -18,7 +18,7 @@ import { Connections } from "../../src/server/connections.ts";
 import { keyAccess } from "../../src/server/middleware/authentication.ts";
 import { PromptLog } from "../../src/server/middleware/prompt-log.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
-import { Metrics } from "../../src/telemetry/metrics.ts";
+import { Metrics, type MetricsSources } from "../../src/telemetry/metrics.ts";
 import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "./scripted-engines.ts";
@@ -49,6 +49,11 @@ export interface TestAppOptions {
   sharePrefixes?: boolean;
   /** Who holds callers to their limits; default: the app alone. */
   limiter?: Limiter;
+  /** What it shares with other nodes; default: nothing. */
+  shared?: {
+    numbers: NonNullable<MetricsSources["shared"]>;
+    report: NonNullable<ReadinessParts["shared"]>;
+  };
   /** The clock of the limits; default: the real one. */
   now?: () => number;
   maxBodyBytes?: number;
@@ -118,12 +123,19 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   }
   const { log, lines } = recordingLog();
   const isDraining = (): boolean => options.draining ?? false;
-  const parts = { models, activities, retrieval, isDraining };
+  const parts = {
+    models,
+    activities,
+    retrieval,
+    isDraining,
+    ...(options.shared === undefined ? {} : { shared: options.shared.report }),
+  };
   const metrics = new Metrics({
     models: configured,
     activities: () => activities.all(),
     build: () => ({ version: "1.2.3", engine: "llama.cpp v9 (test)" }),
     isReady: async () => (await checkReadiness(parts)).problems.length === 0,
+    ...(options.shared === undefined ? {} : { shared: options.shared.numbers }),
   });
   const telemetry = new NodeTelemetry(metrics);
   for (const watcher of options.watchers ?? []) telemetry.add(watcher);
