@@ -55,7 +55,7 @@ export function embeddedCollection(config: Config): SharingNotice[] {
     {
       message: `the collection '${name}' is embedded: it is this node's alone, and other nodes find none of its passages`,
       remedy:
-        "Set vectorstore.url to a Qdrant server for all nodes; 'paddock collections copy' moves the passages.",
+        "Set vectorstore.url to a Qdrant server for all nodes; 'paddock collections copy --to' brings the passages there.",
     },
   ];
 }

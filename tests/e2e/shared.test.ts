@@ -4,11 +4,15 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readiness } from "../../src/server/operations/health/schema.ts";
 import { decode } from "../support/decode.ts";
+import { freePort } from "../support/free-port.ts";
+import { findProgram } from "../support/installed-program.ts";
 import { runPaddock, type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
 import { hasRedis, startRedis } from "../support/redis-server.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
+
+const openssl = findProgram("openssl");
 
 /** Longer than any machine takes: what is tried here is not how soon the server answers. */
 const patient = "timeout = 10";
@@ -112,13 +116,57 @@ describe.skipIf(!hasRedis)("two nodes that share a Redis server", () => {
     expect((await share()).stdout).toContain("Shared 1 of 1 keys; 0 were shared before.");
     expect((await share()).stdout).toContain("Shared 0 of 1 keys; 1 were shared before.");
     await waitFor("the node to know it", async () => (await ask(node, key)).status === 200);
+    await redis.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
     const said = await doctor();
+    expect(said).toContain("It may drop keys where memory is short (maxmemory-policy allkeys-lru)");
     expect(said).toContain("one key is shared");
     expect(said).toContain("Set vectorstore.url to a Qdrant server for all nodes");
     expect(said).not.toContain("keys.sqlite open");
     const alone = await runPaddock(["keys", "share"], { cwd: folder.path });
     expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining("[shared] redis")]);
   });
+
+  test.skipIf(openssl === undefined)(
+    "reach it by TLS, and only where its certificate is trusted",
+    async () => {
+      await using folder = await nodeFolder("timeout = 10");
+      const file = (name: string) => join(folder.path, name);
+      const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+      const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
+      const paths = ["-keyout", file("key.pem"), "-out", file("certificate.pem")];
+      const made = Bun.spawnSync([
+        openssl ?? "",
+        "req",
+        ...kind,
+        "-days",
+        "2",
+        ...subject,
+        ...paths,
+      ]);
+      expect(made.success).toBe(true);
+      const port = await freePort();
+      const tls = ["--tls-port", String(port), "--tls-auth-clients", "no"];
+      const certificate = [
+        "--tls-cert-file",
+        file("certificate.pem"),
+        "--tls-key-file",
+        file("key.pem"),
+      ];
+      await using _ = await startRedis({ args: [...tls, ...certificate] });
+      const list = (env: Record<string, string>) =>
+        runPaddock(["keys", "list"], {
+          cwd: folder.path,
+          env: { PADDOCK_SHARED_REDIS: `rediss://127.0.0.1:${port}`, ...env },
+        });
+      const trusted = await list({ NODE_EXTRA_CA_CERTS: file("certificate.pem") });
+      expect([trusted.code, trusted.stderr]).toEqual([
+        0,
+        expect.stringContaining("No key was given"),
+      ]);
+      const stranger = await list({});
+      expect([stranger.code, stranger.stderr]).toEqual([1, expect.stringContaining("certificate")]);
+    },
+  );
 
   test("start without it, want keys, and are ready once it is there", async () => {
     await using redis = await startRedis();

@@ -51,7 +51,7 @@ export interface KeyStore {
   revoke(idOrName: string): ApiKey | undefined | Promise<ApiKey | undefined>;
 }
 
-export interface NewKeyText {
+interface NewKeyText {
   key: ApiKey;
   text: string;
 }

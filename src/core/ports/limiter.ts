@@ -11,7 +11,7 @@ export interface Limiter {
 
 export type Decision = Grant | Refusal;
 
-export interface Refusal {
+interface Refusal {
   refused: NodeError;
   status: RateLimitStatus;
 }

@@ -96,7 +96,7 @@ export interface Counted {
   standing: Standing;
 }
 
-export const bucketsOf = (connection: RedisConnection, { id }: LimitedCaller): string =>
+const bucketsOf = (connection: RedisConnection, { id }: LimitedCaller): string =>
   connection.name("limits", id);
 
 export const placesOf = (connection: RedisConnection, { id }: LimitedCaller): string =>

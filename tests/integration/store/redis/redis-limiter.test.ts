@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { NodeError } from "../../../../src/core/errors.ts";
 import {
   type CallerLimits,
@@ -7,7 +8,12 @@ import {
 } from "../../../../src/core/limits/rate-limiter.ts";
 import type { Decision, Grant } from "../../../../src/core/ports/limiter.ts";
 import { RedisConnection } from "../../../../src/store/redis/connection.ts";
+import { KeyChanges } from "../../../../src/store/redis/key-changes.ts";
+import { KeyMirror } from "../../../../src/store/redis/key-mirror.ts";
+import { RedisKeyStore } from "../../../../src/store/redis/redis-key-store.ts";
 import { RedisLimiter } from "../../../../src/store/redis/redis-limiter.ts";
+import { readServerFacts } from "../../../../src/store/redis/server-facts.ts";
+import { recordingLog } from "../../../support/recording-log.ts";
 import { hasRedis, type RedisServer, startRedis } from "../../../support/redis-server.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
@@ -287,6 +293,41 @@ describe.skipIf(!hasRedis)("a connection to Redis", () => {
     const failure = await connection.call("PING").catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(NodeError);
     expect(String(failure)).not.toContain("wrong");
+  });
+
+  test("needs of a user no more rights than the handbook's page says", async () => {
+    await using redis = await startRedis();
+    const page = await Bun.file(join(import.meta.dir, "../../../../docs/scaling.md")).text();
+    const section = page.split("### How do I keep Redis safe?")[1] ?? "";
+    const rights = [...section.matchAll(/`([+~&][^`]*)`/g)].flatMap(([, some = ""]) =>
+      some.split(" "),
+    );
+    expect(rights.length).toBeGreaterThan(20);
+    await redis.ask("ACL", "SETUSER", "node", "on", ">secret", "-@all", ...rights);
+    const url = `redis://node:secret@127.0.0.1:${redis.port}`;
+    using connection = new RedisConnection({ url, prefix: "paddock", timeoutMs: patient });
+    await connection.open();
+    const { log } = recordingLog();
+    using keys = new KeyMirror({ connection, wantsKeys: false, log });
+    const store = new RedisKeyStore(connection);
+    const { text } = await store.create({ name: "ada", scopes: ["chat"] });
+    await store.revoke("ada");
+    await keys.read();
+    expect(keys.find(text)?.revokedAt).toBeDefined();
+    using changes = new KeyChanges(connection, store.channel, () => {});
+    await changes.listen();
+    expect(await redis.ask("PUBSUB", "NUMSUB", store.channel)).not.toContain(0);
+    await readServerFacts(connection);
+    const own = new RateLimiter(() => performance.now());
+    const options = { connection, own, whenAway: "serve", onAlone: () => {} } as const;
+    using limiter = new RedisLimiter(options);
+    const limits = { requestsPerMinute: 100, tokensPerMinute: 100, concurrency: 3 };
+    const grant = granted(await limiter.acquire({ id: "ada", called: "The key 'ada'", limits }));
+    await grant.reserve(2);
+    await grant.charge(3);
+    grant[Symbol.dispose]();
+    await connection.call("PING");
+    expect(connection.problem).toBeUndefined();
   });
 
   test("takes a password apart from the address, whatever is in it", async () => {
