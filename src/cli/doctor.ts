@@ -12,6 +12,7 @@ import { type Finding, ok, problem } from "./doctor/finding.ts";
 import type { Installation } from "./doctor/installation.ts";
 import { checkModels, type FoundModel } from "./doctor/models.ts";
 import { checkPort, checkReach } from "./doctor/network.ts";
+import { checkShared } from "./doctor/shared.ts";
 import { checkStore } from "./doctor/store.ts";
 import { checkUpstream, upstreamsOf } from "./doctor/upstreams.ts";
 import { addExamples } from "./examples.ts";
@@ -88,6 +89,7 @@ async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding>
       ["data dir", checkDataDir],
       ["keys file", checkKeysFile],
       ["disk", checkDisk],
+      ["shared", checkShared],
       ["port", checkPort],
       ["exposure", checkReach],
       ["clock", checkClock],

@@ -1,33 +1,33 @@
-/** `paddock keys`: gives out API keys, lists and revokes them; a running node heeds it at once. */
-import { join } from "node:path";
+/** `paddock keys`: gives out API keys, lists, revokes and shares them; a running node heeds it at once. */
 import { Command, Option } from "commander";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { type ApiKey, type Scope, scopes, stateOf } from "../core/limits/api-key.ts";
+import { type ApiKey, type KeyStore, type Scope, scopes, stateOf } from "../core/limits/api-key.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
-import { dataDirOf } from "../node/data-dir.ts";
-import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { parseExpiry } from "./expiry.ts";
+import { openKeyStore } from "./keys/key-store.ts";
+import { share } from "./keys/share.ts";
 import { printableJson } from "./printable.ts";
 import type { Shell } from "./shell.ts";
 import { toTable } from "./table.ts";
 
 export function keysCommand(shell: Shell): Command {
-  const command = new Command("keys").description("give out API keys, list and revoke them");
-  for (const make of [create, list, revoke]) command.addCommand(addConfigOptions(make(shell)));
+  const command = new Command("keys").description("give out API keys, list, revoke and share them");
+  for (const make of [create, list, revoke, share])
+    command.addCommand(addConfigOptions(make(shell)));
   return addExamples(command, "paddock keys create ada", "paddock keys list --json");
 }
 
 async function withKeys(
   shell: Shell,
   command: Command,
-  body: (keys: SqliteKeys) => void,
+  body: (keys: KeyStore) => Promise<void>,
 ): Promise<void> {
   const config = await readConfig(shell, command);
-  using keys = new SqliteKeys(join(dataDirOf(config, shell.cwd), keysFile));
-  body(keys);
+  using opened = await openKeyStore(config, shell.cwd);
+  await body(opened.keys);
 }
 
 function create(shell: Shell): Command {
@@ -51,11 +51,11 @@ function create(shell: Shell): Command {
     "paddock keys create batch --requests-per-minute 60 --concurrency 2",
   );
   return command.action((name: string) =>
-    withKeys(shell, command, (keys) => {
+    withKeys(shell, command, async (keys) => {
       const options = command.opts<CreateOptions>();
       const expiresAt =
         options.expires === undefined ? undefined : parseExpiry(options.expires, new Date());
-      const { key, text } = keys.create({
+      const { key, text } = await keys.create({
         name: checkedName(name),
         scopes: options.scope ?? scopes,
         ...given({ expiresAt }),
@@ -104,8 +104,8 @@ function list(shell: Shell): Command {
     .option("--json", "as JSON");
   addExamples(command, "paddock keys list");
   return command.action(() =>
-    withKeys(shell, command, (keys) => {
-      const all = keys.list();
+    withKeys(shell, command, async (keys) => {
+      const all = await keys.list();
       if (command.opts().json === true) {
         shell.print(`${printableJson(all.map(toJson), 2)}\n`);
         return;
@@ -122,8 +122,8 @@ function revoke(shell: Shell): Command {
     .argument("<key>", "its name or id");
   addExamples(command, "paddock keys revoke ada");
   return command.action((idOrName: string) =>
-    withKeys(shell, command, (keys) => {
-      const key = keys.revoke(idOrName);
+    withKeys(shell, command, async (keys) => {
+      const key = await keys.revoke(idOrName);
       if (key === undefined) {
         throw new NodeError(
           "invalid_request",

@@ -46,6 +46,7 @@ async function serve(shell: Shell, { config, file, read }: ServedConfig): Promis
     log.warn("variables of a Kubernetes Service are ignored", { variables: foreign });
   }
   await using node = nodeFor(shell, config, log);
+  await node.open();
   node.checkExposure();
   const server = listen(config, createApp(node.services).fetch, node.connections);
   const running = new RunningConfig({

@@ -18,7 +18,8 @@ export function checkConsistency(config: Config, written: WrittenKeys): Problem 
     checkSources(config) ??
     checkUpstreams(config, written) ??
     checkCollection(config) ??
-    checkUnloading(config)
+    checkUnloading(config) ??
+    checkRedis(config)
   );
 }
 
@@ -81,6 +82,16 @@ function checkUnloading({ models, engine }: Config): Problem | undefined {
   return {
     path,
     message: `'${formatPath(path)}' unloads models, which needs engine.isolation = 'process'; found 'none'.`,
+  };
+}
+
+/** What looks like an address may have a port that there is not. */
+function checkRedis({ shared }: Config): Problem | undefined {
+  if (shared.redis === undefined || URL.canParse(shared.redis)) return undefined;
+  return {
+    path: ["shared", "redis"],
+    message:
+      "'shared.redis' must be a redis:// or rediss:// address such as 'redis://127.0.0.1:6379'; found another value (not shown).",
   };
 }
 

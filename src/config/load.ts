@@ -100,6 +100,7 @@ const isSecret = (path: readonly (string | number)[]): boolean => {
   return (
     (section === "auth" && (key === undefined || key === "api_keys")) ||
     (section === "vectorstore" && (key === undefined || key === "api_key" || key === "url")) ||
+    (section === "shared" && (key === undefined || key === "redis" || key === "password")) ||
     // Where the name of a variable is wanted, somebody may write the key; an address may hold one.
     path.some((part) => part === "api_key_env" || part === "replicas")
   );

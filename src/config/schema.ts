@@ -4,6 +4,7 @@ import { defaultGroundingPrompt, ragPolicies } from "../core/chat/rag-policy.ts"
 import { collectionNamePattern, collectionNameRule } from "../core/retrieval/collection-name.ts";
 import { longestSeconds } from "./durations.ts";
 import { ModelConfig } from "./model-schema.ts";
+import { Shared } from "./shared-schema.ts";
 import { RerankerUpstream } from "./upstream-schema.ts";
 
 const strict = { additionalProperties: false } as const;
@@ -385,6 +386,7 @@ export const Config = T.Object(
     ingest: Ingest,
     engine: Engine,
     limits: Limits,
+    shared: Shared,
     metrics: Metrics,
     telemetry: Telemetry,
     models: T.Array(ModelConfig, {

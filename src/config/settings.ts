@@ -151,6 +151,37 @@ export const settings: readonly Setting[] = [
     asNumber,
     "most requests of a caller at once; 0: no bound",
   ),
+  // No option: the address may hold a password.
+  {
+    path: ["shared", "redis"],
+    env: "PADDOCK_SHARED_REDIS",
+    parse: asText,
+    help: "Redis server that several nodes share",
+  },
+  {
+    path: ["shared", "password"],
+    env: "PADDOCK_SHARED_PASSWORD",
+    parse: asText,
+    help: "password of the Redis server",
+  },
+  setting(
+    ["shared", "prefix"],
+    "shared-prefix",
+    asText,
+    "what the names of keys in Redis begin with",
+  ),
+  setting(
+    ["shared", "when_away"],
+    "shared-when-away",
+    asText,
+    "what is done while the Redis server is away",
+  ),
+  setting(
+    ["shared", "timeout"],
+    "shared-timeout",
+    asNumber,
+    "seconds that the Redis server may take to answer",
+  ),
   setting(
     ["http", "keep_alive"],
     "keep-alive",

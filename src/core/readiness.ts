@@ -10,6 +10,16 @@ export interface ReadinessParts {
   retrieval: RetrievalService;
   /** Whether the node was asked to stop, and takes no new requests. */
   isDraining: () => boolean;
+  /** Of what several nodes share; absent where this one is alone. */
+  shared?: (who: { isStranger: boolean }) => SharedReport;
+}
+
+/** A sentence each. */
+export interface SharedReport {
+  /** Why the node cannot take a request without it. */
+  problem?: string;
+  /** What the node does differently without it. */
+  note?: string;
 }
 
 /** What a caller without a key is told; the reason may name the store and its address. */
@@ -20,24 +30,29 @@ const collectionNotReady =
 export interface ReadinessReport {
   /** Why the node is not ready; none where it is. */
   problems: string[];
+  /** What a node that is ready does differently for now. */
+  notes: string[];
   /** What a node that is ready does not have yet. */
   coming: string[];
 }
 
 /** `isStranger`: a caller without a key, who learns nothing of the store. */
 export async function checkReadiness(
-  { models, activities, retrieval, isDraining }: ReadinessParts,
+  { models, activities, retrieval, isDraining, shared }: ReadinessParts,
   { isStranger = false } = {},
 ): Promise<ReadinessReport> {
   const problem = await retrieval.problem();
+  const common = shared?.({ isStranger }) ?? {};
   const isHidden = isStranger && !retrieval.isPreparing;
   return {
     problems: [
       ...models.problems(),
       ...(problem === undefined ? [] : [isHidden ? collectionNotReady : problem]),
       ...activities.problems(),
+      ...(common.problem === undefined ? [] : [common.problem]),
       ...(isDraining() ? ["The node is stopping."] : []),
     ],
+    notes: common.note === undefined ? [] : [common.note],
     coming: retrieval.coming === undefined ? [] : [retrieval.coming],
   };
 }

@@ -12,6 +12,7 @@ import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Collection } from "../core/retrieval/retrieval-service.ts";
 import type { StarterForm } from "../engine/machine/starter-form.ts";
 import type { Services } from "../server/app.ts";
+import type { RedisOptions } from "../store/redis/connection.ts";
 import type { UpstreamSpec } from "../upstream/open-upstream.ts";
 
 export function toCollection({ models, vectorstore }: Config): Collection {
@@ -42,6 +43,13 @@ export function toRequestLimits({ limits, http }: Config): Services["limits"] {
     requestTimeoutMs: limits.request_timeout * 1000,
     stallTimeoutMs: http.stall_timeout * 1000,
   };
+}
+
+/** The server that several nodes share; undefined where this one is alone. */
+export function toSharedServer({ shared }: Config): RedisOptions | undefined {
+  const { redis: url, password, prefix, timeout } = shared;
+  if (url === undefined) return undefined;
+  return { url, prefix, timeoutMs: timeout * 1000, ...given({ password }) };
 }
 
 export function toRagSettings({ rag }: Config): RagSettings {

@@ -7,6 +7,8 @@ import { ChatService } from "../core/chat/chat-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
 import { EmbeddingService } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
+import type { KeyRing } from "../core/limits/api-key.ts";
+import { LocalLimiter } from "../core/limits/local-limiter.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import { isLoopback } from "../core/loopback.ts";
 import { type LoadedModel, ModelRegistry } from "../core/models/model.ts";
@@ -38,6 +40,8 @@ import {
   toRequestLimits,
 } from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
+import { type SharedState, sharedStateFor } from "./shared-state.ts";
+import { sharingNotices } from "./sharing-notices.ts";
 import { yieldingEngine } from "./yielding-engine.ts";
 
 export interface NodeOptions extends ModelOptions {
@@ -61,7 +65,9 @@ export class PaddockNode implements AsyncDisposable {
   readonly #telemetry: NodeTelemetry;
   readonly #replicas: ModelReplicas;
   readonly #retrieval: RetrievalService;
-  readonly #keys: SqliteKeys;
+  readonly #keys: KeyRing;
+  /** Undefined where this node is alone. */
+  readonly #shared: SharedState | undefined;
   readonly #resources = new AsyncDisposableStack();
   readonly #identity: NodeIdentity;
   readonly #stopping = new AbortController();
@@ -70,7 +76,11 @@ export class PaddockNode implements AsyncDisposable {
   constructor(options: NodeOptions) {
     const { config, version, log } = options;
     this.#options = options;
-    this.#keys = this.#resources.use(new SqliteKeys(join(this.#dataDir, keysFile)));
+    // A clock that is set back or forth must not lock anybody out.
+    const limits = new RateLimiter(() => performance.now());
+    const shared = sharedStateFor({ config, own: limits, log });
+    this.#shared = shared === undefined ? undefined : this.#resources.use(shared);
+    this.#keys = shared?.keys ?? this.#resources.use(new SqliteKeys(join(this.#dataDir, keysFile)));
     this.#models = new ModelRegistry(config.models);
     this.#activities = new ModelActivities(config.models.map(toModelBounds));
     this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
@@ -81,6 +91,7 @@ export class PaddockNode implements AsyncDisposable {
       activities: this.#activities,
       retrieval: this.#retrieval,
       isDraining,
+      ...(shared === undefined ? {} : { shared: shared.report.bind(shared) }),
     };
     const metrics = new Metrics({
       models: config.models.map(({ name, type, source }) => ({
@@ -91,6 +102,7 @@ export class PaddockNode implements AsyncDisposable {
       activities: () => this.#activities.all(),
       build: () => ({ version, engine: this.#identity.engineVersion }),
       isReady: async () => (await checkReadiness(parts)).problems.length === 0,
+      ...(shared === undefined ? {} : { shared: () => shared.numbers }),
     });
     this.#telemetry = new NodeTelemetry(metrics);
     this.#replicas = this.#resources.use(new ModelReplicas({ telemetry: metrics.replicas, log }));
@@ -106,8 +118,8 @@ export class PaddockNode implements AsyncDisposable {
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys, this.#keys),
       rateLimit: {
-        // A clock that is set back or forth must not lock anybody out.
-        limiter: new RateLimiter(() => performance.now()),
+        limiter: shared?.limiter ?? new LocalLimiter(limits),
+        addresses: limits,
         connections: this.connections,
         callerLimits: toCallerLimits(config),
         connectionsPerClient: config.limits.connections_per_client,
@@ -126,6 +138,17 @@ export class PaddockNode implements AsyncDisposable {
       log,
       promptLog: config.log_prompts ? new PromptLog(log) : new PromptLog(),
     };
+  }
+
+  /** Reads what this node shares with others; a server that is away is asked again and again. */
+  async open(): Promise<void> {
+    const shared = this.#shared;
+    if (shared === undefined) return;
+    await shared.open();
+    const { config, log } = this.#options;
+    for (const { message, remedy } of sharingNotices(config, this.#dataDir, shared.keys)) {
+      log.warn(message, { remedy });
+    }
   }
 
   /** Refuses to serve strangers who need no key. */

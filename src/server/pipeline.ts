@@ -115,8 +115,9 @@ export class Pipeline {
 
     authenticate(context, operation.facts, this.#isOpen(operation.facts.name));
     if (operation.facts.scope !== undefined) {
-      context.lease = ending.use(acquireLease(request, context, rateLimit));
-      ending.defer(() => meter(context));
+      const lease = acquireLease(request, context, rateLimit);
+      context.lease = ending.use(lease instanceof Promise ? await lease : lease);
+      ending.defer(() => void meter(context));
     }
 
     const takesBody = operation.facts.body !== undefined;
@@ -124,7 +125,8 @@ export class Pipeline {
     const asked = await readRequest(operation, bytes, limits);
     context.model = asked.model;
     authorize(context, operation.facts, asked.scopes);
-    if (asked.answers > 1) context.lease.reserve(asked.answers);
+    const reserved = asked.answers > 1 ? context.lease.reserve(asked.answers) : undefined;
+    if (reserved !== undefined) await reserved;
     const prompt = asked.logged();
     if (prompt !== undefined) promptLog.asked(context.id, prompt);
     ending.defer(() => this.#logAnswer(context));
@@ -140,6 +142,9 @@ export class Pipeline {
       const end = ending.move();
       return await streamResponse(answer.events, request, context, end, { stallTimeoutMs, log });
     }
+    // What the caller has left is known before the headers go.
+    const metered = operation.facts.scope === undefined ? undefined : meter(context);
+    if (metered !== undefined) await metered;
     if (answer.status !== undefined) set.status = answer.status;
     if ("json" in answer) return answer.json;
     return new Response(answer.text, { headers: { "content-type": answer.contentType } });

@@ -39,6 +39,8 @@ export class RequestContext {
   model: string | undefined;
   /** Whether its handler has come to an answer. */
   isAnswered = false;
+  /** Whether what it used was charged. */
+  isMetered = false;
   /** Whether what is asked and answered is logged. */
   readonly logsPrompts: boolean;
   /** What the prompt log says of the answer, asked for when it has ended, however it ends. */

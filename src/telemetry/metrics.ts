@@ -20,6 +20,8 @@ export interface MetricsSources {
   activities: () => readonly ModelActivity[];
   build: () => { version: string; engine: string };
   isReady: () => Promise<boolean>;
+  /** Of the Redis server that several nodes share; absent where there is none. */
+  shared?: () => { isUp: boolean; losses: number; decidedAlone: number };
 }
 
 export class Metrics implements MetricsPage {
@@ -120,6 +122,19 @@ export class Metrics implements MetricsPage {
 
   constructor(sources: MetricsSources) {
     this.#sources = sources;
+    const { shared } = sources;
+    if (shared !== undefined) {
+      this.#read("shared_up", "1 where the Redis server can be used, else 0.", Gauge, () =>
+        shared().isUp ? 1 : 0,
+      );
+      this.#read("shared_losses_total", "Times that it was lost.", Counter, () => shared().losses);
+      this.#read(
+        "shared_decided_alone_total",
+        "Requests whose limits the node decided alone, since it was away.",
+        Counter,
+        () => shared().decidedAlone,
+      );
+    }
     // Every series exists from the start at 0, so that `rate()` sees its first increase.
     for (const { name: model, type, place } of sources.models) {
       this.#models.set({ model, type, place }, 1);
@@ -224,6 +239,17 @@ export class Metrics implements MetricsPage {
     labelNames: readonly Label[] = [],
   ): Counter<Label> {
     return new Counter({ ...this.#named(name, help), labelNames });
+  }
+
+  /** A series whose number is kept elsewhere, and read at each scrape. */
+  #read(name: string, help: string, kind: typeof Gauge | typeof Counter, number: () => number) {
+    return new kind({
+      ...this.#named(name, help),
+      collect() {
+        this.reset();
+        this.inc(number());
+      },
+    });
   }
 
   #gauge<Label extends string = never>(

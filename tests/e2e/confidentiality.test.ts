@@ -62,6 +62,7 @@ describe("the process of a model", () => {
       const secrets = {
         PADDOCK_API_KEYS: `${secret}-key`,
         PADDOCK_VECTORSTORE_API_KEY: `${secret}-store`,
+        PADDOCK_SHARED_PASSWORD: `${secret}-redis`,
         HF_TOKEN: `${secret}-token`,
         OTEL_EXPORTER_OTLP_HEADERS: `authorization=${secret}`,
         SOMETHING_ELSE: secret,

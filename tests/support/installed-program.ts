@@ -4,9 +4,13 @@ import { delimiter, join } from "node:path";
 
 const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"];
 
-/** Where a program is; undefined where it is not installed, which is said. */
+/** Where a program is; undefined where it is not installed. */
+export const findProgram = (name: string): string | undefined =>
+  folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
+
+/** The same for one that a configuration is tried with; says where it is not installed. */
 export function installed(name: string): string | undefined {
-  const path = folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
+  const path = findProgram(name);
   if (path === undefined) {
     console.warn(
       `${name} is not installed, so the tests of a configuration with it are skipped. Debian: apt-get install ${name}.`,

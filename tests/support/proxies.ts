@@ -31,6 +31,17 @@ export function adapted(text: string, parts: readonly (readonly [string, string]
 export const shipped = (name: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", "deploy", name)).text();
 
+/** A whole configuration of nginx around the block of a shipped one. */
+export function nginxAround(block: string, folder: string): string {
+  const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+  const temporary = kinds.map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(" ");
+  return `daemon off; user root; pid ${folder}/nginx.pid; error_log stderr warn;
+events {}
+http { access_log off; ${temporary}
+${block}
+}`;
+}
+
 async function nginxCommand(program: string, place: Place): Promise<string[]> {
   const block = adapted(await shipped("nginx.conf"), [
     ["listen 443 ", `listen 127.0.0.1:${place.port} `],
@@ -40,15 +51,8 @@ async function nginxCommand(program: string, place: Place): Promise<string[]> {
     ["/etc/letsencrypt/live/node.example.org/privkey.pem", place.key],
     ["127.0.0.1:8080", place.upstream],
   ]);
-  const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-  const temporary = kinds.map((kind) => `${kind}_temp_path ${place.folder}/${kind};`).join(" ");
-  const whole = `daemon off; user root; pid ${place.folder}/nginx.pid; error_log stderr warn;
-events {}
-http { access_log off; ${temporary}
-${block}
-}`;
   const file = join(place.folder, "nginx.conf");
-  await writeFile(file, whole);
+  await writeFile(file, nginxAround(block, place.folder));
   return [program, "-e", "stderr", "-c", file];
 }
 

@@ -3,10 +3,12 @@
 import { ChatService } from "../../src/core/chat/chat-service.ts";
 import { GroundingService, type RagSettings } from "../../src/core/chat/grounding.ts";
 import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
+import { LocalLimiter } from "../../src/core/limits/local-limiter.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
 import { ModelRegistry } from "../../src/core/models/model.ts";
 import { ModelActivities } from "../../src/core/models/model-activities.ts";
-import { checkReadiness } from "../../src/core/readiness.ts";
+import type { Limiter } from "../../src/core/ports/limiter.ts";
+import { checkReadiness, type ReadinessParts } from "../../src/core/readiness.ts";
 import {
   RetrievalService,
   type RetrievalSettings,
@@ -16,7 +18,7 @@ import { Connections } from "../../src/server/connections.ts";
 import { keyAccess } from "../../src/server/middleware/authentication.ts";
 import { PromptLog } from "../../src/server/middleware/prompt-log.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
-import { Metrics } from "../../src/telemetry/metrics.ts";
+import { Metrics, type MetricsSources } from "../../src/telemetry/metrics.ts";
 import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "./scripted-engines.ts";
@@ -45,6 +47,13 @@ export interface TestAppOptions {
   callerLimits?: Partial<CallerLimits>;
   connectionsPerClient?: number;
   sharePrefixes?: boolean;
+  /** Who holds callers to their limits; default: the app alone. */
+  limiter?: Limiter;
+  /** What it shares with other nodes; default: nothing. */
+  shared?: {
+    numbers: NonNullable<MetricsSources["shared"]>;
+    report: NonNullable<ReadinessParts["shared"]>;
+  };
   /** The clock of the limits; default: the real one. */
   now?: () => number;
   maxBodyBytes?: number;
@@ -114,16 +123,24 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   }
   const { log, lines } = recordingLog();
   const isDraining = (): boolean => options.draining ?? false;
-  const parts = { models, activities, retrieval, isDraining };
+  const parts = {
+    models,
+    activities,
+    retrieval,
+    isDraining,
+    ...(options.shared === undefined ? {} : { shared: options.shared.report }),
+  };
   const metrics = new Metrics({
     models: configured.map((model) => ({ ...model, place: "local" })),
     activities: () => activities.all(),
     build: () => ({ version: "1.2.3", engine: "llama.cpp v9 (test)" }),
     isReady: async () => (await checkReadiness(parts)).problems.length === 0,
+    ...(options.shared === undefined ? {} : { shared: options.shared.numbers }),
   });
   const telemetry = new NodeTelemetry(metrics);
   for (const watcher of options.watchers ?? []) telemetry.add(watcher);
   const connections = new Connections();
+  const limits = new RateLimiter(options.now ?? (() => performance.now()));
   const app = createApp({
     chat: new ChatService(
       models,
@@ -146,7 +163,8 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
     access: keyAccess(options.keys ?? []),
     rateLimit: {
-      limiter: new RateLimiter(options.now ?? (() => performance.now())),
+      limiter: options.limiter ?? new LocalLimiter(limits),
+      addresses: limits,
       connections,
       callerLimits: { ...noLimits, ...options.callerLimits },
       connectionsPerClient: options.connectionsPerClient ?? 0,

@@ -15,11 +15,14 @@ export interface OwnNode extends AsyncDisposable {
 export async function startOwnNode(shell: Shell, configured: Config): Promise<OwnNode> {
   await using resources = new AsyncDisposableStack();
   const key = crypto.randomUUID();
+  // Nobody else's limits are this chat's.
+  const { redis: _, ...shared } = configured.shared;
   const config: Config = {
     ...configured,
     host: "127.0.0.1",
     port: 0,
     auth: { ...configured.auth, api_keys: [key] },
+    shared,
   };
   const node = resources.use(nodeFor(shell, config, createCommandLog(config, shell.isTerminal)));
   await node.prepare(shell.stopped);

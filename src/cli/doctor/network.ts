@@ -5,8 +5,12 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { checkExposure } from "../../config/consistency.ts";
 import { hasCode, reasonOf } from "../../core/errors.ts";
+import { toSharedServer } from "../../node/node-settings.ts";
+import { alwaysWantsKeys } from "../../node/sharing-notices.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
+import type { RedisOptions } from "../../store/redis/connection.ts";
 import { openReadOnly } from "../../store/sqlite/read-only-database.ts";
+import { openSharedKeys } from "../keys/key-store.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 import type { Installation } from "./installation.ts";
 
@@ -59,14 +63,18 @@ async function versionOfNode(host: string, port: number): Promise<string | undef
   }
 }
 
-export function checkReach({ config, dataDir }: Installation): Finding {
+export async function checkReach({ config, dataDir }: Installation): Promise<Finding> {
   const check = "exposure";
   const { host, auth } = config;
   try {
-    const givenOut = keysIn(join(dataDir, keysFile));
-    checkExposure(config, givenOut > 0);
+    const server = toSharedServer(config);
+    const givenOut = server === undefined ? keysIn(join(dataDir, keysFile)) : await keysOf(server);
+    checkExposure(config, givenOut > 0 || server !== undefined);
     const count = auth.api_keys.length + givenOut;
     const place = `The node listens on ${host}`;
+    if (count === 0 && server !== undefined && alwaysWantsKeys(config)) {
+      return ok(check, `${place}, and lets nobody in before a key is given out.`);
+    }
     return count === 0
       ? withoutKeys(config, place)
       : ok(check, `${place}; ${count === 1 ? "one key opens" : `${count} keys open`} it.`);
@@ -92,6 +100,11 @@ function withoutKeys({ auth, http }: Installation["config"], place: string): Fin
     return note(check, `${place}; no key is wanted, and ${why}.`, remedy);
   }
   return ok(check, `${place}; no key is wanted, and what a proxy passes on is refused.`);
+}
+
+async function keysOf(server: RedisOptions): Promise<number> {
+  using opened = await openSharedKeys(server);
+  return (await opened.keys.state()).keys;
 }
 
 function keysIn(path: string): number {

@@ -1,4 +1,5 @@
 /** Keys that a node gives out: who holds one, what it opens, how much, and until when. */
+import { NodeError } from "../errors.ts";
 import type { CallerLimits } from "./rate-limiter.ts";
 
 export const scopes = ["chat", "embeddings", "retrieve"] as const;
@@ -32,3 +33,31 @@ export interface KeyRing {
   /** The key with this text; undefined where there is none. Takes as long whether there is or not. */
   find(text: string): ApiKey | undefined;
 }
+
+export interface NewKey {
+  name: string;
+  scopes: readonly Scope[];
+  expiresAt?: Date;
+  /** Absent: the limits of the node. */
+  limits?: Partial<CallerLimits>;
+}
+
+/** Where keys are given out and revoked: a file of this node's, or a server that several nodes share. */
+export interface KeyStore {
+  list(): readonly ApiKey[] | Promise<readonly ApiKey[]>;
+  /** The text of the key is shown once, and stored nowhere. */
+  create(wanted: NewKey): NewKeyText | Promise<NewKeyText>;
+  /** By id or name; undefined where there is no such key. A revoked key keeps its date. */
+  revoke(idOrName: string): ApiKey | undefined | Promise<ApiKey | undefined>;
+}
+
+interface NewKeyText {
+  key: ApiKey;
+  text: string;
+}
+
+export const nameIsTaken = (name: string): NodeError =>
+  new NodeError(
+    "invalid_request",
+    `There is a key named '${name}' already. Choose another name; a revoked key keeps its own.`,
+  );

@@ -1,5 +1,5 @@
 /** How much each caller may ask: requests and tokens a minute, and requests at once. */
-import { NodeError } from "../errors.ts";
+import { refusalOf, tooManyAnswers } from "./refusals.ts";
 import { minuteMs, type RateLimit, TokenBucket } from "./token-bucket.ts";
 
 /** 0: no bound. */
@@ -35,9 +35,6 @@ interface Usage {
   active: number;
 }
 
-/** Nobody knows when an answer in progress will end. */
-const placeRetryMs = 1000;
-
 export class RateLimiter {
   readonly #now: () => number;
   readonly #usages = new Map<string, Usage>();
@@ -59,29 +56,26 @@ export class RateLimiter {
     this.#sweep();
     const usage = this.#remember(caller);
     refuseBeyond(caller, usage);
-    if (caller.limits.requestsPerMinute > 0) usage.requests.take(1);
-    return leaseOf(usage, 1);
+    return take(caller, usage);
+  }
+
+  /** The same for a request that others have let in: it counts, and is not refused. */
+  record(caller: LimitedCaller): Lease {
+    this.#sweep();
+    return take(caller, this.#remember(caller));
   }
 
   /** A further lease for a request that turns out to be for several answers; refuses too many. */
   acquireFor(answers: number, caller: LimitedCaller): Lease {
-    const { called, limits } = caller;
     const usage = this.#remember(caller);
-    const more = answers - 1;
-    if (limits.concurrency > 0 && answers > limits.concurrency) {
-      throw new NodeError(
-        "invalid_request",
-        `'n' asks for ${answers} answers; ${called} may have ${limits.concurrency} in progress at once.`,
-        { param: "n" },
-      );
-    }
-    if (limits.concurrency > 0 && usage.active + more > limits.concurrency) {
-      throw refusal("too_many_requests", placeRetryMs, [
-        `${called} may have ${limits.concurrency} answers in progress at once; with the ${answers} of this request there would be ${usage.active + more}.`,
-        "Ask again when one has ended.",
-      ]);
-    }
-    return leaseOf(usage, more);
+    const refused = tooManyAnswers(caller, { answers, active: usage.active });
+    if (refused !== undefined) throw refused;
+    return leaseOf(usage, answers - 1);
+  }
+
+  /** The same for a request that others have let in. */
+  recordFor(answers: number, caller: LimitedCaller): Lease {
+    return leaseOf(this.#remember(caller), answers - 1);
   }
 
   /** Counts what an answer used; the bucket may be overdrawn, and the caller then waits longer. */
@@ -141,34 +135,17 @@ function leaseOf(usage: Usage, places: number): Lease {
   };
 }
 
-function refuseBeyond({ called, limits }: LimitedCaller, usage: Usage): void {
-  const { concurrency, requestsPerMinute, tokensPerMinute } = limits;
-  if (concurrency > 0 && usage.active >= concurrency) {
-    throw refusal("too_many_requests", placeRetryMs, [
-      `${called} may have ${concurrency} requests in progress at once, and has ${usage.active}.`,
-      "Ask again when one has ended.",
-    ]);
-  }
-  const requestsWaitMs = requestsPerMinute > 0 ? usage.requests.waitMs(1) : 0;
-  if (requestsWaitMs > 0) {
-    throw refusal("too_many_requests", requestsWaitMs, [
-      `${called} may make ${requestsPerMinute} requests a minute.`,
-      askAgain(requestsWaitMs),
-    ]);
-  }
-  const tokensWaitMs = tokensPerMinute > 0 ? usage.tokens.waitMs(1) : 0;
-  if (tokensWaitMs > 0) {
-    throw refusal("too_many_tokens", tokensWaitMs, [
-      `${called} may use ${tokensPerMinute} tokens a minute, and has used them.`,
-      askAgain(tokensWaitMs),
-    ]);
-  }
+function take({ limits }: LimitedCaller, usage: Usage): Lease {
+  if (limits.requestsPerMinute > 0) usage.requests.take(1);
+  return leaseOf(usage, 1);
 }
 
-const askAgain = (ms: number): string => `Ask again in ${Math.ceil(ms / 1000)} s.`;
-
-const refusal = (
-  kind: "too_many_requests" | "too_many_tokens",
-  retryAfterMs: number,
-  sentences: readonly string[],
-): NodeError => new NodeError(kind, `Rate limit reached. ${sentences.join(" ")}`, { retryAfterMs });
+function refuseBeyond(caller: LimitedCaller, { active, requests, tokens }: Usage): void {
+  const { requestsPerMinute, tokensPerMinute } = caller.limits;
+  const refused = refusalOf(caller, {
+    active,
+    requestsWaitMs: requestsPerMinute > 0 ? requests.waitMs(1) : 0,
+    tokensWaitMs: tokensPerMinute > 0 ? tokens.waitMs(1) : 0,
+  });
+  if (refused !== undefined) throw refused;
+}

@@ -15,6 +15,19 @@ export const minuteMs = 60_000;
 /** Rounding must not refuse who waited exactly as long as was said. */
 const rounding = 1e-6;
 
+/** How long until a bucket of which so much is used holds an amount; 0 where it does now. */
+export function waitMsFor(limit: number, used: number, amount: number): number {
+  const missing = used + amount - limit;
+  return missing <= rounding ? 0 : (missing * minuteMs) / limit;
+}
+
+/** The state of a bucket of which so much is used. */
+export const rateLimitOf = (limit: number, used: number): RateLimit => ({
+  limit,
+  remaining: Math.max(0, Math.floor(limit - used + rounding)),
+  resetMs: (used * minuteMs) / limit,
+});
+
 export class TokenBucket {
   /** What it holds when full. A key's limit may be changed while its bucket is in use. */
   limit: number;
@@ -41,18 +54,11 @@ export class TokenBucket {
 
   /** How long until it holds so much; 0 where it does now. */
   waitMs(amount: number): number {
-    const missing = this.#refill() + amount - this.limit;
-    return missing <= rounding ? 0 : (missing * minuteMs) / this.limit;
+    return waitMsFor(this.limit, this.#refill(), amount);
   }
 
   status(): RateLimit {
-    const used = this.#refill();
-    const { limit } = this;
-    return {
-      limit,
-      remaining: Math.max(0, Math.floor(limit - used + rounding)),
-      resetMs: (used * minuteMs) / limit,
-    };
+    return rateLimitOf(this.limit, this.#refill());
   }
 
   #refill(): number {

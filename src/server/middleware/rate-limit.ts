@@ -4,7 +4,9 @@ import {
   type LimitedCaller,
   noLimits,
   type RateLimiter,
+  type RateLimitStatus,
 } from "../../core/limits/rate-limiter.ts";
+import type { Decision, Limiter } from "../../core/ports/limiter.ts";
 import type { Connections } from "../connections.ts";
 import type { RequestContext } from "../request-context.ts";
 import type { Caller } from "./authentication.ts";
@@ -17,12 +19,15 @@ export interface RateLimitLease extends Disposable {
   /** Whose evaluated prompts this one may share; absent: those of all who have none. */
   readonly prefixScope: string | undefined;
   /** Takes a place for each of the answers that the request turns out to be for; or refuses it. */
-  reserve(answers: number): void;
-  charge(tokens: number): void;
+  reserve(answers: number): void | Promise<void>;
+  charge(tokens: number): void | Promise<void>;
 }
 
 export interface RateLimitSettings {
-  limiter: RateLimiter;
+  /** Holds callers to their limits. */
+  limiter: Limiter;
+  /** Counts what each address has in progress, which is this node's to bear and no other's. */
+  addresses: RateLimiter;
   connections: Connections;
   /** For callers who have none of their own. */
   callerLimits: CallerLimits;
@@ -35,37 +40,66 @@ export interface RateLimitSettings {
 /** A proxy on this machine asks for many. */
 const loopback = /^(127\.|0:0:0:0::\/64$)/;
 
-/** Grants the request a lease, or refuses it; writes into the headers what the caller has left. */
+/**
+ * Grants the request a lease, or refuses it; writes into the headers what the caller has left.
+ * Only where other nodes are asked is there something to wait for.
+ */
 export function acquireLease(
   request: Request,
   context: RequestContext,
   settings: RateLimitSettings,
-): RateLimitLease {
-  const { limiter, connections, sharePrefixes } = settings;
-  const known = context.authenticated;
-  const caller = limitedCaller(known, request, settings);
-  const tell = () => Object.assign(context.headers, rateLimitHeaders(limiter.status(caller)));
+): RateLimitLease | Promise<RateLimitLease> {
+  const { limiter, addresses, connections } = settings;
+  const caller = limitedCaller(context.authenticated, request, settings);
   using leases = new DisposableStack();
-  try {
-    const client = limitedClient(request, settings);
-    if (client !== undefined) leases.use(limiter.acquire(client));
-    leases.use(limiter.acquire(caller));
-  } finally {
-    tell();
-  }
-  leases.defer(() => connections.ended(request));
+  const client = limitedClient(request, settings);
+  if (client !== undefined) leases.use(addresses.acquire(client));
+  const decision = limiter.acquire(caller);
   // Kept until the model is done with what was asked, also where the client left before.
   const held = leases.move();
+  const settle = (decided: Decision): RateLimitLease => {
+    const lease = toLease(decided, { caller, context, held, settings });
+    held.defer(() => connections.ended(request));
+    return lease;
+  };
+  if (!(decision instanceof Promise)) return settle(decision);
+  return decision.then(settle, (error) => {
+    held.dispose();
+    throw error;
+  });
+}
+
+interface LeaseParts {
+  caller: LimitedCaller;
+  context: RequestContext;
+  /** Whatever else ends with the request. */
+  held: DisposableStack;
+  settings: RateLimitSettings;
+}
+
+function toLease(
+  decision: Decision,
+  { caller, context, held, settings }: LeaseParts,
+): RateLimitLease {
+  const tell = (status: RateLimitStatus): void => {
+    Object.assign(context.headers, rateLimitHeaders(status));
+  };
+  if ("refused" in decision) {
+    tell(decision.status);
+    held.dispose();
+    throw decision.refused;
+  }
+  held.use(decision);
+  tell(decision.status());
+  const { id } = context.authenticated;
   return {
     caller: caller.id,
-    prefixScope: known.id !== undefined && !sharePrefixes ? caller.id : undefined,
-    reserve: (answers) => {
-      // What has ended holds no places any more.
-      if (!held.disposed) held.use(limiter.acquireFor(answers, caller));
-    },
+    prefixScope: id !== undefined && !settings.sharePrefixes ? caller.id : undefined,
+    reserve: (answers) => decision.reserve(answers),
     charge: (tokens) => {
-      limiter.charge(caller, tokens);
-      tell();
+      const charged = decision.charge(tokens);
+      if (charged instanceof Promise) return charged.then(() => tell(decision.status()));
+      tell(decision.status());
     },
     [Symbol.dispose]: () => held.dispose(),
   };

@@ -80,6 +80,11 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_DEFAULT_REQUESTS_PER_MINUTE: ["60", 60],
   PADDOCK_DEFAULT_TOKENS_PER_MINUTE: ["9000", 9000],
   PADDOCK_DEFAULT_CONCURRENCY: ["2", 2],
+  PADDOCK_SHARED_REDIS: ["rediss://ada:p%40ss@redis:6380/2", "rediss://ada:p%40ss@redis:6380/2"],
+  PADDOCK_SHARED_PASSWORD: ["secret", "secret"],
+  PADDOCK_SHARED_PREFIX: ["nodes", "nodes"],
+  PADDOCK_SHARED_WHEN_AWAY: ["refuse", "refuse"],
+  PADDOCK_SHARED_TIMEOUT: ["0.5", 0.5],
   PADDOCK_KEEP_ALIVE: ["20", 20],
   PADDOCK_STALL_TIMEOUT: ["30", 30],
   PADDOCK_CORS_ORIGINS: [
@@ -130,6 +135,7 @@ describe("the configuration", () => {
         share_prefixes: false,
         memory_limit: 0,
       },
+      shared: { prefix: "paddock", when_away: "serve", timeout: 0.25 },
       metrics: { open: false },
       telemetry: {},
       ingest: {
@@ -256,7 +262,12 @@ describe("a setting of the environment or the command line", () => {
 
   test("has an option unless a list of processes would show a secret", () => {
     const hidden = settings.filter(({ flag }) => flag === undefined).map(({ env }) => env);
-    expect(hidden).toEqual(["PADDOCK_API_KEYS", "PADDOCK_VECTORSTORE_API_KEY"]);
+    expect(hidden).toEqual([
+      "PADDOCK_API_KEYS",
+      "PADDOCK_VECTORSTORE_API_KEY",
+      "PADDOCK_SHARED_REDIS",
+      "PADDOCK_SHARED_PASSWORD",
+    ]);
   });
 
   test("is left alone when it belongs to the process, the tests or somebody else", () => {
@@ -268,6 +279,40 @@ describe("a setting of the environment or the command line", () => {
       HOME: "/",
     };
     expect(load({ env })).toEqual(load({}));
+  });
+});
+
+describe("the address of a Redis server", () => {
+  const failure = (redis: string): string => {
+    try {
+      load({ env: { PADDOCK_SHARED_REDIS: redis } });
+      return "none";
+    } catch (error) {
+      return String(error);
+    }
+  };
+
+  test.each([
+    "redis://127.0.0.1",
+    "redis://[::1]:6379/0",
+    "redis://:p%2Fss@redis.example.org:6379",
+    "rediss://ada:secret@redis.example.org/15",
+  ])("can be %s", (redis) => {
+    expect(failure(redis)).toBe("none");
+  });
+
+  test.each([
+    "http://:hunter2@127.0.0.1",
+    "redis://:hunter2@",
+    "redis://:hunter2@host:99999",
+    "redis://:hunter2@host/name",
+    "redis://:hunter2@host?password=hunter2",
+    "hunter2",
+  ])("cannot be something else, which is not shown: %s", (redis) => {
+    expect(failure(redis)).toContain(
+      "environment variable PADDOCK_SHARED_REDIS: 'shared.redis' must be a redis:// or rediss:// address such as 'redis://127.0.0.1:6379'; found another value (not shown).",
+    );
+    expect(failure(redis)).not.toContain("hunter2");
   });
 });
 

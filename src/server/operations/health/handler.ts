@@ -14,8 +14,8 @@ export const tellReadiness: Handler<undefined, Needs> = async (
   { isStranger },
   { checkReadiness },
 ): Promise<Answer> => {
-  const { problems, coming } = await checkReadiness({ isStranger });
-  const reasons = [...problems, ...coming].map(redactPaths);
+  const { problems, notes, coming } = await checkReadiness({ isStranger });
+  const reasons = [...problems, ...notes, ...coming].map(redactPaths);
   if (problems.length === 0) return { json: { status: "ready", reasons } satisfies Readiness };
   return { status: 503, json: { status: "not ready", reasons } satisfies Readiness };
 };

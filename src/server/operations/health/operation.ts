@@ -35,7 +35,7 @@ export const ready = defineOperationWithoutBody({
   answer: {
     ...readiness,
     description:
-      "Every model and the collection are ready, and no queue is full; passages of the handbook may still be coming, which `reasons` says.",
+      "Every model and the collection are ready, and no queue is full; passages of the handbook may still be coming, or what nodes share be away, which `reasons` says.",
     example: { status: "ready", reasons: [] },
   },
   errors: {

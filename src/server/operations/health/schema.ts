@@ -9,7 +9,7 @@ export const Readiness = T.Object({
   status: T.Union([T.Literal("ready"), T.Literal("not ready")]),
   reasons: T.Array(T.String(), {
     description:
-      "What is not ready. A node that is ready names here what is still coming: its handbook is being stored, and chat is open meanwhile. Empty when all is there.",
+      "What is not ready. A node that is ready names here what is still coming (its handbook is being stored, and chat is open meanwhile) and what it goes without (the Redis server that it shares with others is away). Empty when all is there.",
   }),
 });
 

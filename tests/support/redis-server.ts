@@ -1,0 +1,119 @@
+/** A real Redis server for tests, on a free port of loopback and in a folder of its own. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { RedisClient, type Subprocess } from "bun";
+import { freePort } from "./free-port.ts";
+import { findProgram } from "./installed-program.ts";
+import { tempDir } from "./temp-dir.ts";
+
+export interface RedisServer extends AsyncDisposable {
+  readonly port: number;
+  readonly url: string;
+  /** Asks it as an administrator would. */
+  ask(command: string, ...args: readonly string[]): Promise<unknown>;
+  /** Ends it at once, without a warning; nothing of what it held is kept. */
+  kill(): Promise<void>;
+  /** After `kill`: on the same port, empty. */
+  start(): Promise<void>;
+  /** It keeps its connections, and answers nothing. */
+  pause(): void;
+  resume(): void;
+}
+
+const program = findProgram("redis-server");
+const remedy = "Install it (Debian: apt-get install redis-server).";
+
+/** Whether the tests with it can run; where they cannot, that is said. */
+export const hasRedis = program !== undefined;
+
+if (!hasRedis) {
+  // Where the tests have to run, what nobody tried must not pass for what works.
+  if (process.env.PADDOCK_REQUIRE_REDIS === "1") {
+    throw new Error(`redis-server is not installed, and its tests have to run here. ${remedy}`);
+  }
+  console.warn(`redis-server is not installed, so the tests with it are skipped. ${remedy}`);
+}
+
+export async function startRedis(
+  options: { password?: string; args?: readonly string[] } = {},
+): Promise<RedisServer> {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = cleanup.use(await tempDir());
+  const port = await freePort();
+  const { password, args = [] } = options;
+  const url = `redis://${password === undefined ? "" : `:${password}@`}127.0.0.1:${port}`;
+  const run = () =>
+    launch(folder.path, url, [
+      ...["--bind", "127.0.0.1", "--port", String(port), "--dir", folder.path],
+      ...["--save", "", "--appendonly", "no"],
+      ...(password === undefined ? [] : ["--requirepass", password]),
+      ...args,
+    ]);
+  let running = await run();
+  const kill = async (): Promise<void> => {
+    running.kill("SIGKILL");
+    await running.exited;
+  };
+  cleanup.defer(kill);
+  const owned = cleanup.move();
+  return {
+    port,
+    url,
+    ask: (command, ...rest) => ask(url, command, rest),
+    kill,
+    async start() {
+      running = await run();
+    },
+    pause() {
+      running.kill("SIGSTOP");
+      // On a busy machine it may run on for a moment.
+      while (!/^State:\tT/m.test(readFileSync(`/proc/${running.pid}/status`, "utf8"))) {
+        Bun.sleepSync(1);
+      }
+    },
+    resume: () => running.kill("SIGCONT"),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function ask(url: string, command: string, args: readonly string[]): Promise<unknown> {
+  const client = new RedisClient(url, { autoReconnect: false, connectionTimeout: 5000 });
+  try {
+    return await client.send(command, [...args]);
+  } finally {
+    client.close();
+  }
+}
+
+async function launch(cwd: string, url: string, args: readonly string[]): Promise<Subprocess> {
+  const log = Bun.file(join(cwd, "log.txt"));
+  const child = Bun.spawn([program ?? "", ...args], {
+    cwd,
+    env: {},
+    stdin: "ignore",
+    stdout: log,
+    stderr: log,
+  });
+  guard(child, cwd);
+  const deadline = Date.now() + 20_000;
+  while ((await ask(url, "PING", []).catch(() => undefined)) !== "PONG") {
+    if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
+      child.kill("SIGKILL");
+      await child.exited;
+      throw new Error(`Redis did not start at ${url}:\n${await log.text()}`);
+    }
+    await Bun.sleep(10);
+  }
+  return child;
+}
+
+/** Ends the server and removes its folder where the tests are cut off: that closes the guard's input. */
+function guard(child: Subprocess, folder: string): void {
+  const guarding = Bun.spawn(["sh", "-c", `read _; kill -9 ${child.pid}; rm -rf "$0"`, folder], {
+    stdin: "pipe",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  guarding.unref();
+  child.exited.finally(() => guarding.kill("SIGKILL"));
+}
