@@ -61,6 +61,9 @@ function checkModel(model: ModelConfig, written: ReadonlySet<string>): Fault | u
     return key === undefined ? undefined : { key, message: onlyElsewhere };
   }
   if (!isAddress(source)) return { key: "source", message: wrongAddress };
+  if (!model.replicas.every((url) => URL.canParse(url))) {
+    return { key: "replicas", message: "must be addresses such as 'http://gpu-2:8000/v1'." };
+  }
   const key = localKeys.find((name) => written.has(name));
   const elsewhere = "the model runs elsewhere, and its server decides that";
   if (key !== undefined) return { key, message: `cannot be set: ${elsewhere}; leave it out.` };
@@ -92,7 +95,8 @@ const setOf = (settings: Partial<ModelConfig>): string[] =>
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-const isAddress = (source: string): boolean => new RegExp(upstreamAddress).test(addressOf(source));
+const isAddress = (source: string): boolean =>
+  new RegExp(upstreamAddress).test(addressOf(source)) && URL.canParse(addressOf(source));
 
 /** It may hold credentials, and is not repeated. */
 const wrongAddress =

@@ -64,9 +64,10 @@ function keyOf(
   secretOf: SecretOf | undefined,
 ): string | undefined {
   if (variable === undefined) return undefined;
-  const key = secretOf?.(variable);
-  if (key !== undefined && key !== "") return key;
+  // What a file or a command put there may end in a line break.
+  const key = secretOf?.(variable)?.trim() ?? "";
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new ConfigError(
-    `The environment variable ${variable} is not set: 'api_key_env' of ${named} says that it holds the key of its server.`,
+    `The environment variable ${variable} ${key === "" ? "is not set" : "holds what is no key"}: 'api_key_env' of ${named} says that it holds the key of its server.`,
   );
 }

@@ -14,14 +14,14 @@ export interface Question {
   /** Under the API's address, or beside its version. */
   path: string;
   isBesideVersion?: boolean;
-  /** JSON; absent: a GET. */
-  body?: string;
+  /** JSON, whole or in parts; absent: a GET. */
+  body?: string | readonly (string | Uint8Array)[];
   /** What holds the texts, for a refusal that is about their length. */
   field?: Refused["field"];
 }
 
-/** Longest body that is read at once: many vectors are long. */
-const mostBytes = 64 * 1024 * 1024;
+/** Longest body that is read at once: many vectors, or the tokens of a long prompt. It is parsed on the loop. */
+const mostBytes = 16 * 1024 * 1024;
 const mostErrorBytes = 64 * 1024;
 
 /** The JSON that a replica answers. */
@@ -58,7 +58,7 @@ export async function openResponse(
       url: `${isBesideVersion ? rootOf(url) : url}${path}`,
       signal,
       silenceMs,
-      ...given({ body, key }),
+      ...given({ body: typeof body === "string" ? [body] : body, key }),
     }),
   );
   if (response.status >= 200 && response.status < 300) return response;

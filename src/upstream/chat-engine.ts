@@ -50,8 +50,7 @@ export class UpstreamChatEngine implements ChatEngine {
     tools: readonly Tool[] = [],
     { signal = new AbortController().signal }: { signal?: AbortSignal } = {},
   ): Promise<number> {
-    const characters = messages.reduce((sum, { content }) => sum + content.length, 0);
-    if (characters > this.contextSize * mostBytesPerToken) return Number.POSITIVE_INFINITY;
+    if (this.#isTooLong(messages)) return Number.POSITIVE_INFINITY;
     if (this.#count === undefined) return this.#estimate.ofChat(messages, tools);
     return await this.#count(messages, tools, this.#untilClosed(signal));
   }
@@ -64,6 +63,7 @@ export class UpstreamChatEngine implements ChatEngine {
     signal.throwIfAborted();
     const { upstreamModel: model } = this.#target;
     const { messages, toolUse } = request;
+    if (this.#isTooLong(messages)) throw tooLong(this.contextSize);
     const tools = toolUse?.tools ?? [];
     const body = toChatBody(request, { model, kind: this.#kind, ...given({ prefixScope }) });
     const prefix = promptPrefix(messages, { model, scope: prefixScope });
@@ -92,7 +92,7 @@ export class UpstreamChatEngine implements ChatEngine {
   }
 
   async #begin(
-    body: string,
+    body: ReturnType<typeof toChatBody>,
     lease: ReplicaLease,
     signal: AbortSignal,
     start: () => void,
@@ -108,6 +108,12 @@ export class UpstreamChatEngine implements ChatEngine {
     return answer;
   }
 
+  /** Without being counted. */
+  #isTooLong(messages: readonly ChatMessage[]): boolean {
+    const characters = messages.reduce((sum, { content }) => sum + content.length, 0);
+    return characters > this.contextSize * mostBytesPerToken;
+  }
+
   #untilClosed(signal: AbortSignal): AbortSignal {
     return AbortSignal.any([signal, this.#closing.signal]);
   }
@@ -119,3 +125,10 @@ export class UpstreamChatEngine implements ChatEngine {
     log.warn("a server elsewhere does not count tokens; they are estimated", { of: named });
   }
 }
+
+const tooLong = (contextSize: number): NodeError =>
+  new NodeError(
+    "context_length_exceeded",
+    `The messages have more tokens than this model's context of ${contextSize} holds. Shorten the messages.`,
+    { param: "messages" },
+  );

@@ -16,11 +16,11 @@ export interface ChatRequestOptions {
   prefixScope?: string;
 }
 
-/** JSON. */
+/** JSON, in parts. */
 export function toChatBody(
   request: GenerationRequest,
   { model, kind, prefixScope }: ChatRequestOptions,
-): string {
+): (string | Uint8Array)[] {
   const { messages, sampling, logitBias, topLogprobs, format, toolUse } = request;
   const rest = {
     model,
@@ -41,19 +41,27 @@ export function toChatBody(
     }),
     ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
   };
-  return `${JSON.stringify(rest).slice(0, -1)},"messages":${wireMessages(messages)}}`;
+  return withMessages(rest, messages);
 }
 
-/** Several answers to one conversation are asked for one by one; it is written once. */
-const written = new WeakMap<readonly ChatMessage[], string>();
+/** The fields, and the conversation; JSON, in parts. */
+export const withMessages = (
+  fields: object,
+  messages: readonly ChatMessage[],
+): (string | Uint8Array)[] => {
+  const rest = JSON.stringify(fields).slice(1, -1);
+  return [`{${rest === "" ? "" : `${rest},`}"messages":`, written(messages), "}"];
+};
 
-/** JSON. */
-export function wireMessages(messages: readonly ChatMessage[]): string {
-  const known = written.get(messages);
-  if (known !== undefined) return known;
-  const text = JSON.stringify(messages.map(toWireMessage));
-  written.set(messages, text);
-  return text;
+/** Several answers to one conversation are asked for one by one; it is written once, and held once. */
+const known = new WeakMap<readonly ChatMessage[], Uint8Array>();
+
+function written(messages: readonly ChatMessage[]): Uint8Array {
+  const before = known.get(messages);
+  if (before !== undefined) return before;
+  const bytes = Buffer.from(JSON.stringify(messages.map(toWireMessage)));
+  known.set(messages, bytes);
+  return bytes;
 }
 
 function toWireMessage(message: ChatMessage): object {

@@ -11,8 +11,8 @@ import { SilenceWatch } from "./silence-watch.ts";
 
 export interface ExchangeRequest {
   url: string;
-  /** JSON, sent by POST; absent: a GET. */
-  body?: string;
+  /** JSON, sent by POST; absent: a GET. In parts, so that requests that share a large one hold it once. */
+  body?: readonly (string | Uint8Array)[];
   /** Sent as a bearer token. */
   key?: string;
   signal: AbortSignal;
@@ -72,7 +72,7 @@ class Attempt {
         .on("error", reject)
         .on("close", () => this.#forget());
     });
-    this.#request.end(this.#asked.body);
+    sendBody(this.#request, this.#asked.body ?? []);
     return this.#toResponse(await head);
   }
 
@@ -149,10 +149,25 @@ function requestFor({ url: address, body, key }: ExchangeRequest, fresh: boolean
       ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
       ...(body === undefined
         ? {}
-        : { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+        : { "content-type": "application/json", "content-length": lengthOf(body) }),
     },
   });
 }
+
+/** What is small goes in one piece, with the head. */
+function sendBody(request: http.ClientRequest, parts: readonly (string | Uint8Array)[]): void {
+  if (lengthOf(parts) <= mostJoined) {
+    request.end(Buffer.concat(parts.map((part) => Buffer.from(part))));
+    return;
+  }
+  for (const part of parts) request.write(part);
+  request.end();
+}
+
+const mostJoined = 64 * 1024;
+
+const lengthOf = (parts: readonly (string | Uint8Array)[]): number =>
+  parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
 
 /** How long the rest of a response that nobody needs may take to come. */
 const releaseMs = 1000;

@@ -2,16 +2,18 @@
 import { type EmbeddingPrefixes, knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import type { LoadedModel, ModelCard, ModelSettings, ModelType } from "../core/models/model.ts";
+import type { LoadedModel, ModelSettings, ModelType } from "../core/models/model.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import { orNotBegun } from "./ask.ts";
 import { UpstreamChatEngine } from "./chat-engine.ts";
 import { checkChat } from "./check-chat.ts";
 import { embedBatch, UpstreamEmbeddingEngine } from "./embedding-engine.ts";
 import { UpstreamReranker } from "./reranker.ts";
+import { checkListed, contextOf } from "./served-model.ts";
 import { askServer, type ListedModel, type ServerFacts } from "./server-facts.ts";
-import { ignoredSampling, kindNames } from "./server-kind.ts";
+import { ignoredSampling } from "./server-kind.ts";
 import { chatCounter, textCounter } from "./tokenizer.ts";
+import { cardOf, digest, fingerprintOf } from "./upstream-card.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 
 export interface UpstreamSpec {
@@ -23,8 +25,6 @@ export interface UpstreamSpec {
   prefixes?: Partial<EmbeddingPrefixes>;
 }
 
-/** Tokens that are taken to fit where neither the server nor the configuration says so. */
-const assumedContext = { chat: 4096, embedding: 512 } as const;
 /** As many texts as any server takes. */
 const assumedBatch = 32;
 
@@ -150,95 +150,3 @@ async function orEstimated<Counter>(
   });
   return undefined;
 }
-
-/** What the server says of the model; llama-server and TEI serve one model, whatever they are asked for. */
-function checkListed(
-  { type }: UpstreamSpec,
-  { named, upstreamModel }: UpstreamTarget,
-  { kind, models }: ServerFacts,
-): ListedModel | undefined {
-  const listed = models?.find(({ id }) => id === upstreamModel);
-  if (kind === "llama-server" || kind === "tei") return listed ?? models?.[0];
-  if (models === undefined) return undefined;
-  if (listed === undefined) {
-    const names = models
-      .slice(0, mostNamed)
-      .map(({ id }) => `'${id}'`)
-      .join(", ");
-    throw new NodeError(
-      "upstream_refused",
-      `The server of ${named} does not know a model '${upstreamModel}'; it has ${names || "none"}. Correct 'upstream_model'.`,
-    );
-  }
-  if (listed.type !== undefined && listed.type !== type) {
-    throw new NodeError(
-      "upstream_refused",
-      `The server of ${named} has '${upstreamModel}' as a model of type '${listed.type}'; it is configured as '${type}'.`,
-    );
-  }
-  return listed;
-}
-
-const mostNamed = 8;
-
-/** The server's, or less where the configuration says so. */
-function contextOf(
-  { type, settings: { ctxSize } }: UpstreamSpec,
-  { named, log }: UpstreamTarget,
-  facts: ServerFacts,
-  listed: ListedModel | undefined,
-): number {
-  const theirs = listed?.contextSize ?? facts.contextSize;
-  if (theirs !== undefined && ctxSize > theirs) {
-    log.warn("ctx_size is more than the server of a model takes", {
-      of: named,
-      ctx_size: ctxSize,
-      theirs,
-    });
-  }
-  if (theirs !== undefined) return ctxSize === 0 ? theirs : Math.min(ctxSize, theirs);
-  if (ctxSize > 0) return ctxSize;
-  const assumed = assumedContext[type];
-  log.warn("nobody says how many tokens a model elsewhere takes; set 'ctx_size'", {
-    of: named,
-    assumed,
-  });
-  return assumed;
-}
-
-interface Known {
-  facts: ServerFacts;
-  listed: ListedModel | undefined;
-  isCounted: boolean;
-}
-
-function cardOf(
-  { name, type, settings }: UpstreamSpec,
-  { upstreamModel, replicas }: UpstreamTarget,
-  { facts, listed, isCounted }: Known,
-): ModelCard {
-  const { kind, version } = facts;
-  const server = version === undefined ? kindNames[kind] : `${kindNames[kind]} ${version}`;
-  return {
-    name,
-    type,
-    createdAt: listed?.created === undefined ? new Date() : new Date(listed.created * 1000),
-    ownedBy: listed?.ownedBy ?? "upstream",
-    settings,
-    upstream: {
-      model: upstreamModel,
-      server,
-      tokens: isCounted ? "counted" : "estimated",
-      urls: () => replicas.all().map(({ url }) => url),
-    },
-  };
-}
-
-const fingerprintOf = (
-  { settings }: UpstreamSpec,
-  { upstreamModel }: UpstreamTarget,
-  { kind, version, weights }: ServerFacts,
-): string => `fp_${digest([upstreamModel, kind, version, weights, settings]).slice(0, 12)}`;
-
-const digest = (parts: unknown): string =>
-  new Bun.CryptoHasher("sha256").update(JSON.stringify(parts)).digest("hex");

@@ -1,8 +1,7 @@
 /** Counts tokens with the server that has the model, where it does that. */
-import { given } from "../core/given.ts";
 import type { ChatMessage, Tool } from "../core/ports/chat-engine.ts";
-import { askJson, garbage } from "./ask.ts";
-import { toWireTools, wireMessages } from "./chat-request.ts";
+import { askJson, garbage, type Question } from "./ask.ts";
+import { toWireTools, withMessages } from "./chat-request.ts";
 import { countAt, listAt, textAt } from "./json-fields.ts";
 import type { ServerKind } from "./server-kind.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
@@ -20,11 +19,8 @@ export type TextCounter = (texts: readonly string[], signal: AbortSignal) => Pro
 export function chatCounter(target: UpstreamTarget, kind: ServerKind): ChatCounter | undefined {
   const { upstreamModel: model } = target;
   const ask = asker(target, "messages");
-  const bodyOf = (fields: object, messages: readonly ChatMessage[], tools: readonly Tool[]) => {
-    const offered = tools.length === 0 ? {} : { tools: toWireTools(tools) };
-    const rest = JSON.stringify({ ...fields, ...offered }).slice(1, -1);
-    return `{${rest === "" ? "" : `${rest},`}"messages":${wireMessages(messages)}}`;
-  };
+  const bodyOf = (fields: object, messages: readonly ChatMessage[], tools: readonly Tool[]) =>
+    withMessages(tools.length === 0 ? fields : { ...fields, tools: toWireTools(tools) }, messages);
   if (kind === "vllm") {
     return async (messages, tools, signal) => {
       const answer = await ask("/tokenize", bodyOf({ model }, messages, tools), signal);
@@ -69,8 +65,10 @@ async function countLlama(target: UpstreamTarget, content: string, signal: Abort
 
 const asker =
   (target: UpstreamTarget, field: "messages" | "input") =>
-  async (path: string, body: string, signal: AbortSignal): Promise<unknown> =>
-    await askJson(target, { path, body, isBesideVersion: true, field }, given({ signal }));
+  async (path: string, body: Body, signal: AbortSignal): Promise<unknown> =>
+    await askJson(target, { path, body, isBesideVersion: true, field }, { signal });
+
+type Body = NonNullable<Question["body"]>;
 
 function counted(target: UpstreamTarget, count: number | undefined): number {
   if (count !== undefined) return count;

@@ -106,6 +106,18 @@ describe("an answer of a server elsewhere that goes wrong", () => {
   });
 });
 
+test("a conversation that no context could hold is refused without being sent", async () => {
+  await using far = await scripted(() => streamOf([frame("Hi", "stop")]));
+  const before = far.server.asked.length;
+  const messages = [{ role: "user", content: "x".repeat(40_960 * 128 + 1) }] as const;
+  const { engine } = far.model;
+  expect(await engine.countTokens(messages)).toBe(Number.POSITIVE_INFINITY);
+  expect(
+    await rejectionOf(Array.fromAsync(engine.generate({ ...request, messages }, { signal }))),
+  ).toMatchObject({ kind: "context_length_exceeded", param: "messages" });
+  expect(far.server.asked).toHaveLength(before);
+});
+
 describe("a caller that leaves", () => {
   test("ends the answer at the server", async () => {
     const { response, left } = endlessStream("Hel");

@@ -230,12 +230,23 @@ describe("a server that is not there when the node starts", () => {
     expect(await response.json()).toMatchObject({ error: { code: "upstream_refused" } });
   });
 
-  test("needs its key in the variable that is named", async () => {
-    await using node = await front(model("chat", "http://127.0.0.1:1"), { env: { FAR_KEY: "" } });
+  test.each([
+    ["", "is not set"],
+    [" \n", "is not set"],
+    ["two\nlines-of-a-secret", "holds what is no key"],
+  ])("needs its key in the variable that is named: %j", async (value, why) => {
+    const env = { FAR_KEY: value };
+    await using node = await front(model("chat", "http://127.0.0.1:1"), { env });
     expect(await rejectionOf(node.prepare())).toMatchObject({
       name: "ConfigError",
-      message:
-        "The environment variable FAR_KEY is not set: 'api_key_env' of the model 'far-chat' says that it holds the key of its server.",
+      message: `The environment variable FAR_KEY ${why}: 'api_key_env' of the model 'far-chat' says that it holds the key of its server.`,
     });
+  });
+
+  test("has its key without the line break that a file ends in", async () => {
+    await using server = recordedVllm({ key });
+    await using node = await front(model("chat", server.url), { env: { FAR_KEY: `${key}\n` } });
+    await node.prepare();
+    expect(await node.ready()).toMatchObject({ status: "ready" });
   });
 });

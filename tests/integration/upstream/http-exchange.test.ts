@@ -24,7 +24,9 @@ describe("a request to a server elsewhere", () => {
         socket.write(ok && sent.startsWith("POST /v1/x ") ? whole : "HTTP/1.1 400 No\r\n\r\n");
       });
     });
-    expect(await ask(`${server.url}/v1/x`, { body: '{"a":1}', key: "k" })).toEqual({
+    expect(
+      await ask(`${server.url}/v1/x`, { body: ['{"a":', Buffer.from("1"), "}"], key: "k" }),
+    ).toEqual({
       status: 200,
       text: "ok",
     });

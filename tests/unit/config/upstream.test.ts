@@ -56,6 +56,12 @@ describe("a model that runs elsewhere", () => {
     );
   });
 
+  test("has replicas that are addresses", () => {
+    expect(refusal(model('replicas = ["http://gpu-2:99999/v1"]'))).toContain(
+      "'models[0].replicas' must be addresses",
+    );
+  });
+
   test("has no context that fits the memory", () => {
     expect(refusal(model('ctx_size = "auto"'))).toContain("'models[0].ctx_size' cannot be 'auto'");
   });
@@ -64,6 +70,7 @@ describe("a model that runs elsewhere", () => {
     "openai:",
     "openai:gpu-1:8000",
     "openai:ftp://gpu-1",
+    "openai:http://gpu-1:99999/v1",
     "openai:http://user:secret-word@gpu-1/v1",
     "openai:http://gpu-1/v1?key=secret-word",
   ])("has an address without credentials, which is not repeated: %s", (source) => {

@@ -10,8 +10,11 @@ const ask = (rest: Partial<GenerationRequest> = {}): GenerationRequest => ({
   ...rest,
 });
 
+const parsed = (parts: readonly (string | Uint8Array)[]): unknown =>
+  JSON.parse(parts.map((part) => Buffer.from(part).toString()).join(""));
+
 const bodyFor = (kind: ServerKind, request = ask(), prefixScope?: string): unknown =>
-  JSON.parse(
+  parsed(
     toChatBody(request, {
       model: "far",
       kind,
@@ -123,6 +126,13 @@ describe("a chat request to a server elsewhere", () => {
         { role: "assistant", content: "Grey." },
       ],
     });
+  });
+
+  test("is held once for several answers to one conversation", () => {
+    const request = ask();
+    const [, one] = toChatBody({ ...request, seed: 1 }, { model: "far", kind: "vllm" });
+    const [, two] = toChatBody({ ...request, seed: 2 }, { model: "far", kind: "vllm" });
+    expect(two).toBe(one);
   });
 
   test("keeps callers' prefixes apart where the server can, without naming them", () => {
