@@ -1,0 +1,53 @@
+/** What holds callers to the limits that nodes share, as a node has it, on a real Redis server. */
+import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
+import type { Decision, Grant } from "../../src/core/ports/limiter.ts";
+import { RedisConnection } from "../../src/store/redis/connection.ts";
+import { RedisLimiter } from "../../src/store/redis/redis-limiter.ts";
+import type { RedisServer } from "./redis-server.ts";
+
+export interface LimitingNode extends Disposable {
+  connection: RedisConnection;
+  ask(id?: string): Promise<Decision>;
+  /** Asks once and lets the place go; whether it was let in. */
+  once(id?: string): Promise<boolean>;
+  alone(): number;
+}
+
+/** Longer than any machine takes, so that only what is meant to be late is. */
+export const patient = 20_000;
+
+export async function limitingNode(
+  { url }: RedisServer,
+  limits: Partial<CallerLimits>,
+  { timeoutMs = patient, whenAway = "serve" as "serve" | "refuse" } = {},
+): Promise<LimitingNode> {
+  const resources = new DisposableStack();
+  const connection = resources.use(new RedisConnection({ url, prefix: "test", timeoutMs }));
+  await connection.open();
+  const own = new RateLimiter(() => performance.now());
+  let alone = 0;
+  const onAlone = () => alone++;
+  const limiter = resources.use(new RedisLimiter({ connection, own, whenAway, onAlone }));
+  const ask = async (id = "ada") =>
+    await limiter.acquire({ id, called: `The key '${id}'`, limits: { ...noLimits, ...limits } });
+  return {
+    connection,
+    ask,
+    once: async (id) => {
+      const decision = await ask(id);
+      if ("refused" in decision) return false;
+      decision[Symbol.dispose]();
+      return true;
+    },
+    alone: () => alone,
+    [Symbol.dispose]: () => resources.dispose(),
+  };
+}
+
+export function granted(decision: Decision): Grant {
+  if ("refused" in decision) throw decision.refused;
+  return decision;
+}
+
+export const refusal = (decision: Decision): unknown =>
+  "refused" in decision ? [decision.refused.kind, decision.refused.message] : "granted";
