@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readableExtensions, readDocument } from "../../../../src/ingest/readers/read.ts";
+import { readableExtensions } from "../../../../src/ingest/readers/formats.ts";
+import { readDocument } from "../../../../src/ingest/readers/read.ts";
 import { docxOf, pdfOf } from "../../../support/documents.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 
