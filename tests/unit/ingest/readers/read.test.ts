@@ -49,7 +49,8 @@ describe("a file", () => {
       kind: "invalid_request",
       message:
         "Paddock does not read '.xyz' files; it reads .md, .markdown, .mdx, .txt, .text, .rst, " +
-        ".adoc, .org, .html, .htm, .xhtml, .pdf, .docx, .csv, .tsv, .jsonl, .ndjson.",
+        ".adoc, .org, .html, .htm, .xhtml, .pdf, .docx, .pptx, .pptm, .ppsx, .xlsx, .xlsm, " +
+        ".epub, .eml, .csv, .tsv, .jsonl, .ndjson and source code.",
     });
   });
 
