@@ -41,7 +41,7 @@ const javascript = (name: string, extensions: string): Language => ({
     declares("value", String.raw`(?:export\s+)?(?:const|let|var)\s+${anyName}`),
     declares(
       "member",
-      String.raw`(?:(?:public|private|protected|static|async|get|set|override|readonly|abstract)\s+)*\*?${notKeyword}(?<name>#?[\p{L}_$][\p{L}\p{N}_$]*)\s*(?:<[^;={}]{0,200}>\s*)?\(`,
+      String.raw`(?:(?:public|private|protected|static|async|get|set|override|readonly|abstract)\s+)*\*?(?!(?:if|for|while|switch|catch|return)\b)(?<name>#?[\p{L}_$][\p{L}\p{N}_$]*)\s*(?:<[^;{}]{0,200}>\s*)?\(`,
     ),
   ],
 });

@@ -17,19 +17,27 @@ export function declarationEnd(
 /** A line that ends so goes on in the next, and one that begins so goes on with the one before. */
 const goesOn = /(?:[=,(+&|?:<-]|=>|->|\b(?:where|extends|implements|with|throws))\s*$/;
 const continues =
-  /^\s*(?:[{:?.=&|<>]|->|(?:where|extends|implements|with|throws|const|noexcept|override|final|requires)\b)/;
+  /^\s*(?:[{:?.=&|<>]|->|(?:where|for|extends|implements|with|throws|const|noexcept|override|final|requires)\b)/;
+
+/** Types in braces may be alternatives. */
+const continuesType = /^\s*(?:[|&]|\?(?!>)|:(?!:))/;
 
 function bracketEnd(lines: CodeLines, at: number): number {
   let first = at;
+  let hasBlock = false;
   while (true) {
     const last = lines.closed(first);
     // Brackets that are never closed: a macro, or an error.
     if (last === undefined) return indentationEnd(lines, at, false, /^\s*[)\]}]/);
     const line = lines.masked[last] ?? "";
-    if (lines.hasBrace(at, last) || /;\s*$/.test(line)) return last;
+    if (/;\s*$/.test(line)) return last;
     let next = last + 1;
     while (next < lines.count && !lines.isFilled(next)) next += 1;
-    const isMore = goesOn.test(line) || continues.test((lines.masked[next] ?? "").slice(0, 40));
+    const start = (lines.masked[next] ?? "").slice(0, 40);
+    hasBlock ||= lines.opening(first, last) !== undefined;
+    const isMore = hasBlock
+      ? continuesType.test(start)
+      : goesOn.test(line) || continues.test(start);
     if (next >= lines.count || !isMore) return last;
     first = next;
   }
@@ -52,28 +60,26 @@ function indentationEnd(
   return last;
 }
 
-/** In SQL a statement ends with a semicolon, and a routine with the `end` of its block. */
+/** In SQL a statement ends with a semicolon, and a routine that has a block with the `end` of it. */
 function statementEnd(lines: CodeLines, at: number, kind: Declaration["kind"]): number {
-  let begun: number | undefined;
-  for (let line = at; line < lines.count; line += 1) {
-    const text = lines.masked[line] ?? "";
-    if (line > at && /^\s*(?:create|go)\b/i.test(text)) return line - 1;
-    if (
-      kind === "routine" &&
-      begun === undefined &&
-      /^\s*(?:begin|declare|as|is)\b|\b(?:begin|as|is)\s*$/i.test(text)
-    ) {
-      begun = line;
+  let next = at + 1;
+  while (next < lines.count && !/^\s*(?:create|go)\b/i.test(lines.masked[next] ?? "")) next += 1;
+  const find = (pattern: RegExp, from: number): number => {
+    let line = from;
+    while (line < next && !pattern.test(lines.masked[line] ?? "")) line += 1;
+    return line;
+  };
+  const semicolon = find(/;\s*$/, at);
+  const begin = kind === "routine" ? find(/^\s*begin\b|\bbegin\s*$/i, at) : next;
+  // A block may come after declarations, which have semicolons of their own.
+  const body = find(/^\s*(?:as|is|declare)\b|\b(?:as|is)\s*$/i, at);
+  if (begin < next && (begin <= semicolon || body < semicolon)) {
+    for (let line = begin + 1; line < next; line += 1) {
+      const isEnd = /^\s*end\b/i.test(lines.masked[line] ?? "");
+      if (isEnd && lines.indent(line) <= lines.indent(begin)) return line;
     }
-    if (
-      begun === undefined
-        ? /;\s*$/.test(text)
-        : isRoutineEnd(text, lines.indent(line), lines.indent(at))
-    )
-      return line;
-  }
-  return lines.count - 1;
+  } else if (semicolon < next) return semicolon;
+  let last = next - 1;
+  while (last > at && !lines.isFilled(last)) last -= 1;
+  return last;
 }
-
-const isRoutineEnd = (text: string, indent: number, outer: number): boolean =>
-  indent <= outer && /^\s*end\b(?!\s+(?:if|loop|case|while)\b)|^\s*;\s*$|\$\s*;\s*$/i.test(text);

@@ -13,8 +13,6 @@ export class CodeLines {
   readonly #filled: Uint8Array;
   /** How many brackets are open before each line. */
   readonly #depths: Int32Array;
-  /** How many braces were opened before each line. */
-  readonly #braces: Int32Array;
   /** The first line, from each on, at whose end no more brackets are open than at its beginning. */
   readonly #closed: Int32Array;
   /** The next line that is indented as far as each one, or less. */
@@ -27,15 +25,10 @@ export class CodeLines {
     this.#indents = Int32Array.from(this.raw, indentOf);
     this.#filled = Uint8Array.from(this.masked, (line) => (/\S/.test(line) ? 1 : 0));
     this.#depths = new Int32Array(count + 1);
-    this.#braces = new Int32Array(count + 1);
     this.masked.forEach((line, at) => {
-      let [depth, braces] = [this.#depths[at] ?? 0, this.#braces[at] ?? 0];
-      for (const sign of line.match(brackets) ?? []) {
-        depth += "([{".includes(sign) ? 1 : -1;
-        if (sign === "{") braces += 1;
-      }
+      let depth = this.#depths[at] ?? 0;
+      for (const sign of line.match(brackets) ?? []) depth += "([{".includes(sign) ? 1 : -1;
       this.#depths[at + 1] = depth;
-      this.#braces[at + 1] = braces;
     });
     this.#closed = nextNotAbove(this.#depths, count).map((line) =>
       line === none ? none : line - 1,
@@ -79,9 +72,16 @@ export class CodeLines {
     return line === undefined || line === none ? this.count : line;
   }
 
-  /** Whether a brace is opened in these lines. */
-  hasBrace(first: number, last: number): boolean {
-    return (this.#braces[last + 1] ?? 0) > (this.#braces[first] ?? 0);
+  /** The first of these lines that opens a brace, other than within parentheses. */
+  opening(first: number, last: number): number | undefined {
+    let inside = 0;
+    for (let at = first; at <= last; at += 1) {
+      for (const sign of (this.masked[at] ?? "").match(/[()[\]{]/g) ?? []) {
+        if (sign !== "{") inside += "([".includes(sign) ? 1 : -1;
+        else if (inside <= 0) return at;
+      }
+    }
+    return undefined;
   }
 }
 

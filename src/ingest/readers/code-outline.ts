@@ -46,7 +46,7 @@ function declarationsIn(
     const last = Math.min(to, declarationEnd(lines, at, language, match.kind));
     const first = withComments(lines, attributes ?? at, free);
     attributes = undefined;
-    const isNamed = last > first && (match.kind !== "value" || last - at > 1);
+    const isNamed = last > first && (match.kind !== "value" || last > at || isArrow.test(line));
     if (isNamed) {
       const isOpen = match.kind === "container" && depth < deepest;
       const inside = isOpen ? bodyOf(lines, at, last, language) : undefined;
@@ -79,6 +79,8 @@ function declarationOf(
   return undefined;
 }
 
+const isArrow = /=>|\bfunction\b/;
+
 /** Decorators, annotations and attributes, which stand above what they are about. */
 const isAttribute = (line: string): boolean => /^\s*(?:@\w|#!?\[|\[[\w[])/.test(line);
 
@@ -107,7 +109,5 @@ function bodyOf(
   { blocks }: Language,
 ): { from: number; to: number } {
   if (blocks !== "brackets") return { from: at + 1, to: last };
-  let opening = at;
-  while (opening < last && !lines.hasBrace(at, opening)) opening += 1;
-  return { from: opening + 1, to: last - 1 };
+  return { from: (lines.opening(at, last) ?? last) + 1, to: last - 1 };
 }
