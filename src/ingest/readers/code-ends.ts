@@ -55,7 +55,7 @@ function indentationEnd(
   let last = outer - 1;
   // Comments above the next declaration are its own.
   const isLoose = (line: number): boolean =>
-    lines.isBlank(line) || (lines.isText(line) && lines.indent(line) <= lines.indent(at));
+    lines.isBlank(line) || (lines.isComment(line) && lines.indent(line) <= lines.indent(at));
   while (last > at && isLoose(last)) last -= 1;
   return last;
 }

@@ -51,9 +51,9 @@ export class CodeLines {
     return (this.raw[at] ?? "").trim() === "";
   }
 
-  /** A line that is a comment, or the inside of a string. */
-  isText(at: number): boolean {
-    return !this.isFilled(at) && !this.isBlank(at);
+  /** A line that is a comment, and not a string alone. */
+  isComment(at: number): boolean {
+    return !this.isFilled(at) && /^\s*[^\s"'`]/.test(this.raw[at] ?? "");
   }
 
   indent(at: number): number {

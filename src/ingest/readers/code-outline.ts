@@ -93,8 +93,7 @@ function withComments(lines: CodeLines, at: number, free: number): number {
   let first = at;
   while (
     first > free &&
-    (lines.isText(first - 1) || isAttribute(lines.masked[first - 1] ?? "")) &&
-    !lines.isBlank(first - 1)
+    (lines.isComment(first - 1) || isAttribute(lines.masked[first - 1] ?? ""))
   ) {
     first -= 1;
   }

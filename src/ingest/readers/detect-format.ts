@@ -45,7 +45,7 @@ const isZip = (bytes: Uint8Array): boolean =>
   startsWith(bytes, "PK\x03\x04") || startsWith(bytes, "PK\x05\x06");
 
 /** A text about PDF may begin with the same word, but not with the same line. */
-const isPdf = (bytes: Uint8Array): boolean => /^%PDF-\d\.\d[\r\n %]/.test(start(bytes, 16));
+const isPdf = (bytes: Uint8Array): boolean => /^%PDF-\d\.\d ?[\r\n%]/.test(start(bytes, 16));
 
 const isPackage = (format: Format | undefined): format is "docx" | "pptx" | "xlsx" | "epub" =>
   format !== undefined && ["docx", "pptx", "xlsx", "epub"].includes(format);
