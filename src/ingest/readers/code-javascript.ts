@@ -66,18 +66,21 @@ const beforeRegex =
 
 export const regex: TextRule = {
   open: "/(?![/*])",
-  reach: ({ code }, at, after) => {
+  reach: (program, at, after) => {
+    const { code } = program;
+    if (at < program.noRegexBefore) return undefined;
     if (!beforeRegex.test(code.slice(Math.max(0, at - 32), at))) return undefined;
     let inClass = false;
     const end = Math.min(code.length, after + longestRegex);
-    for (let index = after; index < end; index += 1) {
+    let index = after;
+    for (; index < end && code[index] !== "\n"; index += 1) {
       const sign = code[index];
-      if (sign === "\n") return undefined;
       if (sign === "\\") index += 1;
       else if (sign === "[") inClass = true;
       else if (sign === "]") inClass = false;
       else if (sign === "/" && !inClass) return { from: at, to: index + 1 };
     }
+    program.noRegexBefore = index;
     return undefined;
   },
 };

@@ -101,6 +101,8 @@ export const hereDocument = (open: string): TextRule => ({
 
 export class Program {
   readonly code: string;
+  /** Up to here a regular expression was looked for in vain, and is not looked for again. */
+  noRegexBefore = 0;
   /** Where lines end that say one word, by the word; looked up once, not for each `<<`. */
   #wordLines: Map<string, number[]> | undefined;
 
@@ -135,7 +137,7 @@ function wordLines(code: string): Map<string, number[]> {
 }
 
 /** Its matches from a place on; one walk at a time, since the pattern knows where it is. */
-export function* matchesFrom(
+function* matchesFrom(
   pattern: RegExp,
   code: string,
   from: number,

@@ -15,12 +15,12 @@ export interface SlideText {
   paragraphs: SlideParagraph[];
 }
 
-export interface SlideTable {
+interface SlideTable {
   rows: string[][];
 }
 
 /** A diagram's text is in a part of its own. */
-export interface SlideDiagram {
+interface SlideDiagram {
   relationship: string;
 }
 

@@ -95,7 +95,7 @@ const numberOf = (written: string | undefined): number | undefined => {
 };
 
 /** `BC12` is in column 55. */
-export function columnOf(reference: string | undefined): number | undefined {
+function columnOf(reference: string | undefined): number | undefined {
   const letters = /^\$?([A-Za-z]{1,3})/.exec(reference ?? "")?.[1]?.toUpperCase();
   if (letters === undefined) return undefined;
   return [...letters].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0);

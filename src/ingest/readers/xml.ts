@@ -55,7 +55,7 @@ export function parseXml(bytes: Uint8Array, events: XmlEvents, count?: ElementCo
   parser.close();
 }
 
-export const localName = (name: string): string => name.slice(name.indexOf(":") + 1);
+const localName = (name: string): string => name.slice(name.indexOf(":") + 1);
 
 /** The id of a relationship, beside which an element may have an id of its own. */
 export function relationshipId(attributes: XmlAttributes, name = "id"): string | undefined {

@@ -12,7 +12,7 @@ export interface ZipEntry {
 }
 
 /** As many as a zip has without its 64-bit extension; Office and EPUB write dozens or hundreds. */
-export const mostEntries = 65_535;
+const mostEntries = 65_535;
 
 const signatures = { end: 0x06054b50, entry: 0x02014b50, locator: 0x07064b50, end64: 0x06064b50 };
 const lengths = { end: 22, entry: 46, locator: 20, comment: 0xffff };
