@@ -139,6 +139,10 @@ export const made: Readonly<Record<string, { most: number; make: Make }>> = {
     ),
   },
   "eml: parts": { most: 99_000, make: lines("a.eml", () => "--a\n\nx\n", mixed) },
+  "eml: messages": {
+    most: 40_000,
+    make: lines("a.eml", () => `--a\nContent-Type: message/rfc822\n\n${head}\nx\n`, mixed),
+  },
   "eml: addresses": {
     most: 60_000,
     make: lines("a.eml", (at) => `Ann ${at} <a${at}@example.org>,\n `, `${head}Cc: `, "\n\nx"),

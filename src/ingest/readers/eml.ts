@@ -39,18 +39,14 @@ async function messageBlocks(
   refuseEncrypted(mail);
   const blocks = [heading(level, mail.subject?.trim() || "(no subject)"), headerLines(mail)];
   blocks.push(bodyOf(mail, limits));
-  const messages = mail.attachments.filter(isMessage);
-  const nested = level <= deepest ? messages : [];
-  const unread = mail.attachments.filter(
-    (attachment) => attachment.related !== true && !nested.includes(attachment),
-  );
+  const isRead = (attachment: Attachment): boolean => level <= deepest && isMessage(attachment);
+  const unread = mail.attachments.filter((each) => each.related !== true && !isRead(each));
   if (unread.length > 0) {
-    blocks.push(`Attachments, which were not read: ${unread.map(nameOf).join(", ")}`);
+    blocks.push(`Attachments, which were not read: ${listed(unread, nameOf)}`);
   }
-  for (const { content } of nested) {
-    if (typeof content !== "string") {
-      blocks.push(...(await messageBlocks(content, level + 1, limits)));
-    }
+  for (const { content } of mail.attachments.filter(isRead)) {
+    if (typeof content === "string") continue;
+    for (const block of await messageBlocks(content, level + 1, limits)) blocks.push(block);
   }
   return blocks.filter((block) => block !== "");
 }
@@ -71,8 +67,8 @@ const asMarkdown = (text: string): string =>
 function headerLines({ from, to = [], cc = [], date }: Email): string {
   const lines = [
     ["From", from === undefined ? "" : addressOf(from)],
-    ["To", to.map(addressOf).join(", ")],
-    ["Cc", cc.map(addressOf).join(", ")],
+    ["To", listed(to, addressOf)],
+    ["Cc", listed(cc, addressOf)],
     ["Date", date === undefined ? "" : dateOf(date)],
   ];
   return lines
@@ -81,8 +77,17 @@ function headerLines({ from, to = [], cc = [], date }: Email): string {
     .join("\n");
 }
 
+/** So many are named; a long list of addresses says less of a message than its text. */
+const mostNamed = 50;
+
+function listed<Item>(items: readonly Item[], name: (item: Item) => string): string {
+  const more = items.length - mostNamed;
+  const names = items.slice(0, mostNamed).map(name).join(", ");
+  return more > 0 ? `${names} and ${more} more` : names;
+}
+
 function addressOf({ name, address, group }: Address): string {
-  if (group !== undefined) return oneLine(`${name}: ${group.map(addressOf).join(", ")}`);
+  if (group !== undefined) return oneLine(`${name}: ${listed(group, addressOf)}`);
   if (name === "" || name === undefined) return oneLine(address ?? "");
   return oneLine(address === undefined || address === "" ? name : `${name} <${address}>`);
 }

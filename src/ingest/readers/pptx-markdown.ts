@@ -29,12 +29,12 @@ export function slideMarkdown({ number, shapes, diagrams, notes }: WholeSlide): 
       blocks.push(listOf(diagram.flatMap((part) => ("paragraphs" in part ? part.paragraphs : []))));
     } else if (shape !== title) blocks.push(textOf(shape));
   }
-  const spoken = (notes?.shapes ?? []).filter(
-    (shape) => "paragraphs" in shape && shape.placeholder !== undefined,
-  );
-  const said = spoken.map((shape) => ("paragraphs" in shape ? textOf(shape, false) : ""));
-  const notesBlocks = said.filter((block) => block !== "");
-  if (notesBlocks.length > 0) blocks.push(heading(2, "Notes"), ...notesBlocks);
+  const spoken = (notes?.shapes ?? [])
+    .filter((each) => "paragraphs" in each)
+    .filter(({ placeholder }) => placeholder !== undefined)
+    .map((each) => textOf(each, false))
+    .filter((block) => block !== "");
+  if (spoken.length > 0) blocks.push(heading(2, "Notes"), spoken.join("\n\n"));
   return blocks.filter((block) => block !== "").join("\n\n");
 }
 

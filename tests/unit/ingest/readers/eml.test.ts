@@ -90,6 +90,19 @@ describe("an e-mail", () => {
     expect(text).not.toContain("secret");
   });
 
+  test("names so many of its addresses and attachments as one can read", async () => {
+    const addresses = Array.from({ length: 60 }, (_, at) => `p${at}@example.org`).join(", ");
+    const attached = Array.from({ length: 60 }, (_, at) => [`Content-Type: image/x${at}`, "", "x"]);
+    const text = await read(
+      ...head,
+      `Cc: ${addresses}`,
+      "Subject: S",
+      ...parts("mixed", ...attached),
+    );
+    expect(text).toContain(", p49@example.org and 10 more\n");
+    expect(text).toEndWith(", image/x49 and 10 more");
+  });
+
   test("leaves out pictures that stand in its text", async () => {
     const text = await read(
       ...head,
