@@ -1,5 +1,6 @@
 /** What an ingest did, as lines for a person or as JSON for a program. */
 import type { IngestSummary } from "../ingest/pipeline.ts";
+import { isImageName } from "../ingest/readers/content-kinds.ts";
 import { printableJson, printableName } from "./printable.ts";
 
 export interface IngestOutcome {
@@ -45,7 +46,10 @@ export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): st
     const kindsOf = [...skipped].map(
       ([extension, number]) => `${number} ${printableName(extension) || "without an extension"}`,
     );
-    lines.push(`Left alone, since Paddock does not read them: ${kindsOf.join(", ")}.`);
+    const advice = [...skipped.keys()].some(isImageName)
+      ? " Text in pictures is found by OCR; run it first, and ingest what it gives."
+      : "";
+    lines.push(`Left alone, since Paddock does not read them: ${kindsOf.join(", ")}.${advice}`);
   }
   for (const { path, reason } of leftOut.slice(0, mostNamed)) {
     lines.push(`Left out: ${printableName(path)}, since ${reason}.`);

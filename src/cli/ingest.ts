@@ -14,8 +14,8 @@ import { globBase, namedRoots } from "../ingest/named-roots.ts";
 import { boundedBytes } from "../ingest/open-file.ts";
 import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
 import { originIn, type SourceDocument } from "../ingest/plan-document.ts";
+import { readableExtensions } from "../ingest/readers/formats.ts";
 import type { ReadLimits } from "../ingest/readers/limits.ts";
-import { readableExtensions } from "../ingest/readers/read.ts";
 import { ReadingProcess } from "../ingest/reading-process.ts";
 import { openCollectionToFill } from "../node/open-collection.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
@@ -46,7 +46,7 @@ export function ingestCommand(shell: Shell): Command {
       .option("--dry-run", "say what would be done, and do nothing")
       .option("--prune", "remove documents whose files are gone from these paths")
       .option("--watch", "go on, and follow what changes, until Ctrl-C")
-      .option("--text-field <name>", "column of a CSV or field of a JSONL that holds the text")
+      .option("--text-field <name>", "column of a table or field of a JSONL that holds the text")
       .option(
         "--name <name>",
         "what standard input is called; its ending says what it is",

@@ -149,7 +149,7 @@ const Ingest = T.Object(
     max_unpacked_bytes: T.Integer({
       minimum: 1024,
       default: 64 * 1024 * 1024,
-      description: "Most bytes that the text of a Word file unpacks to.",
+      description: "Most bytes that the text of an Office file or an EPUB unpacks to.",
     }),
     max_unpack_ratio: T.Integer({
       minimum: 1,
@@ -160,13 +160,17 @@ const Ingest = T.Object(
       minimum: 1,
       default: 500_000,
       description:
-        "Most elements of a Word file or an HTML page; each of Word's takes about 25 µs and 2 kB.",
+        "Most elements of a Word file, a presentation, an EPUB or an HTML page; each of Word's takes about 25 µs and 2 kB.",
     }),
-    max_pages: T.Integer({ minimum: 1, default: 5000, description: "Most pages of a PDF." }),
+    max_pages: T.Integer({
+      minimum: 1,
+      default: 5000,
+      description: "Most pages of a PDF, slides of a presentation, and sheets of a workbook.",
+    }),
     max_records: T.Integer({
       minimum: 1,
       default: 1_000_000,
-      description: "Most rows of a CSV or TSV file, and most lines of a JSONL file.",
+      description: "Most rows of a CSV or TSV file or of a sheet, and most lines of a JSONL file.",
     }),
     max_text_length: T.Integer({
       minimum: 1,

@@ -7,8 +7,8 @@ import { globSigns, isUnder, namedRoots, realPath } from "./named-roots.ts";
 import { readUnder } from "./open-file.ts";
 import { digest } from "./passage-identity.ts";
 import type { SourceDocument } from "./plan-document.ts";
+import { readableExtensions } from "./readers/formats.ts";
 import { defaultLimits, type ReadLimits } from "./readers/limits.ts";
-import { readableExtensions } from "./readers/read.ts";
 
 export interface FoundFiles {
   documents: SourceDocument[];

@@ -2,10 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readableExtensions } from "../../src/ingest/readers/read.ts";
+import { codeExtensions } from "../../src/ingest/readers/code-languages.ts";
+import { readableExtensions } from "../../src/ingest/readers/formats.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { docxOf, pdfOf } from "../support/documents.ts";
+import { epubOf } from "../support/epub-file.ts";
+import { paragraph, pptxOf, row, shape, title, xlsxOf } from "../support/office-files.ts";
 import { runPaddock, type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 
@@ -45,6 +48,32 @@ const files: Record<string, string | Uint8Array> = {
     { heading: "Elections", level: 2 },
     "Marta Kowalska was elected treasurer for two years.",
   ]),
+  "talk.pptx": await pptxOf([
+    { shapes: title("Beekeeping") + shape(paragraph("A hive holds sixty thousand bees."), "body") },
+    {
+      shapes: title("Harvest"),
+      notes: shape(paragraph("The honey is spun in the second week of July."), "body"),
+    },
+  ]),
+  "prices.xlsx": await xlsxOf([
+    {
+      name: "Workshop",
+      rows:
+        row(1, "Service", "Price in euros") +
+        row(2, "Change of tyres", 49) +
+        row(3, "Polishing of the varnish", 189),
+    },
+  ]),
+  "lighthouse.epub": await epubOf({
+    pages: {
+      "one.xhtml":
+        "<h1>The keeper</h1><p>Old Thorvald lit the lamp of Skagen every evening for forty years.</p>",
+    },
+  }),
+  "visa.eml":
+    "From: Consulate <visa@example.org>\r\nTo: bob@example.org\r\nSubject: Your visa\r\nDate: Fri, 1 Mar 2024 14:30:00 +0100\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nYour passport can be fetched at counter =\r\n12 from Monday.\r\n",
+  "backoff.ts":
+    "import { sleep } from './sleep.ts';\n\nclass Courier {\n  /** Waits between two deliveries of a webhook, twice as long each time. */\n  async retry(attempt: number): Promise<void> {\n    await sleep(2 ** attempt * 250);\n  }\n}\n",
 };
 
 const questions: readonly [
@@ -69,6 +98,12 @@ const questions: readonly [
     "Board meeting > Budget",
     "40,000",
   ],
+  ["How many bees live in a hive?", "docs/talk.pptx", "Beekeeping", "sixty thousand"],
+  ["When is the honey spun?", "docs/talk.pptx", "Harvest > Notes", "July"],
+  ["What does polishing the varnish cost?", "docs/prices.xlsx", "Workshop", "189"],
+  ["Who lit the lamp of the lighthouse?", "docs/lighthouse.epub", "The keeper", "Thorvald"],
+  ["Where can I fetch my passport?", "docs/visa.eml", "Your visa", "counter 12"],
+  ["How is the delivery of a webhook retried?", "docs/backoff.ts", "Courier", "2 ** attempt"],
   ["Who is the treasurer?", "docs/minutes.docx", "Board meeting > Elections", "Marta Kowalska"],
 ];
 
@@ -83,7 +118,7 @@ beforeAll(async () => {
     await writeFile(join(folder.path, "docs", name), content);
   }
   const { code, stdout, stderr } = await runPaddock(["ingest", "docs"], { cwd: folder.path });
-  expect([code, stdout]).toEqual([0, expect.stringContaining("of 7 documents (7 new)")]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining("of 12 documents (12 new)")]);
   expect(stderr).not.toMatch(/warn/i);
   node = await servePaddock({ cwd: folder.path });
 }, 120_000);
@@ -121,6 +156,10 @@ describe("a folder of every format", () => {
       ".xhtml": ".html",
       ".tsv": ".csv",
       ".ndjson": ".jsonl",
+      ".pptm": ".pptx",
+      ".ppsx": ".pptx",
+      ".xlsm": ".xlsx",
+      ...Object.fromEntries(codeExtensions.map((extension) => [extension, ".ts"])),
     };
     const kinds = Object.keys(files).map((name) => name.slice(name.lastIndexOf(".")));
     const without = readableExtensions.filter((name) => !kinds.includes(same[name] ?? name));

@@ -1,11 +1,10 @@
 /** Word documents: headings, lists and tables by their styles, without images. */
 import mammoth from "mammoth";
-import { NodeError } from "../../core/errors.ts";
 import { boundedParts } from "./docx-parts.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";
 import type { ReadLimits } from "./limits.ts";
+import { damaged, refuseOldOffice } from "./office-file.ts";
 import type { ReadOptions, ReadText } from "./read.ts";
-import { unreadable } from "./unreadable.ts";
 
 export async function readDocx(bytes: Uint8Array, { limits }: ReadOptions): Promise<ReadText> {
   const markdown = htmlToMarkdown(await toHtml(bytes, limits), limits);
@@ -13,19 +12,13 @@ export async function readDocx(bytes: Uint8Array, { limits }: ReadOptions): Prom
 }
 
 async function toHtml(bytes: Uint8Array, limits: ReadLimits): Promise<string> {
-  if (isOldOffice(bytes)) {
-    throw unreadable("is encrypted or in the old .doc format; save it as .docx without a password");
-  }
+  refuseOldOffice(bytes, "docx");
   try {
     const buffer = await boundedParts(bytes, limits);
     const { value } = await mammoth.convertToHtml({ buffer }, { styleMap, convertImage });
     return withoutBackLinks(value);
   } catch (cause) {
-    if (cause instanceof NodeError) throw cause;
-    throw unreadable(
-      "is damaged or not a Word document; open it in Word and save it again as .docx",
-      cause,
-    );
+    throw damaged(cause, "docx");
   }
 }
 
@@ -38,7 +31,3 @@ const withoutBackLinks = (html: string): string =>
 
 const styleMap = ["p[style-name='Title'] => h1:fresh"];
 const convertImage = mammoth.images.imgElement(async () => ({ src: "" }));
-
-/** Office wraps encrypted files in the container of its old formats. */
-const isOldOffice = (bytes: Uint8Array): boolean =>
-  [0xd0, 0xcf, 0x11, 0xe0].every((byte, index) => bytes[index] === byte);

@@ -2,13 +2,13 @@
 import { decodeEntities } from "./html-entities.ts";
 import { hiddenTags } from "./html-tags.ts";
 import type { HtmlElement, HtmlNode } from "./html-tree.ts";
-import { oneLine } from "./markdown.ts";
+import { fence, longestRun, oneLine } from "./markdown.ts";
 
 export function inlineCode(element: HtmlElement): string {
   const code = oneLine(rawText(element.children));
   if (code === "") return "";
-  const fence = "`".repeat(longestRun(code) + 1);
-  return fence.length > 1 ? `${fence} ${code} ${fence}` : `\`${code}\``;
+  const sign = "`".repeat(longestRun(code) + 1);
+  return sign.length > 1 ? `${sign} ${code} ${sign}` : `\`${code}\``;
 }
 
 export function codeFence(pre: HtmlElement): string[] {
@@ -18,8 +18,7 @@ export function codeFence(pre: HtmlElement): string[] {
     typeof node === "string" ? "" : (node.attributes.class ?? ""),
   );
   const language = /(?:^|\s)lang(?:uage)?-(\S+)/.exec(classes.join(" "))?.[1] ?? "";
-  const fence = "`".repeat(Math.max(3, longestRun(code) + 1));
-  return [`${fence}${language}\n${code}\n${fence}`];
+  return [fence(code, language)];
 }
 
 /** The text with its white space, as in a `pre`. */
@@ -39,7 +38,3 @@ function rawText(nodes: readonly HtmlNode[]): string {
 
 const lineEnded = (text: string): string =>
   text === "" || text.endsWith("\n") ? text : `${text}\n`;
-
-/** How many backticks follow one another at most. */
-const longestRun = (code: string): number =>
-  (code.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0);

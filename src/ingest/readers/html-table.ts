@@ -1,29 +1,19 @@
 /** A table of HTML as a pipe table of Markdown. */
 import { lineText } from "./html-text.ts";
 import type { HtmlElement } from "./html-tree.ts";
+import { mostCells, pipeTable } from "./markdown.ts";
 
 /** Larger spans are a mistake or an attack, and shortened to these. */
 const mostColumns = 20;
 const mostRows = 200;
-/** Cells of a table, filled up to a rectangle; a larger one is read as blocks. */
-const mostCells = 250_000;
 /** Characters that cells over several rows may repeat in a table; beyond it, the cells below stay blank. */
 const mostRepeated = 500_000;
 
 /** The rows as lines with pipes, the first as the header; nothing for a table with one column or less, or with too many cells. */
-export function pipeTable(table: HtmlElement): string | undefined {
+export function htmlTable(table: HtmlElement): string | undefined {
   const grid = gridOf(rowsOf(table));
-  if (grid === undefined) return undefined;
-  const rows = grid.filter((row) => row.some((cell) => cell !== ""));
-  const width = rows.reduce((most, row) => Math.max(most, row.length), 0);
-  if (width * rows.length > mostCells) return undefined;
-  const [header, ...body] = rows.map((row) => line([...row, ...blanks(width - row.length)]));
-  if (header === undefined || width < 2) return undefined;
-  return [header, line(Array<string>(width).fill("---")), ...body].join("\n");
+  return grid === undefined ? undefined : pipeTable(grid);
 }
-
-const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-const blanks = (count: number): string[] => Array<string>(count).fill("");
 
 function rowsOf(element: HtmlElement): HtmlElement[] {
   return element.children.flatMap((child) => {

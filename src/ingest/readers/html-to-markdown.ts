@@ -1,6 +1,6 @@
 /** HTML to Markdown: headings, paragraphs, lists, tables, quotations and code, without addresses and emphasis. */
 import { codeFence } from "./html-code.ts";
-import { pipeTable } from "./html-table.ts";
+import { htmlTable } from "./html-table.ts";
 import { headingTags, hiddenTags } from "./html-tags.ts";
 import { inlineText, lineText } from "./html-text.ts";
 import { type HtmlElement, type HtmlNode, parseHtml } from "./html-tree.ts";
@@ -114,7 +114,7 @@ function definitionsOf(list: HtmlElement, depth: number): string[] {
 
 /** A table that holds headings, code or tables is there for layout, and read as blocks. */
 function tableOf(table: HtmlElement, depth: number): string[] {
-  const pipes = holds(table, ["table", "pre", ...headingTags]) ? undefined : pipeTable(table);
+  const pipes = holds(table, ["table", "pre", ...headingTags]) ? undefined : htmlTable(table);
   if (pipes === undefined) return toBlocks(table.children, depth);
   const captions = table.children.filter(
     (child) => typeof child !== "string" && child.tag === "caption",

@@ -5,15 +5,15 @@ import { unreadable } from "./unreadable.ts";
 export interface ReadLimits {
   /** Bytes of a file. */
   max_file_bytes: number;
-  /** Bytes that the parts of a Word file unpack to. */
+  /** Bytes that the parts of an Office file or an EPUB unpack to. */
   max_unpacked_bytes: number;
-  /** How many times its own size a Word file may unpack to. */
+  /** How many times its own size such a file may unpack to. */
   max_unpack_ratio: number;
-  /** Elements of a Word file or an HTML page. */
+  /** Elements of a Word file, a presentation, an EPUB or an HTML page. */
   max_elements: number;
-  /** Pages of a PDF. */
+  /** Pages of a PDF, slides of a presentation, sheets of a workbook. */
   max_pages: number;
-  /** Rows of a table, or lines of a JSONL file. */
+  /** Rows of a table or a sheet, or lines of a JSONL file. */
   max_records: number;
   /** Characters of text that come out of a file. */
   max_text_length: number;
@@ -34,7 +34,7 @@ const words: Readonly<Record<keyof ReadLimits, string>> = {
   max_unpacked_bytes: "bytes once it is unpacked",
   max_unpack_ratio: "times its size once it is unpacked, which no document of a person does",
   max_elements: "elements",
-  max_pages: "pages",
+  max_pages: "pages, slides or sheets",
   max_records: "records",
   max_text_length: "characters of text",
 };
@@ -42,3 +42,19 @@ const words: Readonly<Record<keyof ReadLimits, string>> = {
 /** The error for a file that exceeds a limit. */
 export const beyond = (limit: keyof ReadLimits, limits: ReadLimits): NodeError =>
   unreadable(`has more than ${limits[limit]} ${words[limit]}; divide it, or raise ingest.${limit}`);
+
+/** Adds up text while it is made: a small file may repeat what it holds very often. */
+export class TextBudget {
+  readonly #limits: ReadLimits;
+  #length = 0;
+
+  constructor(limits: ReadLimits) {
+    this.#limits = limits;
+  }
+
+  add(text: string): string {
+    this.#length += text.length;
+    if (this.#length > this.#limits.max_text_length) throw beyond("max_text_length", this.#limits);
+    return text;
+  }
+}

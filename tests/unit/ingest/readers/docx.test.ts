@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readDocument } from "../../../../src/ingest/readers/read.ts";
 import { docxOf } from "../../../support/documents.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
+import { withWrongChecksum } from "../../../support/zip-file.ts";
 
 describe("a Word document", () => {
   test("keeps its headings, lists and tables, and loses its pictures", async () => {
@@ -44,11 +45,19 @@ describe("a Word document", () => {
     ["is cut off", async () => (await docxOf(["Llamas hum."])).slice(0, 2000)],
     ["is empty", async () => new Uint8Array()],
     ["is not one", async () => new TextEncoder().encode("Llamas hum.")],
-    ["is another kind of archive", async () => Bun.zstdCompressSync("Llamas hum.")],
+    ["lies about its checksum", async () => withWrongChecksum(await docxOf(["Llamas hum."]))],
   ])("is refused if it %s", async (_, bytes) => {
     expect(await rejectionOf(readDocument("a.docx", await bytes()))).toMatchObject({
       kind: "invalid_request",
       message: "is damaged or not a Word document; open it in Word and save it again as .docx.",
+    });
+  });
+
+  test("is refused as what it is if it is another kind of archive", async () => {
+    const bytes = Bun.zstdCompressSync("Llamas hum.");
+    expect(await rejectionOf(readDocument("a.docx", bytes))).toMatchObject({
+      kind: "invalid_request",
+      message: expect.stringContaining("is a Zstandard archive, and archives are not read; unpack"),
     });
   });
 

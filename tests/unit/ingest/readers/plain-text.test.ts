@@ -5,6 +5,8 @@ import { rejectionOf } from "../../../support/rejection.ts";
 const read = (text: string, name = "page.md"): Promise<ReadText> =>
   readDocument(name, new TextEncoder().encode(text));
 
+const latin = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"));
+
 const utf16 = (text: string, isBig: boolean): Uint8Array => {
   const view = new DataView(new ArrayBuffer(2 * text.length));
   [...text].forEach((character, index) => {
@@ -33,7 +35,11 @@ describe("a text", () => {
   });
 
   test.each([
-    ["Latin-1", Uint8Array.of(0x4c, 0xe4, 0x6d, 0x61)],
+    ["Cyrillic of one byte a letter", latin("\xcb\xe0\xec\xfb \xe3\xf3\xe4\xff\xf2")],
+    ["Japanese of two bytes a letter", latin("\x83\x89\x83}\x82\xcd")],
+    ["bytes that no western text has", latin("Ll\xe4mas \x81 hum and hum")],
+    ["letters among control characters", latin("Ll\xe4mas \x02 hum and hum")],
+    ["UTF-8 that is damaged", latin("Ll\xc3\xa4mas h\xc3\xb6r \xe4 and hum")],
     ["UTF-8 that is cut off", Uint8Array.of(0x4c, 0xc3)],
     ["UTF-16 that is cut off", Uint8Array.of(0xff, 0xfe, 0x4c)],
   ])("in %s is refused", async (_, bytes) => {
@@ -41,6 +47,19 @@ describe("a text", () => {
       kind: "invalid_request",
       message: "is not UTF-8 text; save it as UTF-8.",
     });
+  });
+
+  test("in Latin-1 or Windows-1252 is read as such", async () => {
+    const texts = [
+      "L\xe4ma",
+      "Fran\xe7ois pays 5 \x80 \x96 caf\xe9",
+      "\xbbSpa\xdf\xab and M\xfche here",
+    ];
+    expect(await Promise.all(texts.map((text) => readDocument("a.txt", latin(text))))).toEqual([
+      ["Läma"],
+      ["François pays 5 € – café"],
+      ["»Spaß« and Mühe here"],
+    ]);
   });
 
   test("with a NUL byte is refused, since it is none", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readableExtensions, readDocument } from "../../../../src/ingest/readers/read.ts";
+import { readableExtensions } from "../../../../src/ingest/readers/formats.ts";
+import { readDocument } from "../../../../src/ingest/readers/read.ts";
 import { docxOf, pdfOf } from "../../../support/documents.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 
@@ -48,7 +49,8 @@ describe("a file", () => {
       kind: "invalid_request",
       message:
         "Paddock does not read '.xyz' files; it reads .md, .markdown, .mdx, .txt, .text, .rst, " +
-        ".adoc, .org, .html, .htm, .xhtml, .pdf, .docx, .csv, .tsv, .jsonl, .ndjson.",
+        ".adoc, .org, .html, .htm, .xhtml, .pdf, .docx, .pptx, .pptm, .ppsx, .xlsx, .xlsm, " +
+        ".epub, .eml, .csv, .tsv, .jsonl, .ndjson and source code.",
     });
   });
 

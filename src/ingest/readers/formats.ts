@@ -1,0 +1,67 @@
+/** The formats that are read, with the endings of their names and their media types. */
+import { codeExtensions, languageOf } from "./code-languages.ts";
+import { extensionOf } from "./extension.ts";
+
+export type Format =
+  | "markdown"
+  | "text"
+  | "html"
+  | "pdf"
+  | "docx"
+  | "pptx"
+  | "xlsx"
+  | "epub"
+  | "eml"
+  | "csv"
+  | "tsv"
+  | "jsonl"
+  | "code";
+
+const office = "application/vnd.openxmlformats-officedocument";
+
+const documents: Readonly<
+  Record<Exclude<Format, "code">, { extensions: readonly string[]; mediaType: string }>
+> = {
+  markdown: { extensions: [".md", ".markdown", ".mdx"], mediaType: "text/markdown" },
+  text: { extensions: [".txt", ".text", ".rst", ".adoc", ".org"], mediaType: "text/plain" },
+  html: { extensions: [".html", ".htm", ".xhtml"], mediaType: "text/html" },
+  pdf: { extensions: [".pdf"], mediaType: "application/pdf" },
+  docx: { extensions: [".docx"], mediaType: `${office}.wordprocessingml.document` },
+  pptx: {
+    extensions: [".pptx", ".pptm", ".ppsx"],
+    mediaType: `${office}.presentationml.presentation`,
+  },
+  xlsx: { extensions: [".xlsx", ".xlsm"], mediaType: `${office}.spreadsheetml.sheet` },
+  epub: { extensions: [".epub"], mediaType: "application/epub+zip" },
+  eml: { extensions: [".eml"], mediaType: "message/rfc822" },
+  csv: { extensions: [".csv"], mediaType: "text/csv" },
+  tsv: { extensions: [".tsv"], mediaType: "text/tab-separated-values" },
+  jsonl: { extensions: [".jsonl", ".ndjson"], mediaType: "application/jsonl" },
+};
+
+const byExtension = new Map<string, Format>();
+for (const extension of codeExtensions) byExtension.set(extension, "code");
+for (const [format, { extensions }] of Object.entries(documents)) {
+  for (const extension of extensions) if (isDocument(format)) byExtension.set(extension, format);
+}
+
+function isDocument(format: string): format is keyof typeof documents {
+  return Object.hasOwn(documents, format);
+}
+
+/** Endings of documents that are not source code, with a dot, in lower case. */
+export const documentExtensions: readonly string[] = Object.values(documents).flatMap(
+  ({ extensions }) => extensions,
+);
+
+/** Endings with a dot, in lower case, that can be read. */
+export const readableExtensions: readonly string[] = [...documentExtensions, ...codeExtensions];
+
+/** The format that a name claims. */
+export const claimedFormat = (name: string): Format | undefined =>
+  byExtension.get(extensionOf(name));
+
+export const mediaTypeOf = (format: Format, name: string): string =>
+  format === "code"
+    ? `text/x-${languageOf(extensionOf(name))?.name ?? "code"}`
+    : documents[format].mediaType;
