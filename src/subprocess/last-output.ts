@@ -13,7 +13,14 @@ export async function tailOf(stream: ReadableStream<Uint8Array>): Promise<string
   return text.trim();
 }
 
-export const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? "";
+/** The last line that says something: what a crash prints of its stack comes after its reason. */
+export function lastLine(text: string): string {
+  const lines = text.trim().split("\n");
+  return lines.findLast((line) => !stackFrame.test(line)) ?? lines.at(-1) ?? "";
+}
+
+/** As glibc prints one: `program(function+0x1c)[0x3bac17c]`. */
+const stackFrame = /\[0x[0-9a-f]+\]\s*$/;
 
 /** `SIGSEGV`, or `exit code 1`. */
 export const exitOf = ({ signalCode, exitCode }: Exited): string =>

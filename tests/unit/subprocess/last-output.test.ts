@@ -22,6 +22,16 @@ describe("the last output of a process", () => {
   test("ends in its last line, whatever white space follows", () => {
     expect([lastLine("a\nb\n\n"), lastLine("a"), lastLine("")]).toEqual(["b", "a", ""]);
   });
+
+  test("ends in its reason, where the stack of a crash follows", () => {
+    const crash = [
+      "CUDA error: the provided PTX was compiled with an unsupported toolchain",
+      "/opt/libggml-base.so(ggml_abort+0x15a)[0x7f2f1c0d2a3a]",
+      "/usr/local/bin/bun[0x3bac17c]",
+    ];
+    expect(lastLine(crash.join("\n"))).toBe(crash[0] ?? "");
+    expect(lastLine("a[0x1]\nb[0x2]")).toBe("b[0x2]");
+  });
 });
 
 describe("the exit of a process", () => {
