@@ -1,18 +1,53 @@
 import { describe, expect, test } from "bun:test";
+import { startLlamaServer } from "../../bench/llama-server.ts";
+import { findPeer } from "../../bench/peer-location.ts";
+import type { Reranker } from "../../src/core/ports/reranker.ts";
 import { loadReranker } from "../../src/engine/reranker.ts";
+import { openUpstreamReranker } from "../../src/upstream/open-upstream.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { silentProgress } from "../support/silence.ts";
 import { testBackend } from "../support/tiny-engines.ts";
-import { tinyModels } from "../support/tiny-models.ts";
+import { tinyEmbeddingContext, tinyModels } from "../support/tiny-models.ts";
+import { targetAt } from "../support/upstream-target.ts";
 
 const { signal } = new AbortController();
 
-async function tinyReranker() {
-  const { reranker } = await tinyModels();
-  return await loadReranker(await testBackend(), reranker, silentProgress);
+/** The program is there where it was built for the benchmark. */
+const folder = await findPeer((why) => console.warn(`llama-server is not tested: ${why}`));
+
+const rerankers = [
+  [
+    "in this process",
+    async (): Promise<Reranker> => {
+      const { reranker } = await tinyModels();
+      return await loadReranker(await testBackend(), reranker, silentProgress);
+    },
+  ],
+  ...(folder === undefined ? [] : ([["of llama-server", () => serverReranker(folder)]] as const)),
+] as const;
+
+/** Disposing it ends its server. */
+async function serverReranker(program: string): Promise<Reranker> {
+  const { reranker: model } = await tinyModels();
+  await using resources = new AsyncDisposableStack();
+  const server = resources.use(
+    await startLlamaServer({
+      folder: program,
+      model,
+      threads: 1,
+      // One at a time: what it computes together differs in the fourth place.
+      arguments: ["--reranking", "--parallel", 1, "--ctx-size", tinyEmbeddingContext],
+    }),
+  );
+  const reranker = resources.use(openUpstreamReranker(targetAt(server.baseUrl).target));
+  const owned = resources.move();
+  return {
+    rank: (...asked) => reranker.rank(...asked),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }
 
-describe("the reranking engine", () => {
+describe.each(rerankers)("the reranking engine %s", (_, tinyReranker) => {
   test("judges each passage as it does alone, from 0 to 1, in their order", async () => {
     await using reranker = await tinyReranker();
     const passages = Array.from({ length: 12 }, (_, at) => `passage ${"abc".repeat(at + 1)}`);
@@ -50,15 +85,15 @@ describe("the reranking engine", () => {
       message: "left",
     });
   });
+});
 
-  test("is refused for a model that does not rank, with what to do", async () => {
-    const { embedding } = await tinyModels();
-    const loading = loadReranker(await testBackend(), embedding, silentProgress);
-    expect(await rejectionOf(loading)).toMatchObject({
-      kind: "unavailable",
-      message: expect.stringMatching(
-        /^The reranking model cannot be loaded: .*\[retrieval\] reranker/,
-      ),
-    });
+test("a reranker is refused for a model that does not rank, with what to do", async () => {
+  const { embedding } = await tinyModels();
+  const loading = loadReranker(await testBackend(), embedding, silentProgress);
+  expect(await rejectionOf(loading)).toMatchObject({
+    kind: "unavailable",
+    message: expect.stringMatching(
+      /^The reranking model cannot be loaded: .*\[retrieval\] reranker/,
+    ),
   });
 });

@@ -137,6 +137,42 @@ describe("a node in front of a server", () => {
     expect(JSON.stringify(asked?.body)).toContain("Paris is the capital");
   });
 
+  test("has its passages ranked there, and says where that fails", async () => {
+    let isAway = false;
+    await using server = recordedVllm({
+      key,
+      instead: ({ path }) =>
+        isAway && path === "/v1/rerank" ? new Response("no", { status: 500 }) : undefined,
+    });
+    const ranking = `[retrieval]\nreranker = "openai:${server.url}/v1"\n[retrieval.reranker_upstream]\napi_key_env = "FAR_KEY"\n`;
+    const toml = `[vectorstore]\nscore_threshold = -1\n${ranking}${model("embedding", server.url)}`;
+    await using node = await front(toml, { page: "# France\n\nParis is the capital of France.\n" });
+    await node.prepare();
+    const asked = { ...chat, model: "far-embedding" };
+    await waitFor("the page to be found", async () => {
+      const { points = [] } = Object(await (await node.ask("/v1/retrieve", asked)).json());
+      return points.length > 0;
+    });
+    expect(server.asked.findLast(({ path }) => path === "/v1/rerank")?.body).toMatchObject({
+      model: vllmModel,
+      query: "The capital?",
+      documents: [expect.stringContaining("Paris is the capital")],
+    });
+    isAway = true;
+    const failed = await node.ask("/v1/retrieve", asked);
+    expect([failed.status, await failed.json()]).toEqual([
+      502,
+      {
+        error: {
+          message: "The server of the reranking model failed (status 500).",
+          type: "server_error",
+          param: null,
+          code: "upstream_failed",
+        },
+      },
+    ]);
+  });
+
   test("says which of a request's fields the server does not act on", async () => {
     await using server = openAiServer(({ path, body }) => {
       if (path === "/v1/models") return modelList(vllmModel);
