@@ -109,14 +109,19 @@ describe("paddock ingest", () => {
 
   test("reports what it cannot read, stores the rest, and exits with 1", async () => {
     await using folder = await place({ "good.txt": "good.", "bad.jsonl": "{" });
-    const files = ["good.txt", "missing.txt", "bad.jsonl", "picture.png"];
-    await folder.write({ "picture.png": "not read" });
+    const files = ["good.txt", "missing.txt", "bad.jsonl", "data.xyz", "picture.png", "readme.md"];
+    await folder.write({ "data.xyz": "not read", "picture.png": "not read" });
+    await folder.write({ "readme.md": "PK\u0005\u0006".padEnd(22, "\0") });
     const { code, stdout, stderr } = await folder.ingest(...files);
     expect(code).toBe(1);
-    expect(stdout).toContain("Stored 1 passages of 3 documents (1 new, 2 not read)");
+    expect(stdout).toContain("Stored 1 passages of 5 documents (1 new, 4 not read)");
     expect(stderr).toContain("missing.txt: there is no such file or folder.");
     expect(stderr).toMatch(/bad\.jsonl: .*line 1/i);
-    expect(stderr).toMatch(/picture\.png: .*\.png.*\.md/);
+    expect(stderr).toMatch(/data\.xyz: .*\.xyz.*\.md/);
+    expect(stderr).toContain("picture.png: is an image, and text in pictures is not read; run it");
+    expect(stderr).toContain(
+      "readme.md: is an archive (zip), and archives are not read; unpack it",
+    );
     expect(stderr).toContain("Some documents were not read.");
   });
 
@@ -129,7 +134,9 @@ describe("paddock ingest", () => {
     });
     const first = await folder.ingest("docs", "other/*.md");
     expect(first.stdout).toContain("Stored 3 passages of 3 documents (3 new)");
-    expect(first.stdout).toContain("Left alone, since Paddock does not read them: 1 .png.");
+    expect(first.stdout).toContain(
+      "Left alone, since Paddock does not read them: 1 .png. Text in pictures is found by OCR; run it first",
+    );
     await rm(join(folder.path, "docs/sub"), { recursive: true });
     await rm(join(folder.path, "other/c.md"));
     expect((await folder.ingest("docs")).stdout).toContain("now has 3 passages");

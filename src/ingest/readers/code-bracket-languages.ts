@@ -1,4 +1,4 @@
-/** Languages whose blocks stand in brackets. */
+/** Languages that are compiled, and JavaScript: their blocks stand in brackets. */
 import { regex, template } from "./code-javascript.ts";
 import {
   anyName,
@@ -7,11 +7,11 @@ import {
   type Language,
   modifiers,
   notKeyword,
+  types,
 } from "./code-language.ts";
 import {
   between,
   character,
-  hereDocument,
   lineComment,
   nested,
   quoted,
@@ -45,9 +45,6 @@ const javascript = (name: string, extensions: string): Language => ({
     ),
   ],
 });
-
-const types = (words: string): Declaration =>
-  declares("container", `${modifiers}(?:${words})\\s+${anyName}`);
 
 /** A type, a name, parameters, and no semicolon. */
 const typed = (kind: Declaration["kind"]): Declaration =>
@@ -183,22 +180,4 @@ export const bracketLanguages: readonly Language[] = [
   },
   cLike("c", "c h", [slashes, block, text, character]),
   cLike("cpp", "cpp cc cxx hpp hh hxx", [slashes, block, rawString, text, character]),
-  {
-    name: "php",
-    extensions: "php",
-    blocks: "brackets",
-    texts: [
-      slashes,
-      lineComment("#", "#(?!\\[)"),
-      block,
-      hereDocument(String.raw`<<<[ \t]*["']?[A-Za-z_]\w*["']?`),
-      quoted('"', { long: true }),
-      quoted("'", { long: true }),
-    ],
-    declarations: [
-      declares("container", String.raw`namespace\s+(?<name>[\w\\]+)\s*\{`),
-      types("class|interface|trait|enum"),
-      declares("function", String.raw`${modifiers}function\s+&?\s*${anyName}`),
-    ],
-  },
 ];

@@ -49,3 +49,7 @@ export const declares = (kind: Declaration["kind"], pattern: string, flags = "u"
   begins: new RegExp(`^\\s*${pattern}`, flags),
   kind,
 });
+
+/** What begins with one of these words and holds members. */
+export const types = (words: string): Declaration =>
+  declares("container", `${modifiers}(?:${words})\\s+${anyName}`);

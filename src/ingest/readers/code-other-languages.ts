@@ -1,5 +1,5 @@
-/** Languages whose blocks end by indentation, by a word or by a semicolon, and shells. */
-import { anyName, declares, type Language } from "./code-language.ts";
+/** Languages of scripts and queries: their blocks end by brackets, indentation, a word or a semicolon. */
+import { anyName, declares, type Language, modifiers, types } from "./code-language.ts";
 import { between, dollarQuoted, hereDocument, lineComment, nested, quoted } from "./code-syntax.ts";
 
 const hash = lineComment("#");
@@ -10,6 +10,24 @@ const created = String.raw`create\s+(?:or\s+(?:replace|alter)\s+)?(?:[a-z]+\s+){
 const sqlName = String.raw`(?:concurrently\s+)?(?:if\s+not\s+exists\s+)?(?<name>[^\s(;]{1,200})`;
 
 export const otherLanguages: readonly Language[] = [
+  {
+    name: "php",
+    extensions: "php",
+    blocks: "brackets",
+    texts: [
+      lineComment("//"),
+      lineComment("#", "#(?!\\[)"),
+      between("/*", "*/"),
+      hereDocument(String.raw`<<<[ \t]*["']?[A-Za-z_]\w*["']?`),
+      quoted('"', { long: true }),
+      quoted("'", { long: true }),
+    ],
+    declarations: [
+      declares("container", String.raw`namespace\s+(?<name>[\w\\]+)\s*\{`),
+      types("class|interface|trait|enum"),
+      declares("function", String.raw`${modifiers}function\s+&?\s*${anyName}`),
+    ],
+  },
   {
     name: "python",
     extensions: "py pyi",

@@ -93,7 +93,8 @@ const names: readonly { kind: Kind; called: string; extensions: string }[] = [
   {
     kind: "image",
     called: "an image",
-    extensions: "png jpg jpeg jpe gif webp tif tiff bmp heic heif avif ico psd svg djvu djv",
+    extensions:
+      "png jpg jpeg jpe gif webp tif tiff bmp heic heif avif jp2 jxl ico psd svg djvu djv pbm pgm ppm pnm xbm exr",
   },
   {
     kind: "archive",
@@ -103,7 +104,8 @@ const names: readonly { kind: Kind; called: string; extensions: string }[] = [
   {
     kind: "recording",
     called: "a recording",
-    extensions: "mp3 m4a wav flac ogg opus aac mp4 m4v mov mkv webm avi",
+    extensions:
+      "mp3 m4a wav flac ogg opus aac aif aiff au wma amr mid mp4 m4v mov mkv webm avi wmv",
   },
   {
     kind: "office",

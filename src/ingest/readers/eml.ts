@@ -3,7 +3,7 @@ import PostalMime, { type Address, type Attachment, type Email } from "postal-mi
 import { NodeError } from "../../core/errors.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";
 import type { ReadLimits } from "./limits.ts";
-import { isMail } from "./mail-headers.ts";
+import { beginsWithHeader } from "./mail-headers.ts";
 import { escapeMarkers, heading, oneLine } from "./markdown.ts";
 import type { ReadOptions, ReadText } from "./read.ts";
 import { unreadable } from "./unreadable.ts";
@@ -16,8 +16,9 @@ const mostParts = 100_000;
 
 export async function readEml(bytes: Uint8Array, { limits }: ReadOptions): Promise<ReadText> {
   refuseLarge(bytes);
-  const start = new TextDecoder("latin1").decode(bytes.subarray(0, 1 << 16));
-  if (!isMail(start)) throw unreadable("is not an e-mail: it does not begin with header lines");
+  const start = new TextDecoder("latin1").decode(bytes.subarray(0, 1024));
+  if (!beginsWithHeader(start))
+    throw unreadable("is not an e-mail: it does not begin with header lines");
   try {
     return [(await messageBlocks(bytes, 1, limits)).join("\n\n")];
   } catch (cause) {
@@ -40,7 +41,9 @@ async function messageBlocks(
   const blocks = [heading(level, mail.subject?.trim() || "(no subject)"), headerLines(mail)];
   blocks.push(bodyOf(mail, limits));
   const isRead = (attachment: Attachment): boolean => level <= deepest && isMessage(attachment);
-  const unread = mail.attachments.filter((each) => each.related !== true && !isRead(each));
+  const unread = mail.attachments.filter(
+    (each) => each.related !== true && !isRead(each) && !isSignature(each),
+  );
   if (unread.length > 0) {
     blocks.push(`Attachments, which were not read: ${listed(unread, nameOf)}`);
   }
@@ -97,6 +100,10 @@ const dateOf = (date: string): string =>
   oneLine(date).replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):.*Z$/, "$1 $2 UTC");
 
 const isMessage = ({ mimeType }: Attachment): boolean => mimeType === "message/rfc822";
+
+/** What programs add to prove who wrote a message. */
+const isSignature = ({ mimeType }: Attachment): boolean =>
+  /^application\/(?:pgp|(?:x-)?pkcs7)-signature$/.test(mimeType);
 
 const nameOf = ({ filename, mimeType }: Attachment): string =>
   filename === null || filename === "" ? mimeType : `${oneLine(filename)} (${mimeType})`;

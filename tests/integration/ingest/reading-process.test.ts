@@ -2,6 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
 import { ReadingProcess } from "../../../src/ingest/reading-process.ts";
 import { engineEnvironment } from "../../../src/subprocess/program.ts";
+import { epubOf } from "../../support/epub-file.ts";
+import { pptxOf, row, title, xlsxOf } from "../../support/office-files.ts";
 import { programUnderTest } from "../../support/paddock-process.ts";
 import { rejectionOf } from "../../support/rejection.ts";
 import { wordFile } from "../../support/word-file.ts";
@@ -36,6 +38,24 @@ describe("reading in a process of its own", () => {
       message: expect.stringContaining("is damaged or not a Word document"),
     });
     expect(await reading.read("b.txt", note, {})).toHaveLength(1);
+  });
+
+  test("reads every kind of file, and ends at read_memory whichever it is", async () => {
+    await using reading = reader({ read_memory: 400 });
+    const files: [string, Uint8Array][] = [
+      ["a.pptx", await pptxOf([{ shapes: title("Llamas") }])],
+      ["a.xlsx", await xlsxOf([{ name: "Llamas", rows: row(1, "hum") }])],
+      ["a.epub", await epubOf({ pages: { "a.xhtml": "<h1>Llamas</h1>" } })],
+      ["a.eml", new TextEncoder().encode("Subject: Llamas\n\nThey hum.")],
+      ["a.py", new TextEncoder().encode("class Llamas:\n    legs = 4\n")],
+    ];
+    for (const [name, bytes] of files) {
+      expect(await reading.read(name, bytes)).toEqual([expect.stringMatching(/^# Llamas/)]);
+    }
+    const mail = new TextEncoder().encode(`Subject: S\n\n${"a\n".repeat(3_900_000)}`);
+    const refusal = await rejectionOf(reading.read("b.eml", mail));
+    expect(String(refusal)).toContain("raise ingest.read_memory");
+    expect(await reading.read("a.md", note)).toHaveLength(1);
   });
 
   test.each<[string, { read_timeout?: number; read_memory?: number }]>([

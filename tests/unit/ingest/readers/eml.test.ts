@@ -139,6 +139,19 @@ describe("an e-mail", () => {
     expect(text).toEndWith("\n\nSee:\n\n## Wool\n\nFrom: Carl <carl@example.org>\n\nIt is warm.");
   });
 
+  test("does not count signatures as attachments, and may come out of a mailbox", async () => {
+    const text = await read(
+      "From ann@example.org Fri Mar  1 14:30:00 2024",
+      "Subject: S",
+      ...parts(
+        "signed",
+        ["Content-Type: text/plain", "", "Signed."],
+        ["Content-Type: application/pgp-signature; name=signature.asc", "", "x"],
+      ),
+    );
+    expect(text).toBe("# S\n\nSigned.");
+  });
+
   test("without a subject or a body is still one", async () => {
     expect(await read(...head.slice(0, 2))).toStartWith("# (no subject)\n\nFrom: Ann");
   });
