@@ -2,6 +2,7 @@
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import type { RagSettings } from "../core/chat/grounding.ts";
+import type { QuotaSettings } from "../core/documents/quota.ts";
 import { given } from "../core/given.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
 import { defaultMinP, starterMinP } from "../core/models/default-min-p.ts";
@@ -26,6 +27,13 @@ export function toCallerLimits({ limits }: Config): CallerLimits {
     requestsPerMinute: limits.requests_per_minute,
     tokensPerMinute: limits.tokens_per_minute,
     concurrency: limits.concurrency,
+  };
+}
+
+export function toQuota({ documents }: Config): QuotaSettings {
+  return {
+    node: { bytes: documents.max_bytes, passages: documents.max_passages },
+    caller: { bytes: documents.max_bytes_per_key, passages: documents.max_passages_per_key },
   };
 }
 

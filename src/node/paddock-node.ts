@@ -25,6 +25,7 @@ import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
 import { dataDirOf, openRightsOf } from "./data-dir.ts";
 import { loadInTurn } from "./load-in-turn.ts";
 import { NodeCollection } from "./node-collection.ts";
+import { NodeDocuments } from "./node-documents.ts";
 import { NodeModels } from "./node-models.ts";
 import { toCallerLimits, toCollection, toModelBounds, toRagSettings } from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
@@ -57,6 +58,7 @@ export class PaddockNode implements AsyncDisposable {
     const { config, version, log } = options;
     this.#options = options;
     this.#keys = this.#resources.use(new SqliteKeys(join(this.#dataDir, keysFile)));
+    const documents = this.#resources.use(new NodeDocuments(options));
     this.#models = new ModelRegistry(config.models);
     this.#activities = new ModelActivities(config.models.map(toModelBounds));
     this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
@@ -83,6 +85,7 @@ export class PaddockNode implements AsyncDisposable {
       ),
       embeddings: new EmbeddingService(this.#models),
       retrieval: this.#retrieval,
+      files: documents.files,
       models: this.#models,
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys, this.#keys),
@@ -106,6 +109,7 @@ export class PaddockNode implements AsyncDisposable {
       limits: {
         maxBodyBytes: config.limits.max_body_bytes,
         bodyTimeoutMs: config.limits.body_timeout * 1000,
+        maxFileBytes: config.documents.max_file_bytes,
         maxMessages: config.limits.max_messages,
         maxInputs: config.limits.max_inputs,
         requestTimeoutMs: config.limits.request_timeout * 1000,

@@ -20,6 +20,7 @@ import { Metrics } from "../../src/telemetry/metrics.ts";
 import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "./scripted-engines.ts";
+import { type TestDocumentOptions, testDocuments } from "./test-documents.ts";
 import { card, chatModel, embeddingModel, memoryRepository } from "./test-models.ts";
 
 export interface TestApp {
@@ -49,6 +50,7 @@ export interface TestAppOptions {
   now?: () => number;
   maxBodyBytes?: number;
   bodyTimeoutMs?: number;
+  maxFileBytes?: number;
   maxMessages?: number;
   maxInputs?: number;
   requestTimeoutMs?: number;
@@ -74,6 +76,7 @@ export interface TestAppOptions {
   maxQueue?: number;
   metricsOpen?: boolean;
   watchers?: readonly RequestWatcher[];
+  documents?: TestDocumentOptions;
 }
 
 export function testApp(options: TestAppOptions = {}): TestApp {
@@ -124,6 +127,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const telemetry = new NodeTelemetry(metrics);
   for (const watcher of options.watchers ?? []) telemetry.add(watcher);
   const connections = new Connections();
+  const documents = testDocuments(options.documents);
   const app = createApp({
     chat: new ChatService(
       models,
@@ -142,6 +146,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     ),
     embeddings: new EmbeddingService(models),
     retrieval,
+    files: documents.files,
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
     access: keyAccess(options.keys ?? []),
@@ -164,6 +169,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     limits: {
       maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
       bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
+      maxFileBytes: options.maxFileBytes ?? 1 << 20,
       maxMessages: options.maxMessages ?? 2048,
       maxInputs: options.maxInputs ?? 2048,
       requestTimeoutMs: options.requestTimeoutMs ?? 0,

@@ -1,7 +1,7 @@
 /** Keys that a node gives out: who holds one, what it opens, how much, and until when. */
 import type { CallerLimits } from "./rate-limiter.ts";
 
-export const scopes = ["chat", "embeddings", "retrieve"] as const;
+export const scopes = ["chat", "embeddings", "retrieve", "documents"] as const;
 
 export type Scope = (typeof scopes)[number];
 
