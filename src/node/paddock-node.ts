@@ -11,6 +11,7 @@ import { type LoadedModel, ModelRegistry } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activities.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import { checkReadiness } from "../core/readiness.ts";
+import type { OpenCollection } from "../core/retrieval/collection.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Services } from "../server/app.ts";
@@ -49,6 +50,7 @@ export class PaddockNode implements AsyncDisposable {
   readonly #telemetry: NodeTelemetry;
   readonly #retrieval: RetrievalService;
   readonly #keys: SqliteKeys;
+  readonly #documents: NodeDocuments;
   readonly #resources = new AsyncDisposableStack();
   readonly #identity: NodeIdentity;
   readonly #stopping = new AbortController();
@@ -58,10 +60,19 @@ export class PaddockNode implements AsyncDisposable {
     const { config, version, log } = options;
     this.#options = options;
     this.#keys = this.#resources.use(new SqliteKeys(join(this.#dataDir, keysFile)));
-    const documents = this.#resources.use(new NodeDocuments(options));
     this.#models = new ModelRegistry(config.models);
     this.#activities = new ModelActivities(config.models.map(toModelBounds));
     this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
+    const quotaOf = (owner: string) => this.#keys.byId(owner)?.quota ?? {};
+    this.#documents = this.#resources.use(
+      new NodeDocuments({
+        ...options,
+        models: this.#models,
+        retrieval: this.#retrieval,
+        quotaOf,
+      }),
+    );
+    const { documents } = this.#documents;
     this.#identity = { version, engineVersion: "not loaded yet", port: config.port };
     const isDraining = (): boolean => this.#isDraining;
     const parts = {
@@ -86,6 +97,11 @@ export class PaddockNode implements AsyncDisposable {
       embeddings: new EmbeddingService(this.#models),
       retrieval: this.#retrieval,
       files: documents.files,
+      stores: documents.stores,
+      storeFiles: documents.storeFiles,
+      storeAccess: documents.access,
+      storeSearch: documents.search,
+      batches: documents.batches,
       models: this.#models,
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys, this.#keys),
@@ -174,8 +190,12 @@ export class PaddockNode implements AsyncDisposable {
       const embedding = this.#models.embedding(name);
       const fillingEngine = yieldingEngine(engines.get(name) ?? embedding.engine, behind);
       const collection = this.#resources.use(new NodeCollection(this.#options));
-      const parts = { ...rest, embedding, fillingEngine };
+      const { collections } = this.#documents.documents;
+      const onOpen = (open: OpenCollection) =>
+        collections.attach(this.#retrieval.collection.name, open);
+      const parts = { ...rest, embedding, fillingEngine, onOpen };
       await collection.attachTo(this.#retrieval, parts, behind.signal);
+      this.#resources.use(this.#documents.start(fillingEngine, behind.signal));
     }
     const onBetter = (model: LoadedModel): void =>
       this.#models.add(this.#activities.measured(model));

@@ -16,6 +16,28 @@ import { describeNode, getInfo } from "./operations/info/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
+import {
+  cancelFileBatch,
+  createFileBatch,
+  getFileBatch,
+  listFileBatchFiles,
+} from "./operations/vector-store-batches/operation.ts";
+import {
+  addVectorStoreFile,
+  getVectorStoreFile,
+  getVectorStoreFileContent,
+  listVectorStoreFiles,
+  removeVectorStoreFile,
+  updateVectorStoreFile,
+} from "./operations/vector-store-files/operation.ts";
+import { searchVectorStore } from "./operations/vector-store-search/operation.ts";
+import {
+  createVectorStore,
+  deleteVectorStore,
+  getVectorStore,
+  listVectorStores,
+  updateVectorStore,
+} from "./operations/vector-stores/operation.ts";
 import { pagePath } from "./page.ts";
 import { pageFolder } from "./page-files.ts";
 import type { Target } from "./pipeline.ts";
@@ -32,6 +54,22 @@ const all = [
   getFile,
   getFileContent,
   deleteFile,
+  createVectorStore,
+  listVectorStores,
+  getVectorStore,
+  updateVectorStore,
+  deleteVectorStore,
+  searchVectorStore,
+  addVectorStoreFile,
+  listVectorStoreFiles,
+  getVectorStoreFile,
+  updateVectorStoreFile,
+  getVectorStoreFileContent,
+  removeVectorStoreFile,
+  createFileBatch,
+  getFileBatch,
+  cancelFileBatch,
+  listFileBatchFiles,
   describeNode,
   getInfo,
   health,

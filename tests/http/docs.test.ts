@@ -95,6 +95,8 @@ describe("the document at /openapi.json", () => {
     expect(operations.map(({ at }) => at).sort()).toEqual(listed.sort());
     expect(listed).toEqual([
       "DELETE /v1/files/{file_id}",
+      "DELETE /v1/vector_stores/{vector_store_id}",
+      "DELETE /v1/vector_stores/{vector_store_id}/files/{file_id}",
       "GET /health",
       "GET /metrics",
       "GET /ready",
@@ -104,12 +106,26 @@ describe("the document at /openapi.json", () => {
       "GET /v1/info",
       "GET /v1/models",
       "GET /v1/models/{id}",
+      "GET /v1/vector_stores",
+      "GET /v1/vector_stores/{vector_store_id}",
+      "GET /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}",
+      "GET /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/files",
+      "GET /v1/vector_stores/{vector_store_id}/files",
+      "GET /v1/vector_stores/{vector_store_id}/files/{file_id}",
+      "GET /v1/vector_stores/{vector_store_id}/files/{file_id}/content",
       "POST /v1/chat/completions",
       "POST /v1/embeddings",
       "POST /v1/files",
       "POST /v1/info",
       "POST /v1/models",
       "POST /v1/retrieve",
+      "POST /v1/vector_stores",
+      "POST /v1/vector_stores/{vector_store_id}",
+      "POST /v1/vector_stores/{vector_store_id}/file_batches",
+      "POST /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel",
+      "POST /v1/vector_stores/{vector_store_id}/files",
+      "POST /v1/vector_stores/{vector_store_id}/files/{file_id}",
+      "POST /v1/vector_stores/{vector_store_id}/search",
     ]);
   });
 
@@ -141,6 +157,14 @@ describe("the document at /openapi.json", () => {
       ["POST /v1/embeddings", true, ["application/json"]],
       ["POST /v1/retrieve", true, ["application/json"]],
       ["POST /v1/files", true, ["multipart/form-data"]],
+      ...[
+        "",
+        "/{vector_store_id}",
+        "/{vector_store_id}/search",
+        "/{vector_store_id}/files",
+        "/{vector_store_id}/files/{file_id}",
+        "/{vector_store_id}/file_batches",
+      ].map((path) => [`POST /v1/vector_stores${path}`, true, ["application/json"]]),
     ]);
   });
 
@@ -183,7 +207,7 @@ describe("the document at /openapi.json", () => {
     for (const [at, statuses] of errors) {
       if (!/\/v1\/(files|vector_stores)/.test(at)) continue;
       const body = at.startsWith("POST") ? ["408", "413", "415"] : [];
-      const wanted = ["200", "400", "401", "403", "404", ...body, "429", "503"];
+      const wanted = ["200", "400", "401", "403", "404", ...body, "429", "503", "504"];
       expect([at, statuses.filter((status) => wanted.includes(status))]).toEqual([at, statuses]);
     }
     const open = operations.filter(({ at }) => !errors.has(at)).map(({ at }) => at);

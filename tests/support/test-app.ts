@@ -2,7 +2,9 @@
 
 import { ChatService } from "../../src/core/chat/chat-service.ts";
 import { GroundingService, type RagSettings } from "../../src/core/chat/grounding.ts";
+import type { Documents } from "../../src/core/documents/documents.ts";
 import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
+import type { KeyRing } from "../../src/core/limits/api-key.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
 import { ModelRegistry } from "../../src/core/models/model.ts";
 import { ModelActivities } from "../../src/core/models/model-activities.ts";
@@ -15,6 +17,7 @@ import { createApp } from "../../src/server/app.ts";
 import { Connections } from "../../src/server/connections.ts";
 import { keyAccess } from "../../src/server/middleware/authentication.ts";
 import { PromptLog } from "../../src/server/middleware/prompt-log.ts";
+import type { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
@@ -30,6 +33,8 @@ export interface TestApp {
   models: ModelRegistry;
   retrieval: RetrievalService;
   telemetry: NodeTelemetry;
+  documents: Documents;
+  registry: SqliteDocuments;
   log: LogLine[];
   /** What a server would say of a request's connection. */
   connections: Connections;
@@ -41,6 +46,8 @@ export interface TestApp {
 
 export interface TestAppOptions {
   keys?: readonly string[];
+  /** Keys that were given out. */
+  ring?: KeyRing;
   /** Address of the vector store. */
   storeUrl?: string;
   callerLimits?: Partial<CallerLimits>;
@@ -127,7 +134,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const telemetry = new NodeTelemetry(metrics);
   for (const watcher of options.watchers ?? []) telemetry.add(watcher);
   const connections = new Connections();
-  const documents = testDocuments(options.documents);
+  const { documents, registry } = testDocuments({ models, retrieval }, options.documents);
   const app = createApp({
     chat: new ChatService(
       models,
@@ -147,9 +154,14 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     embeddings: new EmbeddingService(models),
     retrieval,
     files: documents.files,
+    stores: documents.stores,
+    storeFiles: documents.storeFiles,
+    storeAccess: documents.access,
+    storeSearch: documents.search,
+    batches: documents.batches,
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
-    access: keyAccess(options.keys ?? []),
+    access: keyAccess(options.keys ?? [], options.ring),
     rateLimit: {
       limiter: new RateLimiter(options.now ?? (() => performance.now())),
       connections,
@@ -186,6 +198,8 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     models,
     retrieval,
     telemetry,
+    documents,
+    registry,
     log: lines,
     connections,
     handle,

@@ -20,7 +20,7 @@ export interface FileParts {
   now: () => Date;
   /** Refuses to change anything while another process owns the registry. */
   checkOwned: () => void;
-  /** Has the passages of documents that were removed just now deleted; undefined: those of all. */
+  /** Has the passages of a file deleted that is in no vector store any more. */
   removePassages: (file: string) => Promise<void>;
 }
 
@@ -61,12 +61,12 @@ export class FileService {
     return this.#parts.registry.files.files(page, given({ purpose, visible }));
   }
 
-  get(caller: DocumentCaller, id: string): FileRecord {
+  get(caller: DocumentCaller, id: string, param = "file_id"): FileRecord {
     const { files } = this.#parts.registry;
     const visible = visibilityOf(caller);
     const file = files.file(id);
     if (file === undefined || (visible !== undefined && !files.isVisible(id, visible))) {
-      throw missing(id);
+      throw missing(id, param);
     }
     return file;
   }
@@ -133,12 +133,12 @@ export class FileService {
   }
 }
 
-function missing(id: string): NodeError {
-  if (!isAdopted(id)) return noSuch("file", id, "file_id");
+function missing(id: string, param: string): NodeError {
+  if (!isAdopted(id)) return noSuch("file", id, param);
   return new NodeError(
     "no_such_object",
     `'${id}' is a document that was not uploaded: its passages are in its vector store, and its bytes are not on this node.`,
-    { param: "file_id" },
+    { param },
   );
 }
 

@@ -62,6 +62,8 @@ export interface StoreFile {
   filename: string;
   /** Its name in the collection. */
   document: string;
+  /** Whether it was added over HTTP; else others put it into the collection. */
+  isUploaded: boolean;
   attributes: Attributes;
   status: FileStatus;
   /** Why it failed; or, while it is in progress, what it waits for. */
@@ -69,7 +71,7 @@ export interface StoreFile {
   /** Bytes of its passages, vectors included. */
   usageBytes: number;
   passages: number;
-  /** Absent: as the node cuts; not known of a document of the command line. */
+  /** Not known of what others put into the collection. */
   chunking?: Chunking;
   /** Who added it. */
   owner?: string;

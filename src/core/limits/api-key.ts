@@ -1,4 +1,5 @@
 /** Keys that a node gives out: who holds one, what it opens, how much, and until when. */
+import type { DocumentQuota } from "../documents/document-caller.ts";
 import type { CallerLimits } from "./rate-limiter.ts";
 
 export const scopes = ["chat", "embeddings", "retrieve", "documents"] as const;
@@ -13,6 +14,10 @@ export interface ApiKey {
   scopes: readonly Scope[];
   /** Its own limits; the node's hold where it has none. */
   limits: Readonly<Partial<CallerLimits>>;
+  /** How much of documents it may have; the node's bounds hold where it has none. */
+  quota: Readonly<Partial<DocumentQuota>>;
+  /** Ids of the vector stores that it is bound to; absent: it may use all. */
+  vectorStores?: readonly string[];
   createdAt: Date;
   expiresAt?: Date;
   revokedAt?: Date;

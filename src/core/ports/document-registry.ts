@@ -83,7 +83,7 @@ export interface StoreFileRegistry {
   /** Makes the store's files those that its collection holds, besides those that were added over HTTP. */
   reconcile(store: string, found: readonly StoreFile[]): void;
   batch(store: string, id: string): FileBatch | undefined;
-  /** Cancels those of its files that are in progress, and returns them. */
+  /** Cancels those of its files that are in progress; returns those whose passages may be stored in part, and are to be deleted. */
   cancelBatch(id: string): StoreFile[];
   /** Passages of all files, or of those that one owner added. */
   passagesOf(owner?: string): number;
@@ -102,6 +102,7 @@ export interface QueueRegistry {
   settle(outcome: StoreFile): boolean;
   removals(): Removal[];
   isRemoved(removal: Removal): boolean;
+  addRemoval(removal: Removal): void;
   removed(removal: Removal): void;
 }
 

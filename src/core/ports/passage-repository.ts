@@ -116,6 +116,9 @@ export interface CollectionStore {
   open(name: string): Promise<PassageRepository | undefined>;
   /** Makes an empty collection; one of that name that came into being meanwhile is opened instead. */
   create(name: string, spec: CollectionSpec): Promise<PassageRepository>;
-  /** Removes a collection with all it holds; one that is not there is no failure. */
-  drop(name: string): Promise<void>;
+  /**
+   * Removes a collection with all it holds; one that is not there is no failure. `forGood`: none of
+   * that name comes again, so nothing of it is kept for those who have it open.
+   */
+  drop(name: string, options?: { forGood: boolean }): Promise<void>;
 }

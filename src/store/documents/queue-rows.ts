@@ -86,6 +86,13 @@ export class QueueRows implements QueueRegistry {
     );
   }
 
+  addRemoval({ collection, document = "" }: Removal): void {
+    this.#change("insert or ignore into removals (collection, document) values (?, ?)", [
+      collection,
+      document,
+    ]);
+  }
+
   removed({ collection, document = "" }: Removal): void {
     this.#change("delete from removals where collection = ? and document = ?", [
       collection,

@@ -19,6 +19,7 @@ export interface StoreFileRow {
   chunk_overlap: number | null;
   owner: string | null;
   created_at: number;
+  uploaded: number;
 }
 
 export function toStoreFile(row: StoreFileRow): StoreFile {
@@ -29,6 +30,7 @@ export function toStoreFile(row: StoreFileRow): StoreFile {
     attributes: JSON.parse(row.attributes),
     usageBytes: row.usage_bytes,
     createdAt: new Date(row.created_at),
+    isUploaded: row.uploaded === 1,
     ...given({
       owner: row.owner ?? undefined,
       failure: code === null ? undefined : { code, message: row.failure_message ?? "" },
@@ -40,14 +42,14 @@ export function toStoreFile(row: StoreFileRow): StoreFile {
 
 const insert = `
   insert into store_files (store, file, filename, document, attributes, status, failure_code,
-    failure_message, usage_bytes, passages, chunk_tokens, chunk_overlap, owner, created_at)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    failure_message, usage_bytes, passages, chunk_tokens, chunk_overlap, owner, created_at, uploaded)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict (store, file) do update set
     attributes = excluded.attributes, status = excluded.status,
     failure_code = excluded.failure_code, failure_message = excluded.failure_message,
     usage_bytes = excluded.usage_bytes, passages = excluded.passages,
     chunk_tokens = excluded.chunk_tokens, chunk_overlap = excluded.chunk_overlap,
-    owner = excluded.owner, created_at = excluded.created_at`;
+    owner = excluded.owner, created_at = excluded.created_at, uploaded = excluded.uploaded`;
 
 /** Stores it, or puts it in the place of what it was; its place in lists stays. */
 export function putStoreFile(database: Database, put: StoreFile): void {
@@ -58,6 +60,6 @@ export function putStoreFile(database: Database, put: StoreFile): void {
       ...[put.status, put.failure?.code ?? null, put.failure?.message ?? null],
       ...[put.usageBytes, put.passages],
       ...[put.chunking?.maxTokens ?? null, put.chunking?.overlapTokens ?? null],
-      ...[put.owner ?? null, put.createdAt.getTime()],
+      ...[put.owner ?? null, put.createdAt.getTime(), Number(put.isUploaded)],
     );
 }

@@ -142,30 +142,31 @@ export class StoreFileRows implements StoreFileRegistry {
   }
 
   reconcile(store: string, found: readonly StoreFile[]): void {
-    const there = new Map(found.map((file) => [file.file, file]));
-    const isAdopted = "store = ? and file like 'file-doc-%'";
-    const known = this.#registry.read(
+    const rows = this.#registry.read(
       (database) =>
         database
-          .query<{ file: string; passages: number }, [string]>(
-            `select file, passages from store_files where ${isAdopted}`,
+          .query<{ file: string; passages: number; uploaded: number }, [string]>(
+            "select file, passages, uploaded from store_files where store = ?",
           )
           .all(store),
       [],
     );
-    const passages = new Map(known.map((row) => [row.file, row.passages]));
-    const gone = known.filter(({ file }) => !there.has(file));
-    const changed = found.filter(({ file, passages: now }) => passages.get(file) !== now);
+    const known = new Map(rows.map((row) => [row.file, row]));
+    const there = new Set(found.map(({ file }) => file));
+    const gone = rows.filter(({ file, uploaded }) => uploaded === 0 && !there.has(file));
+    const changed = found.filter(({ file, passages }) => {
+      const row = known.get(file);
+      return row === undefined || (row.uploaded === 0 && row.passages !== passages);
+    });
     if (gone.length + changed.length === 0) return;
     this.#registry.write((database) => {
       const remove = database.query<void, [string, string]>(`delete from store_files where ${own}`);
       for (const { file } of gone) remove.run(store, file);
-      const update = database.query<void, [number, number, string, string]>(
-        `update store_files set passages = ?, usage_bytes = ? where ${own}`,
+      const update = database.query<void, [number, string, string]>(
+        `update store_files set passages = ? where ${own}`,
       );
       for (const file of changed) {
-        const { changes } = update.run(file.passages, file.usageBytes, store, file.file);
-        if (changes === 0) putStoreFile(database, file);
+        if (update.run(file.passages, store, file.file).changes === 0) putStoreFile(database, file);
       }
     });
   }
@@ -185,8 +186,17 @@ export class StoreFileRows implements StoreFileRegistry {
       const waiting = `status = 'in_progress' and ${ofBatch}
         and store = (select store from batches where id = ?)`;
       const rows = database
-        .query<StoreFileRow, [string, string]>(`select * from store_files where ${waiting}`)
+        .query<StoreFileRow, [string, string]>(
+          `select * from store_files where begun = 1 and ${waiting}`,
+        )
         .all(id, id);
+      database
+        .query<void, [string, string]>(
+          `insert or ignore into removals (collection, document)
+           select stores.collection, document from store_files
+           join stores on stores.id = store where begun = 1 and ${waiting}`,
+        )
+        .run(id, id);
       database
         .query<void, [string, string]>(
           `update store_files set status = 'cancelled', failure_code = null,

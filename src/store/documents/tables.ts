@@ -48,6 +48,7 @@ const tables = `
     chunk_overlap integer,
     owner text,
     created_at integer not null,
+    uploaded integer not null,
     begun integer not null default 0,
     unique (store, file)
   ) strict;

@@ -3,6 +3,7 @@
  * can authenticate with what the file holds. Every process that has it open sees a change at once.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { DocumentQuota } from "../../core/documents/document-caller.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { type ApiKey, type KeyRing, type Scope, scopes } from "../../core/limits/api-key.ts";
@@ -21,6 +22,10 @@ interface Row {
   requests_per_minute: number | null;
   tokens_per_minute: number | null;
   concurrency: number | null;
+  document_bytes: number | null;
+  document_passages: number | null;
+  /** Ids with spaces between. */
+  vector_stores: string | null;
 }
 
 export interface NewKey {
@@ -29,6 +34,9 @@ export interface NewKey {
   expiresAt?: Date;
   /** Absent: the limits of the node. */
   limits?: Partial<CallerLimits>;
+  quota?: Partial<DocumentQuota>;
+  /** Ids of the vector stores that it is bound to; absent: it may use all. */
+  vectorStores?: readonly string[];
 }
 
 /** Its name in the data dir. */
@@ -40,9 +48,11 @@ type Bound<Fields> = { [Field in keyof Fields]: Fields[Field] };
 
 const insert = `
   insert into keys (id, name, scopes, salt, digest, created_at, expires_at,
-    requests_per_minute, tokens_per_minute, concurrency)
+    requests_per_minute, tokens_per_minute, concurrency, document_bytes, document_passages,
+    vector_stores)
   values ($id, $name, $scopes, $salt, $digest, $created_at, $expires_at,
-    $requests_per_minute, $tokens_per_minute, $concurrency)`;
+    $requests_per_minute, $tokens_per_minute, $concurrency, $document_bytes, $document_passages,
+    $vector_stores)`;
 
 export class SqliteKeys implements KeyRing, Disposable {
   readonly #file: KeysFile;
@@ -70,6 +80,14 @@ export class SqliteKeys implements KeyRing, Disposable {
     return isRight && row != null ? toKey(row) : undefined;
   }
 
+  /** By the part of it that is no secret. */
+  byId(id: string): ApiKey | undefined {
+    const row = this.#file.read((database) =>
+      database.query<Row, [string]>("select * from keys where id = ?").get(id),
+    );
+    return row == null ? undefined : toKey(row);
+  }
+
   list(): ApiKey[] {
     const rows = this.#file.read((database) =>
       database.query<Row, []>("select * from keys order by created_at").all(),
@@ -78,14 +96,15 @@ export class SqliteKeys implements KeyRing, Disposable {
   }
 
   /** The returned text of the key is stored nowhere. */
-  create({ name, scopes: wanted, expiresAt, limits = {} }: NewKey): { key: ApiKey; text: string } {
+  create(wanted: NewKey): { key: ApiKey; text: string } {
+    const { name, expiresAt, limits = {}, quota = {}, vectorStores } = wanted;
     const id = randomBytes(6).toString("hex");
     const secret = randomBytes(32).toString("base64url");
     const salt = randomBytes(16);
     const row: Row = {
       id,
       name,
-      scopes: wanted.join(" "),
+      scopes: wanted.scopes.join(" "),
       salt,
       digest: digestOf(salt, secret),
       created_at: Date.now(),
@@ -94,6 +113,9 @@ export class SqliteKeys implements KeyRing, Disposable {
       requests_per_minute: limits.requestsPerMinute ?? null,
       tokens_per_minute: limits.tokensPerMinute ?? null,
       concurrency: limits.concurrency ?? null,
+      document_bytes: quota.bytes ?? null,
+      document_passages: quota.passages ?? null,
+      vector_stores: vectorStores?.join(" ") ?? null,
     };
     this.#file.write((database) => {
       if (database.query("select 1 from keys where name = ?").get(name) != null) {
@@ -146,6 +168,11 @@ function toKey(row: Row): ApiKey {
       tokensPerMinute: row.tokens_per_minute ?? undefined,
       concurrency: row.concurrency ?? undefined,
     }),
+    quota: given({
+      bytes: row.document_bytes ?? undefined,
+      passages: row.document_passages ?? undefined,
+    }),
+    ...given({ vectorStores: row.vector_stores?.split(" ").filter((id) => id !== "") }),
     createdAt: new Date(row.created_at),
     ...(row.expires_at === null ? {} : { expiresAt: new Date(row.expires_at) }),
     ...(row.revoked_at === null ? {} : { revokedAt: new Date(row.revoked_at) }),

@@ -12,7 +12,7 @@ export const answerChat: Handler<ChatCompletionRequest, { chat: ChatService }> =
   context,
   { chat },
 ): Promise<Answer> => {
-  const asked = toChatRequest(body);
+  const asked = { ...toChatRequest(body), searcher: context.authenticated };
   const { signal, report, lease } = context;
   const { caller, prefixScope } = lease;
   const head = newCompletionHead();

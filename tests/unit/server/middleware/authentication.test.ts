@@ -71,6 +71,7 @@ describe("keys that were given out", () => {
     name: "ada",
     scopes: ["chat", "embeddings"],
     limits: { concurrency: 2 },
+    quota: {},
     createdAt: new Date(),
   };
   const ring = (held: ApiKey | undefined, has = true): KeyRing => ({
@@ -90,6 +91,7 @@ describe("keys that were given out", () => {
     name: "ada",
     called: "The key 'ada'",
     limits: { concurrency: 2 },
+    quota: {},
   };
 
   test("let their holder in, by name, to what they open", () => {
