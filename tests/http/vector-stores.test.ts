@@ -1,20 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { VectorStoreList } from "../../src/server/operations/vector-stores/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
-import { type DocumentsClient, documentsClient } from "../support/documents-client.ts";
+import { documentsClient } from "../support/documents-client.ts";
 import { passage } from "../support/passages.ts";
-import { type TempDir, tempDir } from "../support/temp-dir.ts";
-import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
+import { type RunningDocuments, runningDocuments } from "../support/running-documents.ts";
+import type { TestAppOptions } from "../support/test-app.ts";
 import type { TestDocumentOptions } from "../support/test-documents.ts";
 import { waitFor } from "../support/wait-for.ts";
-
-let folder: TempDir;
-beforeAll(async () => {
-  folder = await tempDir();
-});
-afterAll(async () => await folder[Symbol.asyncDispose]());
 
 let ending = new AsyncDisposableStack();
 afterEach(async () => {
@@ -22,33 +16,10 @@ afterEach(async () => {
   ending = new AsyncDisposableStack();
 });
 
-let places = 0;
-
-interface Started {
-  app: TestApp;
-  client: DocumentsClient;
-  place: string;
-}
-
-/** An app whose queue runs; the node's own collection is the app's repository. */
-async function start(
+const start = async (
   documents: TestDocumentOptions = {},
   options: TestAppOptions = {},
-): Promise<Started> {
-  const place = documents.folder ?? join(folder.path, `${places++}`);
-  const app = testApp({ ...options, documents: { ...documents, folder: place } });
-  const prefixes = { queryPrefix: "", documentPrefix: "" };
-  await app.documents.collections.attach("default", { repository: app.repository, prefixes });
-  const stop = new AbortController();
-  const running = app.documents.run(stop.signal);
-  ending.defer(async () => {
-    stop.abort();
-    await running;
-    await app.documents[Symbol.asyncDispose]();
-    app.registry[Symbol.dispose]();
-  });
-  return { app, client: documentsClient(app), place };
-}
+): Promise<RunningDocuments> => ending.use(await runningDocuments({ ...options, documents }));
 
 const none = { in_progress: 0, completed: 0, failed: 0, cancelled: 0, total: 0 };
 

@@ -8,6 +8,7 @@ import {
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { tellWhenToPoll } from "../../wire/poll-after.ts";
 import { fileExample } from "../vector-store-files/operation.ts";
 import {
   storeFileLimits,
@@ -71,9 +72,11 @@ export const getFileBatch = defineOperationWithoutBody({
   summary: "Describe a batch",
   answer: described,
   errors: documentErrors,
-  handler: async ({ parameters }, { authenticated: caller }, { batches }: Needs) => {
+  handler: async ({ parameters }, context, { batches }: Needs) => {
     const { vector_store_id: store = "", batch_id: id = "" } = parameters;
-    return { json: toFileBatch(await batches.get(caller, store, id)) };
+    const found = await batches.get(context.authenticated, store, id);
+    tellWhenToPoll(found.status, context);
+    return { json: toFileBatch(found) };
   },
 });
 

@@ -11,6 +11,7 @@ import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { tellWhenToPoll } from "../../wire/poll-after.ts";
 import {
   ContentQuery,
   contentLimits,
@@ -128,9 +129,11 @@ export const getVectorStoreFile = defineOperationWithoutBody({
   summary: "Describe a file of a vector store",
   answer: described,
   errors: documentErrors,
-  handler: async ({ parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
+  handler: async ({ parameters }, context, { storeFiles }: Needs) => {
     const { vector_store_id: id = "", file_id: file = "" } = parameters;
-    return { json: toVectorStoreFile(await storeFiles.get(caller, id, file)) };
+    const found = await storeFiles.get(context.authenticated, id, file);
+    tellWhenToPoll(found.status, context);
+    return { json: toVectorStoreFile(found) };
   },
 });
 
