@@ -1,5 +1,8 @@
 /** `paddock keys`: gives out API keys, lists, revokes and shares them; a running node heeds it at once. */
 import { Command, Option } from "commander";
+import type { Config } from "../config/schema.ts";
+import { byteSize } from "../core/byte-size.ts";
+import type { DocumentQuota } from "../core/documents/document-caller.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { type ApiKey, type KeyStore, type Scope, scopes, stateOf } from "../core/limits/api-key.ts";
@@ -12,6 +15,7 @@ import { share } from "./keys/share.ts";
 import { printableJson } from "./printable.ts";
 import type { Shell } from "./shell.ts";
 import { toTable } from "./table.ts";
+import { vectorStoreIds } from "./vector-store-ids.ts";
 
 export function keysCommand(shell: Shell): Command {
   const command = new Command("keys").description("give out API keys, list, revoke and share them");
@@ -23,11 +27,11 @@ export function keysCommand(shell: Shell): Command {
 async function withKeys(
   shell: Shell,
   command: Command,
-  body: (keys: KeyStore) => Promise<void>,
+  body: (keys: KeyStore, config: Config) => Promise<void>,
 ): Promise<void> {
   const config = await readConfig(shell, command);
   using opened = await openKeyStore(config, shell.cwd);
-  await body(opened.keys);
+  await body(opened.keys, config);
 }
 
 function create(shell: Shell): Command {
@@ -44,15 +48,24 @@ function create(shell: Shell): Command {
       "--concurrency <n>",
       "most requests in progress at once; a chat for n answers counts as n",
     )
+    .option(
+      "--vector-store <stores...>",
+      "bind it to these vector stores, by name or id: it sees and fills no others",
+    )
+    .option("--max-bytes <n>", "most bytes of files that it uploads; 0: no bound")
+    .option("--max-passages <n>", "most passages of the files that it adds")
     .option("--json", "as JSON");
   addExamples(
     command,
     "paddock keys create ada --scope chat --expires 30d",
     "paddock keys create batch --requests-per-minute 60 --concurrency 2",
+    "paddock keys create reader --scope retrieve --vector-store handbook",
   );
   return command.action((name: string) =>
-    withKeys(shell, command, async (keys) => {
+    withKeys(shell, command, async (keys, config) => {
       const options = command.opts<CreateOptions>();
+      const bound = options.vectorStore;
+      const vectorStores = bound && (await vectorStoreIds(shell, config, bound));
       const expiresAt =
         options.expires === undefined ? undefined : parseExpiry(options.expires, new Date());
       const { key, text } = await keys.create({
@@ -60,6 +73,8 @@ function create(shell: Shell): Command {
         scopes: options.scope ?? scopes,
         ...given({ expiresAt }),
         limits: limitsOf(options),
+        quota: quotaOf(options),
+        ...given({ vectorStores }),
       });
       if (options.json === true) {
         shell.print(`${printableJson({ ...toJson(key), key: text }, 2)}\n`);
@@ -77,7 +92,17 @@ interface CreateOptions {
   requestsPerMinute?: string;
   tokensPerMinute?: string;
   concurrency?: string;
+  vectorStore?: string[];
+  maxBytes?: string;
+  maxPassages?: string;
   json?: boolean;
+}
+
+function quotaOf({ maxBytes, maxPassages }: CreateOptions): Partial<DocumentQuota> {
+  return given({
+    bytes: parseCount("--max-bytes", maxBytes),
+    passages: parseCount("--max-passages", maxPassages),
+  });
 }
 
 function limitsOf(options: CreateOptions): Partial<CallerLimits> {
@@ -147,12 +172,14 @@ const day = (date: Date | undefined): string =>
   date === undefined ? "never" : date.toISOString().slice(0, 16).replace("T", " ");
 
 /** Those of its own, in the words of the options: `60 requests, 2 at once`. */
-function limitsText({ limits }: ApiKey): string {
+function limitsText({ limits, quota }: ApiKey): string {
   const { requestsPerMinute, tokensPerMinute, concurrency } = limits;
   const parts = [
     requestsPerMinute === undefined ? [] : [`${requestsPerMinute || "any"} requests/min`],
     tokensPerMinute === undefined ? [] : [`${tokensPerMinute || "any"} tokens/min`],
     concurrency === undefined ? [] : [`${concurrency || "any"} at once`],
+    quota.bytes === undefined ? [] : [quota.bytes === 0 ? "any bytes" : byteSize(quota.bytes)],
+    quota.passages === undefined ? [] : [`${quota.passages || "any"} passages`],
   ].flat();
   return parts.length === 0 ? "the node's" : parts.join(", ");
 }
@@ -161,6 +188,7 @@ const toRow = (key: ApiKey) => ({
   id: key.id,
   name: key.name,
   scopes: key.scopes.join(","),
+  "vector stores": key.vectorStores?.join(",") ?? "all",
   created: day(key.createdAt),
   expires: day(key.expiresAt),
   limits: limitsText(key),
@@ -176,6 +204,9 @@ const toJson = (key: ApiKey) => ({
   requests_per_minute: key.limits.requestsPerMinute ?? null,
   tokens_per_minute: key.limits.tokensPerMinute ?? null,
   concurrency: key.limits.concurrency ?? null,
+  vector_stores: key.vectorStores ?? null,
+  max_bytes: key.quota.bytes ?? null,
+  max_passages: key.quota.passages ?? null,
   revoked_at: key.revokedAt?.toISOString() ?? null,
   state: stateOf(key),
 });

@@ -192,6 +192,47 @@ const Ingest = T.Object(
   { ...strict, default: {} },
 );
 
+const Documents = T.Object(
+  {
+    max_file_bytes: T.Integer({
+      minimum: 1024,
+      default: 64 * 1024 * 1024,
+      description: "Largest file that is taken over HTTP; `ingest` says what can be read of it.",
+    }),
+    max_bytes: T.Integer({
+      minimum: 0,
+      default: 10 * 1024 * 1024 * 1024,
+      description: "Bytes of all files that were uploaded; 0: no bound.",
+    }),
+    max_bytes_per_key: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "The same of each key without a bound of its own; 0: no bound.",
+    }),
+    max_passages: T.Integer({
+      minimum: 0,
+      default: 1_000_000,
+      description: "Passages of all files in vector stores; 0: no bound.",
+    }),
+    max_passages_per_key: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "The same of each key without a bound of its own; 0: no bound.",
+    }),
+    max_vector_stores: T.Integer({
+      minimum: 1,
+      default: 1000,
+      description: "Most vector stores.",
+    }),
+    max_queue: T.Integer({
+      minimum: 1,
+      default: 10_000,
+      description: "Most files that wait to be taken in.",
+    }),
+  },
+  { ...strict, default: {} },
+);
+
 const Engine = T.Object(
   {
     threads: T.Integer({
@@ -388,6 +429,7 @@ export const Config = T.Object(
     retrieval: Retrieval,
     rag: Rag,
     ingest: Ingest,
+    documents: Documents,
     engine: Engine,
     limits: Limits,
     shared: Shared,

@@ -50,10 +50,12 @@ export type DocumentPlan =
     };
 
 /** Passages much longer than this blur what they are about. */
-const bestPassageTokens = 256;
-const overlapTokens = 32;
+export const bestPassageTokens = 256;
+export const overlapTokens = 32;
+/** Passages that are named at a time; some milliseconds. */
+const slice = 1024;
 /** Part of a document's digest: raised when texts are cut in another way, so that every document is cut anew. */
-const recipe = "2";
+export const recipe = "2";
 
 export async function planDocument(
   document: SourceDocument,
@@ -73,32 +75,47 @@ export async function planDocument(
   for (const text of texts) {
     for (const part of await cutToFit(text, engine, documentPrefix)) chunks.push(part);
   }
-  const counts = await engine.countTokens(chunks.map(({ source }) => source));
-  const readable = chunks.filter((_, at) => counts[at] !== 0);
   const vectors = stored === undefined ? new Map() : await storedVectors(repository, document.name);
+  const { passages, unreadable } = await toPassages(chunks, {
+    ...{ document: document.name, documentHash, documentPrefix, vectors },
+    countTokens: (sources) => engine.countTokens(sources),
+  });
+  return { change: stored === undefined ? "new" : "changed", unreadable, passages };
+}
+
+export interface PassageOptions {
+  document: string;
+  documentHash: string;
+  documentPrefix: string;
+  /** Of passages that are stored already, by their ids. */
+  vectors: ReadonlyMap<string, Float32Array>;
+  countTokens: (sources: string[]) => Promise<readonly number[]>;
+}
+
+/** Chunks as passages, without those that hold nothing the model can read. */
+export async function toPassages(
+  chunks: readonly Chunk[],
+  { document, documentHash, documentPrefix, vectors, countTokens }: PassageOptions,
+): Promise<{ passages: PlannedPassage[]; unreadable: number }> {
+  const counts = await countTokens(chunks.map(({ source }) => source));
+  const readable = chunks.filter((_, at) => counts[at] !== 0);
   const occurrences = new Map<string, number>();
-  return {
-    change: stored === undefined ? "new" : "changed",
-    unreadable: chunks.length - readable.length,
-    passages: readable.map(({ source, heading }, position) => {
-      const hash = digest(documentPrefix, source);
-      const occurrence = occurrences.get(hash) ?? 0;
-      occurrences.set(hash, occurrence + 1);
-      const id = passageId(document.name, hash, occurrence);
-      const vector = vectors.get(id);
-      return {
-        id,
-        source,
-        document: document.name,
-        heading,
-        position,
-        hash,
-        documentHash,
-        parts: readable.length,
-        ...given({ vector }),
-      };
-    }),
-  };
+  const passages: PlannedPassage[] = [];
+  for (const [position, { source, heading }] of readable.entries()) {
+    // A node that serves meanwhile is not held up.
+    if (position % slice === slice - 1) await new Promise((resolve) => setImmediate(resolve));
+    const hash = digest(documentPrefix, source);
+    const occurrence = occurrences.get(hash) ?? 0;
+    occurrences.set(hash, occurrence + 1);
+    const id = passageId(document, hash, occurrence);
+    const vector = vectors.get(id);
+    passages.push({
+      ...{ id, source, document, heading, position, hash, documentHash },
+      parts: readable.length,
+      ...given({ vector }),
+    });
+  }
+  return { passages, unreadable: chunks.length - readable.length };
 }
 
 /** A text's passages, each of a size that the model takes with its prefix. */
@@ -130,7 +147,7 @@ async function contentOf(document: SourceDocument): Promise<Uint8Array> {
   }
 }
 
-async function storedVectors(
+export async function storedVectors(
   repository: PassageRepository,
   document: string,
 ): Promise<Map<string, Float32Array>> {

@@ -3,36 +3,47 @@
  * much memory as a hostile file makes them, and only a process can be ended amid its work.
  */
 
-import { readFile } from "node:fs/promises";
+import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
 import type { Program } from "../subprocess/program.ts";
+import type { Chunk, ChunkOptions } from "./chunk.ts";
 import type { ReadOptions, ReadText } from "./readers/read.ts";
 import { unreadable } from "./readers/unreadable.ts";
+import { type ReadingBounds, watched } from "./reading-watch.ts";
 
 /** The hidden command that is a reading process; see cli/reader.ts. */
 export const readerCommand = "reader";
 
-export interface ToReader {
-  name: string;
-  bytes: Uint8Array;
-  options: Partial<ReadOptions>;
-}
+export type CutOptions = Pick<ChunkOptions, "maxTokens" | "overlapTokens">;
+
+export type ToReader =
+  | {
+      type: "read";
+      name: string;
+      bytes: Uint8Array;
+      options: Partial<ReadOptions>;
+      /** Present: what was read is cut into passages there too. */
+      cut?: CutOptions;
+    }
+  | { type: "counted"; tokens: number };
 
 export type FromReader =
   | { type: "listening" }
   | { type: "read"; texts: ReadText }
+  /** Only the node has the model that counts. */
+  | { type: "count"; text: string }
+  | { type: "chunks"; chunks: readonly Chunk[] }
+  | { type: "cut" }
   | { type: "refused"; message: string }
   | { type: "failed"; message: string };
 
-export interface ReadingOptions {
+export interface ReadingOptions extends ReadingBounds {
   program: Program;
-  /** Seconds that a file may take. */
-  read_timeout: number;
-  /** Megabytes of memory that reading may take; seen on Linux only. */
-  read_memory: number;
 }
 
-const memoryEveryMs = 100;
+export interface Cutting extends ChunkOptions {
+  signal: AbortSignal;
+}
 
 interface Child {
   process: Bun.Subprocess;
@@ -54,27 +65,77 @@ export class ReadingProcess implements AsyncDisposable {
     bytes: Uint8Array,
     options: Partial<ReadOptions> = {},
   ): Promise<ReadText> => {
-    let child = await this.#started();
-    // A process that ended while it was idle is replaced.
-    if (child.process.killed || child.process.exitCode !== null) {
-      await this.#end();
-      child = await this.#started();
-    }
+    const child = await this.#usable();
     const watch = watched(child.process, this.#options);
-    child.process.send({ name, bytes, options } satisfies ToReader);
+    child.process.send({ type: "read", name, bytes, options } satisfies ToReader);
     const answer = await child.next();
     const excess = watch.stop();
     if (answer?.type === "read") return answer.texts;
-    if (answer?.type === "refused") throw new NodeError("invalid_request", answer.message);
-    await this.#end();
-    if (excess !== undefined) throw excess;
-    throw unreadable(
-      `cannot be read: ${answer?.type === "failed" ? answer.message : "it ended the process that read it"}`,
-    );
+    throw await this.#failure(answer, excess);
+  };
+
+  /** Reads a document and cuts it: both take seconds of one process for a large one. */
+  readonly cut = async (
+    name: string,
+    bytes: Uint8Array,
+    options: Partial<ReadOptions>,
+    { countTokens, signal, maxTokens, overlapTokens }: Cutting,
+  ): Promise<Chunk[]> => {
+    const child = await this.#usable();
+    signal.throwIfAborted();
+    const watch = watched(child.process, this.#options);
+    using _ = onAbort(signal, () => child.process.kill("SIGKILL"));
+    const send = (message: ToReader): void => child.process.send(message);
+    const chunks: Chunk[] = [];
+    send({ type: "read", name, bytes, options, cut: { maxTokens, overlapTokens } });
+    for (;;) {
+      const answer = await child.next();
+      if (answer?.type === "count") {
+        // The time that counting takes is not the document's.
+        watch.pause();
+        const tokens = await countTokens(answer.text).catch((error: unknown) => {
+          watch.stop();
+          child.process.kill("SIGKILL");
+          throw error;
+        });
+        watch.resume();
+        send({ type: "counted", tokens });
+      } else if (answer?.type === "chunks") {
+        for (const chunk of answer.chunks) chunks.push(chunk);
+      } else {
+        const excess = watch.stop();
+        if (answer?.type === "cut") return chunks;
+        const failure = await this.#failure(answer, excess);
+        signal.throwIfAborted();
+        throw failure;
+      }
+    }
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#end();
+  }
+
+  async #failure(
+    answer: FromReader | undefined,
+    excess: NodeError | undefined,
+  ): Promise<NodeError> {
+    if (answer?.type === "refused") return new NodeError("invalid_request", answer.message);
+    await this.#end();
+    return (
+      excess ??
+      unreadable(
+        `cannot be read: ${answer?.type === "failed" ? answer.message : "it ended the process that read it"}`,
+      )
+    );
+  }
+
+  /** A process that ended while it was idle is replaced. */
+  async #usable(): Promise<Child> {
+    const child = await this.#started();
+    if (!child.process.killed && child.process.exitCode === null) return child;
+    await this.#end();
+    return await this.#started();
   }
 
   async #started(): Promise<Child> {
@@ -120,44 +181,4 @@ function start({ program: { command, env } }: ReadingOptions): Child {
       return heard.shift();
     },
   };
-}
-
-/** Ends the process when a file takes too much; `stop` says what of. */
-function watched(
-  process: Bun.Subprocess,
-  { read_timeout: seconds, read_memory: megabytes }: ReadingOptions,
-): { stop(): NodeError | undefined } {
-  let excess: NodeError | undefined;
-  let isOver = false;
-  const end = (why: string): void => {
-    // The document may have been finished while the memory was being read.
-    if (isOver) return;
-    excess ??= unreadable(why);
-    process.kill("SIGKILL");
-  };
-  const timer = setTimeout(
-    () => end(`takes more than ${seconds} s to read; divide it, or raise ingest.read_timeout`),
-    seconds * 1000,
-  );
-  const looking = setInterval(async () => {
-    const bytes = await residentBytes(process.pid);
-    if (bytes <= megabytes * 1e6) return;
-    end(
-      `takes more than ${megabytes} MB of memory to read; divide it, or raise ingest.read_memory`,
-    );
-  }, memoryEveryMs);
-  return {
-    stop() {
-      isOver = true;
-      clearTimeout(timer);
-      clearInterval(looking);
-      return excess;
-    },
-  };
-}
-
-/** 0 where the platform does not tell. */
-async function residentBytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }

@@ -21,6 +21,8 @@ export interface CollectionParts extends Pick<RetrievalBackend, "reranker"> {
   embedding: EmbeddingModel;
   /** What passages are embedded with, behind the requests. */
   fillingEngine: EmbeddingEngine;
+  /** Hears of the collection once it is open. */
+  onOpen: (collection: OpenCollection) => Promise<void>;
 }
 
 /** How often a store that is away is tried again. */
@@ -68,10 +70,11 @@ export class NodeCollection implements AsyncDisposable {
     parts: CollectionParts,
     signal: AbortSignal,
   ): Promise<void> {
-    const { embedding, fillingEngine, ...rest } = parts;
+    const { embedding, fillingEngine, onOpen, ...rest } = parts;
     const collection = await openConfiguredCollection(this.#store, embedding, this.#options);
     const { repository, prefixes } = collection;
     this.#resources.use(repository);
+    await onOpen(collection);
     retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix, ...rest });
     if (!this.#options.config.vectorstore.handbook) return;
     retrieval.expectPassages(passagesComing);

@@ -3,6 +3,7 @@ import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { isUpstream } from "../config/upstream-source.ts";
 import type { RagSettings } from "../core/chat/grounding.ts";
+import type { QuotaSettings } from "../core/documents/quota.ts";
 import { given } from "../core/given.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
 import { defaultMinP, starterMinP } from "../core/models/default-min-p.ts";
@@ -34,13 +35,14 @@ export function toCallerLimits({ limits }: Config): CallerLimits {
 }
 
 /** What one request may take. */
-export function toRequestLimits({ limits, http }: Config): Services["limits"] {
+export function toRequestLimits({ limits, http, documents }: Config): Services["limits"] {
   return {
     maxBodyBytes: limits.max_body_bytes,
     bodyTimeoutMs: limits.body_timeout * 1000,
     maxMessages: limits.max_messages,
     maxInputs: limits.max_inputs,
     requestTimeoutMs: limits.request_timeout * 1000,
+    maxFileBytes: documents.max_file_bytes,
     stallTimeoutMs: http.stall_timeout * 1000,
   };
 }
@@ -51,6 +53,18 @@ export function toSharedServer({ shared }: Config): RedisOptions | undefined {
   if (url === undefined) return undefined;
   return { url, prefix, timeoutMs: timeout * 1000, ...given({ password }) };
 }
+
+export function toQuota({ documents }: Config): QuotaSettings {
+  return {
+    node: { bytes: documents.max_bytes, passages: documents.max_passages },
+    caller: { bytes: documents.max_bytes_per_key, passages: documents.max_passages_per_key },
+  };
+}
+
+export const toDocumentLimits = ({ documents }: Config) => ({
+  maxStores: documents.max_vector_stores,
+  maxQueue: documents.max_queue,
+});
 
 export function toRagSettings({ rag }: Config): RagSettings {
   return {

@@ -15,6 +15,7 @@ import { type LoadedModel, ModelRegistry } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activities.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import { checkReadiness } from "../core/readiness.ts";
+import type { OpenCollection } from "../core/retrieval/collection.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Services } from "../server/app.ts";
@@ -31,6 +32,7 @@ import { dataDirOf, openRightsOf } from "./data-dir.ts";
 import { loadInTurn } from "./load-in-turn.ts";
 import { ModelReplicas } from "./model-replicas.ts";
 import { NodeCollection } from "./node-collection.ts";
+import { NodeDocuments } from "./node-documents.ts";
 import { NodeModels } from "./node-models.ts";
 import {
   toCallerLimits,
@@ -68,6 +70,7 @@ export class PaddockNode implements AsyncDisposable {
   readonly #keys: KeyRing;
   /** Undefined where this node is alone. */
   readonly #shared: SharedState | undefined;
+  readonly #documents: NodeDocuments;
   readonly #resources = new AsyncDisposableStack();
   readonly #identity: NodeIdentity;
   readonly #stopping = new AbortController();
@@ -84,6 +87,16 @@ export class PaddockNode implements AsyncDisposable {
     this.#models = new ModelRegistry(config.models);
     this.#activities = new ModelActivities(config.models.map(toModelBounds));
     this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
+    const quotaOf = (owner: string) => this.#keys.byId(owner)?.quota ?? {};
+    this.#documents = this.#resources.use(
+      new NodeDocuments({
+        ...options,
+        models: this.#models,
+        retrieval: this.#retrieval,
+        quotaOf,
+      }),
+    );
+    const { documents } = this.#documents;
     this.#identity = { version, engineVersion: "not loaded yet", port: config.port };
     const isDraining = (): boolean => this.#isDraining;
     const parts = {
@@ -114,6 +127,12 @@ export class PaddockNode implements AsyncDisposable {
       ),
       embeddings: new EmbeddingService(this.#models),
       retrieval: this.#retrieval,
+      files: documents.files,
+      stores: documents.stores,
+      storeFiles: documents.storeFiles,
+      storeAccess: documents.access,
+      storeSearch: documents.search,
+      batches: documents.batches,
       models: this.#models,
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys, this.#keys),
@@ -222,8 +241,12 @@ export class PaddockNode implements AsyncDisposable {
         attach: async () => {
           const embedding = this.#models.embedding(name);
           const fillingEngine = yieldingEngine(engines.get(name) ?? embedding.engine, behind);
-          const parts = { ...rest, embedding, fillingEngine };
+          const { collections } = this.#documents.documents;
+          const onOpen = (open: OpenCollection) =>
+            collections.attach(this.#retrieval.collection.name, open);
+          const parts = { ...rest, embedding, fillingEngine, onOpen };
           await collection.attachTo(this.#retrieval, parts, behind.signal);
+          this.#resources.use(this.#documents.start(fillingEngine, behind.signal));
         },
         retrieval: this.#retrieval,
         signal: behind.signal,

@@ -9,7 +9,7 @@ export interface Route {
 /** The methods that the routes have for an address, sorted. */
 export function allowedMethods(routes: readonly Route[], pathname: string): string[] {
   const methods = routes
-    .filter(({ path }) => matches(path, pathname))
+    .filter(({ path }) => isAddressOf(path, pathname))
     .map(({ method }) => method.toUpperCase());
   return [...new Set(methods)].sort();
 }
@@ -28,7 +28,8 @@ export function missingRoute(request: Request, allowed: readonly string[]): Node
   );
 }
 
-function matches(path: string, pathname: string): boolean {
+/** Whether an address is that of a route: `/v1/models/:id`. */
+export function isAddressOf(path: string, pathname: string): boolean {
   const wanted = path.split("/");
   const found = pathname.replace(/(?<=.)\/$/, "").split("/");
   return (

@@ -1,9 +1,12 @@
 /** Makes an operation of what its folder declares: facts, a schema, and a handler. */
-import type { Static, TSchema } from "@sinclair/typebox";
+import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import { NodeError } from "../core/errors.ts";
 import type { Scope } from "../core/limits/api-key.ts";
 import { unknownKeys } from "./middleware/ignored-fields.ts";
 import type { ListBound } from "./middleware/list-length.ts";
+import type { UploadForm } from "./middleware/multipart.ts";
+import { queryReader } from "./middleware/query.ts";
 import type { Handler, NamedSchema, Operation, OperationFacts } from "./operation.ts";
 
 interface BodyRules<Body> {
@@ -26,7 +29,19 @@ interface Declaration<Schema extends TSchema, Services> extends OperationFacts {
 
 interface DeclarationWithoutBody<Services> extends OperationFacts {
   body?: never;
+  query?: never;
   handler: Handler<undefined, Services>;
+}
+
+interface DeclarationWithQuery<Query extends TObject, Services> extends OperationFacts {
+  body?: never;
+  query: Query;
+  handler: Handler<undefined, Services, Static<Query>>;
+}
+
+interface UploadDeclaration<Services> extends OperationFacts {
+  form: NamedSchema;
+  handler: Handler<UploadForm, Services>;
 }
 
 export function defineOperation<Schema extends TSchema, Services extends object>({
@@ -40,7 +55,7 @@ export function defineOperation<Schema extends TSchema, Services extends object>
   return {
     facts: { ...facts, body: { name, schema, example } },
     lists,
-    read(value) {
+    read(value, { parameters }) {
       if (!checker.Check(value)) return undefined;
       return {
         model: modelOf(value),
@@ -48,12 +63,21 @@ export function defineOperation<Schema extends TSchema, Services extends object>
         answers: answers(value),
         logged: () => logged(value),
         ignored: () => ignored(value),
-        answer: (parameters, context, services) =>
-          handler({ body: value, parameters }, context, services),
+        answer: (context, services) =>
+          handler({ body: value, query: {}, parameters }, context, services),
       };
     },
   };
 }
+
+/** Of a request that has no body, or whose body is read by the handler. */
+const bare = {
+  model: undefined,
+  scopes: [],
+  answers: 1,
+  logged: () => undefined,
+  ignored: () => [],
+};
 
 export function defineOperationWithoutBody<Services extends object>({
   handler,
@@ -62,15 +86,51 @@ export function defineOperationWithoutBody<Services extends object>({
   return {
     facts,
     lists: [],
-    read: () => ({
-      model: undefined,
-      scopes: [],
-      answers: 1,
-      logged: () => undefined,
-      ignored: () => [],
-      answer: (parameters, context, services) =>
-        handler({ body: undefined, parameters }, context, services),
+    read: (_body, { parameters }) => ({
+      ...bare,
+      answer: (context, services) =>
+        handler({ body: undefined, query: {}, parameters }, context, services),
     }),
+  };
+}
+
+/** One without a body, whose address says more behind a `?`. */
+export function defineOperationWithQuery<Query extends TObject, Services extends object>({
+  handler,
+  ...facts
+}: DeclarationWithQuery<Query, Services>): Operation<Services> {
+  const readQuery = queryReader(facts.query);
+  return {
+    facts,
+    lists: [],
+    read(_body, { parameters, query: asked }) {
+      const { query, ignored } = readQuery(asked);
+      return {
+        ...bare,
+        ignored: () => ignored,
+        answer: (context, services) =>
+          handler({ body: undefined, query, parameters }, context, services),
+      };
+    },
+  };
+}
+
+/** Its handler reads the form as it comes: it may be larger than the memory. */
+export function defineUpload<Services extends object>({
+  handler,
+  ...facts
+}: UploadDeclaration<Services>): Operation<Services> {
+  return {
+    facts,
+    lists: [],
+    read(_body, { parameters, form }) {
+      if (form === undefined) throw new NodeError("internal", "An upload came without its form.");
+      return {
+        ...bare,
+        answer: (context, services) =>
+          handler({ body: form, query: {}, parameters }, context, services),
+      };
+    },
   };
 }
 

@@ -21,12 +21,38 @@ export const modelErrors: Readonly<Record<number, string>> = {
   504: "The answer took longer than the node allows.",
 };
 
+/** The errors of operations about documents. */
+export const documentErrors: Readonly<Record<number, string>> = {
+  400: "A field or a parameter is invalid; `param` names it.",
+  401: "The key is missing or wrong, where the node wants one.",
+  403: "The key does not open this operation, or is bound to other vector stores.",
+  404: "There is no such object, or it is not for this key.",
+  429: "The caller's limit is reached: code `rate_limit_exceeded`; or its quota or the node's is: code `insufficient_quota`.",
+  503: "The store is away, the disk full, or another node has the data dir.",
+};
+
+/** The same where a JSON body is sent. */
+export const documentBodyErrors: Readonly<Record<number, string>> = {
+  ...documentErrors,
+  408: "The body did not arrive in time.",
+  413: "The body is too large.",
+  415: "The body is not JSON.",
+};
+
+export const uploadErrors: Readonly<Record<number, string>> = {
+  ...documentErrors,
+  408: "Nothing came for too long.",
+  413: "The file is larger than the node takes.",
+  415: "The body is not a form.",
+};
+
 const reference = ({ name }: NamedSchema) => ({ $ref: `#/components/schemas/${name}` });
 
 const json = "application/json";
+const multipart = "multipart/form-data";
 
 export function describe(facts: OperationFacts) {
-  const { operationId, summary, description, tag, body, parameters } = facts;
+  const { operationId, summary, description, tag, parameters, query } = facts;
   const isSecured = facts.scope !== undefined || facts.key === "required";
   return {
     operationId,
@@ -35,27 +61,42 @@ export function describe(facts: OperationFacts) {
     tags: [tag],
     // An empty requirement beside the bearer scheme: a node without keys takes none.
     security: isSecured ? [{ bearer: [] }, {}] : [],
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: true,
-            content: { [json]: { schema: reference(body), example: body.example } },
-          },
-        }),
+    ...describeBody(facts),
     responses: { 200: describeAnswer(facts), ...describeErrors(facts) },
-    ...given({ parameters: parameters && describeParameters(parameters) }),
+    ...describeParameters(parameters ?? {}, query?.properties ?? {}),
   };
 }
 
-function describeParameters(parameters: Readonly<Record<string, string>>) {
-  return Object.entries(parameters).map(([name, description]) => ({
-    name,
-    in: "path" as const,
-    required: true,
-    schema: { type: "string" as const },
-    description,
-  }));
+function describeBody({ body, form }: OperationFacts) {
+  const { name, content } =
+    form === undefined ? { name: body, content: json } : { name: form, content: multipart };
+  if (name === undefined) return {};
+  const example = body === undefined ? {} : { example: body.example };
+  const schema = { schema: reference(name), ...example };
+  return { requestBody: { required: true, content: { [content]: schema } } };
+}
+
+function describeParameters(
+  path: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, TSchema>>,
+) {
+  const parameters = [
+    ...Object.entries(path).map(([name, description]) => ({
+      name,
+      in: "path" as const,
+      required: true,
+      schema: { type: "string" as const },
+      description,
+    })),
+    ...Object.entries(query).map(([name, { description, ...schema }]) => ({
+      name,
+      in: "query" as const,
+      required: false,
+      schema,
+      ...given({ description }),
+    })),
+  ];
+  return parameters.length === 0 ? {} : { parameters };
 }
 
 function describeAnswer({ answer, stream }: OperationFacts) {
@@ -87,8 +128,8 @@ function describeErrors({ errors }: OperationFacts) {
 
 /** Every schema that the operations name, each once. */
 export function schemasOf(all: readonly OperationFacts[]): Record<string, TSchema> {
-  const named = all.flatMap(({ body, answer, stream, errors }) => [
-    ...[body, answer, stream].filter((schema) => schema !== undefined),
+  const named = all.flatMap(({ body, form, answer, stream, errors }) => [
+    ...[body, form, answer, stream].filter((schema) => schema !== undefined),
     ...Object.values(errors).filter((error) => typeof error !== "string"),
   ]);
   return Object.fromEntries([...named, errorSchema].map(({ name, schema }) => [name, schema]));

@@ -1,13 +1,16 @@
 /** What an operation is to the pipeline, the OpenAPI document and whoever watches. */
-import type { TSchema } from "@sinclair/typebox";
+import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { ListBound } from "./middleware/list-length.ts";
+import type { UploadForm } from "./middleware/multipart.ts";
 import type { RequestContext } from "./request-context.ts";
 
 export const tags = {
   chat: "Chat",
   embeddings: "Embeddings",
   retrieval: "Retrieval",
+  files: "Files",
+  vectorStores: "Vector stores",
   node: "Node",
 } as const;
 
@@ -15,6 +18,12 @@ export const tags = {
 export interface NamedSchema<Schema extends TSchema = TSchema> {
   name: string;
   schema: Schema;
+}
+
+/** A file that is sent as it is, and never shown by a browser: who wrote it is not known. */
+export interface Download {
+  content: Blob;
+  filename: string;
 }
 
 /** What an operation answers: one body, or a stream of events. */
@@ -27,11 +36,12 @@ export type Answer = {
   | { text: string; contentType: string }
   /** The data of server-sent events, in their order. */
   | { events: AsyncIterable<string> }
+  | { download: Download }
 );
 
 /** What the OpenAPI document, the log, metrics, traces and the pipeline know of an operation. */
 export interface OperationFacts {
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "DELETE";
   /** As Elysia writes it: `/v1/models/:id`. */
   path: string;
   /** In metrics, traces and logs; operations of one resource share it. */
@@ -55,8 +65,12 @@ export interface OperationFacts {
   whileDraining?: boolean;
   /** Path parameters, by name, with what each is. */
   parameters?: Readonly<Record<string, string>>;
+  /** What may stand behind the `?`. */
+  query?: TObject;
   /** The request body's schema, with a body that works as it stands. */
   body?: NamedSchema & { example: unknown };
+  /** The same for a body of `multipart/form-data`, which is read as it comes. */
+  form?: NamedSchema;
   /** What 200 answers. */
   answer: NamedSchema & { description: string; contentType?: string; example?: unknown };
   /** The streamed form of the answer. */
@@ -66,14 +80,15 @@ export interface OperationFacts {
 }
 
 /** A request that was read and found valid. */
-interface ValidRequest<Body> {
+interface ValidRequest<Body, Query> {
   body: Body;
+  query: Query;
   parameters: Readonly<Record<string, string>>;
 }
 
 /** A plain function from a valid request and its context to an answer. */
-export type Handler<Body, Services> = (
-  request: ValidRequest<Body>,
+export type Handler<Body, Services, Query = object> = (
+  request: ValidRequest<Body, Query>,
   context: RequestContext,
   services: Services,
 ) => Answer | Promise<Answer>;
@@ -83,7 +98,15 @@ export interface Operation<Services> {
   readonly facts: OperationFacts;
   readonly lists: readonly ListBound[];
   /** Reads a parsed body, or nothing where it takes none; undefined where the body breaks the schema. */
-  read(body: unknown): ReadRequest<Services> | undefined;
+  read(body: unknown, asked: AskedFor): ReadRequest<Services> | undefined;
+}
+
+/** What of a request is not in its JSON body. */
+export interface AskedFor {
+  parameters: Readonly<Record<string, string>>;
+  query: URLSearchParams;
+  /** Where the operation takes one. */
+  form: UploadForm | undefined;
 }
 
 /** A request whose body is valid, with what is done with it. */
@@ -97,9 +120,5 @@ export interface ReadRequest<Services> {
   logged(): object | undefined;
   /** Names of the fields that are not acted on; throws where one of them must be refused. */
   ignored(): readonly string[];
-  answer(
-    parameters: Readonly<Record<string, string>>,
-    context: RequestContext,
-    services: Services,
-  ): Answer | Promise<Answer>;
+  answer(context: RequestContext, services: Services): Answer | Promise<Answer>;
 }

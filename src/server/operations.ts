@@ -1,13 +1,43 @@
 /** The one list of operations: what is in it is served, described, measured and limited. */
+import { isAddressOf } from "./allowed-methods.ts";
 import { docsPath, documentPath } from "./docs.ts";
 import type { Operation } from "./operation.ts";
 import { chat } from "./operations/chat/operation.ts";
 import { embeddings } from "./operations/embeddings/operation.ts";
+import {
+  deleteFile,
+  getFile,
+  getFileContent,
+  listFiles,
+  uploadFile,
+} from "./operations/files/operation.ts";
 import { health, ready } from "./operations/health/operation.ts";
 import { describeNode, getInfo } from "./operations/info/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
+import {
+  cancelFileBatch,
+  createFileBatch,
+  getFileBatch,
+  listFileBatchFiles,
+} from "./operations/vector-store-batches/operation.ts";
+import {
+  addVectorStoreFile,
+  getVectorStoreFile,
+  getVectorStoreFileContent,
+  listVectorStoreFiles,
+  removeVectorStoreFile,
+  updateVectorStoreFile,
+} from "./operations/vector-store-files/operation.ts";
+import { searchVectorStore } from "./operations/vector-store-search/operation.ts";
+import {
+  createVectorStore,
+  deleteVectorStore,
+  getVectorStore,
+  listVectorStores,
+  updateVectorStore,
+} from "./operations/vector-stores/operation.ts";
 import { pagePath } from "./page.ts";
 import { pageFolder } from "./page-files.ts";
 import type { Target } from "./pipeline.ts";
@@ -19,6 +49,27 @@ const all = [
   listModels,
   getModels,
   getModel,
+  uploadFile,
+  listFiles,
+  getFile,
+  getFileContent,
+  deleteFile,
+  createVectorStore,
+  listVectorStores,
+  getVectorStore,
+  updateVectorStore,
+  deleteVectorStore,
+  searchVectorStore,
+  addVectorStoreFile,
+  listVectorStoreFiles,
+  getVectorStoreFile,
+  updateVectorStoreFile,
+  getVectorStoreFileContent,
+  removeVectorStoreFile,
+  createFileBatch,
+  getFileBatch,
+  cancelFileBatch,
+  listFileBatchFiles,
   describeNode,
   getInfo,
   health,
@@ -54,10 +105,9 @@ const names = [
 
 /** What an address belongs to, whatever the method: few enough that each can have numbers of its own. */
 export function targetOf(pathname: string): Target {
+  const exact = operations.find(({ facts }) => isAddressOf(facts.path, pathname));
   const known = names.find(
     ({ path }) => pathname === path || (path !== "/" && pathname.startsWith(`${path}/`)),
   );
-  const address = pathname.replace(/(?<=.)\/$/, "");
-  const exact = operations.find(({ facts }) => facts.path === address);
-  return { name: known?.name ?? "other", operation: exact?.facts };
+  return { name: exact?.facts.name ?? known?.name ?? "other", operation: exact?.facts };
 }

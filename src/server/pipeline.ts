@@ -9,6 +9,7 @@ import type { Log } from "../core/log.ts";
 import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
 import { type BodyLimits, readBody } from "./middleware/body-limit.ts";
 import { answerPreflight, corsHeaders } from "./middleware/cors.ts";
+import { downloadResponse } from "./middleware/download.ts";
 import { rejectWhileDraining } from "./middleware/drain.ts";
 import { toErrorResponse } from "./middleware/errors.ts";
 import { checkForwarded } from "./middleware/forwarded.ts";
@@ -16,6 +17,7 @@ import { checkHost } from "./middleware/host-header.ts";
 import { announceIgnored } from "./middleware/ignored-fields.ts";
 import type { ListLimits } from "./middleware/list-length.ts";
 import { meter } from "./middleware/metering.ts";
+import { UploadForm, type UploadLimits } from "./middleware/multipart.ts";
 import { type Observers, observe } from "./middleware/observe.ts";
 import type { PromptLog } from "./middleware/prompt-log.ts";
 import { acquireLease, type RateLimitSettings } from "./middleware/rate-limit.ts";
@@ -47,7 +49,9 @@ export interface PipelineSettings extends Observers {
   isDraining: () => boolean;
   /** Aborts when the node stops, with an error for whoever is being answered. */
   stopping: AbortSignal;
-  limits: BodyLimits & ListLimits & { requestTimeoutMs: number; stallTimeoutMs: number };
+  limits: BodyLimits &
+    ListLimits &
+    UploadLimits & { requestTimeoutMs: number; stallTimeoutMs: number };
   log: Log;
 }
 
@@ -122,7 +126,9 @@ export class Pipeline {
 
     const takesBody = operation.facts.body !== undefined;
     const bytes = takesBody ? await readBody(request, limits) : undefined;
-    const asked = await readRequest(operation, bytes, limits);
+    const form = operation.facts.form && ending.use(new UploadForm(request, context, limits));
+    const { searchParams: query } = new URL(request.url);
+    const asked = await readRequest(operation, bytes, { parameters: params, query, form }, limits);
     context.model = asked.model;
     authorize(context, operation.facts, asked.scopes);
     const reserved = asked.answers > 1 ? context.lease.reserve(asked.answers) : undefined;
@@ -135,7 +141,7 @@ export class Pipeline {
     const { requestTimeoutMs, stallTimeoutMs } = limits;
     const { stopping } = this.#settings;
     ending.use(startTimeout(context, { requestTimeoutMs, stopping }));
-    const answer = await asked.answer(params, context, services);
+    const answer = await asked.answer(context, services);
     context.isAnswered = true;
 
     if ("events" in answer) {
@@ -147,6 +153,7 @@ export class Pipeline {
     if (metered !== undefined) await metered;
     if (answer.status !== undefined) set.status = answer.status;
     if ("json" in answer) return answer.json;
+    if ("download" in answer) return downloadResponse(answer.download);
     return new Response(answer.text, { headers: { "content-type": answer.contentType } });
   }
 

@@ -50,15 +50,17 @@ test("adds an operation that works as it stands", async () => {
       operationId: "countTokens",
       security: [{ bearer: [] }, {}],
     });
-    expect(tokens.read({ model: "vectors" })).toBeUndefined();
+    expect(tokens.read({ model: "vectors" }, asked)).toBeUndefined();
     const models = new ModelRegistry([{ name: "vectors", type: "embedding" }]);
     models.add(embeddingModel("vectors", new ScriptedEmbeddingEngine()));
-    const read = tokens.read({ model: "vectors", input: "one two three" });
-    expect(await read?.answer({}, context(), { models })).toEqual({ json: { tokens: 3 } });
+    const read = tokens.read({ model: "vectors", input: "one two three" }, asked);
+    expect(await read?.answer(context(), { models })).toEqual({ json: { tokens: 3 } });
   } finally {
     await rm(folder, { recursive: true });
   }
 });
+
+const asked = { parameters: {}, query: new URLSearchParams(), form: undefined };
 
 const context = (): RequestContext =>
   new RequestContext({

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type {
   CollectionSpec,
   CollectionStore,
+  DocumentSelection,
   EmbeddedPassage,
   PassageRepository,
 } from "../../src/core/ports/passage-repository.ts";
@@ -284,6 +285,45 @@ export function passageRepositoryContract(
         ]);
         expect(await repository.matchWords("zebra", east.vector, 3)).toEqual([]);
         expect(await repository.matchWords('?! " * ( NOT -', east.vector, 3)).toEqual([]);
+      }));
+
+    test("searches some documents only, or all but some, and fills the answer from them", () =>
+      withRepository(async (repository) => {
+        // The nearer to the east, the earlier; every tenth is of a document of its own.
+        const many = Array.from({ length: 3000 }, (_, at) =>
+          passage(at, [3000 - at, at, 0], {
+            document: at % 10 === 9 ? `${at}.md` : "crowd.md",
+            source: `Llamas hum in the valley ${at}.`,
+          }),
+        );
+        await repository.upsert(many);
+        const few = new Set(["2999.md", "9.md", "1509.md"]);
+        const bounds = { limit: 5, scoreThreshold: -1 };
+        const positions = (found: readonly { position: number }[]) =>
+          found.map(({ position }) => position);
+        const nearest = (documents: DocumentSelection) =>
+          repository.search(east.vector, bounds, documents).then(positions);
+        expect(await nearest({ only: few })).toEqual([9, 1509, 2999]);
+        expect(await nearest({ only: new Set() })).toEqual([]);
+        expect(await nearest({ only: new Set(["crowd.md"]) })).toEqual([0, 1, 2, 3, 4]);
+        expect(await nearest({ except: new Set() })).toEqual([0, 1, 2, 3, 4]);
+        const crowd = { except: new Set(["crowd.md"]) };
+        expect(await nearest(crowd)).toEqual([9, 19, 29, 39, 49]);
+        const worded = async (documents: DocumentSelection) =>
+          positions(await repository.matchWords("1509 2999 2019 3", east.vector, 3, documents));
+        expect((await worded({ only: few })).sort()).toEqual([1509, 2999]);
+        expect(await worded({ only: new Set() })).toEqual([]);
+        expect((await worded(crowd)).sort()).toEqual([1509, 2019, 2999]);
+      }));
+
+    test("has another revision after each change", () =>
+      withRepository(async (repository) => {
+        const seen = [await repository.revision()];
+        await repository.upsert([east, north]);
+        seen.push(await repository.revision());
+        await repository.delete(north.document);
+        seen.push(await repository.revision());
+        expect(new Set(seen).size).toBe(3);
       }));
 
     test.each([

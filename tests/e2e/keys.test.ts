@@ -43,7 +43,7 @@ describe("paddock keys", () => {
 
     const listed = await keys("list");
     expect(listed.stdout).toMatch(
-      /^ID +NAME +SCOPES +CREATED +EXPIRES +LIMITS +STATE\n[0-9a-f]{12} +ada +chat .* valid\n$/,
+      /^ID +NAME +SCOPES +VECTOR STORES +CREATED +EXPIRES +LIMITS +STATE\n[0-9a-f]{12} +ada +chat .* valid\n$/,
     );
     expect(listed.stdout).not.toContain(key.slice(16));
     expect((await keys("revoke", "ada")).stdout).toContain("Revoked the key 'ada'");
@@ -103,6 +103,40 @@ describe("paddock keys", () => {
     expect(listed.stdout).toContain("the node's");
   });
 
+  test("binds a key to a collection of the command line, which is a vector store", async () => {
+    await using folder = await tempDir();
+    const toml = (await tinyConfig()).replace(
+      "handbook = false",
+      "handbook = false\nscore_threshold = -1",
+    );
+    await writeFile(join(folder.path, "paddock.toml"), toml);
+    await writeFile(join(folder.path, "llamas.md"), "Llamas hum.");
+    await writeFile(join(folder.path, "bees.md"), "Bees buzz.");
+    const run = (...args: string[]) => runPaddock(args, { cwd: folder.path });
+    await run("ingest", "bees.md");
+    await run("ingest", "llamas.md", "--collection", "handbook");
+    const bind = ["keys", "create", "reader", "--scope", "retrieve", "--vector-store"];
+    const key = (await run(...bind, "handbook", "--max-bytes", "1000000")).stdout.trim();
+    const listed = JSON.parse((await run("keys", "list", "--json")).stdout);
+    expect(listed).toMatchObject([{ vector_stores: ["vs_handbook"], max_bytes: 1_000_000 }]);
+    await using node = await servePaddock({ cwd: folder.path });
+    const retrieve = async (rest: object = {}): Promise<[number, unknown]> => {
+      const response = await fetch(`${node.origin}/v1/retrieve`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+        body: JSON.stringify({
+          model: "tiny-embedding",
+          messages: [{ role: "user", content: "Llamas" }],
+          ...rest,
+        }),
+      });
+      return [response.status, await response.json()];
+    };
+    expect(await retrieve()).toMatchObject([200, { points: [{ source: "Llamas hum." }] }]);
+    expect(await retrieve({ collection: "handbook" })).toMatchObject([200, { points: [{}] }]);
+    expect((await retrieve({ collection: "default" }))[0]).toBe(404);
+  });
+
   test("lets a node serve others once a key was given out", async () => {
     await using folder = await tempDir();
     await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
@@ -115,8 +149,14 @@ describe("paddock keys", () => {
   });
 
   test.each([
-    [["create", "a", "--scope", "everything"], 2, "Allowed choices are chat, embeddings, retrieve"],
+    [
+      ["create", "a", "--scope", "everything"],
+      2,
+      "choices are chat, embeddings, retrieve, documents",
+    ],
     [["create", "a", "--expires", "soon"], 1, "'soon' is no time"],
+    [["create", "a", "--vector-store", "nothing"], 1, "There is no vector store 'nothing'"],
+    [["create", "a", "--max-bytes", "many"], 1, "--max-bytes must be a whole number"],
     [["create", "a", "--concurrency", "many"], 1, "--concurrency must be a whole number"],
     [["create", "../up"], 1, "cannot be a key's name"],
     [["revoke", "nobody"], 1, "There is no key 'nobody'"],

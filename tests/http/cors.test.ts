@@ -86,7 +86,7 @@ describe("with origins", () => {
       vary: "origin",
       "access-control-allow-origin": page,
       "access-control-expose-headers": expect.any(String),
-      "access-control-allow-methods": "GET, POST, OPTIONS",
+      "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
       "access-control-allow-headers":
         "authorization, content-type, accept, x-request-id, x-stainless-os",
       "access-control-max-age": "600",

@@ -94,17 +94,38 @@ describe("the document at /openapi.json", () => {
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     expect(operations.map(({ at }) => at).sort()).toEqual(listed.sort());
     expect(listed).toEqual([
+      "DELETE /v1/files/{file_id}",
+      "DELETE /v1/vector_stores/{vector_store_id}",
+      "DELETE /v1/vector_stores/{vector_store_id}/files/{file_id}",
       "GET /health",
       "GET /metrics",
       "GET /ready",
+      "GET /v1/files",
+      "GET /v1/files/{file_id}",
+      "GET /v1/files/{file_id}/content",
       "GET /v1/info",
       "GET /v1/models",
       "GET /v1/models/{id}",
+      "GET /v1/vector_stores",
+      "GET /v1/vector_stores/{vector_store_id}",
+      "GET /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}",
+      "GET /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/files",
+      "GET /v1/vector_stores/{vector_store_id}/files",
+      "GET /v1/vector_stores/{vector_store_id}/files/{file_id}",
+      "GET /v1/vector_stores/{vector_store_id}/files/{file_id}/content",
       "POST /v1/chat/completions",
       "POST /v1/embeddings",
+      "POST /v1/files",
       "POST /v1/info",
       "POST /v1/models",
       "POST /v1/retrieve",
+      "POST /v1/vector_stores",
+      "POST /v1/vector_stores/{vector_store_id}",
+      "POST /v1/vector_stores/{vector_store_id}/file_batches",
+      "POST /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel",
+      "POST /v1/vector_stores/{vector_store_id}/files",
+      "POST /v1/vector_stores/{vector_store_id}/files/{file_id}",
+      "POST /v1/vector_stores/{vector_store_id}/search",
     ]);
   });
 
@@ -125,7 +146,7 @@ describe("the document at /openapi.json", () => {
     expect(used.filter((reference) => !known.includes(reference ?? ""))).toEqual([]);
   });
 
-  test("takes only JSON bodies, and those only where one is read", () => {
+  test("takes JSON bodies, and a form for an upload, and those only where one is read", () => {
     const bodies = operations.flatMap(({ at, requestBody }) =>
       requestBody === undefined
         ? []
@@ -135,10 +156,19 @@ describe("the document at /openapi.json", () => {
       ["POST /v1/chat/completions", true, ["application/json"]],
       ["POST /v1/embeddings", true, ["application/json"]],
       ["POST /v1/retrieve", true, ["application/json"]],
+      ["POST /v1/files", true, ["multipart/form-data"]],
+      ...[
+        "",
+        "/{vector_store_id}",
+        "/{vector_store_id}/search",
+        "/{vector_store_id}/files",
+        "/{vector_store_id}/files/{file_id}",
+        "/{vector_store_id}/file_batches",
+      ].map((path) => [`POST /v1/vector_stores${path}`, true, ["application/json"]]),
     ]);
   });
 
-  test("answers with JSON everywhere but for metrics, and with an event stream from chat too", () => {
+  test("answers with JSON everywhere but for metrics and files, and with an event stream from chat too", () => {
     const types = new Map(
       operations.map(({ at, responses }) => [at, Object.keys(responses["200"]?.content ?? {})]),
     );
@@ -149,22 +179,41 @@ describe("the document at /openapi.json", () => {
     types.delete("POST /v1/chat/completions");
     expect(types.get("GET /metrics")).toEqual(["text/plain"]);
     types.delete("GET /metrics");
+    const content = "GET /v1/files/{file_id}/content";
+    expect(types.get(content)).toEqual(["application/octet-stream"]);
+    types.delete(content);
     expect([...types.values()].flat()).toEqual(Array(types.size).fill("application/json"));
   });
 
   test("wants the bearer scheme where a key may be wanted, and names the errors", () => {
-    const [metrics, ...secured] = operations
-      .filter(({ security }) => security.some((need) => "bearer" in need))
-      .sort((a, b) => a.at.localeCompare(b.at));
-    expect([metrics?.at, Object.keys(metrics?.responses ?? {})]).toEqual([
-      "GET /metrics",
-      ["200", "401"],
-    ]);
-    expect(secured.map(({ at, responses }) => [at, Object.keys(responses)])).toEqual(
-      ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"].map((path) => [
-        `POST ${path}`,
-        ["200", "400", "401", "403", "408", "413", "415", "429", "500", "502", "503", "504"],
-      ]),
+    const secured = operations.filter(({ security }) => security.some((need) => "bearer" in need));
+    const errors = new Map(secured.map(({ at, responses }) => [at, Object.keys(responses)]));
+    expect(errors.get("GET /metrics")).toEqual(["200", "401"]);
+    for (const path of ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"]) {
+      expect(errors.get(`POST ${path}`)).toEqual([
+        "200",
+        "400",
+        "401",
+        "403",
+        "408",
+        "413",
+        "415",
+        "429",
+        "500",
+        "502",
+        "503",
+        "504",
+      ]);
+    }
+    for (const [at, statuses] of errors) {
+      if (!/\/v1\/(files|vector_stores)/.test(at)) continue;
+      const body = at.startsWith("POST") ? ["408", "413", "415"] : [];
+      const wanted = ["200", "400", "401", "403", "404", ...body, "429", "502", "503", "504"];
+      expect([at, statuses.filter((status) => wanted.includes(status))]).toEqual([at, statuses]);
+    }
+    const open = operations.filter(({ at }) => !errors.has(at)).map(({ at }) => at);
+    expect(open.filter((at) => !/ \/(health|ready|v1\/(info|models)(\/{id})?)$/.test(at))).toEqual(
+      [],
     );
     expect(document.components.securitySchemes).toEqual({
       bearer: expect.objectContaining({ type: "http", scheme: "bearer" }),

@@ -30,6 +30,8 @@ const retrieval = {
         document: "animals.md",
         heading: "Heading",
         position: 1,
+        file_id: expect.stringMatching(/^file-doc-[0-9a-f]{24}$/),
+        vector_store_id: "vs_default",
       },
     },
     {
@@ -40,6 +42,8 @@ const retrieval = {
         document: null,
         heading: null,
         position: 2,
+        file_id: null,
+        vector_store_id: "vs_default",
       },
     },
   ],

@@ -81,6 +81,8 @@ describe("retrieval", () => {
           document: "letters",
           heading: "Heading",
           position: 0,
+          file_id: expect.stringMatching(/^file-doc-[0-9a-f]{24}$/),
+          vector_store_id: "vs_default",
         },
       },
     ]);

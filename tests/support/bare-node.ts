@@ -1,6 +1,7 @@
 /** A node that has prepared nothing, says nothing and has no handbook. */
 import { loadConfig } from "../../src/config/load.ts";
 import { type NodeOptions, PaddockNode } from "../../src/node/paddock-node.ts";
+import type { Program } from "../../src/subprocess/program.ts";
 import { silentLog, silentProgress } from "./silence.ts";
 
 export interface BareNodeOptions {
@@ -8,6 +9,8 @@ export interface BareNodeOptions {
   /** The configuration file's text. */
   toml?: string;
   baseDir?: string;
+  /** What is started as a process of its own; default: nothing can be. */
+  program?: Program;
 }
 
 export const bareNode = (options?: BareNodeOptions): PaddockNode =>
@@ -18,6 +21,7 @@ export function bareNodeOptions({
   env = {},
   toml = "",
   baseDir = ".",
+  program = { command: [], env: {} },
 }: BareNodeOptions = {}): NodeOptions {
   return {
     config: loadConfig({
@@ -27,7 +31,7 @@ export function bareNodeOptions({
       flags: {},
     }),
     baseDir,
-    program: { command: [], env: {} },
+    program,
     secretOf: (variable) => env[variable],
     version: "0.0.0",
     handbook: async () => [],

@@ -2,7 +2,9 @@
 
 import { ChatService } from "../../src/core/chat/chat-service.ts";
 import { GroundingService, type RagSettings } from "../../src/core/chat/grounding.ts";
+import type { Documents } from "../../src/core/documents/documents.ts";
 import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
+import type { KeyRing } from "../../src/core/limits/api-key.ts";
 import { LocalLimiter } from "../../src/core/limits/local-limiter.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
 import { ModelRegistry } from "../../src/core/models/model.ts";
@@ -17,11 +19,13 @@ import { createApp } from "../../src/server/app.ts";
 import { Connections } from "../../src/server/connections.ts";
 import { keyAccess } from "../../src/server/middleware/authentication.ts";
 import { PromptLog } from "../../src/server/middleware/prompt-log.ts";
+import type { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 import { Metrics, type MetricsSources } from "../../src/telemetry/metrics.ts";
 import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "./scripted-engines.ts";
+import { type TestDocumentOptions, testDocuments } from "./test-documents.ts";
 import { card, chatModel, embeddingModel, memoryRepository } from "./test-models.ts";
 
 export interface TestApp {
@@ -31,6 +35,8 @@ export interface TestApp {
   models: ModelRegistry;
   retrieval: RetrievalService;
   telemetry: NodeTelemetry;
+  documents: Documents;
+  registry: SqliteDocuments;
   log: LogLine[];
   /** What a server would say of a request's connection. */
   connections: Connections;
@@ -42,6 +48,8 @@ export interface TestApp {
 
 export interface TestAppOptions {
   keys?: readonly string[];
+  /** Keys that were given out. */
+  ring?: KeyRing;
   /** Address of the vector store. */
   storeUrl?: string;
   callerLimits?: Partial<CallerLimits>;
@@ -58,6 +66,7 @@ export interface TestAppOptions {
   now?: () => number;
   maxBodyBytes?: number;
   bodyTimeoutMs?: number;
+  maxFileBytes?: number;
   maxMessages?: number;
   maxInputs?: number;
   requestTimeoutMs?: number;
@@ -83,6 +92,7 @@ export interface TestAppOptions {
   maxQueue?: number;
   metricsOpen?: boolean;
   watchers?: readonly RequestWatcher[];
+  documents?: TestDocumentOptions;
 }
 
 export function testApp(options: TestAppOptions = {}): TestApp {
@@ -141,6 +151,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   for (const watcher of options.watchers ?? []) telemetry.add(watcher);
   const connections = new Connections();
   const limits = new RateLimiter(options.now ?? (() => performance.now()));
+  const { documents, registry } = testDocuments({ models, retrieval }, options.documents);
   const app = createApp({
     chat: new ChatService(
       models,
@@ -159,9 +170,15 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     ),
     embeddings: new EmbeddingService(models),
     retrieval,
+    files: documents.files,
+    stores: documents.stores,
+    storeFiles: documents.storeFiles,
+    storeAccess: documents.access,
+    storeSearch: documents.search,
+    batches: documents.batches,
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
-    access: keyAccess(options.keys ?? []),
+    access: keyAccess(options.keys ?? [], options.ring),
     rateLimit: {
       limiter: options.limiter ?? new LocalLimiter(limits),
       addresses: limits,
@@ -182,6 +199,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     limits: {
       maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
       bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
+      maxFileBytes: options.maxFileBytes ?? 1 << 20,
       maxMessages: options.maxMessages ?? 2048,
       maxInputs: options.maxInputs ?? 2048,
       requestTimeoutMs: options.requestTimeoutMs ?? 0,
@@ -198,6 +216,8 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     models,
     retrieval,
     telemetry,
+    documents,
+    registry,
     log: lines,
     connections,
     handle,

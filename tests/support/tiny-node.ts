@@ -2,7 +2,9 @@
 
 import type { PaddockNode } from "../../src/node/paddock-node.ts";
 import { createApp } from "../../src/server/app.ts";
+import { engineEnvironment } from "../../src/subprocess/program.ts";
 import { bareNode } from "./bare-node.ts";
+import { programUnderTest } from "./paddock-process.ts";
 import { tempDir } from "./temp-dir.ts";
 import { tinyModels } from "./tiny-models.ts";
 
@@ -26,6 +28,7 @@ export async function tinyNode(options: TinyNodeOptions = {}): Promise<TinyNode>
       toml: await tinyConfig(options.chatSettings),
       env: { PADDOCK_DATA_DIR: folder.path, ...options.env },
       baseDir: folder.path,
+      program: { command: programUnderTest, env: engineEnvironment(process.env) },
     }),
   );
   await node.prepare(new AbortController().signal);

@@ -8,6 +8,7 @@ const refuse = (): never => {
 export const unusedRepository: PassageRepository = {
   matchesWords: false,
   describe: refuse,
+  revision: refuse,
   count: refuse,
   documents: refuse,
   passages: refuse,

@@ -1,7 +1,7 @@
 /** The passages of earlier turns, carried into the prompts of later ones. */
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { Passage, ScoredPassage } from "../ports/passage-repository.ts";
+import type { FoundPassage, PassagePlace } from "../retrieval/found-passage.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
 import type { Turn } from "./fit-to-context.ts";
 import { GroundedTurns } from "./grounded-turns.ts";
@@ -25,13 +25,13 @@ export class CarriedPassages {
       index,
       points: this.#turns.recall(key),
     }));
-    const ids = new Set(remembered.flatMap(({ points }) => points.map(({ id }) => id)));
-    const stored = await this.#read(ids);
+    const places = remembered.flatMap(({ points }) => points);
+    const stored = await this.#read(places);
     const turns = remembered.map(({ index, points }) => ({
       index,
-      points: points.flatMap(({ id, score }): ScoredPassage[] => {
-        const passage = stored.get(id);
-        return passage === undefined ? [] : [{ ...passage, score }];
+      points: points.flatMap((place): FoundPassage[] => {
+        const passage = stored.get(keyOf(place));
+        return passage === undefined ? [] : [{ ...passage, score: place.score }];
       }),
     }));
     return turns.filter(({ points }) => points.length > 0);
@@ -43,11 +43,11 @@ export class CarriedPassages {
     for (const { index, points } of kept) this.#turns.remember(keys.get(index) ?? "", points);
   }
 
-  async #read(ids: ReadonlySet<string>): Promise<ReadonlyMap<string, Passage>> {
-    if (ids.size === 0) return new Map();
+  async #read(places: readonly PassagePlace[]): Promise<ReadonlyMap<string, FoundPassage>> {
+    if (places.length === 0) return new Map();
     try {
-      const passages = await this.#retrieval.read([...ids]);
-      return new Map(passages.map((passage) => [passage.id, passage]));
+      const passages = await this.#retrieval.read(places);
+      return new Map(passages.map((passage) => [keyOf(passage), passage]));
     } catch (error) {
       // They stay remembered: a store that is away for a turn has not lost them.
       this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
@@ -57,3 +57,5 @@ export class CarriedPassages {
     }
   }
 }
+
+const keyOf = ({ store, id }: Pick<PassagePlace, "store" | "id">): string => `${store}/${id}`;

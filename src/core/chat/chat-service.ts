@@ -1,5 +1,6 @@
 /** Chat: the request as the caller meant it, made complete with the model's own defaults. */
 
+import type { DocumentCaller } from "../documents/document-caller.ts";
 import { given } from "../given.ts";
 import type { ModelRegistry } from "../models/model.ts";
 import type {
@@ -19,6 +20,8 @@ export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   choices?: number;
   /** What the caller says of grounding; absent: as the node does it. */
   rag?: RagRequest;
+  /** Who asks, where passages are not for everybody. */
+  searcher?: DocumentCaller;
 }
 
 export interface ChatAnswer {
@@ -45,7 +48,7 @@ export class ChatService {
 
   /** Starts an answer; a model that is missing or not ready is refused here, before any event. */
   async answer(request: ChatRequest, options: Omit<CallOptions, "onStart">): Promise<ChatAnswer> {
-    const { model, sampling, choices = 1, rag, ...generation } = request;
+    const { model, sampling, choices = 1, rag, searcher, ...generation } = request;
     const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
     const { nPredict, temperature, topP, minP, ...penalties } = card.settings;
     const { presencePenalty, frequencyPenalty, repeatPenalty } = penalties;
@@ -54,7 +57,7 @@ export class ChatService {
       { messages: request.messages, tools: request.toolUse?.tools ?? [], maxTokens },
       rag,
       engine,
-      options,
+      { ...options, ...given({ searcher }) },
     );
     const complete: GenerationRequest = {
       ...generation,

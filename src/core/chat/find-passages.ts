@@ -3,14 +3,16 @@ import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
-import type { ScoredPassage, SearchBounds } from "../ports/passage-repository.ts";
+import type { SearchBounds } from "../ports/passage-repository.ts";
+import type { FoundPassage } from "../retrieval/found-passage.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
+import type { SearchScope } from "../retrieval/search-scope.ts";
 import { leansOnBefore } from "./follow-up.ts";
 import { questionOf } from "./question.ts";
 
 export interface FoundPassages {
   /** In descending score. */
-  points: readonly ScoredPassage[];
+  points: readonly FoundPassage[];
   /** Why there are none, where retrieval failed. */
   error?: string;
   /** What was done to the question where it was not taken as it is, and that passages are still being stored. */
@@ -24,6 +26,7 @@ export interface PassageSearch {
   /** Whether a last message that leans on the one before is searched for together with it. */
   followUps: boolean;
   bounds: SearchBounds;
+  scope: SearchScope;
 }
 
 /** A retrieval that fails does not fail the chat: it is answered without passages, and says so. */
@@ -37,14 +40,14 @@ export async function findPassages(
   try {
     const { engine } = retrieval.model();
     const prefix = retrieval.queryPrefix;
-    const { messages, bounds } = search;
+    const { messages, bounds, scope } = search;
     const isFollowUp = isSearchedWithBefore(search);
     const window = isFollowUp ? 2 : search.contextWindow;
     const question = await questionOf(messages, window, engine, { prefix, signal });
     const { text, shortened } = question;
     const [tokens] = await engine.countTokens([text], { signal });
     if (tokens === 0) return { points: [] };
-    const { points } = await retrieval.find(text, bounds, options);
+    const { points } = await retrieval.find(text, bounds, options, scope);
     const isWithBefore = isFollowUp && question.messages === 2;
     const notices = [
       shortened ? shortenedNotice(engine.maxTokens) : isWithBefore ? followUpNotice : undefined,

@@ -1,6 +1,6 @@
 /** Which passages of a conversation stay, where not all fit the model's context. */
 import type { ChatEngine, ChatMessage, Tool } from "../ports/chat-engine.ts";
-import type { ScoredPassage } from "../ports/passage-repository.ts";
+import type { FoundPassage } from "../retrieval/found-passage.ts";
 
 export interface Conversation {
   messages: readonly ChatMessage[];
@@ -13,7 +13,7 @@ export interface Conversation {
 export interface Turn {
   /** Which message it is. */
   index: number;
-  points: readonly ScoredPassage[];
+  points: readonly FoundPassage[];
 }
 
 /** Tokens of the context that are left to the answer where the request does not say. */

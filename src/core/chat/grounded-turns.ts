@@ -4,18 +4,16 @@
  * Only which passages they were is kept: their text is the collection's, as long as it has them.
  */
 import type { ChatMessage } from "../ports/chat-engine.ts";
-import type { ScoredPassage } from "../ports/passage-repository.ts";
-
-export type RememberedPoint = Pick<ScoredPassage, "id" | "score">;
+import type { PassagePlace } from "../retrieval/found-passage.ts";
 
 /** Enough for the conversations that go on; the oldest is forgotten, which costs time only. */
 const mostTurns = 1000;
 
 export class GroundedTurns {
-  readonly #turns = new Map<string, readonly RememberedPoint[]>();
+  readonly #turns = new Map<string, readonly PassagePlace[]>();
 
   /** The passages that a turn was answered with. */
-  recall(key: string): readonly RememberedPoint[] {
+  recall(key: string): readonly PassagePlace[] {
     const points = this.#turns.get(key);
     if (points === undefined) return [];
     this.#turns.delete(key);
@@ -28,12 +26,12 @@ export class GroundedTurns {
     this.#turns.delete(key);
   }
 
-  remember(key: string, points: readonly RememberedPoint[]): void {
+  remember(key: string, points: readonly PassagePlace[]): void {
     this.#turns.delete(key);
     if (points.length === 0) return;
     this.#turns.set(
       key,
-      points.map(({ id, score }) => ({ id, score })),
+      points.map(({ id, store, score }) => ({ id, store, score })),
     );
     const [oldest] = this.#turns.keys();
     if (this.#turns.size > mostTurns && oldest !== undefined) this.#turns.delete(oldest);

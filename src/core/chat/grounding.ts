@@ -1,10 +1,14 @@
 /** Grounded chat: passages that match the question go into the prompt, and the answer says which. */
+import type { AttributeFilter } from "../documents/attribute-filter.ts";
+import type { DocumentCaller } from "../documents/document-caller.ts";
 import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 import type { CallOptions, ChatEngine, ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
-import type { ScoredPassage, SearchBounds } from "../ports/passage-repository.ts";
+import type { SearchBounds } from "../ports/passage-repository.ts";
+import type { FoundPassage } from "../retrieval/found-passage.ts";
 import { narrow, type RetrievalService } from "../retrieval/retrieval-service.ts";
+import type { SearchScope } from "../retrieval/search-scope.ts";
 import { CarriedPassages } from "./carried-passages.ts";
 import { withoutContained } from "./contained-passages.ts";
 import { type FoundPassages, findPassages } from "./find-passages.ts";
@@ -30,12 +34,15 @@ export interface RagRequest {
   policy?: RagPolicy;
   bounds: Partial<SearchBounds>;
   contextWindow?: number;
+  /** Ids or names of vector stores; absent: the node's collection, or those that the caller is bound to. */
+  stores?: readonly string[];
+  filter?: AttributeFilter;
 }
 
 /** What the prompt was given. */
 export interface Grounding extends FoundPassages {
   /** The passages in the prompt, as it numbers them: those of earlier turns, then this turn's in descending score. */
-  points: readonly ScoredPassage[];
+  points: readonly FoundPassage[];
   /** How many matched, now or in earlier turns, and are not in the prompt: another contains them, or they do not fit. */
   dropped: number;
   /** How many of `points`, from the first, are those of earlier turns. */
@@ -70,12 +77,18 @@ export class GroundingService {
     conversation: Conversation,
     wanted: RagRequest | undefined,
     engine: ChatEngine,
-    options: EmbedOptions & Pick<CallOptions, "caller">,
+    options: EmbedOptions & Pick<CallOptions, "caller"> & { searcher?: DocumentCaller },
   ): Promise<GroundedConversation> {
     checkContextWindow(wanted?.contextWindow, this.#settings.contextWindow);
     const { messages } = conversation;
     const policy = this.#policy(wanted);
     if (policy === "off") return { messages };
+    const scope = {
+      ...given({ caller: options.searcher, stores: wanted?.stores, filter: wanted?.filter }),
+      fieldOf: (index: number) => `rag.vector_store_ids[${index}]`,
+    };
+    // Retrieval that fails does not fail the chat; what cannot be meant does.
+    await this.#retrieval.check(scope);
 
     // The system message holds the passages of the current turn alone; user messages keep theirs.
     const carries = policy === "last-user-message";
@@ -90,7 +103,9 @@ export class GroundingService {
     const earlier = recalled.filter(({ index }) => index !== current);
     const begun = recalled.find(({ index }) => index === current);
     const found: FoundPassages =
-      begun === undefined ? await this.#find(messages, wanted, options) : { points: begun.points };
+      begun === undefined
+        ? await this.#find(messages, wanted, scope, options)
+        : { points: begun.points };
 
     const matched = notIn(earlier, found.points);
     const known = earlier.flatMap((turn) => turn.points);
@@ -125,12 +140,14 @@ export class GroundingService {
   #find(
     messages: readonly ChatMessage[],
     wanted: RagRequest | undefined,
+    scope: SearchScope,
     options: EmbedOptions,
   ): Promise<FoundPassages> {
     const { bounds, contextWindow, followUps } = this.#settings;
     const search = {
       messages,
       followUps,
+      scope,
       contextWindow: wanted?.contextWindow ?? contextWindow,
       bounds: narrow(bounds, wanted?.bounds ?? {}),
     };
@@ -139,9 +156,10 @@ export class GroundingService {
 }
 
 /** The passages that no earlier turn has put into the prompt already. */
-function notIn(turns: readonly Turn[], points: readonly ScoredPassage[]): readonly ScoredPassage[] {
-  const ids = new Set(turns.flatMap((turn) => turn.points.map(({ id }) => id)));
-  return points.filter(({ id }) => !ids.has(id));
+function notIn(turns: readonly Turn[], points: readonly FoundPassage[]): readonly FoundPassage[] {
+  const keyOf = ({ store, id }: FoundPassage): string => `${store}/${id}`;
+  const held = new Set(turns.flatMap((turn) => turn.points.map(keyOf)));
+  return points.filter((point) => !held.has(keyOf(point)));
 }
 
 const countPoints = (turns: readonly Turn[]): number =>

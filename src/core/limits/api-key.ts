@@ -1,8 +1,9 @@
 /** Keys that a node gives out: who holds one, what it opens, how much, and until when. */
+import type { DocumentQuota } from "../documents/document-caller.ts";
 import { NodeError } from "../errors.ts";
 import type { CallerLimits } from "./rate-limiter.ts";
 
-export const scopes = ["chat", "embeddings", "retrieve"] as const;
+export const scopes = ["chat", "embeddings", "retrieve", "documents"] as const;
 
 export type Scope = (typeof scopes)[number];
 
@@ -14,6 +15,10 @@ export interface ApiKey {
   scopes: readonly Scope[];
   /** Its own limits; the node's hold where it has none. */
   limits: Readonly<Partial<CallerLimits>>;
+  /** How much of documents it may have; the node's bounds hold where it has none. */
+  quota: Readonly<Partial<DocumentQuota>>;
+  /** Ids of the vector stores that it is bound to; absent: it may use all. */
+  vectorStores?: readonly string[];
   createdAt: Date;
   expiresAt?: Date;
   revokedAt?: Date;
@@ -32,6 +37,8 @@ export interface KeyRing {
   hasKeys(): boolean;
   /** The key with this text; undefined where there is none. Takes as long whether there is or not. */
   find(text: string): ApiKey | undefined;
+  /** By the part of it that is no secret. */
+  byId(id: string): ApiKey | undefined;
 }
 
 export interface NewKey {
@@ -40,6 +47,9 @@ export interface NewKey {
   expiresAt?: Date;
   /** Absent: the limits of the node. */
   limits?: Partial<CallerLimits>;
+  quota?: Partial<DocumentQuota>;
+  /** Ids of the vector stores that it is bound to; absent: it may use all. */
+  vectorStores?: readonly string[];
 }
 
 /** Where keys are given out and revoked: a file of this node's, or a server that several nodes share. */

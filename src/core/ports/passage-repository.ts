@@ -39,6 +39,9 @@ export interface SearchBounds {
   scoreThreshold: number;
 }
 
+/** Which documents a search is about; absent: all. What it leaves out makes room for others. */
+export type DocumentSelection = { only: ReadonlySet<string> } | { except: ReadonlySet<string> };
+
 /** The model whose vectors a collection holds, and what it puts before texts. */
 export interface EmbeddingIdentity {
   model: string;
@@ -78,6 +81,8 @@ export interface PassageRepository extends AsyncDisposable {
   readonly matchesWords: boolean;
   describe(): Promise<CollectionDescription>;
   count(): Promise<number>;
+  /** Differs where passages were added or removed since; a server that cannot tell says so after some seconds. */
+  revision(): Promise<string>;
   /** Every document that has passages, by name. */
   documents(): Promise<StoredDocument[]>;
   /** The stored passages, of one document or of all; each once, in no promised order. */
@@ -89,9 +94,18 @@ export interface PassageRepository extends AsyncDisposable {
   /** Removes a document's passages, except those whose ids are to be kept; returns how many. */
   delete(document: string, keep?: ReadonlySet<string>): Promise<number>;
   /** The nearest passages in descending score, at most `limit`, none under `scoreThreshold`. */
-  search(vector: Float32Array, bounds: SearchBounds): Promise<ScoredPassage[]>;
+  search(
+    vector: Float32Array,
+    bounds: SearchBounds,
+    documents?: DocumentSelection,
+  ): Promise<ScoredPassage[]>;
   /** The passages that match the text's words best, at most `limit`, with their cosine as well. */
-  matchWords(text: string, vector: Float32Array, limit: number): Promise<WordMatch[]>;
+  matchWords(
+    text: string,
+    vector: Float32Array,
+    limit: number,
+    documents?: DocumentSelection,
+  ): Promise<WordMatch[]>;
 }
 
 /** A place that holds collections. */
@@ -102,6 +116,9 @@ export interface CollectionStore {
   open(name: string): Promise<PassageRepository | undefined>;
   /** Makes an empty collection; one of that name that came into being meanwhile is opened instead. */
   create(name: string, spec: CollectionSpec): Promise<PassageRepository>;
-  /** Removes a collection with all it holds; one that is not there is no failure. */
-  drop(name: string): Promise<void>;
+  /**
+   * Removes a collection with all it holds; one that is not there is no failure. `forGood`: none of
+   * that name comes again, so nothing of it is kept for those who have it open.
+   */
+  drop(name: string, options?: { forGood: boolean }): Promise<void>;
 }

@@ -47,6 +47,18 @@ export async function openCollection(
   return toOpen(await store.create(name, spec), spec.embedding);
 }
 
+/** Opens a collection as it is, whatever filled it; undefined where there is none. */
+export async function openExisting(
+  store: CollectionStore,
+  name: string,
+  spec: CollectionSpec,
+  log: Log,
+): Promise<OpenCollection | undefined> {
+  const repository = await store.open(name);
+  if (repository === undefined) return undefined;
+  return toOpen(repository, filledWith(await repository.describe(), spec, log));
+}
+
 const toOpen = (
   repository: PassageRepository,
   { queryPrefix, documentPrefix }: OpenCollection["prefixes"],

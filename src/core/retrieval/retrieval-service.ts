@@ -4,14 +4,12 @@ import { NodeError } from "../errors.ts";
 import type { EmbeddingModel, ModelRegistry } from "../models/model.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
-import type {
-  Passage,
-  PassageRepository,
-  ScoredPassage,
-  SearchBounds,
-} from "../ports/passage-repository.ts";
+import type { PassageRepository, SearchBounds } from "../ports/passage-repository.ts";
 import type { Reranker } from "../ports/reranker.ts";
+import type { FoundPassage, PassagePlace } from "./found-passage.ts";
+import { located } from "./locate-passage.ts";
 import { fuse } from "./score-fusion.ts";
+import type { SearchScope, SearchScopes, SearchTarget, SearchTargets } from "./search-scope.ts";
 
 export type RetrievalMode = "dense" | "hybrid";
 
@@ -43,6 +41,8 @@ export interface RetrievalRequest {
   messages: readonly ChatMessage[];
   /** Bounds of this request; they may narrow the node's, never widen them. */
   bounds: Partial<SearchBounds>;
+  /** Where is searched; absent: in the node's collection. */
+  scope?: SearchScope;
 }
 
 /** How the passages were found: what was asked for, or what the collection can do. */
@@ -52,7 +52,7 @@ export interface RetrievalMethod {
 }
 
 export interface RetrievalResult {
-  points: ScoredPassage[];
+  points: FoundPassage[];
   bounds: SearchBounds;
   method: RetrievalMethod;
   /** How many the embedded question has. */
@@ -69,6 +69,7 @@ export class RetrievalService {
   #backend: RetrievalBackend | undefined;
   #missing = preparing;
   #coming: string | undefined;
+  #scopes: SearchScopes | undefined;
 
   constructor(models: ModelRegistry, collection: Collection, settings: RetrievalSettings) {
     this.#models = models;
@@ -79,6 +80,11 @@ export class RetrievalService {
   /** Attaches the collection; until then retrieval answers that it is not ready. */
   attach(backend: RetrievalBackend): void {
     this.#backend = backend;
+  }
+
+  /** Has it search in vector stores too; until then there is the node's collection alone. */
+  searchIn(scopes: SearchScopes): void {
+    this.#scopes = scopes;
   }
 
   /** Says why the collection is not attached. */
@@ -123,12 +129,29 @@ export class RetrievalService {
       signal: options.signal,
       prefix: backend.queryPrefix,
     });
-    return await this.find(question, this.#narrow(request.bounds), options, backend);
+    return await this.find(question, this.#narrow(request.bounds), options, request.scope);
   }
 
-  /** Those of the passages that the collection has now. */
-  async read(ids: readonly string[]): Promise<Passage[]> {
-    return await this.#ready().repository.read(ids);
+  /** Refuses a scope that names what is not there, or not for its caller. */
+  async check(scope: SearchScope): Promise<void> {
+    await this.#scopes?.check(scope);
+  }
+
+  /** Those of the passages that their collections have now, for whoever was given them before. */
+  async read(places: readonly PassagePlace[]): Promise<FoundPassage[]> {
+    const passages: FoundPassage[] = [];
+    for (const [store, held] of Map.groupBy(places, ({ store }) => store)) {
+      const scores = new Map(held.map(({ id, score }) => [id, score]));
+      using targets = await this.#targets({ stores: [store] }).catch(unlessGone);
+      for (const target of targets?.all ?? []) {
+        const read = await target.repository.read([...scores.keys()]);
+        for (const passage of read) {
+          if (!target.shows(passage.document)) continue;
+          passages.push(located({ ...passage, score: scores.get(passage.id) ?? 0 }, target));
+        }
+      }
+    }
+    return passages;
   }
 
   /** What is put before a question; nothing while there is no collection. */
@@ -148,13 +171,14 @@ export class RetrievalService {
     question: string,
     bounds: SearchBounds,
     options: EmbedOptions,
-    backend?: RetrievalBackend,
+    scope: SearchScope = {},
   ): Promise<RetrievalResult> {
     const from = performance.now();
     const report = (passages?: number): void =>
       options.report?.({ type: "retrieved", passages, from, to: performance.now() });
     try {
-      const result = await this.#search(question, bounds, options, backend ?? this.#ready());
+      using targets = await this.#targets(scope);
+      const result = await this.#search(question, bounds, options, targets.all, scope);
       report(result.points.length);
       return result;
     } catch (error) {
@@ -164,36 +188,75 @@ export class RetrievalService {
     }
   }
 
+  /** Several collections are searched as one: of one model, their scores mean the same. */
   async #search(
     question: string,
     bounds: SearchBounds,
     options: EmbedOptions,
-    { repository, queryPrefix, reranker }: RetrievalBackend,
+    targets: readonly SearchTarget[],
+    { isReranked = true }: SearchScope,
   ): Promise<RetrievalResult> {
-    const [embedding] = await this.model().engine.embed([queryPrefix + question], options);
-    if (embedding === undefined) throw new NodeError("internal", "The query was not embedded.");
-    const { vector, tokens } = embedding;
-    const { candidates } = this.#settings;
-    const hybrid = this.#settings.mode === "hybrid" && repository.matchesWords;
+    const { vectors, tokens } = await this.#embed(question, targets, options);
+    const reranker = isReranked ? this.#backend?.reranker : undefined;
+    const { mode, candidates } = this.#settings;
+    const isHybrid = mode === "hybrid" && targets.some(({ repository }) => repository.matchesWords);
     const method: RetrievalMethod = {
-      mode: hybrid ? "hybrid" : "dense",
+      mode: isHybrid ? "hybrid" : "dense",
       reranked: reranker !== undefined,
     };
-    if (!hybrid && reranker === undefined) {
-      return { points: await repository.search(vector, bounds), bounds, method, tokens };
-    }
-    const wide = { limit: Math.max(bounds.limit, candidates), scoreThreshold: -1 };
-    const [near, matched] = await Promise.all([
-      repository.search(vector, wide),
-      hybrid ? repository.matchWords(question, vector, wide.limit) : [],
-    ]);
-    const found = fuse(near, matched).slice(0, wide.limit);
-    const judged =
-      reranker === undefined ? found : await rerank(reranker, question, found, options);
+    const isWide = isHybrid || reranker !== undefined;
+    const wide = isWide
+      ? { limit: Math.max(bounds.limit, candidates), scoreThreshold: -1 }
+      : bounds;
+    const searched = await Promise.all(
+      targets.map(async (target) => {
+        const vector = vectors.get(target.queryPrefix);
+        if (vector === undefined) throw new NodeError("internal", "The query was not embedded.");
+        const { repository, documents } = target;
+        const [near, matched] = await Promise.all([
+          repository.search(vector, wide, documents),
+          isHybrid ? repository.matchWords(question, vector, wide.limit, documents) : [],
+        ]);
+        return (isWide ? fuse(near, matched) : near).map((passage) => located(passage, target));
+      }),
+    );
+    const best = (targets.length === 1 ? searched.flat() : byScore(searched.flat())).slice(
+      0,
+      wide.limit,
+    );
+    const judged = reranker === undefined ? best : await rerank(reranker, question, best, options);
     const points = judged
       .filter(({ score }) => score >= bounds.scoreThreshold)
       .slice(0, bounds.limit);
     return { points, bounds, method, tokens };
+  }
+
+  /** The question's vector for each prefix that collections were filled to match. */
+  async #embed(
+    question: string,
+    targets: readonly SearchTarget[],
+    options: EmbedOptions,
+  ): Promise<{ vectors: ReadonlyMap<string, Float32Array>; tokens: number }> {
+    const prefixes = [...new Set(targets.map(({ queryPrefix }) => queryPrefix))];
+    if (prefixes.length === 0) return { vectors: new Map(), tokens: 0 };
+    const texts = prefixes.map((prefix) => prefix + question);
+    const embeddings = await this.model().engine.embed(texts, options);
+    const vectors = new Map<string, Float32Array>();
+    for (const [at, prefix] of prefixes.entries()) {
+      const vector = embeddings[at]?.vector;
+      if (vector !== undefined) vectors.set(prefix, vector);
+    }
+    return { vectors, tokens: embeddings.reduce((sum, { tokens }) => sum + tokens, 0) };
+  }
+
+  async #targets(scope: SearchScope): Promise<SearchTargets> {
+    if (this.#scopes !== undefined) {
+      return await this.#scopes.open(scope, () => this.#ready());
+    }
+    const { repository, queryPrefix } = this.#ready();
+    const { name: collection } = this.collection;
+    const all = [{ store: "", collection, repository, queryPrefix, shows: () => true }];
+    return { all, [Symbol.dispose]: () => {} };
   }
 
   #ready(): RetrievalBackend {
@@ -225,16 +288,24 @@ export function narrow(node: SearchBounds, wanted: Partial<SearchBounds>): Searc
   };
 }
 
+/** Of a vector store that was deleted meanwhile there is nothing to read. */
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
+}
+
+const byScore = (points: readonly FoundPassage[]): FoundPassage[] =>
+  points.toSorted((a, b) => b.score - a.score);
+
 /** The mean of what the vectors and what the reranking model say. */
 async function rerank(
   reranker: Reranker,
   question: string,
-  found: readonly ScoredPassage[],
+  points: readonly FoundPassage[],
   options: { signal: AbortSignal },
-): Promise<ScoredPassage[]> {
-  const sources = found.map(({ source }) => source);
+): Promise<FoundPassage[]> {
+  const sources = points.map(({ source }) => source);
   const relevances = await reranker.rank(question, sources, options);
-  return found
-    .map((passage, at) => ({ ...passage, score: (passage.score + (relevances[at] ?? 0)) / 2 }))
-    .sort((a, b) => b.score - a.score);
+  return byScore(
+    points.map((point, at) => ({ ...point, score: (point.score + (relevances[at] ?? 0)) / 2 })),
+  );
 }

@@ -1,6 +1,8 @@
 /** Authentication: bearer keys, compared in constant time. */
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { DocumentQuota } from "../../core/documents/document-caller.ts";
 import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import { type ApiKey, type KeyRing, type Scope, stateOf } from "../../core/limits/api-key.ts";
 import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
 import type { OperationFacts } from "../operation.ts";
@@ -15,6 +17,10 @@ export interface Caller {
   called: string;
   /** The caller's own limits. */
   limits: Readonly<Partial<CallerLimits>>;
+  /** Its own bounds for documents. */
+  quota?: Readonly<Partial<DocumentQuota>>;
+  /** Ids of the vector stores that it is bound to; absent: it may use all. */
+  vectorStores?: readonly string[];
 }
 
 export interface Access {
@@ -109,7 +115,8 @@ function accept(key: ApiKey, wanted: readonly Scope[]): Caller {
       `The API key '${key.name}' does not open '${missing.join("', '")}'; it opens '${key.scopes.join("', '")}'.`,
     );
   }
-  return { id: key.id, name: key.name, called: `The key '${key.name}'`, limits: key.limits };
+  const { id, name, limits, quota, vectorStores } = key;
+  return { id, name, called: `The key '${name}'`, limits, quota, ...given({ vectorStores }) };
 }
 
 /** Every key is compared, so that the time taken tells nothing of which one came close. */

@@ -1,6 +1,6 @@
 /** CORS: which pages of other origins may ask the node from a browser; without configuration none. */
 
-const methods = "GET, POST, OPTIONS";
+const methods = "GET, POST, DELETE, OPTIONS";
 const exposed = [
   "retry-after",
   "x-request-id",

@@ -6,7 +6,7 @@ import { clientGone } from "../request-context.ts";
 
 interface WireError {
   status: number;
-  type: "invalid_request_error" | "requests" | "tokens" | "server_error";
+  type: "invalid_request_error" | "requests" | "tokens" | "insufficient_quota" | "server_error";
   code: string | null;
   headers?: Readonly<Record<string, string>>;
 }
@@ -28,6 +28,7 @@ const table: Record<ErrorKind, WireError> = {
   unknown_host: { status: 403, type: "invalid_request_error", code: "unknown_host" },
   keys_required: { status: 403, type: "invalid_request_error", code: "keys_required" },
   not_found: { status: 404, type: "invalid_request_error", code: "unknown_url" },
+  no_such_object: { status: 404, type: "invalid_request_error", code: null },
   method_not_allowed: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
   payload_too_large: { status: 413, type: "invalid_request_error", code: "payload_too_large" },
   // What is still on its way would be taken for the next request.
@@ -45,6 +46,13 @@ const table: Record<ErrorKind, WireError> = {
   },
   too_many_requests: { status: 429, type: "requests", code: "rate_limit_exceeded" },
   too_many_tokens: { status: 429, type: "tokens", code: "rate_limit_exceeded" },
+  // Clients ask again after a 429; this one stays until something is deleted.
+  quota_exceeded: {
+    status: 429,
+    type: "insufficient_quota",
+    code: "insufficient_quota",
+    headers: { "x-should-retry": "false" },
+  },
   // 500 as the API's description demands; asking again cannot help, and clients can be told so.
   model_not_found: {
     status: 500,

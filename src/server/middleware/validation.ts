@@ -4,23 +4,25 @@ import { NodeError } from "../../core/errors.ts";
 import { quoted } from "../../core/quoted.ts";
 import { findViolation, formatPath, type Violation } from "../../validation/violation.ts";
 import { excessText, JsonSize } from "../json-size.ts";
-import type { Operation, ReadRequest } from "../operation.ts";
+import type { AskedFor, Operation, ReadRequest } from "../operation.ts";
 import { checkLists, type ListLimits } from "./list-length.ts";
 
 /** `bytes`: the body; absent where the operation takes none. */
 export async function readRequest<Services>(
   { facts, lists, read }: Pick<Operation<Services>, "facts" | "lists" | "read">,
   bytes: Uint8Array | undefined,
+  asked: AskedFor,
   limits: ListLimits,
 ): Promise<ReadRequest<Services>> {
   const body = bytes === undefined ? undefined : await parsed(bytes);
   checkLists(body, lists, limits);
-  const request = read(body);
+  const request = read(body, asked);
   if (request !== undefined) return request;
   throw invalid(facts.body?.schema, body);
 }
 
-function invalid(schema: TSchema | undefined, body: unknown): NodeError {
+/** Why a value breaks a schema, as an error that names the field. */
+export function invalid(schema: TSchema | undefined, body: unknown): NodeError {
   const violation = schema === undefined ? undefined : findViolation(schema, body);
   if (violation === undefined) return new NodeError("internal", "A body failed without a reason.");
   return new NodeError("invalid_request", messageOf(violation), {

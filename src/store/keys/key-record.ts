@@ -15,15 +15,17 @@ export interface KeyRecord {
   requests_per_minute: number | null;
   tokens_per_minute: number | null;
   concurrency: number | null;
+  document_bytes: number | null;
+  document_passages: number | null;
+  /** Ids with spaces between. */
+  vector_stores: string | null;
 }
 
 const form = /^pk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
 
 /** A new key with its text, which is stored nowhere. */
-export function newKeyRecord({ name, scopes: wanted, expiresAt, limits = {} }: NewKey): {
-  record: KeyRecord;
-  text: string;
-} {
+export function newKeyRecord(key: NewKey): { record: KeyRecord; text: string } {
+  const { name, scopes: wanted, expiresAt, limits = {}, quota = {}, vectorStores } = key;
   const id = randomBytes(6).toString("hex");
   const secret = randomBytes(32).toString("base64url");
   const salt = randomBytes(16);
@@ -39,6 +41,9 @@ export function newKeyRecord({ name, scopes: wanted, expiresAt, limits = {} }: N
     requests_per_minute: limits.requestsPerMinute ?? null,
     tokens_per_minute: limits.tokensPerMinute ?? null,
     concurrency: limits.concurrency ?? null,
+    document_bytes: quota.bytes ?? null,
+    document_passages: quota.passages ?? null,
+    vector_stores: vectorStores?.join(" ") ?? null,
   };
   return { record, text: `pk_${id}_${secret}` };
 }
@@ -72,6 +77,11 @@ export function toKey(record: KeyRecord): ApiKey {
       tokensPerMinute: record.tokens_per_minute ?? undefined,
       concurrency: record.concurrency ?? undefined,
     }),
+    quota: given({
+      bytes: record.document_bytes ?? undefined,
+      passages: record.document_passages ?? undefined,
+    }),
+    ...given({ vectorStores: record.vector_stores?.split(" ").filter((id) => id !== "") }),
     createdAt: new Date(record.created_at),
     ...(record.expires_at === null ? {} : { expiresAt: new Date(record.expires_at) }),
     ...(record.revoked_at === null ? {} : { revokedAt: new Date(record.revoked_at) }),

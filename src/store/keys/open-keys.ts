@@ -27,7 +27,14 @@ const table = `
   ) strict`;
 
 /** Columns that files of earlier versions do not have. */
-const laterColumns = ["requests_per_minute", "tokens_per_minute", "concurrency"] as const;
+const laterColumns = {
+  requests_per_minute: "integer",
+  tokens_per_minute: "integer",
+  concurrency: "integer",
+  document_bytes: "integer",
+  document_passages: "integer",
+  vector_stores: "text",
+} as const;
 
 export function openKeys(path: string): OpenKeys {
   let database: Database | undefined;
@@ -66,12 +73,14 @@ function addLaterColumns(database: Database): void {
       .query<{ name: string }, []>("select name from pragma_table_info('keys')")
       .all()
       .map(({ name }) => name);
-    return laterColumns.filter((column) => !held.includes(column));
+    return Object.entries(laterColumns).filter(([column]) => !held.includes(column));
   };
   if (missing().length === 0) return;
   // Two processes may migrate an old file at the same time, so the check is repeated inside the transaction.
   const add = database.transaction(() => {
-    for (const column of missing()) database.run(`alter table keys add column ${column} integer`);
+    for (const [column, type] of missing()) {
+      database.run(`alter table keys add column ${column} ${type}`);
+    }
   });
   add.immediate();
 }

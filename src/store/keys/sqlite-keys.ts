@@ -20,9 +20,11 @@ type Bound<Fields> = { [Field in keyof Fields]: Fields[Field] };
 
 const insert = `
   insert into keys (id, name, scopes, salt, digest, created_at, expires_at,
-    requests_per_minute, tokens_per_minute, concurrency)
+    requests_per_minute, tokens_per_minute, concurrency, document_bytes, document_passages,
+    vector_stores)
   values ($id, $name, $scopes, $salt, $digest, $created_at, $expires_at,
-    $requests_per_minute, $tokens_per_minute, $concurrency)`;
+    $requests_per_minute, $tokens_per_minute, $concurrency, $document_bytes, $document_passages,
+    $vector_stores)`;
 
 export class SqliteKeys implements KeyRing, KeyStore, Disposable {
   readonly #file: KeysFile;
@@ -46,6 +48,14 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
         database.query<KeyRecord, [string]>("select * from keys where id = ?").get(id),
       ),
     );
+  }
+
+  /** By the part of it that is no secret. */
+  byId(id: string): ApiKey | undefined {
+    const row = this.#file.read((database) =>
+      database.query<KeyRecord, [string]>("select * from keys where id = ?").get(id),
+    );
+    return row == null ? undefined : toKey(row);
   }
 
   list(): ApiKey[] {

@@ -3,6 +3,7 @@ import type { Schemas } from "@qdrant/js-client-rest";
 import { toUnitLength } from "../../core/embedding/embedding-service.ts";
 import type {
   CollectionDescription,
+  DocumentSelection,
   EmbeddedPassage,
   Passage,
   PassageRepository,
@@ -25,6 +26,7 @@ type ScoredPoint = Schemas["ScoredPoint"];
 
 const passagePage = 256;
 const documentPage = 2000;
+const revisionMs = 10_000;
 
 export class QdrantRepository implements PassageRepository {
   readonly matchesWords: boolean;
@@ -52,6 +54,11 @@ export class QdrantRepository implements PassageRepository {
 
   async count(): Promise<number> {
     return this.#countOf({});
+  }
+
+  /** The server counts, and keeps no record of changes: one that leaves the number as it was shows later. */
+  async revision(): Promise<string> {
+    return `${await this.count()} ${Math.floor(Date.now() / revisionMs)}`;
   }
 
   async documents(): Promise<StoredDocument[]> {
@@ -108,12 +115,13 @@ export class QdrantRepository implements PassageRepository {
   async search(
     vector: Float32Array,
     { limit, scoreThreshold }: SearchBounds,
+    documents?: DocumentSelection,
   ): Promise<ScoredPassage[]> {
     this.#checkVector(vector);
-    if (limit < 1) return [];
+    if (limit < 1 || isNothing(documents)) return [];
     const points = await this.#nearest(
       vector,
-      { limit, with_payload: payloadFields },
+      { limit, with_payload: payloadFields, ...selecting(documents) },
       scoreThreshold,
     );
     return points.flatMap((point) => {
@@ -122,11 +130,16 @@ export class QdrantRepository implements PassageRepository {
     });
   }
 
-  async matchWords(text: string, vector: Float32Array, limit: number): Promise<WordMatch[]> {
+  async matchWords(
+    text: string,
+    vector: Float32Array,
+    limit: number,
+    documents?: DocumentSelection,
+  ): Promise<WordMatch[]> {
     this.#checkVector(vector);
     const terms = questionTerms(text);
-    if (!this.matchesWords || terms.length === 0 || limit < 1) return [];
-    const { points, full } = await this.#pointsWith(terms, limit);
+    if (!this.matchesWords || terms.length === 0 || limit < 1 || isNothing(documents)) return [];
+    const { points, full } = await this.#pointsWith(terms, limit, documents);
     if (points.length === 0) return [];
     const cosines = await this.#cosinesOf(points, vector);
     return points.flatMap((point) => {
@@ -148,8 +161,15 @@ export class QdrantRepository implements PassageRepository {
   async #pointsWith(
     terms: readonly number[],
     limit: number,
+    documents: DocumentSelection | undefined,
   ): Promise<{ points: ScoredPoint[]; full: number }> {
-    const whole = { query: askFor(terms), using: wordsVector, limit, with_payload: payloadFields };
+    const whole = {
+      query: askFor(terms),
+      using: wordsVector,
+      limit,
+      with_payload: payloadFields,
+      ...selecting(documents),
+    };
     const alone = terms.map((term) => ({ query: askFor([term]), using: wordsVector, limit: 1 }));
     const [[found, ...best], { count }] = await Promise.all([
       this.#connection.read((client) =>
@@ -228,6 +248,19 @@ export class QdrantRepository implements PassageRepository {
     checkVector(vector, { name: this.#name, dimension: this.#shape.dimension });
   }
 }
+
+/** The documents of a selection, as the server's filter. */
+function selecting(documents: DocumentSelection | undefined): { filter?: Schemas["Filter"] } {
+  if (documents === undefined) return {};
+  const among = (names: ReadonlySet<string>) => [
+    { key: documentField, match: { any: [...names] } },
+  ];
+  if ("only" in documents) return { filter: { must: among(documents.only) } };
+  return documents.except.size === 0 ? {} : { filter: { must_not: among(documents.except) } };
+}
+
+const isNothing = (documents: DocumentSelection | undefined): boolean =>
+  documents !== undefined && "only" in documents && documents.only.size === 0;
 
 const ofDocument = (document: string) => ({
   must: [{ key: documentField, match: { value: document } }],

@@ -5,7 +5,7 @@
 import { NodeError } from "../../core/errors.ts";
 import type { ApiKey, KeyRing } from "../../core/limits/api-key.ts";
 import type { Log } from "../../core/log.ts";
-import { type KeyRecord, matchKey } from "../keys/key-record.ts";
+import { type KeyRecord, matchKey, toKey } from "../keys/key-record.ts";
 import type { RedisConnection } from "./connection.ts";
 import { KeyChanges } from "./key-changes.ts";
 import { type KeysState, RedisKeyStore } from "./redis-key-store.ts";
@@ -66,6 +66,11 @@ export class KeyMirror implements KeyRing, Disposable {
     const records = this.#records;
     if (records === undefined) throw notKnownYet();
     return matchKey(text, (id) => records.get(id));
+  }
+
+  byId(id: string): ApiKey | undefined {
+    const record = this.#records?.get(id);
+    return record === undefined ? undefined : toKey(record);
   }
 
   /** Brings the copy up to date with what the server holds now, where it can be asked; never fails. */

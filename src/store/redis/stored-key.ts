@@ -19,6 +19,9 @@ const StoredKey = T.Object({
   requests_per_minute: Count,
   tokens_per_minute: Count,
   concurrency: Count,
+  document_bytes: Count,
+  document_passages: Count,
+  vector_stores: T.Union([T.String({ maxLength: 10_000 }), T.Null()]),
 });
 
 type StoredKey = Static<typeof StoredKey>;

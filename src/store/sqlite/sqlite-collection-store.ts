@@ -1,6 +1,6 @@
 /** Collections as files of one folder: `<name>.sqlite`, and beside it the index that can be rebuilt. */
 import { Database } from "bun:sqlite";
-import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -52,7 +52,7 @@ export class SqliteCollectionStore implements CollectionStore {
    * Empties the file instead of removing it: a node that has it open sees that the passages are gone
    * and sees new ones, whereas it would go on reading a removed file.
    */
-  async drop(name: string): Promise<void> {
+  async drop(name: string, { forGood } = { forGood: false }): Promise<void> {
     const path = this.#path(name);
     if (!existsSync(path)) return;
     if (!isBlank(path)) {
@@ -60,6 +60,8 @@ export class SqliteCollectionStore implements CollectionStore {
       empty(database);
     }
     await removeIndexFiles(this.#folder, name);
+    if (!forGood) return;
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
   }
 
   #path(name: string): string {

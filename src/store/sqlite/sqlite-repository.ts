@@ -4,6 +4,7 @@ import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type {
   CollectionDescription,
+  DocumentSelection,
   EmbeddedPassage,
   EmbeddingIdentity,
   Passage,
@@ -14,11 +15,12 @@ import type {
   WordMatch,
 } from "../../core/ports/passage-repository.ts";
 import { checkVector } from "../../core/retrieval/check-vector.ts";
-import { BestCandidates, type Candidate } from "./best-candidates.ts";
+import type { Candidate } from "./best-candidates.ts";
 import { writing } from "./errors.ts";
 import { hasCurrentWords, readMeta, termsOf } from "./schema.ts";
 import { type IndexHome, VectorIndex } from "./vector-index.ts";
-import { cosine, sameBytes, toBytes, toVector } from "./vectors.ts";
+import { VectorSearch } from "./vector-search.ts";
+import { sameBytes, toBytes, toVector } from "./vectors.ts";
 import { searchWords } from "./word-search.ts";
 
 interface Row {
@@ -35,8 +37,6 @@ interface Row {
 
 const columns = "key, id, document, heading, position, hash, document_hash, parts, source";
 const page = 256;
-/** Rows compared before yielding to the event loop: a few milliseconds. */
-const scanPage = 2048;
 
 export interface SqliteRepositoryOptions {
   database: Database;
@@ -53,6 +53,7 @@ export class SqliteRepository implements PassageRepository {
   readonly #dimension: number;
   readonly #identity: string | undefined;
   readonly #index: VectorIndex;
+  readonly #vectors: VectorSearch;
 
   constructor({ database, collection, indexHome, log }: SqliteRepositoryOptions) {
     this.#database = database;
@@ -66,6 +67,7 @@ export class SqliteRepository implements PassageRepository {
       home: indexHome,
       log,
     });
+    this.#vectors = new VectorSearch(database, this.#index);
   }
 
   async describe(): Promise<CollectionDescription> {
@@ -85,6 +87,16 @@ export class SqliteRepository implements PassageRepository {
       .query<{ count: number }, []>("select count(*) as count from passages")
       .get();
     return row?.count ?? 0;
+  }
+
+  /** Keys are never used twice, and every removal has a number. */
+  async revision(): Promise<string> {
+    const rows = this.#database
+      .query<{ name: string; seq: number }, []>(
+        "select name, seq from sqlite_sequence where name in ('passages', 'removed') order by name",
+      )
+      .all();
+    return rows.map(({ name, seq }) => `${name} ${seq}`).join(", ");
   }
 
   async documents(): Promise<StoredDocument[]> {
@@ -149,26 +161,27 @@ export class SqliteRepository implements PassageRepository {
 
   async search(
     vector: Float32Array,
-    { limit, scoreThreshold }: SearchBounds,
+    bounds: SearchBounds,
+    documents?: DocumentSelection,
   ): Promise<ScoredPassage[]> {
     this.#checkVector(vector);
     this.#checkIdentity();
     this.#index.follow();
-    // More than are asked for: the index is a little off, the rows' own vectors decide.
-    const { keys, lastKey } = await this.#index.nearest(vector, 16 + 3 * limit);
-    const best = new BestCandidates(limit, scoreThreshold);
-    for (const candidate of this.#score(vector, keys)) best.offer(candidate);
-    await this.#scan(vector, lastKey, best);
-    return this.#read(best.sorted());
+    return this.#read(await this.#vectors.nearest(vector, bounds, documents));
   }
 
-  async matchWords(text: string, vector: Float32Array, limit: number): Promise<WordMatch[]> {
+  async matchWords(
+    text: string,
+    vector: Float32Array,
+    limit: number,
+    documents?: DocumentSelection,
+  ): Promise<WordMatch[]> {
     this.#checkVector(vector);
     if (!this.matchesWords) return [];
     const hits = new Map(
-      searchWords(this.#database, text, limit).map(({ key, words }) => [key, words]),
+      searchWords(this.#database, text, limit, documents).map(({ key, words }) => [key, words]),
     );
-    const scored = this.#score(vector, [...hits.keys()]);
+    const scored = this.#vectors.score(vector, [...hits.keys()]);
     return this.#read(
       scored.map((candidate) => ({ ...candidate, words: hits.get(candidate.key) ?? 0 })),
     ).sort((a, b) => b.words - a.words);
@@ -221,33 +234,6 @@ export class SqliteRepository implements PassageRepository {
         source,
         termsOf(source),
       );
-  }
-
-  #score(vector: Float32Array, keys: readonly number[]): Candidate[] {
-    return this.#database
-      .query<{ key: number; vector: Uint8Array }, [string]>(
-        "select key, vector from passages where key in (select value from json_each(?))",
-      )
-      .all(JSON.stringify(keys))
-      .map(({ key, vector: bytes }) => ({ key, score: cosine(vector, toVector(bytes)) }));
-  }
-
-  /** Compares every row beyond a key, and yields to the event loop in between. */
-  async #scan(vector: Float32Array, after: number, best: BestCandidates): Promise<void> {
-    const next = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
-      `select key, vector from passages where key > ? order by key limit ${scanPage}`,
-    );
-    let last = after;
-    while (true) {
-      const rows = next.all(last);
-      for (const { key, vector: bytes } of rows) {
-        best.offer({ key, score: cosine(vector, toVector(bytes)) });
-      }
-      const end = rows.at(-1);
-      if (end === undefined || rows.length < scanPage) return;
-      last = end.key;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
   }
 
   /** The candidates' passages, in their order. */

@@ -1,5 +1,6 @@
 /** Full-text search over the passages, with a score that says how much of the question a passage has. */
 import type { Database } from "bun:sqlite";
+import type { DocumentSelection } from "../../core/ports/passage-repository.ts";
 import { wordsOf } from "../words.ts";
 
 export interface WordHit {
@@ -25,7 +26,12 @@ const commonCount = 1000;
 const saturation = 2.2;
 
 /** The passages that match best, best first; none where all that they share is what most passages have. */
-export function searchWords(database: Database, text: string, limit: number): WordHit[] {
+export function searchWords(
+  database: Database,
+  text: string,
+  limit: number,
+  documents: DocumentSelection = { except: new Set() },
+): WordHit[] {
   const total = countPassages(database);
   const terms = termsOf(database, text, total).filter(isTelling);
   const known = terms.filter(({ count }) => count > 0);
@@ -33,11 +39,18 @@ export function searchWords(database: Database, text: string, limit: number): Wo
   // A question of common words alone is not answered in full by a passage that has them.
   const sum = terms.reduce((weights, { weight }) => weights + weight, 0);
   const most = saturation * Math.max(sum, weightOf(1, total));
+  const [isAmong, named] =
+    "only" in documents ? ["in", documents.only] : ["not in", documents.except];
+  const restriction =
+    "only" in documents || named.size > 0
+      ? `and rowid ${isAmong} (select key from passages where document in (select value from json_each(?2)))`
+      : "and ?2 is not null";
   return database
-    .query<{ key: number; score: number }, [string, number]>(
-      "select rowid as key, -bm25(words) as score from words where words match ? order by rank limit ?",
+    .query<{ key: number; score: number }, [string, string, number]>(
+      `select rowid as key, -bm25(words) as score from words
+       where words match ?1 ${restriction} order by rank limit ?3`,
     )
-    .all(known.map((term) => `"${term.text}"`).join(" OR "), limit)
+    .all(known.map((term) => `"${term.text}"`).join(" OR "), JSON.stringify([...named]), limit)
     .map(({ key, score }) => ({ key, words: Math.min(1, Math.max(0, score / most)) }));
 }
 

@@ -149,6 +149,15 @@ describe("the configuration", () => {
         read_timeout: 120,
         read_memory: 2048,
       },
+      documents: {
+        max_file_bytes: 67_108_864,
+        max_bytes: 10_737_418_240,
+        max_bytes_per_key: 0,
+        max_passages: 1_000_000,
+        max_passages_per_key: 0,
+        max_vector_stores: 1000,
+        max_queue: 10_000,
+      },
       limits: {
         max_body_bytes: 16 * 1024 * 1024,
         request_timeout: 600,

@@ -74,7 +74,14 @@ export function ignoredFields(body: ChatCompletionRequest): string[] {
 
 const under = (place: string) => (name: string) => `${place}.${name}`;
 
-const ragFields = ["policy", "limit", "score_threshold", "context_window"];
+const ragFields = [
+  "policy",
+  "limit",
+  "score_threshold",
+  "context_window",
+  "vector_store_ids",
+  "filters",
+];
 const toolFields = ["name", "description", "parameters", "strict"];
 const messageFields = ["role", "content", "tool_calls", "tool_call_id"];
 

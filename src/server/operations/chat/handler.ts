@@ -19,7 +19,7 @@ export const answerChat: Handler<ChatCompletionRequest, Needs> = async (
   context,
   { chat, log },
 ): Promise<Answer> => {
-  const asked = toChatRequest(body);
+  const asked = { ...toChatRequest(body), searcher: context.authenticated };
   const { signal, report, lease } = context;
   const { caller, prefixScope } = lease;
   const head = newCompletionHead();

@@ -1,8 +1,10 @@
 /** Chat completions on the wire. */
 import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
 import { ragPolicies } from "../../../core/chat/rag-policy.ts";
+import { Filter } from "../../wire/filter.ts";
 import { Messages } from "../../wire/message-schema.ts";
 import { PointMetadata } from "../../wire/point-schema.ts";
+import { StoreReferences } from "../../wire/store-references.ts";
 
 const open = { additionalProperties: true } as const;
 
@@ -159,13 +161,18 @@ export const ChatCompletionRequest = T.Object(
               limit: T.Optional(T.Integer({ minimum: 1 })),
               score_threshold: T.Optional(T.Number({ minimum: -1, maximum: 1 })),
               context_window: T.Optional(T.Integer({ minimum: 1, maximum: 100 })),
+              vector_store_ids: T.Optional(T.Union([StoreReferences, T.Null()])),
+              filters: T.Optional(T.Union([Filter, T.Null()])),
             },
             open,
           ),
         ],
-        { "x-expected": "true, false or {policy, limit, score_threshold, context_window}" },
+        {
+          "x-expected":
+            "true, false or {policy, limit, score_threshold, context_window, vector_store_ids, filters}",
+        },
       ),
-      "Whether the answer is grounded in the node's collection. `true`: as the node does it, or into the last user message where it does not. `limit` and `score_threshold` narrow the node's; a `context_window` above the node's is refused. An extension.",
+      "Whether the answer is grounded in the node's collection. `true`: as the node does it, or into the last user message where it does not. `limit` and `score_threshold` narrow the node's; a `context_window` above the node's is refused. `vector_store_ids`: ids or names of vector stores, searched as one in the place of the node's collection; `filters`: which of their files count, as a vector store's search has them. An extension.",
     ),
     stream: nullable(T.Boolean(), "Send the answer in pieces as they are generated.", false),
     stream_options: nullable(

@@ -4,6 +4,7 @@ import type { RagRequest } from "../../../core/chat/grounding.ts";
 import { NodeError } from "../../../core/errors.ts";
 import type { AnswerFormat, Sampling, Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
+import { toFilter } from "../../wire/filter.ts";
 import { toChatMessages } from "../../wire/messages.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import type { ChatCompletionRequest } from "./schema.ts";
@@ -34,7 +35,12 @@ function toRag(rag: ChatCompletionRequest["rag"]): RagRequest | undefined {
   if (rag === true) return { bounds: {} };
   if (rag === false) return { policy: "off", bounds: {} };
   return {
-    ...withoutNulls({ policy: rag.policy, contextWindow: rag.context_window }),
+    ...withoutNulls({
+      policy: rag.policy,
+      contextWindow: rag.context_window,
+      stores: rag.vector_store_ids,
+      filter: rag.filters && toFilter(rag.filters, "rag.filters"),
+    }),
     bounds: withoutNulls({ limit: rag.limit, scoreThreshold: rag.score_threshold }),
   };
 }

@@ -16,7 +16,10 @@ export const findPassages: Handler<RetrieveRequest, { retrieval: RetrievalServic
   { retrieval },
 ): Promise<Answer> => {
   const { signal, report } = context;
-  const result = await retrieval.retrieve(toRetrievalRequest(body), { signal, report });
+  const result = await retrieval.retrieve(toRetrievalRequest(body, context.authenticated), {
+    signal,
+    report,
+  });
   context.headers[methodHeader] = toMethodText(result.method);
   if (retrieval.coming !== undefined) context.headers[noticeHeader] = retrieval.coming;
   context.loggedAnswer = () => ({ texts: result.points.map(({ source }) => source) });

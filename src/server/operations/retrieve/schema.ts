@@ -1,7 +1,9 @@
 /** Retrieval on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { Filter } from "../../wire/filter.ts";
 import { Messages } from "../../wire/message-schema.ts";
 import { PointMetadata } from "../../wire/point-schema.ts";
+import { StoreReferences } from "../../wire/store-references.ts";
 
 export const RetrieveRequest = T.Object(
   {
@@ -17,6 +19,14 @@ export const RetrieveRequest = T.Object(
         description: "A higher least score than the node's own.",
       }),
     ),
+    collection: T.Optional(
+      T.Union([T.String({ minLength: 1 }), StoreReferences, T.Null()], {
+        "x-expected": "the name or id of a vector store, or a list of 1 to 16",
+        description:
+          "Where to search: the name or id of a vector store, or of several that are searched as one; default: the node's collection, or those that the key is bound to.",
+      }),
+    ),
+    filters: T.Optional(T.Union([Filter, T.Null()])),
     include_metadata: T.Optional(
       T.Boolean({ default: false, description: "Say where each passage comes from." }),
     ),

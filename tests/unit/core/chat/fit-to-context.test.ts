@@ -3,7 +3,7 @@ import { fitToContext, type Turn } from "../../../../src/core/chat/fit-to-contex
 import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
 import { passage } from "../../../support/passages.ts";
 
-const point = (at: number) => ({ ...passage(at, [1, 0]), score: 1 });
+const point = (at: number) => ({ ...passage(at, [1, 0]), score: 1, store: "", file: "" });
 const turn = (index: number, points = 1): Turn => ({
   index,
   points: Array.from({ length: points }, (_, at) => point(index * 100 + at)),

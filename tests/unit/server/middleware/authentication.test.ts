@@ -71,11 +71,13 @@ describe("keys that were given out", () => {
     name: "ada",
     scopes: ["chat", "embeddings"],
     limits: { concurrency: 2 },
+    quota: {},
     createdAt: new Date(),
   };
   const ring = (held: ApiKey | undefined, has = true): KeyRing => ({
     hasKeys: () => has,
     find: (text) => (text === "pk_right" ? held : undefined),
+    byId: () => held,
   });
   const caught = (held: ApiKey | undefined, ...wanted: Scope[]): unknown => {
     try {
@@ -90,6 +92,7 @@ describe("keys that were given out", () => {
     name: "ada",
     called: "The key 'ada'",
     limits: { concurrency: 2 },
+    quota: {},
   };
 
   test("let their holder in, by name, to what they open", () => {

@@ -27,7 +27,8 @@ const operation = defineOperation({
 /** The body of a request as the pipeline reads it. */
 const reader = (limits: BodyLimits) => async (given: Request) => {
   const bytes = await readBody(given, limits);
-  return (await readRequest(operation, bytes, { maxMessages: 1, maxInputs: 1 })).logged();
+  const asked = { parameters: {}, query: new URLSearchParams(), form: undefined };
+  return (await readRequest(operation, bytes, asked, { maxMessages: 1, maxInputs: 1 })).logged();
 };
 
 const read = reader({ maxBodyBytes: maxBytes, bodyTimeoutMs: 30_000 });

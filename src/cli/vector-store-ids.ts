@@ -1,0 +1,42 @@
+/** Vector stores that a command names, by name or id, as their ids. */
+import { join } from "node:path";
+import type { Config } from "../config/schema.ts";
+import { theNode } from "../core/documents/document-caller.ts";
+import { StoreAccess } from "../core/documents/store-access.ts";
+import { NodeError } from "../core/errors.ts";
+import { collectionStore } from "../node/collection-store.ts";
+import { dataDirOf } from "../node/data-dir.ts";
+import { documentsFile, SqliteDocuments } from "../store/documents/sqlite-documents.ts";
+import { createCommandLog } from "./log.ts";
+import type { Shell } from "./shell.ts";
+
+/** Refuses a name that no vector store has: one that comes later might be another's. */
+export async function vectorStoreIds(
+  shell: Shell,
+  config: Config,
+  names: readonly string[],
+): Promise<string[]> {
+  const log = createCommandLog(config, shell.isTerminal);
+  using registry = new SqliteDocuments(join(dataDirOf(config, shell.cwd), documentsFile));
+  const access = new StoreAccess({
+    registry,
+    store: collectionStore({ config, baseDir: shell.cwd, log }),
+    ownCollection: config.vectorstore.collection_name,
+    now: () => new Date(),
+    log,
+  });
+  const ids: string[] = [];
+  for (const name of names) {
+    try {
+      ids.push((await access.find(theNode, name, "--vector-store")).id);
+    } catch (error) {
+      if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
+      const known = registry.stores.allStores().map((store) => store.name || store.id);
+      throw new NodeError(
+        "invalid_request",
+        `There is no vector store '${name}'. There are: ${known.join(", ")}. 'paddock ingest' makes one under a name that --collection gives.`,
+      );
+    }
+  }
+  return [...new Set(ids)];
+}

@@ -1,0 +1,108 @@
+/** Batches: files that were added to a vector store together, and can be cancelled together. */
+import { NodeError } from "../errors.ts";
+import { given } from "../given.ts";
+import type { DocumentRegistry } from "../ports/document-registry.ts";
+import { type DocumentCaller, noSuch } from "./document-caller.ts";
+import { newId } from "./document-name.ts";
+import type { Page, PageRequest } from "./page.ts";
+import type { PassageRemover } from "./passage-remover.ts";
+import type { FileBatch, FileCounts, FileStatus, StoreFile } from "./records.ts";
+import type { StoreAccess } from "./store-access.ts";
+import type { AddedFile, StoreFileService } from "./store-file-service.ts";
+
+export interface BatchParts {
+  registry: DocumentRegistry;
+  access: StoreAccess;
+  storeFiles: StoreFileService;
+  remover: PassageRemover;
+  /** Ends what is being taken in of a file; it is not taken in until this is disposed of. */
+  hold: (store: string, file: string) => Promise<Disposable>;
+  checkOwned: () => void;
+  now: () => Date;
+}
+
+export interface BatchView {
+  batch: FileBatch;
+  counts: FileCounts;
+  status: FileStatus;
+}
+
+export class FileBatchService {
+  readonly #parts: BatchParts;
+
+  constructor(parts: BatchParts) {
+    this.#parts = parts;
+  }
+
+  async create(
+    caller: DocumentCaller,
+    storeId: string,
+    added: readonly AddedFile[],
+  ): Promise<BatchView> {
+    const { access, storeFiles, now } = this.#parts;
+    const store = await access.use(caller, storeId);
+    const batch = { id: newId("vsfb_"), store: store.id, createdAt: now(), isCancelled: false };
+    await storeFiles.add(caller, store, added, batch);
+    return this.#view(batch);
+  }
+
+  async get(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
+    return this.#view(await this.#batch(caller, storeId, id));
+  }
+
+  /** Those of its files that are not taken in yet stay out. */
+  async cancel(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
+    const { registry, remover, hold, checkOwned } = this.#parts;
+    checkOwned();
+    const batch = await this.#batch(caller, storeId, id);
+    if (this.#view(batch).status !== "in_progress") {
+      throw new NodeError(
+        "invalid_request",
+        `The batch '${id}' is not in progress any more; there is nothing to cancel.`,
+        { param: "batch_id" },
+      );
+    }
+    const collection = registry.stores.store(batch.store)?.collection ?? batch.store;
+    for (const { file, document } of registry.storeFiles.cancelBatch(id)) {
+      using _ = await hold(batch.store, file);
+      await remover.tryRemove({ collection, document });
+    }
+    return this.#view({ ...batch, isCancelled: true });
+  }
+
+  async files(
+    caller: DocumentCaller,
+    storeId: string,
+    id: string,
+    page: PageRequest,
+    status?: FileStatus,
+  ): Promise<Page<StoreFile>> {
+    const batch = await this.#batch(caller, storeId, id);
+    return await this.#parts.storeFiles.list(caller, batch.store, page, {
+      batch: id,
+      ...given({ status }),
+    });
+  }
+
+  async #batch(caller: DocumentCaller, storeId: string, id: string): Promise<FileBatch> {
+    const { registry, access } = this.#parts;
+    const store = await access.get(caller, storeId);
+    const batch = registry.storeFiles.batch(store.id, id);
+    if (batch === undefined)
+      throw noSuch(`batch of the vector store '${store.id}'`, id, "batch_id");
+    return batch;
+  }
+
+  #view(batch: FileBatch): BatchView {
+    const { id, store } = batch;
+    const counts = this.#parts.registry.storeFiles.counts({ store, batch: id });
+    return { batch, counts, status: statusOf(batch, counts) };
+  }
+}
+
+/** One whose files all failed has failed; where some did, its counts say so. */
+function statusOf({ isCancelled }: FileBatch, counts: FileCounts): FileStatus {
+  if (counts.in_progress > 0) return "in_progress";
+  if (isCancelled) return "cancelled";
+  return counts.failed > 0 && counts.completed === 0 ? "failed" : "completed";
+}

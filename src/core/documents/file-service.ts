@@ -1,0 +1,157 @@
+/** Uploaded files: taken in, listed, read and deleted. */
+import { NodeError } from "../errors.ts";
+import { given } from "../given.ts";
+import type { DocumentRegistry } from "../ports/document-registry.ts";
+import type { FileStore, IncomingFile } from "../ports/file-store.ts";
+import { type DocumentCaller, noSuch, visibilityOf } from "./document-caller.ts";
+import { isAdopted, newId } from "./document-name.ts";
+import type { Page, PageRequest } from "./page.ts";
+import type { Quota } from "./quota.ts";
+import type { FileRecord } from "./records.ts";
+
+/** Says what a file is, by its first bytes; its name decides between formats that look alike. */
+export type DetectType = (filename: string, head: Uint8Array) => string;
+
+export interface FileParts {
+  registry: DocumentRegistry;
+  files: FileStore;
+  quota: Quota;
+  detectType: DetectType;
+  now: () => Date;
+  /** Refuses to change anything while another process owns the registry. */
+  checkOwned: () => void;
+  /** Has the passages of a file deleted that is in no vector store any more. */
+  removePassages: (file: string) => Promise<void>;
+}
+
+/** A file that came whole; disposing of it removes it, unless it was kept. */
+export interface Upload extends AsyncDisposable {
+  keep(about: { purpose: string; expiresAfterSeconds?: number }): Promise<FileRecord>;
+}
+
+const longestName = 200;
+
+export class FileService {
+  readonly #parts: FileParts;
+
+  constructor(parts: FileParts) {
+    this.#parts = parts;
+  }
+
+  async receive(
+    caller: DocumentCaller,
+    { filename, bytes: pieces }: { filename: string; bytes: AsyncIterable<Uint8Array> },
+  ): Promise<Upload> {
+    this.#parts.checkOwned();
+    const name = checkedName(filename);
+    await using resources = new AsyncDisposableStack();
+    const place = resources.use(this.#parts.quota.upload(caller));
+    const incoming = resources.use(
+      await this.#parts.files.receive(pieces, (bytes) => place.admit(bytes)),
+    );
+    const owned = resources.move();
+    return {
+      keep: (about) => this.#keep(caller, name, incoming, about),
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    };
+  }
+
+  list(caller: DocumentCaller, page: PageRequest, purpose?: string): Page<FileRecord> {
+    const visible = visibilityOf(caller);
+    return this.#parts.registry.files.files(page, given({ purpose, visible }));
+  }
+
+  get(caller: DocumentCaller, id: string, param = "file_id"): FileRecord {
+    const { files } = this.#parts.registry;
+    const visible = visibilityOf(caller);
+    const file = files.file(id);
+    if (file === undefined || (visible !== undefined && !files.isVisible(id, visible))) {
+      throw missing(id, param);
+    }
+    return file;
+  }
+
+  async content(caller: DocumentCaller, id: string): Promise<{ file: FileRecord; bytes: Blob }> {
+    const file = this.get(caller, id);
+    const bytes = await this.#parts.files.open(id);
+    if (bytes !== undefined) return { file, bytes };
+    throw new NodeError(
+      "unavailable",
+      `The content of the file '${id}' is not in the data dir any more. Upload it again.`,
+    );
+  }
+
+  /** When it returns the file is in no answer any more. */
+  async delete(caller: DocumentCaller, id: string): Promise<void> {
+    const file = this.get(caller, id);
+    if (caller.vectorStores !== undefined && file.owner !== caller.id) {
+      throw new NodeError(
+        "forbidden",
+        `${caller.called} may delete the files that it uploaded. Remove '${id}' from the vector store instead.`,
+      );
+    }
+    await this.remove(id);
+  }
+
+  /** Deletes a file, whoever asked for it. */
+  async remove(id: string): Promise<void> {
+    const { registry, files, checkOwned, removePassages } = this.#parts;
+    checkOwned();
+    registry.files.removeFile(id);
+    await removePassages(id);
+    await files.remove(id);
+  }
+
+  async #keep(
+    { id: owner }: DocumentCaller,
+    filename: string,
+    incoming: IncomingFile,
+    { purpose, expiresAfterSeconds }: { purpose: string; expiresAfterSeconds?: number },
+  ): Promise<FileRecord> {
+    const { registry, files, detectType, now } = this.#parts;
+    const createdAt = now();
+    const expiresAt =
+      expiresAfterSeconds === undefined
+        ? undefined
+        : new Date(createdAt.getTime() + expiresAfterSeconds * 1000);
+    const { bytes, sha256, head } = incoming;
+    const id = newId("file-");
+    const file: FileRecord = {
+      ...{ id, filename, bytes, sha256, purpose, createdAt },
+      type: detectType(filename, head),
+      ...given({ owner, expiresAt }),
+    };
+    // In this order a crash leaves bytes that nothing refers to, which the next start removes.
+    await incoming.keep(id);
+    try {
+      registry.files.addFile(file);
+    } catch (error) {
+      await files.remove(id);
+      throw error;
+    }
+    return file;
+  }
+}
+
+function missing(id: string, param: string): NodeError {
+  if (!isAdopted(id)) return noSuch("file", id, param);
+  return new NodeError(
+    "no_such_object",
+    `'${id}' is a document that was not uploaded: its passages are in its vector store, and its bytes are not on this node.`,
+    { param },
+  );
+}
+
+/** Its last part, without what would break a line or a path. */
+function checkedName(filename: string): string {
+  const name = filename.toWellFormed().normalize("NFC").split(/[/\\]/).at(-1)?.trim() ?? "";
+  const isPrintable = !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name);
+  if (name !== "" && name !== "." && name !== ".." && name.length <= longestName && isPrintable) {
+    return name;
+  }
+  throw new NodeError(
+    "invalid_request",
+    `The file must have a name of 1 to ${longestName} characters, without control characters: it says what format the file is.`,
+    { param: "file" },
+  );
+}

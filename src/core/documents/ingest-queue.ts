@@ -1,0 +1,206 @@
+/** The one queue of the node: files are taken in one after the other, callers in turn, behind the requests. */
+import { NodeError, reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { DocumentRegistry } from "../ports/document-registry.ts";
+import { failureOf, isPassing } from "./ingest-failure.ts";
+import type { StoreFile } from "./records.ts";
+
+/** What came of a file. */
+export interface TakenFile {
+  passages: number;
+  bytes: number;
+}
+
+export interface QueueParts {
+  registry: DocumentRegistry;
+  /** Stores a file's passages in its vector store's collection. */
+  takeIn: (file: StoreFile, signal: AbortSignal) => Promise<TakenFile>;
+  /** Deletes the passages of a file that was not stored whole. */
+  discard: (file: StoreFile) => Promise<void>;
+  /** Done before each file, and while there is none: deletes what was removed, and what is expired. */
+  tidy: () => Promise<void>;
+  /** Whether this process is the one that takes files in. */
+  isOwned: () => boolean;
+  log: Log;
+}
+
+interface Job {
+  file: StoreFile;
+  controller: AbortController;
+  done: Promise<void>;
+}
+
+/** How long a store rests whose file could not be stored for a reason that may pass. */
+const restMs = { first: 1000, longest: 30_000 };
+/** How often it is looked after what is due, where nothing else happens. */
+const idleMs = 30_000;
+/** How often it is tried to become the process that takes files in. */
+const unownedMs = 2000;
+/** Tries of a file that fails for a reason nobody foresaw. */
+const mostTries = 3;
+
+export class IngestQueue {
+  readonly #parts: QueueParts;
+  #job: Job | undefined;
+  /** Held files: `store`, `store/file` or `/file`. */
+  readonly #held = new Map<string, number>();
+  /** Stores that rest, with until when and how long the last rest was. */
+  readonly #resting = new Map<string, { until: number; ms: number }>();
+  readonly #tries = new Map<string, number>();
+  /** When each caller's file was last taken, by a count. */
+  readonly #served = new Map<string | undefined, number>();
+  #count = 0;
+  #wake = (): void => {};
+  #isAwake = false;
+
+  constructor(parts: QueueParts) {
+    this.#parts = parts;
+  }
+
+  /** Says that there is something to do. */
+  wake(): void {
+    this.#isAwake = true;
+    this.#wake();
+  }
+
+  /**
+   * Ends what is being taken in of a store, or of a file in one store or, without a store, in all.
+   * None of it begins before this is disposed of.
+   */
+  async hold(store: string, file?: string): Promise<Disposable> {
+    const key = file === undefined ? store : `${store}/${file}`;
+    this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
+    const job = this.#job;
+    if (job !== undefined && this.#isHeld(job.file)) {
+      job.controller.abort(new Error("The file is not wanted any more."));
+      await job.done;
+    }
+    return {
+      [Symbol.dispose]: () => {
+        const left = (this.#held.get(key) ?? 1) - 1;
+        if (left === 0) this.#held.delete(key);
+        else this.#held.set(key, left);
+        this.wake();
+      },
+    };
+  }
+
+  /** Works until the signal aborts; a file that is being taken in then is taken in at the next start. */
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener("abort", () => this.wake(), { once: true });
+    let said = "";
+    while (!signal.aborted) {
+      this.#isAwake = false;
+      try {
+        const waitMs = await this.#step(signal);
+        if (waitMs > 0) await this.#sleep(waitMs);
+        said = "";
+      } catch (error) {
+        if (signal.aborted) return;
+        const reason = reasonOf(error);
+        if (reason !== said) this.#parts.log.error("files cannot be taken in now", { reason });
+        said = reason;
+        await this.#sleep(unownedMs);
+      }
+    }
+  }
+
+  /** Takes the next file in; returns for how long there is nothing to do. */
+  async #step(signal: AbortSignal): Promise<number> {
+    if (!this.#parts.isOwned()) return unownedMs;
+    await this.#parts.tidy();
+    if (signal.aborted) return 0;
+    const file = this.#next();
+    if (file === undefined) return this.#untilRested();
+    await this.#take(file, signal);
+    return 0;
+  }
+
+  #next(): StoreFile | undefined {
+    const { queue } = this.#parts.registry;
+    const now = performance.now();
+    const resting = [...this.#resting].filter(([, { until }]) => until > now);
+    const passedBy = new Set([...resting.map(([store]) => store), ...this.#held.keys()]);
+    const turn = (owner: string | undefined): number => this.#served.get(owner) ?? 0;
+    const owners = queue.waitingOwners().toSorted((a, b) => turn(a) - turn(b));
+    for (const owner of owners) {
+      const file = queue.nextOf(owner, passedBy);
+      if (file === undefined || this.#isHeld(file)) continue;
+      this.#served.set(owner, ++this.#count);
+      return file;
+    }
+    return undefined;
+  }
+
+  async #take(file: StoreFile, stopping: AbortSignal): Promise<void> {
+    const { queue } = this.#parts.registry;
+    if (!queue.begin(file.store, file.file)) return;
+    const controller = new AbortController();
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    this.#job = { file, controller, done };
+    try {
+      const signal = AbortSignal.any([stopping, controller.signal]);
+      const { passages, bytes } = await this.#parts.takeIn(file, signal);
+      queue.settle({ ...withoutFailure(file), status: "completed", passages, usageBytes: bytes });
+      this.#resting.delete(file.store);
+      this.#tries.delete(keyOf(file));
+    } catch (error) {
+      // Who ended it deletes what there is of it; and what a stop ends is taken in at the next start.
+      if (!stopping.aborted && !controller.signal.aborted) await this.#fail(file, error);
+    } finally {
+      this.#job = undefined;
+      resolve();
+    }
+  }
+
+  async #fail(file: StoreFile, error: unknown): Promise<void> {
+    const { registry, discard, log } = this.#parts;
+    const tries = (this.#tries.get(keyOf(file)) ?? 0) + 1;
+    this.#tries.set(keyOf(file), tries);
+    const isKnown = error instanceof NodeError && error.kind !== "internal";
+    const failure = failureOf(error);
+    const fields = { store: file.store, file: file.file, filename: file.filename };
+    if (isPassing(error) || (!isKnown && tries < mostTries)) {
+      registry.queue.settle({ ...file, failure });
+      this.#rest(file.store);
+      log.warn("a file waits to be taken in", { ...fields, reason: reasonOf(error) });
+      return;
+    }
+    this.#tries.delete(keyOf(file));
+    log.info("a file was not taken in", { ...fields, reason: reasonOf(error) });
+    await discard(file);
+    registry.queue.settle({ ...file, status: "failed", failure });
+  }
+
+  #rest(store: string): void {
+    const ms = Math.min(restMs.longest, 2 * (this.#resting.get(store)?.ms ?? restMs.first / 2));
+    this.#resting.set(store, { until: performance.now() + ms, ms });
+  }
+
+  #untilRested(): number {
+    const now = performance.now();
+    const waits = [...this.#resting.values()].map(({ until }) => until - now);
+    return Math.min(idleMs, ...waits.filter((ms) => ms > 0));
+  }
+
+  #isHeld({ store, file }: StoreFile): boolean {
+    return (
+      this.#held.has(store) || this.#held.has(`${store}/${file}`) || this.#held.has(`/${file}`)
+    );
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    if (this.#isAwake) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const timer = setTimeout(resolve, ms);
+    await promise;
+    clearTimeout(timer);
+  }
+}
+
+const keyOf = ({ store, file }: StoreFile): string => `${store}/${file}`;
+
+function withoutFailure({ failure: _, ...file }: StoreFile): StoreFile {
+  return file;
+}

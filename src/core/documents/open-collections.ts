@@ -1,0 +1,135 @@
+/** The collections of vector stores, opened when they are needed, and closed when others are. */
+import { NodeError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { CollectionSpec, CollectionStore } from "../ports/passage-repository.ts";
+import { findMismatch, type OpenCollection, openExisting } from "../retrieval/collection.ts";
+
+/** A collection that stays open until this is disposed of. */
+export interface CollectionLease extends OpenCollection, Disposable {}
+
+interface Opened {
+  collection: Promise<OpenCollection | undefined>;
+  users: number;
+  usedAt: number;
+  /** Whether another opened it, and closes it. */
+  isLent: boolean;
+}
+
+export interface CollectionParts {
+  store: CollectionStore;
+  /** What new collections are made for; throws while the embedding model is not ready. */
+  spec: () => CollectionSpec;
+  log: Log;
+}
+
+/** Each has a file, or a thread of its own where it is large. */
+const mostOpen = 16;
+
+export class OpenCollections implements AsyncDisposable {
+  readonly #parts: CollectionParts;
+  readonly #opened = new Map<string, Opened>();
+  #uses = 0;
+
+  constructor(parts: CollectionParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined where there is no such collection; one that another model filled is refused. */
+  async lease(name: string): Promise<CollectionLease | undefined> {
+    const opened = this.#opened.get(name) ?? this.#open(name);
+    opened.users++;
+    opened.usedAt = ++this.#uses;
+    const release = (): void => {
+      opened.users--;
+      void this.#closeIdle();
+    };
+    try {
+      const collection = await opened.collection;
+      if (collection !== undefined) return { ...collection, [Symbol.dispose]: once(release) };
+      // Whoever makes it is not to be told again that there is none.
+      this.#forget(name, opened);
+    } catch (error) {
+      this.#forget(name, opened);
+      release();
+      throw error;
+    }
+    release();
+    return undefined;
+  }
+
+  /** The same; makes it where there is none. */
+  async leaseOrCreate(name: string): Promise<CollectionLease> {
+    const found = await this.lease(name);
+    if (found !== undefined) return found;
+    const made = await this.#parts.store.create(name, this.#parts.spec());
+    await made[Symbol.asyncDispose]();
+    const lease = await this.lease(name);
+    if (lease !== undefined) return lease;
+    throw new NodeError("unavailable", `The collection '${name}' is removed each time it is made.`);
+  }
+
+  /** Uses one that is open already, and that another disposes of. */
+  async attach(name: string, collection: OpenCollection): Promise<void> {
+    await this.#close(name);
+    const opened = { collection: Promise.resolve(collection), users: 0, usedAt: 0, isLent: true };
+    this.#opened.set(name, opened);
+  }
+
+  /** Closes it once nobody uses it, and drops it. */
+  async drop(name: string, { forGood }: { forGood: boolean }): Promise<void> {
+    await this.#close(name);
+    await this.#parts.store.drop(name, { forGood });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#opened.keys()].map((name) => this.#close(name)));
+  }
+
+  #open(name: string): Opened {
+    const opened = { collection: this.#openExisting(name), users: 0, usedAt: 0, isLent: false };
+    this.#opened.set(name, opened);
+    return opened;
+  }
+
+  async #openExisting(name: string): Promise<OpenCollection | undefined> {
+    const { store, spec, log } = this.#parts;
+    const wanted = spec();
+    const found = await openExisting(store, name, wanted, log);
+    if (found === undefined) return undefined;
+    const mismatch = findMismatch(await found.repository.describe(), wanted);
+    if (mismatch === undefined) return found;
+    await found.repository[Symbol.asyncDispose]();
+    throw new NodeError("invalid_request", `${mismatch} Use one that this model filled.`);
+  }
+
+  #forget(name: string, opened: Opened): void {
+    if (this.#opened.get(name) === opened) this.#opened.delete(name);
+  }
+
+  async #closeIdle(): Promise<void> {
+    const idle = [...this.#opened]
+      .filter(([, { users, isLent }]) => users === 0 && !isLent)
+      .sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    const excess = idle.slice(0, Math.max(0, this.#opened.size - mostOpen));
+    for (const [name] of excess) await this.#close(name);
+  }
+
+  async #close(name: string): Promise<void> {
+    const opened = this.#opened.get(name);
+    if (opened === undefined) return;
+    this.#opened.delete(name);
+    const collection = await opened.collection.catch(() => undefined);
+    while (opened.users > 0) await new Promise((resolve) => setTimeout(resolve, pollMs));
+    if (!opened.isLent) await collection?.repository[Symbol.asyncDispose]();
+  }
+}
+
+const pollMs = 5;
+
+function once(work: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (!isDone) work();
+    isDone = true;
+  };
+}

@@ -1,0 +1,226 @@
+/** Files in vector stores: added, listed, read, changed and removed. */
+import { NodeError } from "../errors.ts";
+import { given } from "../given.ts";
+import type { DocumentRegistry } from "../ports/document-registry.ts";
+import type { Catalogue } from "./catalogue.ts";
+import { checkChunking, isSameChunking } from "./chunking.ts";
+import { type DocumentCaller, noSuch } from "./document-caller.ts";
+import { documentOf } from "./document-name.ts";
+import type { FileService } from "./file-service.ts";
+import type { OpenCollections } from "./open-collections.ts";
+import type { Page, PageRequest } from "./page.ts";
+import type { PassageRemover } from "./passage-remover.ts";
+import type {
+  Attributes,
+  Chunking,
+  FileBatch,
+  FileStatus,
+  StoreFile,
+  StoreRecord,
+} from "./records.ts";
+import type { StoreAccess } from "./store-access.ts";
+
+export interface StoreFileParts {
+  registry: DocumentRegistry;
+  access: StoreAccess;
+  files: FileService;
+  collections: OpenCollections;
+  catalogue: Catalogue;
+  remover: PassageRemover;
+  /** Ends what is being taken in for a store, or one file of it; nothing is until this is disposed of. */
+  hold: (store: string, file?: string) => Promise<Disposable>;
+  /** Says that something waits to be taken in. */
+  wake: () => void;
+  /** The model that fills collections; throws where there is none, or it is not ready. */
+  model: () => { name: string; maxTokens: number };
+  /** How files are cut where nobody says how. */
+  usualChunking: (model: { maxTokens: number }) => Chunking;
+  checkOwned: () => void;
+  now: () => Date;
+  maxQueue: number;
+}
+
+export interface AddedFile {
+  file: string;
+  attributes?: Attributes;
+  chunking?: Chunking;
+  /** The fields that say so, for a refusal. */
+  field: string;
+  chunkingField: string;
+}
+
+/** A passage of a file, in its place. */
+export interface FileText {
+  position: number;
+  text: string;
+}
+
+export class StoreFileService {
+  readonly #parts: StoreFileParts;
+
+  constructor(parts: StoreFileParts) {
+    this.#parts = parts;
+  }
+
+  /** Refuses files that cannot be added, before anything is made for them. */
+  check(caller: DocumentCaller, added: readonly AddedFile[]): void {
+    if (added.length === 0) return;
+    const { files, model, checkOwned } = this.#parts;
+    checkOwned();
+    const { name, maxTokens } = model();
+    for (const { file, field, chunking, chunkingField } of added) {
+      files.get(caller, file, field);
+      if (chunking !== undefined) checkChunking(chunking, { name, maxTokens }, chunkingField);
+    }
+    this.#checkRoom(added.length);
+  }
+
+  /** Has files taken in; one that is in the store already stays, with what is said anew. */
+  async add(
+    caller: DocumentCaller,
+    store: StoreRecord,
+    added: readonly AddedFile[],
+    batch?: FileBatch,
+  ): Promise<StoreFile[]> {
+    const { registry, model, usualChunking, hold, wake } = this.#parts;
+    this.check(caller, added);
+    const usual = usualChunking(model());
+    const wanted = [...new Map(added.map((file) => [file.file, file])).values()];
+    const put = wanted.map((file) => this.#toStoreFile(caller, store, file, usual));
+    const anew = put.filter(({ status }) => status === "in_progress");
+    const isAgain = anew.some(({ file }) => registry.storeFiles.storeFile(store.id, file));
+    // What is being taken in under other terms must not be taken for what was asked now.
+    using _ = isAgain ? await hold(store.id) : undefined;
+    registry.storeFiles.putStoreFiles(put, batch);
+    wake();
+    return put;
+  }
+
+  async list(
+    caller: DocumentCaller,
+    storeId: string,
+    page: PageRequest,
+    { status, batch }: { status?: FileStatus; batch?: string } = {},
+  ): Promise<Page<StoreFile>> {
+    const { registry, access } = this.#parts;
+    const store = await access.get(caller, storeId);
+    await this.#look(store);
+    return registry.storeFiles.storeFiles({ store: store.id, ...given({ status, batch }) }, page);
+  }
+
+  async get(caller: DocumentCaller, storeId: string, file: string): Promise<StoreFile> {
+    const { registry, access } = this.#parts;
+    const store = await access.get(caller, storeId);
+    const known = registry.storeFiles.storeFile(store.id, file);
+    if (known !== undefined) return known;
+    await this.#look(store);
+    const found = registry.storeFiles.storeFile(store.id, file);
+    if (found === undefined)
+      throw noSuch(`file in the vector store '${store.id}'`, file, "file_id");
+    return found;
+  }
+
+  async changeAttributes(
+    caller: DocumentCaller,
+    storeId: string,
+    file: string,
+    attributes: Attributes,
+  ): Promise<StoreFile> {
+    const { registry, access, checkOwned } = this.#parts;
+    checkOwned();
+    const { id } = await access.use(caller, storeId);
+    const found = await this.get(caller, id, file);
+    registry.storeFiles.changeAttributes(id, file, attributes);
+    return { ...found, attributes };
+  }
+
+  /** Its passages in their order, from a position on. */
+  async content(
+    caller: DocumentCaller,
+    storeId: string,
+    file: string,
+    { from, limit }: { from: number; limit: number },
+  ): Promise<{ texts: FileText[]; hasMore: boolean }> {
+    const { access, collections } = this.#parts;
+    const { collection } = await access.get(caller, storeId);
+    const { document, status } = await this.get(caller, storeId, file);
+    if (status !== "completed") return { texts: [], hasMore: false };
+    using lease = await collections.lease(collection);
+    const texts: FileText[] = [];
+    if (lease === undefined) return { texts, hasMore: false };
+    for await (const { position, source } of lease.repository.passages(document)) {
+      if (position >= from && position <= from + limit) texts.push({ position, text: source });
+    }
+    texts.sort((a, b) => a.position - b.position);
+    return { texts: texts.slice(0, limit), hasMore: texts.length > limit };
+  }
+
+  /** When it returns nothing of it is found in the store any more. */
+  async remove(caller: DocumentCaller, storeId: string, file: string): Promise<void> {
+    const { registry, access, checkOwned } = this.#parts;
+    checkOwned();
+    const { id, collection } = await access.use(caller, storeId);
+    const { document } = await this.get(caller, id, file);
+    registry.storeFiles.removeStoreFile(id, file);
+    await this.#removePassages(id, file, { collection, document });
+  }
+
+  /** Deletes the passages of a file that is in no vector store any more. */
+  async removeEverywhere(file: string): Promise<void> {
+    const { registry, remover, hold } = this.#parts;
+    using _ = await hold("", file);
+    const removals = registry.queue.removals();
+    const own = removals.filter(({ document }) => document?.startsWith(`${file}/`));
+    for (const removal of own) await remover.tryRemove(removal);
+  }
+
+  async #removePassages(
+    store: string,
+    file: string,
+    removal: { collection: string; document: string },
+  ): Promise<void> {
+    using _ = await this.#parts.hold(store, file);
+    await this.#parts.remover.tryRemove(removal);
+  }
+
+  #toStoreFile(
+    caller: DocumentCaller,
+    store: StoreRecord,
+    added: AddedFile,
+    usual: Chunking,
+  ): StoreFile {
+    const { registry, files, now } = this.#parts;
+    const { id: file, filename } = files.get(caller, added.file, added.field);
+    const before = registry.storeFiles.storeFile(store.id, file);
+    const { attributes = before?.attributes ?? {}, chunking = usual } = added;
+    const isSettled = before?.status === "completed" || before?.status === "in_progress";
+    if (before !== undefined && isSettled && isSameChunking(before.chunking, chunking)) {
+      return { ...before, attributes };
+    }
+    return {
+      ...{ store: store.id, file, filename, document: documentOf(file, filename) },
+      ...{ attributes, status: "in_progress", isUploaded: true, usageBytes: 0, passages: 0 },
+      createdAt: now(),
+      chunking,
+      ...given({ owner: caller.id }),
+    };
+  }
+
+  #checkRoom(more: number): void {
+    const { registry, maxQueue } = this.#parts;
+    const waiting = registry.queue.queued();
+    if (waiting + more <= maxQueue) return;
+    throw new NodeError(
+      "overloaded",
+      `${waiting} files wait to be taken in, and at most ${maxQueue} may (documents.max_queue). Add these later, or fewer at once.`,
+    );
+  }
+
+  /** Sees what others put into the collection. */
+  async #look(store: StoreRecord): Promise<void> {
+    const { collections, catalogue } = this.#parts;
+    if (store.isOwn) return;
+    using lease = await collections.lease(store.collection);
+    await catalogue.update(store, lease?.repository);
+  }
+}

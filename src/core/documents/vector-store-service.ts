@@ -1,0 +1,164 @@
+/** Vector stores: made, listed, changed and deleted. */
+import { NodeError } from "../errors.ts";
+import { given } from "../given.ts";
+import type { DocumentRegistry } from "../ports/document-registry.ts";
+import type { Catalogue } from "./catalogue.ts";
+import type { DocumentCaller } from "./document-caller.ts";
+import { newId } from "./document-name.ts";
+import type { OpenCollections } from "./open-collections.ts";
+import type { Page, PageRequest } from "./page.ts";
+import type { PassageRemover } from "./passage-remover.ts";
+import type { FileCounts, StoreRecord } from "./records.ts";
+import { expiryOf, type StoreAccess } from "./store-access.ts";
+
+export interface VectorStoreParts {
+  registry: DocumentRegistry;
+  access: StoreAccess;
+  collections: OpenCollections;
+  catalogue: Catalogue;
+  remover: PassageRemover;
+  /** Ends what is being taken in for a store; nothing is until this is disposed of. */
+  hold: (store: string) => Promise<Disposable>;
+  checkOwned: () => void;
+  now: () => Date;
+  maxStores: number;
+}
+
+export interface NewStore {
+  name?: string;
+  description?: string;
+  metadata?: Readonly<Record<string, string>>;
+  expiresAfterDays?: number;
+}
+
+/** A vector store with what is in it now. */
+export interface StoreView {
+  store: StoreRecord;
+  counts: FileCounts;
+  usageBytes: number;
+  expiresAt?: Date;
+  isExpired: boolean;
+}
+
+export class VectorStoreService {
+  readonly #parts: VectorStoreParts;
+
+  constructor(parts: VectorStoreParts) {
+    this.#parts = parts;
+  }
+
+  create(caller: DocumentCaller, { name, metadata = {}, ...rest }: NewStore): StoreRecord {
+    const { registry, now, maxStores, checkOwned } = this.#parts;
+    checkOwned();
+    if (caller.vectorStores !== undefined) {
+      throw new NodeError(
+        "forbidden",
+        `${caller.called} is bound to vector stores (${caller.vectorStores.join(", ")}), and makes no others.`,
+      );
+    }
+    const { length } = registry.stores.allStores();
+    if (length >= maxStores) {
+      throw new NodeError(
+        "quota_exceeded",
+        `This node keeps ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`,
+      );
+    }
+    const id = newId("vs_");
+    const at = now();
+    const store: StoreRecord = {
+      ...{ id, collection: id, name: name ?? "", metadata },
+      ...{ createdAt: at, lastActiveAt: at, state: "ready", isOwn: true },
+      ...given(rest),
+    };
+    registry.stores.addStore(store);
+    return store;
+  }
+
+  async list(caller: DocumentCaller, page: PageRequest): Promise<Page<StoreView>> {
+    const { registry, access } = this.#parts;
+    await access.adoptCollections();
+    const { items, hasMore } = registry.stores.stores(page, caller.vectorStores);
+    const views: StoreView[] = [];
+    for (const store of items) views.push(await this.view(store));
+    return { items: views, hasMore };
+  }
+
+  async get(caller: DocumentCaller, id: string): Promise<StoreView> {
+    return await this.view(await this.#parts.access.get(caller, id));
+  }
+
+  async update(
+    caller: DocumentCaller,
+    id: string,
+    change: Omit<NewStore, "expiresAfterDays"> & { expiresAfterDays?: number | null },
+  ): Promise<StoreView> {
+    const { registry, access, checkOwned } = this.#parts;
+    checkOwned();
+    const store = await access.use(caller, id);
+    if (typeof change.expiresAfterDays === "number" && !store.isOwn) {
+      throw new NodeError(
+        "invalid_request",
+        `'expires_after' is for vector stores that were made over HTTP; '${id}' is a collection of the command line.`,
+        { param: "expires_after" },
+      );
+    }
+    registry.stores.changeStore(id, change);
+    return await this.get(caller, id);
+  }
+
+  /** When it returns nothing of it is found any more. */
+  async delete(caller: DocumentCaller, id: string): Promise<void> {
+    const { registry, access, collections, remover, hold, checkOwned } = this.#parts;
+    checkOwned();
+    const store = await access.get(caller, id);
+    if (access.isOwn(store)) {
+      throw new NodeError(
+        "invalid_request",
+        `'${id}' is the node's own collection (vectorstore.collection_name), and stays. Remove its files instead.`,
+        { param: "vector_store_id" },
+      );
+    }
+    using _ = await hold(id);
+    const { collection } = store;
+    if (!store.isOwn) {
+      // Another may be made under its name, so it is not left to be dropped later.
+      await collections.drop(collection, { forGood: false });
+      registry.stores.removeStore(id, { collection: false });
+      return;
+    }
+    registry.stores.removeStore(id, { collection: true });
+    await remover.tryRemove({ collection, document: undefined });
+  }
+
+  /** Empties a store whose time is up; it can be asked about until it is deleted. */
+  async expire(store: StoreRecord): Promise<void> {
+    const { registry, remover, hold } = this.#parts;
+    using _ = await hold(store.id);
+    registry.stores.expireStore(store.id);
+    await remover.tryRemove({ collection: store.collection, document: undefined });
+  }
+
+  /** The store with its counts, which are true at this moment. */
+  async view(store: StoreRecord): Promise<StoreView> {
+    const { registry, access, collections, catalogue } = this.#parts;
+    const isExpired = access.isExpired(store);
+    if (!store.isOwn) {
+      // Files of a collection that is away, or of another model, are those that are known.
+      using lease = await collections.lease(store.collection).catch(unlessRefused);
+      if (lease !== null) await catalogue.update(store, lease?.repository);
+    }
+    return {
+      store,
+      isExpired,
+      counts: registry.storeFiles.counts({ store: store.id }),
+      usageBytes: registry.storeFiles.usageOf(store.id),
+      ...given({ expiresAt: expiryOf(store) }),
+    };
+  }
+}
+
+/** What the store itself says; anything else is a fault. */
+function unlessRefused(error: unknown): null {
+  if (error instanceof NodeError) return null;
+  throw error;
+}

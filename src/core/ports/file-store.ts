@@ -1,0 +1,23 @@
+/** Where the bytes of uploaded files live. */
+
+/** A file that has come whole, and is not kept yet: disposing of it removes it, unless it was kept. */
+export interface IncomingFile extends AsyncDisposable {
+  bytes: number;
+  /** Of its content, in hexadecimal digits. */
+  sha256: string;
+  /** Its first bytes, enough to tell what it is. */
+  head: Uint8Array;
+  /** Keeps it under an id; when it returns, it survives a crash. */
+  keep(id: string): Promise<void>;
+}
+
+export interface FileStore {
+  /** Takes a file in, piece by piece. `admit` hears of each piece before it is written, and may refuse it. */
+  receive(pieces: AsyncIterable<Uint8Array>, admit: (bytes: number) => void): Promise<IncomingFile>;
+  /** The bytes of a file that is kept; undefined where there is none. */
+  open(id: string): Promise<Blob | undefined>;
+  /** One that is not there is no failure. */
+  remove(id: string): Promise<void>;
+  /** Removes what belongs to no file that is kept: what a crash left. */
+  removeAllBut(isKept: (id: string) => boolean): Promise<void>;
+}

@@ -1,0 +1,42 @@
+/** Where a question is searched for: in which vector stores, in which of their files, and for whom. */
+import type { AttributeFilter } from "../documents/attribute-filter.ts";
+import type { DocumentCaller } from "../documents/document-caller.ts";
+import type { DocumentSelection, PassageRepository } from "../ports/passage-repository.ts";
+import type { RetrievalBackend } from "./retrieval-service.ts";
+
+export interface SearchScope {
+  /** Who asks; absent: the node itself. */
+  caller?: DocumentCaller;
+  /** Ids or names of vector stores; absent: those that the caller is bound to, or the node's collection. */
+  stores?: readonly string[];
+  /** The request's field that names a store, for a refusal. */
+  fieldOf?: (index: number) => string;
+  filter?: AttributeFilter;
+  /** Whether a reranking model judges, where the node has one; default: true. */
+  isReranked?: boolean;
+}
+
+/** A collection that is searched. */
+export interface SearchTarget {
+  /** Id of its vector store; empty where the node has none. */
+  store: string;
+  collection: string;
+  repository: PassageRepository;
+  queryPrefix: string;
+  /** Absent: all. */
+  documents?: DocumentSelection;
+  /** Whether passages of a document may be shown. */
+  shows: (document: string) => boolean;
+}
+
+/** Collections that stay open until this is disposed of. */
+export interface SearchTargets extends Disposable {
+  all: readonly SearchTarget[];
+}
+
+export interface SearchScopes {
+  /** Refuses what is not there, or not for the caller. */
+  check(scope: SearchScope): Promise<void>;
+  /** `ready`: the node's own collection, or why it is not there. */
+  open(scope: SearchScope, ready: () => RetrievalBackend): Promise<SearchTargets>;
+}

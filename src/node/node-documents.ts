@@ -1,0 +1,79 @@
+/** Documents over HTTP: the registry and the files of a data dir, and the services on them. */
+import { join } from "node:path";
+import type { DocumentQuota } from "../core/documents/document-caller.ts";
+import { createDocuments, type Documents } from "../core/documents/documents.ts";
+import { NodeError } from "../core/errors.ts";
+import type { ModelRegistry } from "../core/models/model.ts";
+import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
+import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
+import { handbookLabel } from "../ingest/handbook.ts";
+import { mediaTypeOf } from "../ingest/media-type.ts";
+import { documentsLock, Ownership } from "../store/documents/ownership.ts";
+import { documentsFile, SqliteDocuments } from "../store/documents/sqlite-documents.ts";
+import { DiskFiles } from "../store/files/disk-files.ts";
+import type { Program } from "../subprocess/program.ts";
+import { collectionStore } from "./collection-store.ts";
+import { dataDirOf } from "./data-dir.ts";
+import { toCollection, toDocumentLimits, toQuota } from "./node-settings.ts";
+import type { StoreOptions } from "./part-options.ts";
+import { UploadIngest, usualChunking } from "./upload-ingest.ts";
+
+export interface NodeDocumentOptions extends StoreOptions {
+  program: Program;
+  models: ModelRegistry;
+  retrieval: RetrievalService;
+  /** The bounds of a key, by its id. */
+  quotaOf: (owner: string) => Partial<DocumentQuota>;
+}
+
+export class NodeDocuments implements AsyncDisposable {
+  readonly documents: Documents;
+  readonly #resources = new AsyncDisposableStack();
+  readonly #ingest: UploadIngest;
+
+  /** Nothing is read or written before it is asked for. */
+  constructor(options: NodeDocumentOptions) {
+    const { config, baseDir, log, program, models, retrieval, quotaOf } = options;
+    const folder = dataDirOf(config, baseDir);
+    const { name: ownCollection, embeddingModel } = toCollection(config);
+    const model = () => {
+      if (embeddingModel === undefined) throw noModel;
+      const { engine, identity } = models.embedding(embeddingModel);
+      const spec = { dimension: engine.dimension, embedding: identity };
+      return { name: embeddingModel, maxTokens: engine.maxTokens, spec };
+    };
+    this.#ingest = this.#resources.use(new UploadIngest({ program, ingest: config.ingest }));
+    const registry = this.#resources.use(new SqliteDocuments(join(folder, documentsFile)));
+    const ownership = this.#resources.use(new Ownership(join(folder, documentsLock)));
+    this.documents = this.#resources.use(
+      createDocuments({
+        ...{ registry, ownership, ownCollection, retrieval, model, quotaOf, log },
+        files: new DiskFiles(join(folder, "files")),
+        store: collectionStore(options),
+        detectType: mediaTypeOf,
+        usualChunking,
+        takeIn: this.#ingest.takeIn,
+        quota: toQuota(config),
+        limits: toDocumentLimits(config),
+        handbook: `${handbookLabel}/`,
+        now: () => new Date(),
+      }),
+    );
+  }
+
+  /** Takes files in, behind the requests, until the signal aborts; dispose of it afterwards. */
+  start(engine: EmbeddingEngine, signal: AbortSignal): AsyncDisposable {
+    this.#ingest.engine = engine;
+    const running = this.documents.run(signal);
+    return { [Symbol.asyncDispose]: () => running };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resources.disposeAsync();
+  }
+}
+
+const noModel = new NodeError(
+  "unavailable",
+  'This node has no embedding model, and a vector store needs one: [[models]] type = "embedding".',
+);

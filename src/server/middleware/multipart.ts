@@ -1,0 +1,195 @@
+/** Reads `multipart/form-data` as it comes: its fields are few and short, and its one file is handed on piece by piece. */
+import { Busboy, type BusboyInstance } from "@fastify/busboy";
+import { onAbort } from "../../core/abort.ts";
+import { byteSize } from "../../core/byte-size.ts";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import { quoted } from "../../core/quoted.ts";
+
+export interface UploadLimits {
+  maxFileBytes: number;
+  /** How long nothing may come. */
+  bodyTimeoutMs: number;
+}
+
+export interface UploadedPart {
+  /** As the client calls it, without a path; empty where it says nothing. */
+  filename: string;
+  bytes: AsyncIterable<Uint8Array>;
+}
+
+export interface ReadForm<Received> {
+  fields: ReadonlyMap<string, string>;
+  /** What became of the file; absent where there was none. */
+  received?: Received;
+}
+
+const most = { fields: 16, parts: 24, fieldSize: 16_384, headerPairs: 32, headerSize: 8192 };
+/** What may be around the file. */
+const envelope = 1 << 20;
+
+export class UploadForm implements Disposable {
+  readonly #request: Request;
+  readonly #context: { signal: AbortSignal };
+  readonly #limits: UploadLimits;
+  #stop = (): void => {};
+
+  constructor(request: Request, context: { signal: AbortSignal }, limits: UploadLimits) {
+    this.#request = request;
+    this.#context = context;
+    this.#limits = limits;
+  }
+
+  /**
+   * Reads the form to its end. `receive` hears of the file in the field `name`, which may come before
+   * the fields that say what it is for. Where the form is refused, what `receive` reads fails too.
+   */
+  async read<Received>(
+    name: string,
+    receive: (part: UploadedPart) => Promise<Received>,
+  ): Promise<ReadForm<Received>> {
+    const form = this.#parser();
+    const fields = new Map<string, string>();
+    const { promise: failed, reject } = Promise.withResolvers<never>();
+    failed.catch(() => {});
+    let receiving: Promise<Received> | undefined;
+    let cut = (_reason: unknown): void => {};
+    const fail = (error: unknown): void => {
+      reject(error);
+      cut(error);
+    };
+    using _ = onAbort(this.#context.signal, () => fail(this.#context.signal.reason));
+    if (this.#context.signal.aborted) fail(this.#context.signal.reason);
+    form.on("field", (field, value, _nameCut, isCut) => {
+      if (isCut) fail(refuse(field, `is longer than ${most.fieldSize} bytes`));
+      else if (fields.has(field)) fail(refuse(field, "is there more than once"));
+      else fields.set(field, value);
+    });
+    form.on("file", (field, stream, filename) => {
+      if (field !== name) {
+        stream.resume();
+        fail(refuse(field, `is a file; the file belongs into the field '${name}'`));
+        return;
+      }
+      cut = (reason) => stream.destroy(toError(reason));
+      // Heard by who reads it; without a listener it would end the process.
+      stream.on("error", () => {});
+      receiving = receive({ filename: filename ?? "", bytes: this.#bounded(stream, name) });
+      receiving.catch(fail);
+    });
+    form.on("filesLimit", () => fail(refuse(name, "is there more than once: one file a request")));
+    for (const limit of ["fieldsLimit", "partsLimit"] as const) {
+      form.on(limit, () => fail(malformed(`has more than ${most.fields} fields`)));
+    }
+    const { promise: finished, resolve } = Promise.withResolvers<void>();
+    form.on("finish", () => resolve());
+    form.on("error", (error) => fail(malformed(`cannot be read: ${reasonOf(error)}`)));
+    try {
+      await this.#pump(form, failed);
+      await Promise.race([finished, failed]);
+      return receiving === undefined
+        ? { fields }
+        : { fields, received: await Promise.race([receiving, failed]) };
+    } catch (error) {
+      fail(error);
+      // Nobody is told before what came of the file is gone again.
+      await receiving?.catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Nobody reads what is still to come. */
+  [Symbol.dispose](): void {
+    this.#stop();
+  }
+
+  #parser(): BusboyInstance {
+    const { headers } = this.#request;
+    const type = headers.get("content-type") ?? "";
+    if (!/^multipart\/form-data\s*;/i.test(type)) {
+      throw new NodeError(
+        "unsupported_media_type",
+        `The body must be a form, sent with 'Content-Type: multipart/form-data; boundary=…'; found ${type === "" ? "no content type" : quoted(type)}.`,
+      );
+    }
+    const { maxFileBytes } = this.#limits;
+    if (Number(headers.get("content-length") ?? 0) > maxFileBytes + envelope) {
+      throw tooLarge(maxFileBytes);
+    }
+    try {
+      const { fields, parts, ...sizes } = most;
+      const limits = { ...sizes, fields, parts, files: 1 };
+      return new Busboy({ headers: { "content-type": type }, limits });
+    } catch (cause) {
+      throw malformed(`cannot be read: ${reasonOf(cause)}`);
+    }
+  }
+
+  /** Feeds the parser for as long as it keeps up: the sender waits while the disk is behind. */
+  async #pump(form: BusboyInstance, failed: Promise<never>): Promise<void> {
+    const { body } = this.#request;
+    const { maxFileBytes, bodyTimeoutMs } = this.#limits;
+    if (body === null) throw malformed("is empty");
+    const reader = body.getReader();
+    this.#stop = () => void reader.cancel().catch(() => {});
+    let bytes = 0;
+    for (;;) {
+      const { done, value } = await inTime(reader.read(), failed, bodyTimeoutMs);
+      if (done) break;
+      bytes += value.length;
+      if (bytes > maxFileBytes + envelope) throw tooLarge(maxFileBytes);
+      if (form.write(value)) continue;
+      await Promise.race([new Promise((resolve) => form.once("drain", resolve)), failed]);
+    }
+    form.end();
+  }
+
+  async *#bounded(stream: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Uint8Array> {
+    const { maxFileBytes } = this.#limits;
+    let bytes = 0;
+    for await (const piece of stream) {
+      bytes += piece.length;
+      if (bytes > maxFileBytes) throw tooLarge(maxFileBytes, name);
+      yield piece;
+    }
+  }
+}
+
+/** The next piece; late where none comes for so long. */
+async function inTime<Value>(
+  next: Promise<Value>,
+  failed: Promise<never>,
+  ms: number,
+): Promise<Value> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () =>
+      reject(
+        new NodeError(
+          "body_timeout",
+          `Nothing of the upload came for ${ms / 1000} s, which is as long as this node waits (limits.body_timeout).`,
+        ),
+      ),
+    ms,
+  );
+  try {
+    return await Promise.race([next, late, failed]);
+  } finally {
+    clearTimeout(timer);
+    late.catch(() => {});
+  }
+}
+
+const toError = (reason: unknown): Error =>
+  reason instanceof Error ? reason : new Error(String(reason));
+
+const tooLarge = (bytes: number, param?: string): NodeError =>
+  new NodeError(
+    "payload_too_large",
+    `The file is larger than the ${byteSize(bytes)} that this node takes (documents.max_file_bytes).`,
+    param === undefined ? {} : { param },
+  );
+
+const malformed = (why: string): NodeError => new NodeError("invalid_request", `The form ${why}.`);
+
+const refuse = (param: string, why: string): NodeError =>
+  new NodeError("invalid_request", `${quoted(param)} ${why}.`, { param });

@@ -1,0 +1,145 @@
+/** /v1/files */
+import type { FileService } from "../../../core/documents/file-service.ts";
+import { NodeError } from "../../../core/errors.ts";
+import type { Log } from "../../../core/log.ts";
+import {
+  defineOperationWithoutBody,
+  defineOperationWithQuery,
+  defineUpload,
+} from "../../define-operation.ts";
+import { announceIgnored } from "../../middleware/ignored-fields.ts";
+import { documentErrors, uploadErrors } from "../../openapi.ts";
+import { tags } from "../../operation.ts";
+import { toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { FileDeleted, FileList, FileObject, FileQuery, FileUpload, fileLimits } from "./schema.ts";
+import { toFileObject, toUploadRequest } from "./wire.ts";
+
+type Needs = { files: FileService };
+
+const example: FileObject = {
+  id: "file-8f3b1c6e2a904d7fb5e01c22",
+  object: "file",
+  bytes: 48213,
+  created_at: 1794700800,
+  filename: "manual.pdf",
+  purpose: "assistants",
+  status: "processed",
+  sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+  content_type: "application/pdf",
+};
+
+const noFile = new NodeError(
+  "invalid_request",
+  "'file' is required: a file, as a part of the form with a file name.",
+  { param: "file" },
+);
+
+const about = { name: "files", tag: tags.files, scope: "documents" } as const;
+const one = { parameters: { file_id: "The file's id." }, errors: documentErrors } as const;
+const described = { name: "File", schema: FileObject, description: "The file.", example };
+
+export const uploadFile = defineUpload({
+  ...about,
+  method: "POST",
+  path: "/v1/files",
+  operationId: "uploadFile",
+  summary: "Upload a file",
+  description:
+    "Stores a file, so that it can be added to vector stores. It is written to the disk as it comes; one that breaks off leaves nothing.",
+  form: { name: "FileUpload", schema: FileUpload },
+  answer: described,
+  errors: uploadErrors,
+  handler: async ({ body: form }, context, { files, log }: Needs & { log: Log }) => {
+    const caller = context.authenticated;
+    await using resources = new AsyncDisposableStack();
+    const { fields, received } = await form.read("file", async (part) =>
+      resources.use(await files.receive(caller, part)),
+    );
+    const { ignored, ...asked } = toUploadRequest(fields);
+    if (received === undefined) throw noFile;
+    const kept = await received.keep(asked);
+    announceIgnored(ignored, context, log);
+    return { json: toFileObject(kept) };
+  },
+});
+
+export const listFiles = defineOperationWithQuery({
+  ...about,
+  method: "GET",
+  path: "/v1/files",
+  operationId: "listFiles",
+  summary: "List the uploaded files",
+  query: FileQuery,
+  answer: {
+    name: "FileList",
+    schema: FileList,
+    description: "A page of files.",
+    example: {
+      object: "list",
+      data: [example],
+      first_id: example.id,
+      last_id: example.id,
+      has_more: false,
+    },
+  },
+  errors: documentErrors,
+  handler: ({ query }, context, { files }: Needs) => {
+    const page = files.list(context.authenticated, toPageRequest(query, fileLimits), query.purpose);
+    return { json: toPage(page, toFileObject) };
+  },
+});
+
+export const getFile = defineOperationWithoutBody({
+  ...about,
+  ...one,
+  method: "GET",
+  path: "/v1/files/:file_id",
+  operationId: "getFile",
+  summary: "Describe a file",
+  answer: described,
+  handler: ({ parameters }, context, { files }: Needs) => ({
+    json: toFileObject(files.get(context.authenticated, parameters.file_id ?? "")),
+  }),
+});
+
+export const getFileContent = defineOperationWithoutBody({
+  ...about,
+  ...one,
+  method: "GET",
+  path: "/v1/files/:file_id/content",
+  operationId: "getFileContent",
+  summary: "Download a file",
+  description: "Its bytes as they came. They are always sent as a download, never to be shown.",
+  answer: {
+    name: "FileContent",
+    schema: FileUpload.properties.file,
+    description: "The bytes.",
+    contentType: "application/octet-stream",
+  },
+  handler: async ({ parameters }, context, { files }: Needs) => {
+    const { file, bytes } = await files.content(context.authenticated, parameters.file_id ?? "");
+    return { download: { content: bytes, filename: file.filename } };
+  },
+});
+
+export const deleteFile = defineOperationWithoutBody({
+  ...about,
+  ...one,
+  method: "DELETE",
+  path: "/v1/files/:file_id",
+  operationId: "deleteFile",
+  summary: "Delete a file",
+  description:
+    "Deletes it, and removes it from every vector store: no answer comes from it any more.",
+  answer: {
+    name: "FileDeleted",
+    schema: FileDeleted,
+    description: "It is gone.",
+    example: { id: example.id, object: "file", deleted: true },
+  },
+  handler: async ({ parameters }, context, { files }: Needs) => {
+    const id = parameters.file_id ?? "";
+    await files.delete(context.authenticated, id);
+    return { json: { id, object: "file", deleted: true } };
+  },
+});

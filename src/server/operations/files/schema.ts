@@ -1,0 +1,54 @@
+/** Files on the wire. */
+import { type Static, Type as T } from "@sinclair/typebox";
+import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
+
+/** Of OpenAI's purposes those that a file can serve here. */
+const Purpose = T.Union([T.Literal("assistants"), T.Literal("user_data")], {
+  description: "What it is for: to be added to vector stores. Both mean the same here.",
+});
+
+export const FileObject = T.Object({
+  id: T.String(),
+  object: T.Literal("file"),
+  bytes: T.Integer({ minimum: 0 }),
+  created_at: T.Integer({ description: "Unix time in seconds." }),
+  expires_at: T.Optional(T.Integer({ description: "When it is deleted; absent: never." })),
+  filename: T.String(),
+  purpose: Purpose,
+  status: T.Literal("processed"),
+  sha256: T.String({ description: "Digest of its content." }),
+  content_type: T.String({ description: "What it is, by its content." }),
+});
+
+export type FileObject = Static<typeof FileObject>;
+
+export const FileUpload = T.Object({
+  file: T.String({
+    format: "binary",
+    description: "The file, with its name: that decides between formats that look alike.",
+  }),
+  purpose: Purpose,
+  "expires_after[anchor]": T.Optional(T.Literal("created_at")),
+  "expires_after[seconds]": T.Optional(
+    T.Integer({
+      minimum: 3600,
+      maximum: 2_592_000,
+      description: "How long after its upload it is deleted; absent: never.",
+    }),
+  ),
+});
+
+/** The fields beside the file, once its texts are read. */
+export const UploadFields = T.Omit(FileUpload, ["file"]);
+
+export type UploadFields = Static<typeof UploadFields>;
+
+export const fileLimits = { most: 10_000, usual: 1000 };
+
+export const FileQuery = pageQuery(fileLimits, {
+  purpose: T.Optional(T.String({ description: "Only files with this purpose." })),
+});
+
+export const FileList = pageSchema(FileObject);
+
+export const FileDeleted = deletedSchema("file");

@@ -1,0 +1,208 @@
+/** /v1/vector_stores/{id}/files */
+import type { StoreAccess } from "../../../core/documents/store-access.ts";
+import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
+import { given } from "../../../core/given.ts";
+import {
+  defineOperation,
+  defineOperationWithoutBody,
+  defineOperationWithQuery,
+} from "../../define-operation.ts";
+import { documentBodyErrors, documentErrors } from "../../openapi.ts";
+import { tags } from "../../operation.ts";
+import { checkedPairs } from "../../wire/attributes.ts";
+import { toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { tellWhenToPoll } from "../../wire/poll-after.ts";
+import {
+  ContentQuery,
+  contentLimits,
+  storeFileLimits,
+  VectorStoreFile,
+  VectorStoreFileContent,
+  VectorStoreFileDeleted,
+  VectorStoreFileList,
+  VectorStoreFileQuery,
+  VectorStoreFileRequest,
+  VectorStoreFileUpdate,
+} from "./schema.ts";
+import { toAddedFile, toContentPage, toVectorStoreFile } from "./wire.ts";
+
+type Needs = { storeFiles: StoreFileService };
+
+export const fileExample: VectorStoreFile = {
+  id: "file-8f3b1c6e2a904d7fb5e01c22",
+  object: "vector_store.file",
+  created_at: 1794700800,
+  vector_store_id: "vs_handbook",
+  filename: "manual.pdf",
+  status: "completed",
+  last_error: null,
+  usage_bytes: 41_216,
+  passages: 19,
+  attributes: { language: "en", year: 2026 },
+  chunking_strategy: {
+    type: "static",
+    static: { max_chunk_size_tokens: 256, chunk_overlap_tokens: 32 },
+  },
+};
+
+const path = "/v1/vector_stores/:vector_store_id/files";
+const about = { name: "vector_stores", tag: tags.vectorStores, scope: "documents" } as const;
+const store = { vector_store_id: "The vector store's id." };
+const all = { path, parameters: store } as const;
+const one = {
+  path: `${path}/:file_id`,
+  parameters: { ...store, file_id: "The file's id." },
+} as const;
+const described = {
+  name: "VectorStoreFile",
+  schema: VectorStoreFile,
+  description: "The file in its vector store.",
+  example: fileExample,
+};
+
+export const addVectorStoreFile = defineOperation({
+  ...about,
+  ...all,
+  method: "POST",
+  operationId: "addVectorStoreFile",
+  summary: "Add a file to a vector store",
+  description:
+    "Has an uploaded file taken in behind the scenes: its status is `in_progress`, then `completed`, or `failed` with the reason. Nothing of it is found before it is whole. A file that is in the store already stays, with the attributes that are sent.",
+  body: {
+    name: "VectorStoreFileRequest",
+    schema: VectorStoreFileRequest,
+    example: { file_id: fileExample.id, attributes: { language: "en", year: 2026 } },
+    logged: ({ file_id }) => ({ file_id }),
+  },
+  answer: described,
+  errors: documentBodyErrors,
+  handler: async (
+    { body, parameters },
+    { authenticated: caller },
+    { storeFiles, storeAccess }: Needs & { storeAccess: StoreAccess },
+  ) => {
+    const found = await storeAccess.use(caller, parameters.vector_store_id ?? "");
+    const [added] = await storeFiles.add(caller, found, [toAddedFile(body)]);
+    if (added === undefined) throw new Error("A file was added and is not there");
+    return { json: toVectorStoreFile(added) };
+  },
+});
+
+export const listVectorStoreFiles = defineOperationWithQuery({
+  ...about,
+  ...all,
+  method: "GET",
+  operationId: "listVectorStoreFiles",
+  summary: "List a vector store's files",
+  description: "Documents that the command line ingested are among them.",
+  query: VectorStoreFileQuery,
+  answer: {
+    name: "VectorStoreFileList",
+    schema: VectorStoreFileList,
+    description: "A page of files.",
+    example: {
+      object: "list",
+      data: [fileExample],
+      first_id: fileExample.id,
+      last_id: fileExample.id,
+      has_more: false,
+    },
+  },
+  errors: documentErrors,
+  handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
+    const { filter: status, ...page } = query;
+    const listed = await storeFiles.list(
+      caller,
+      parameters.vector_store_id ?? "",
+      toPageRequest(page, storeFileLimits),
+      given({ status }),
+    );
+    return { json: toPage(listed, toVectorStoreFile) };
+  },
+});
+
+export const getVectorStoreFile = defineOperationWithoutBody({
+  ...about,
+  ...one,
+  method: "GET",
+  operationId: "getVectorStoreFile",
+  summary: "Describe a file of a vector store",
+  answer: described,
+  errors: documentErrors,
+  handler: async ({ parameters }, context, { storeFiles }: Needs) => {
+    const { vector_store_id: id = "", file_id: file = "" } = parameters;
+    const found = await storeFiles.get(context.authenticated, id, file);
+    tellWhenToPoll(found.status, context);
+    return { json: toVectorStoreFile(found) };
+  },
+});
+
+export const updateVectorStoreFile = defineOperation({
+  ...about,
+  ...one,
+  method: "POST",
+  operationId: "updateVectorStoreFile",
+  summary: "Change a file's attributes",
+  body: {
+    name: "VectorStoreFileUpdate",
+    schema: VectorStoreFileUpdate,
+    example: { attributes: { language: "de" } },
+    logged: () => ({}),
+  },
+  answer: described,
+  errors: documentBodyErrors,
+  handler: async ({ body, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
+    const { vector_store_id: id = "", file_id: file = "" } = parameters;
+    const attributes = checkedPairs(body.attributes ?? {}, "attributes");
+    const changed = await storeFiles.changeAttributes(caller, id, file, attributes);
+    return { json: toVectorStoreFile(changed) };
+  },
+});
+
+export const getVectorStoreFileContent = defineOperationWithQuery({
+  ...about,
+  parameters: one.parameters,
+  method: "GET",
+  path: `${path}/:file_id/content`,
+  operationId: "getVectorStoreFileContent",
+  summary: "Read a file's passages",
+  query: ContentQuery,
+  answer: {
+    name: "VectorStoreFileContent",
+    schema: VectorStoreFileContent,
+    description: "What was read of the file.",
+    example: {
+      object: "vector_store.file_content.page",
+      data: [{ type: "text", text: "Keys\n\nSet PADDOCK_API_KEYS to one or more keys." }],
+      has_more: false,
+      next_page: null,
+    },
+  },
+  errors: documentErrors,
+  handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
+    const { vector_store_id: id = "", file_id: file = "" } = parameters;
+    const { page: from = 0, limit = contentLimits.usual } = query;
+    return { json: toContentPage(await storeFiles.content(caller, id, file, { from, limit })) };
+  },
+});
+
+export const removeVectorStoreFile = defineOperationWithoutBody({
+  ...about,
+  ...one,
+  method: "DELETE",
+  operationId: "removeVectorStoreFile",
+  summary: "Remove a file from a vector store",
+  description: "No answer comes from it any more. The uploaded file stays.",
+  answer: {
+    name: "VectorStoreFileDeleted",
+    schema: VectorStoreFileDeleted,
+    description: "It is gone from the store.",
+    example: { id: fileExample.id, object: "vector_store.file.deleted", deleted: true },
+  },
+  errors: documentErrors,
+  handler: async ({ parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
+    const { vector_store_id: store = "", file_id: id = "" } = parameters;
+    await storeFiles.remove(caller, store, id);
+    return { json: { id, object: "vector_store.file.deleted", deleted: true } };
+  },
+});

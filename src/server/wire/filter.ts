@@ -1,0 +1,87 @@
+/** Filters on attributes, from the wire: few enough, and not too deep. */
+import { Type as T } from "@sinclair/typebox";
+import type { AttributeFilter } from "../../core/documents/attribute-filter.ts";
+import { NodeError } from "../../core/errors.ts";
+import { quoted } from "../../core/quoted.ts";
+
+const most = { depth: 8, filters: 64, values: 256, text: 512, key: 64 };
+
+const comparisons = ["eq", "ne", "gt", "gte", "lt", "lte"] as const;
+const lists = ["in", "nin"] as const;
+const compounds = ["and", "or"] as const;
+const types: readonly string[] = [...comparisons, ...lists, ...compounds];
+
+/** As OpenAI's API has them; the rest is checked where they are read. */
+export const Filter = T.Object(
+  {
+    type: T.Union(types.map((type) => T.Literal(type))),
+    key: T.Optional(T.String()),
+    value: T.Optional(T.Unknown()),
+    filters: T.Optional(T.Array(T.Unknown())),
+  },
+  {
+    additionalProperties: true,
+    description: `Which files count, by their attributes: \`{"type": "eq", "key": "language", "value": "de"}\`, with \`eq\`, \`ne\`, \`gt\`, \`gte\`, \`lt\`, \`lte\`, or \`in\` and \`nin\` with a list; or \`and\` and \`or\` with a list of \`filters\`. At most ${most.filters} of them, ${most.depth} levels deep. A file without the attribute matches \`ne\` and \`nin\` alone.`,
+  },
+);
+
+export function toFilter(value: unknown, field: string): AttributeFilter {
+  const left = { filters: most.filters };
+  return read(value, field, 1, left);
+}
+
+function read(
+  value: unknown,
+  at: string,
+  depth: number,
+  left: { filters: number },
+): AttributeFilter {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw refuse(at, "must be an object with a 'type'");
+  }
+  if (depth > most.depth) throw refuse(at, `lies more than ${most.depth} levels deep`);
+  if (--left.filters < 0) throw refuse(at, `is one of more than ${most.filters} filters`);
+  const { type, key, value: wanted, filters }: Record<string, unknown> = { ...value };
+  const compound = compounds.find((known) => known === type);
+  if (compound !== undefined) {
+    if (!Array.isArray(filters) || filters.length === 0) {
+      throw refuse(`${at}.filters`, "must be a list of at least one filter");
+    }
+    if (filters.length > left.filters) {
+      throw refuse(
+        `${at}.filters`,
+        `has ${filters.length} filters; at most ${most.filters} may be`,
+      );
+    }
+    const parts = filters.map((part, index) =>
+      read(part, `${at}.filters[${index}]`, depth + 1, left),
+    );
+    return { type: compound, filters: parts };
+  }
+  if (typeof key !== "string" || key === "" || key.length > most.key) {
+    throw refuse(`${at}.key`, `must be the name of an attribute, of 1 to ${most.key} characters`);
+  }
+  const list = lists.find((known) => known === type);
+  if (list !== undefined) {
+    if (!Array.isArray(wanted) || wanted.length === 0 || wanted.length > most.values) {
+      throw refuse(`${at}.value`, `must be a list of 1 to ${most.values} texts or numbers`);
+    }
+    const values = wanted.map((item, index) => scalar(item, `${at}.value[${index}]`));
+    return { type: list, key, values: new Set(values) };
+  }
+  const comparison = comparisons.find((known) => known === type);
+  if (comparison !== undefined) {
+    return { type: comparison, key, value: scalar(wanted, `${at}.value`) };
+  }
+  const found = typeof type === "string" ? `; found ${quoted(type)}` : "";
+  throw refuse(`${at}.type`, `must be one of ${types.join(", ")}${found}`);
+}
+
+function scalar(value: unknown, at: string): string | number | boolean {
+  if (typeof value === "number" || typeof value === "boolean") return value;
+  if (typeof value === "string" && value.length <= most.text) return value;
+  throw refuse(at, `must be a text of at most ${most.text} characters, a number, or true or false`);
+}
+
+const refuse = (param: string, why: string): NodeError =>
+  new NodeError("invalid_request", `'${param}' ${why}.`, { param });

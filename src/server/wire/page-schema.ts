@@ -1,0 +1,76 @@
+/** Pages of lists on the wire, as the OpenAI API has them. */
+import { Type as T, type TObject, type TProperties, type TSchema } from "@sinclair/typebox";
+import type { Page, PageRequest } from "../../core/documents/page.ts";
+import { given } from "../../core/given.ts";
+
+export interface PageLimits {
+  most: number;
+  usual: number;
+}
+
+/** What may be asked of a list, besides `more`. */
+export const pageQuery = <More extends TProperties>({ most, usual }: PageLimits, more: More) =>
+  T.Object({
+    limit: T.Optional(
+      T.Integer({
+        minimum: 1,
+        maximum: most,
+        default: usual,
+        description: "Most items of the page.",
+      }),
+    ),
+    order: T.Optional(
+      T.Union([T.Literal("asc"), T.Literal("desc")], {
+        default: "desc",
+        description: "By when they were made; `desc`: the newest first.",
+      }),
+    ),
+    after: T.Optional(
+      T.String({ description: "The items behind the one with this id: the next page." }),
+    ),
+    before: T.Optional(
+      T.String({ description: "The items in front of the one with this id: the page before." }),
+    ),
+    ...more,
+  });
+
+interface AskedPage {
+  limit?: number;
+  order?: "asc" | "desc";
+  after?: string;
+  before?: string;
+}
+
+export function toPageRequest(
+  { limit, order = "desc", after, before }: AskedPage,
+  { usual }: PageLimits,
+): PageRequest {
+  return { limit: limit ?? usual, order, ...given({ after, before }) };
+}
+
+export const pageSchema = <Item extends TSchema>(item: Item) =>
+  T.Object({
+    object: T.Literal("list"),
+    data: T.Array(item),
+    first_id: T.Union([T.String(), T.Null()]),
+    last_id: T.Union([T.String(), T.Null()]),
+    has_more: T.Boolean({ description: "Whether there are more in the direction asked for." }),
+  });
+
+export function toPage<Item, Shown extends { id: string }>(
+  { items, hasMore }: Page<Item>,
+  toWire: (item: Item) => Shown,
+) {
+  const data = items.map(toWire);
+  return {
+    object: "list" as const,
+    data,
+    first_id: data.at(0)?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: hasMore,
+  };
+}
+
+/** What is answered where something was deleted. */
+export const deletedSchema = (object: string): TObject =>
+  T.Object({ id: T.String(), object: T.Literal(object), deleted: T.Literal(true) });

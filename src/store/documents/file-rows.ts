@@ -1,0 +1,141 @@
+/** Uploaded files, as rows. */
+import type { SQLQueryBindings } from "bun:sqlite";
+import type { Page, PageRequest } from "../../core/documents/page.ts";
+import type { FileRecord } from "../../core/documents/records.ts";
+import { given } from "../../core/given.ts";
+import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
+import { pageOf } from "./paging.ts";
+import type { RegistryFile } from "./registry-file.ts";
+
+interface Row {
+  id: string;
+  filename: string;
+  bytes: number;
+  sha256: string;
+  type: string;
+  purpose: string;
+  owner: string | null;
+  created_at: number;
+  expires_at: number | null;
+}
+
+export class FileRows implements FileRegistry {
+  readonly #registry: RegistryFile;
+
+  constructor(registry: RegistryFile) {
+    this.#registry = registry;
+  }
+
+  addFile(file: FileRecord): void {
+    const { id, filename, bytes, sha256, type, purpose, owner, createdAt, expiresAt } = file;
+    this.#registry.write((database) =>
+      database
+        .query<void, SQLQueryBindings[]>(
+          `insert into files
+             (id, filename, bytes, sha256, type, purpose, owner, created_at, expires_at)
+           values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        )
+        .run(
+          ...[id, filename, bytes, sha256, type, purpose, owner ?? null],
+          createdAt.getTime(),
+          expiresAt?.getTime() ?? null,
+        ),
+    );
+  }
+
+  file(id: string): FileRecord | undefined {
+    return this.#registry.read((database) => {
+      const row = database.query<Row, [string]>("select * from files where id = ?").get(id);
+      return row === null ? undefined : toFile(row);
+    }, undefined);
+  }
+
+  files(
+    page: PageRequest,
+    { purpose, visible }: { purpose?: string; visible?: Visibility },
+  ): Page<FileRecord> {
+    return this.#registry.read(
+      (database) => {
+        const seen = visible === undefined ? undefined : visibleTo(visible);
+        const { items, hasMore } = pageOf<Row>(
+          database,
+          {
+            from: "files",
+            id: "id",
+            where: [...(purpose === undefined ? [] : ["purpose = ?"]), ...(seen?.where ?? [])],
+            values: [...(purpose === undefined ? [] : [purpose]), ...(seen?.values ?? [])],
+          },
+          page,
+        );
+        return { items: items.map(toFile), hasMore };
+      },
+      { items: [], hasMore: false },
+    );
+  }
+
+  isVisible(id: string, visible: Visibility): boolean {
+    const { where, values } = visibleTo(visible);
+    return this.#registry.read(
+      (database) =>
+        database
+          .query(`select 1 from files where id = ? and ${where.join(" and ")}`)
+          .get(id, ...values) !== null,
+      false,
+    );
+  }
+
+  removeFile(id: string): void {
+    this.#registry.write((database) => {
+      const remove = (query: string): unknown => database.query<void, [string]>(query).run(id);
+      remove(`insert or ignore into removals (collection, document)
+              select stores.collection, document from store_files
+              join stores on stores.id = store where file = ?`);
+      remove("delete from store_files where file = ?");
+      remove("delete from batch_files where file = ?");
+      remove("delete from files where id = ?");
+    });
+  }
+
+  filesExpiredAt(now: Date): FileRecord[] {
+    return this.#registry.read(
+      (database) =>
+        database
+          .query<Row, [number]>("select * from files where expires_at <= ? limit 100")
+          .all(now.getTime())
+          .map(toFile),
+      [],
+    );
+  }
+
+  bytesOf(owner?: string): number {
+    const where = owner === undefined ? "1 = 1" : "owner = ?";
+    return this.#registry.read((database) => {
+      const sum = database.query<{ bytes: number | null }, string[]>(
+        `select sum(bytes) as bytes from files where ${where}`,
+      );
+      return sum.get(...(owner === undefined ? [] : [owner]))?.bytes ?? 0;
+    }, 0);
+  }
+}
+
+/** A caller's own, and what is in its stores. */
+function visibleTo({ owner, stores }: Visibility): { where: string[]; values: string[] } {
+  const inStores =
+    "id in (select file from store_files where store in (select value from json_each(?)))";
+  return {
+    where: [owner === undefined ? inStores : `(owner = ? or ${inStores})`],
+    values: [...(owner === undefined ? [] : [owner]), JSON.stringify(stores)],
+  };
+}
+
+function toFile(row: Row): FileRecord {
+  const { id, filename, bytes, sha256, type, purpose } = row;
+  return {
+    ...{ id, filename, bytes, sha256, type, purpose },
+    createdAt: new Date(row.created_at),
+    ...given({
+      owner: row.owner ?? undefined,
+      expiresAt: row.expires_at === null ? undefined : new Date(row.expires_at),
+    }),
+  };
+}

@@ -1,0 +1,53 @@
+/** Which process the documents of a data dir belong to: one at a time takes files in and deletes them. */
+import { Database } from "bun:sqlite";
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
+
+/** Its name in the data dir. */
+export const documentsLock = "documents.lock";
+
+export class Ownership implements Disposable {
+  readonly #path: string;
+  /** SQLite's locks work between processes on every system, and are released when a process dies. */
+  #held: Database | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Takes the documents where no other process has them; says whether they are this process's. */
+  take(): boolean {
+    if (this.#held !== undefined) return true;
+    let database: Database | undefined;
+    try {
+      mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+      database = new Database(this.#path, { create: true });
+      database.run("begin exclusive");
+      this.#held = database;
+      return true;
+    } catch (cause) {
+      database?.close();
+      if (hasCode(cause, "SQLITE_BUSY")) return false;
+      throw new NodeError(
+        "unavailable",
+        `The documents of the data dir cannot be changed: ${reasonOf(cause)}. Give this user the right to write to the data dir.`,
+        { cause },
+      );
+    }
+  }
+
+  /** Refuses where they are another process's. */
+  check(): void {
+    if (this.take()) return;
+    throw new NodeError(
+      "unavailable",
+      "Another node has the documents of this data dir. Stop it, or give this one a data dir of its own.",
+    );
+  }
+
+  [Symbol.dispose](): void {
+    this.#held?.close();
+    this.#held = undefined;
+  }
+}

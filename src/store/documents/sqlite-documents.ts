@@ -1,0 +1,31 @@
+/** The registry of documents, in a SQLite file of the data dir. */
+import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
+import { FileRows } from "./file-rows.ts";
+import { QueueRows } from "./queue-rows.ts";
+import { RegistryFile } from "./registry-file.ts";
+import { StoreFileRows } from "./store-file-rows.ts";
+import { StoreRows } from "./store-rows.ts";
+
+/** Its name in the data dir. */
+export const documentsFile = "documents.sqlite";
+
+export class SqliteDocuments implements DocumentRegistry {
+  readonly files: FileRows;
+  readonly stores: StoreRows;
+  readonly storeFiles: StoreFileRows;
+  readonly queue: QueueRows;
+  readonly #registry: RegistryFile;
+
+  /** No file is made until something is written. */
+  constructor(path: string) {
+    this.#registry = new RegistryFile(path);
+    this.files = new FileRows(this.#registry);
+    this.stores = new StoreRows(this.#registry);
+    this.storeFiles = new StoreFileRows(this.#registry);
+    this.queue = new QueueRows(this.#registry);
+  }
+
+  [Symbol.dispose](): void {
+    this.#registry[Symbol.dispose]();
+  }
+}

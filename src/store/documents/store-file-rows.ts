@@ -1,0 +1,249 @@
+/** Files of vector stores and their batches, as rows. */
+import type { Page, PageRequest } from "../../core/documents/page.ts";
+import type {
+  Attributes,
+  FileBatch,
+  FileCounts,
+  FileStatus,
+  StoreFile,
+} from "../../core/documents/records.ts";
+import type { StoreFileRegistry, StoreFilesOf } from "../../core/ports/document-registry.ts";
+import { pageOf } from "./paging.ts";
+import type { RegistryFile } from "./registry-file.ts";
+import { putStoreFile, type StoreFileRow, toStoreFile } from "./store-file-row.ts";
+
+interface BatchRow {
+  id: string;
+  store: string;
+  created_at: number;
+  cancelled: number;
+}
+
+const ofBatch = "file in (select file from batch_files where batch = ?)";
+const own = "store = ? and file = ?";
+
+export class StoreFileRows implements StoreFileRegistry {
+  readonly #registry: RegistryFile;
+
+  constructor(registry: RegistryFile) {
+    this.#registry = registry;
+  }
+
+  putStoreFiles(files: readonly StoreFile[], batch?: FileBatch): void {
+    this.#registry.write((database) => {
+      for (const file of files) putStoreFile(database, file);
+      if (batch === undefined) return;
+      database
+        .query<void, [string, string, number]>(
+          "insert into batches (id, store, created_at) values (?, ?, ?)",
+        )
+        .run(batch.id, batch.store, batch.createdAt.getTime());
+      const add = database.query<void, [string, string, string]>(
+        "insert or ignore into batch_files (batch, store, file) values (?, ?, ?)",
+      );
+      for (const { file } of files) add.run(batch.id, batch.store, file);
+    });
+  }
+
+  storeFile(store: string, file: string): StoreFile | undefined {
+    return this.#registry.read((database) => {
+      const row = database
+        .query<StoreFileRow, [string, string]>(`select * from store_files where ${own}`)
+        .get(store, file);
+      return row === null ? undefined : toStoreFile(row);
+    }, undefined);
+  }
+
+  storeFiles(of: StoreFilesOf, page: PageRequest): Page<StoreFile> {
+    return this.#registry.read(
+      (database) => {
+        const listing = { from: "store_files", id: "file", ...conditionsOf(of) };
+        const { items, hasMore } = pageOf<StoreFileRow>(database, listing, page);
+        return { items: items.map(toStoreFile), hasMore };
+      },
+      { items: [], hasMore: false },
+    );
+  }
+
+  counts(of: Omit<StoreFilesOf, "status">): FileCounts {
+    const none = { in_progress: 0, completed: 0, failed: 0, cancelled: 0 };
+    return this.#registry.read((database) => {
+      const { where, values } = conditionsOf(of);
+      const rows = database
+        .query<{ status: FileStatus; count: number }, string[]>(
+          `select status, count(*) as count from store_files
+           where ${where.join(" and ")} group by status`,
+        )
+        .all(...values);
+      return { ...none, ...Object.fromEntries(rows.map(({ status, count }) => [status, count])) };
+    }, none);
+  }
+
+  usageOf(store: string): number {
+    return this.#sum("usage_bytes", "store = ?", [store]);
+  }
+
+  passagesOf(owner?: string): number {
+    return owner === undefined
+      ? this.#sum("passages", "1 = 1", [])
+      : this.#sum("passages", "owner = ?", [owner]);
+  }
+
+  changeAttributes(store: string, file: string, attributes: Attributes): void {
+    this.#registry.write((database) =>
+      database
+        .query<void, [string, string, string]>(`update store_files set attributes = ? where ${own}`)
+        .run(JSON.stringify(attributes), store, file),
+    );
+  }
+
+  removeStoreFile(store: string, file: string): void {
+    this.#registry.write((database) => {
+      const run = (query: string) => database.query<void, [string, string]>(query).run(store, file);
+      run(`insert or ignore into removals (collection, document)
+           select stores.collection, document from store_files
+           join stores on stores.id = store where ${own}`);
+      run(`delete from batch_files where ${own}`);
+      run(`delete from store_files where ${own}`);
+    });
+  }
+
+  catalogue(store: string): ReadonlyMap<string, Attributes> {
+    return this.#registry.read(
+      (database) =>
+        new Map(
+          database
+            .query<{ document: string; attributes: string }, [string]>(
+              "select document, attributes from store_files where store = ? and status = 'completed'",
+            )
+            .all(store)
+            .map(({ document, attributes }) => [document, parsed(attributes)]),
+        ),
+      new Map(),
+    );
+  }
+
+  hidden(collection: string): ReadonlySet<string> {
+    return this.#registry.read(
+      (database) =>
+        new Set(
+          database
+            .query<{ document: string }, [string, string]>(
+              `select document from removals where collection = ?
+               union all select document from store_files
+               where store = (select id from stores where collection = ?)
+                 and status in ('in_progress', 'failed', 'cancelled') and begun = 1`,
+            )
+            .all(collection, collection)
+            .map(({ document }) => document),
+        ),
+      new Set(),
+    );
+  }
+
+  reconcile(store: string, found: readonly StoreFile[]): void {
+    const rows = this.#registry.read(
+      (database) =>
+        database
+          .query<{ file: string; passages: number; uploaded: number }, [string]>(
+            "select file, passages, uploaded from store_files where store = ?",
+          )
+          .all(store),
+      [],
+    );
+    const known = new Map(rows.map((row) => [row.file, row]));
+    const there = new Set(found.map(({ file }) => file));
+    const gone = rows.filter(({ file, uploaded }) => uploaded === 0 && !there.has(file));
+    const changed = found.filter(({ file, passages }) => {
+      const row = known.get(file);
+      return row === undefined || (row.uploaded === 0 && row.passages !== passages);
+    });
+    if (gone.length + changed.length === 0) return;
+    this.#registry.write((database) => {
+      const remove = database.query<void, [string, string]>(`delete from store_files where ${own}`);
+      for (const { file } of gone) remove.run(store, file);
+      const update = database.query<void, [number, string, string]>(
+        `update store_files set passages = ? where ${own}`,
+      );
+      for (const file of changed) {
+        if (update.run(file.passages, store, file.file).changes === 0) putStoreFile(database, file);
+      }
+    });
+  }
+
+  batch(store: string, id: string): FileBatch | undefined {
+    return this.#registry.read((database) => {
+      const row = database
+        .query<BatchRow, [string, string]>("select * from batches where store = ? and id = ?")
+        .get(store, id);
+      return row === null ? undefined : toBatch(row);
+    }, undefined);
+  }
+
+  cancelBatch(id: string): StoreFile[] {
+    return this.#registry.write((database) => {
+      database.query<void, [string]>("update batches set cancelled = 1 where id = ?").run(id);
+      const waiting = `status = 'in_progress' and ${ofBatch}
+        and store = (select store from batches where id = ?)`;
+      const rows = database
+        .query<StoreFileRow, [string, string]>(
+          `select * from store_files where begun = 1 and ${waiting}`,
+        )
+        .all(id, id);
+      database
+        .query<void, [string, string]>(
+          `insert or ignore into removals (collection, document)
+           select stores.collection, document from store_files
+           join stores on stores.id = store where begun = 1 and ${waiting}`,
+        )
+        .run(id, id);
+      database
+        .query<void, [string, string]>(
+          `update store_files set status = 'cancelled', failure_code = null,
+             failure_message = null where ${waiting}`,
+        )
+        .run(id, id);
+      return rows.map(toStoreFile);
+    });
+  }
+
+  #sum(column: string, where: string, values: readonly string[]): number {
+    return this.#registry.read((database) => {
+      const sum = database.query<{ sum: number | null }, string[]>(
+        `select sum(${column}) as sum from store_files where ${where}`,
+      );
+      return sum.get(...values)?.sum ?? 0;
+    }, 0);
+  }
+}
+
+function conditionsOf({ store, batch, status }: StoreFilesOf): {
+  where: string[];
+  values: string[];
+} {
+  return {
+    where: [
+      "store = ?",
+      ...(batch === undefined ? [] : [ofBatch]),
+      ...(status === undefined ? [] : ["status = ?"]),
+    ],
+    values: [
+      store,
+      ...(batch === undefined ? [] : [batch]),
+      ...(status === undefined ? [] : [status]),
+    ],
+  };
+}
+
+/** Most documents have none, and parsing them all takes its time. */
+const parsed = (attributes: string): Attributes =>
+  attributes === "{}" ? none : JSON.parse(attributes);
+
+const none: Attributes = {};
+
+const toBatch = ({ id, store, created_at, cancelled }: BatchRow): FileBatch => ({
+  id,
+  store,
+  createdAt: new Date(created_at),
+  isCancelled: cancelled === 1,
+});

@@ -1,0 +1,118 @@
+/** Uploaded files in a folder of the data dir: written aside, synced and renamed, so that none is half there. */
+import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
+import type { FileStore, IncomingFile } from "../../core/ports/file-store.ts";
+
+const ownerOnly = 0o600;
+const folderOfOwner = 0o700;
+const part = ".part";
+/** Enough to tell any format that is known. */
+const headBytes = 8192;
+
+export class DiskFiles implements FileStore {
+  readonly #folder: string;
+  /** Names of the files that are being written now. */
+  readonly #coming = new Set<string>();
+
+  /** No folder is made until a file comes. */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async receive(
+    pieces: AsyncIterable<Uint8Array>,
+    admit: (bytes: number) => void,
+  ): Promise<IncomingFile> {
+    const name = `${crypto.randomUUID()}${part}`;
+    const path = join(this.#folder, name);
+    this.#coming.add(name);
+    const remove = async (): Promise<void> => {
+      if (this.#coming.delete(name)) await rm(path, { force: true });
+    };
+    try {
+      const written = await this.#write(path, pieces, admit);
+      return {
+        ...written,
+        keep: async (id) => {
+          await translated(async () => {
+            await rename(path, join(this.#folder, id));
+            await syncFolder(this.#folder);
+          });
+          this.#coming.delete(name);
+        },
+        [Symbol.asyncDispose]: remove,
+      };
+    } catch (error) {
+      await remove();
+      throw error;
+    }
+  }
+
+  async open(id: string): Promise<Blob | undefined> {
+    const file = Bun.file(join(this.#folder, id));
+    return (await file.exists()) ? file : undefined;
+  }
+
+  async remove(id: string): Promise<void> {
+    await rm(join(this.#folder, id), { force: true });
+  }
+
+  async removeAllBut(isKept: (id: string) => boolean): Promise<void> {
+    const names = await readdir(this.#folder).catch(() => []);
+    for (const name of names) {
+      if (!this.#coming.has(name) && !isKept(name)) await this.remove(name);
+    }
+  }
+
+  async #write(
+    path: string,
+    pieces: AsyncIterable<Uint8Array>,
+    admit: (bytes: number) => void,
+  ): Promise<Pick<IncomingFile, "bytes" | "sha256" | "head">> {
+    const hash = new Bun.CryptoHasher("sha256");
+    const head: Uint8Array[] = [];
+    let bytes = 0;
+    await translated(() => mkdir(this.#folder, { recursive: true, mode: folderOfOwner }));
+    await using file = await translated(() => open(path, "wx", ownerOnly));
+    for await (const piece of pieces) {
+      admit(piece.length);
+      if (bytes < headBytes) head.push(piece.slice(0, headBytes - bytes));
+      hash.update(piece);
+      bytes += piece.length;
+      await translated(() => writeAll(file, piece));
+    }
+    await translated(() => file.sync());
+    return { bytes, sha256: hash.digest("hex"), head: Buffer.concat(head) };
+  }
+}
+
+/** A disk that is nearly full takes a part of what it is given. */
+async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
+  for (let at = 0; at < piece.length; ) {
+    at += (await file.write(piece, at, piece.length - at)).bytesWritten;
+  }
+}
+
+/** So that the new name survives a crash; a folder cannot be synced everywhere. */
+async function syncFolder(path: string): Promise<void> {
+  try {
+    await using folder = await open(path, "r");
+    await folder.sync();
+  } catch (error) {
+    if (hasCode(error, "ENOSPC") || hasCode(error, "EIO")) throw error;
+  }
+}
+
+/** Explains what a disk refuses. */
+async function translated<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (cause) {
+    const why =
+      hasCode(cause, "ENOSPC") || hasCode(cause, "EDQUOT")
+        ? "the disk is full. Free some space, then send it again"
+        : `${reasonOf(cause)}. Give this user the right to write to the data dir`;
+    throw new NodeError("unavailable", `The file cannot be stored: ${why}.`, { cause });
+  }
+}

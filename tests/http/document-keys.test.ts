@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { NewKey, Scope } from "../../src/core/limits/api-key.ts";
+import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
+import { FileList } from "../../src/server/operations/files/schema.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
+import { VectorStoreList } from "../../src/server/operations/vector-stores/schema.ts";
+import { SqliteKeys } from "../../src/store/keys/sqlite-keys.ts";
+import { decode, decodeError } from "../support/decode.ts";
+import { type DocumentsClient, documentsClient } from "../support/documents-client.ts";
+import { passage } from "../support/passages.ts";
+import { type RunningDocuments, runningDocuments } from "../support/running-documents.ts";
+import { finish } from "../support/scripted-engines.ts";
+import { tempDir } from "../support/temp-dir.ts";
+
+let resources: AsyncDisposableStack;
+let keys: SqliteKeys;
+let running: RunningDocuments;
+/** A key that opens everything. */
+let admin: DocumentsClient;
+
+const everything: Scope[] = ["chat", "embeddings", "retrieve", "documents"];
+
+const give = (name: string, rest: Partial<NewKey> = {}): DocumentsClient =>
+  documentsClient(running.app, keys.create({ name, scopes: everything, ...rest }).text);
+
+beforeEach(async () => {
+  resources = new AsyncDisposableStack();
+  const folder = resources.use(await tempDir());
+  keys = resources.use(new SqliteKeys(join(folder.path, "keys.sqlite")));
+  const quotaOf = (owner: string) => keys.byId(owner)?.quota ?? {};
+  running = resources.use(await runningDocuments({ ring: keys, documents: { quotaOf } }));
+  admin = give("admin");
+});
+afterEach(async () => await resources.disposeAsync());
+
+const statuses = async (...answers: Promise<Response>[]): Promise<number[]> =>
+  (await Promise.all(answers)).map(({ status }) => status);
+
+const question = { model: "vectors", messages: [{ role: "user", content: "llamas hum" }] };
+
+const retrieve = async (client: DocumentsClient, rest: object = {}): Promise<string[]> => {
+  const response = await client.send("POST", "/retrieve", { ...question, ...rest });
+  return (await decode(RetrieveResult, response)).points.map(({ source }) => source);
+};
+
+describe("a key's scopes", () => {
+  test("open documents only where they name them, and search with 'retrieve'", async () => {
+    const { id } = await admin.store();
+    await admin.taken(id, "llamas hum");
+    const asking = give("asking", { scopes: ["chat", "embeddings", "retrieve"] });
+    expect(
+      await statuses(
+        asking.send("GET", "/files"),
+        asking.upload("text"),
+        asking.send("GET", "/vector_stores"),
+        asking.send("POST", "/vector_stores", {}),
+        asking.send("GET", `/vector_stores/${id}/files`),
+        asking.send("DELETE", `/vector_stores/${id}`),
+      ),
+    ).toEqual([403, 403, 403, 403, 403, 403]);
+    expect(await asking.search(id, "llamas hum")).toHaveLength(1);
+    const filling = give("filling", { scopes: ["documents"] });
+    expect(
+      await statuses(
+        filling.send("GET", "/vector_stores"),
+        filling.send("POST", `/vector_stores/${id}/search`, { query: "llamas" }),
+        documentsClient(running.app).send("GET", "/files"),
+      ),
+    ).toEqual([200, 403, 401]);
+  });
+});
+
+describe("a key that is bound to a vector store", () => {
+  let mine: string;
+  let theirs: string;
+  let bound: DocumentsClient;
+  let theirFile: string;
+  let sharedFile: string;
+
+  beforeEach(async () => {
+    mine = (await admin.store({ name: "mine" })).id;
+    theirs = (await admin.store({ name: "theirs" })).id;
+    sharedFile = (await admin.taken(mine, "llamas hum")).id;
+    theirFile = (await admin.taken(theirs, "llamas hide")).id;
+    await running.app.repository.upsert([passage(1, [10, 1], { source: "llamas of the node" })]);
+    bound = give("reader", { vectorStores: [mine] });
+  });
+
+  test("sees that one alone, and its files", async () => {
+    const stores = await decode(VectorStoreList, await bound.send("GET", "/vector_stores"));
+    expect(stores.data.map(({ id }) => id)).toEqual([mine]);
+    const files = await decode(FileList, await bound.send("GET", "/files"));
+    expect(files.data.map(({ id }) => id)).toEqual([sharedFile]);
+    expect(
+      await statuses(
+        bound.send("GET", `/vector_stores/${mine}`),
+        bound.send("GET", `/files/${sharedFile}/content`),
+        bound.send("GET", `/vector_stores/${theirs}`),
+        bound.send("GET", `/vector_stores/${theirs}/files`),
+        bound.send("GET", `/vector_stores/${theirs}/files/${theirFile}/content`),
+        bound.send("GET", `/files/${theirFile}`),
+        bound.send("GET", `/files/${theirFile}/content`),
+        bound.send("GET", "/vector_stores/vs_default"),
+      ),
+    ).toEqual([200, 200, 404, 404, 404, 404, 404, 404]);
+  });
+
+  test("searches that one alone, by every way of asking", async () => {
+    expect(await retrieve(bound)).toEqual(["llamas hum"]);
+    expect(await retrieve(bound, { collection: "mine" })).toEqual(["llamas hum"]);
+    expect(await retrieve(admin)).toEqual(["llamas of the node"]);
+    expect(await retrieve(admin, { collection: [mine, theirs] })).toHaveLength(2);
+    const rag = (vector_store_ids?: string[]) => ({
+      model: "chatty",
+      messages: question.messages,
+      rag: vector_store_ids === undefined ? true : { vector_store_ids },
+    });
+    expect(
+      await statuses(
+        bound.send("POST", `/vector_stores/${theirs}/search`, { query: "llamas" }),
+        bound.send("POST", "/retrieve", { ...question, collection: theirs }),
+        bound.send("POST", "/retrieve", { ...question, collection: [mine, "theirs"] }),
+        bound.send("POST", "/retrieve", { ...question, collection: "default" }),
+        bound.send("POST", "/chat/completions", rag([theirs])),
+      ),
+    ).toEqual([404, 404, 404, 404, 404]);
+    running.app.chat.script({ type: "text", text: "Hum" }, finish);
+    const answer = await decode(
+      ChatCompletion,
+      await bound.send("POST", "/chat/completions", rag()),
+    );
+    expect(answer.retrieval?.points.map(({ source }) => source)).toEqual(["llamas hum"]);
+  });
+
+  test("fills that one alone, with files of its own", async () => {
+    const file = await bound.file("llamas sing");
+    await bound.add(mine, { file_id: file });
+    expect(await bound.settled(mine, file)).toMatchObject({ status: "completed" });
+    expect(
+      await statuses(
+        bound.send("POST", "/vector_stores", { name: "more" }),
+        bound.send("POST", `/vector_stores/${theirs}/files`, { file_id: file }),
+        bound.send("POST", `/vector_stores/${mine}/files`, { file_id: theirFile }),
+        bound.send("DELETE", `/vector_stores/${theirs}/files/${theirFile}`),
+        bound.send("DELETE", `/vector_stores/${theirs}`),
+        bound.send("DELETE", `/files/${theirFile}`),
+        bound.send("DELETE", `/files/${sharedFile}`),
+        bound.send("DELETE", `/files/${file}`),
+        bound.send("DELETE", `/vector_stores/${mine}/files/${sharedFile}`),
+      ),
+    ).toEqual([403, 404, 404, 404, 404, 404, 403, 200, 200]);
+    expect(await admin.search(theirs, "llamas")).toHaveLength(1);
+    expect(await admin.search(mine, "llamas")).toEqual([]);
+  });
+
+  test("finds nothing where its store is deleted, and nothing else instead", async () => {
+    await admin.send("DELETE", `/vector_stores/${mine}`);
+    expect(await retrieve(bound)).toEqual([]);
+    expect((await bound.send("GET", `/vector_stores/${mine}`)).status).toBe(404);
+  });
+});
+
+describe("a key's quota", () => {
+  test("bounds the bytes of its files, whatever others have", async () => {
+    const small = give("small", { quota: { bytes: 10 } });
+    await admin.file("x".repeat(1000));
+    expect(await statuses(small.upload("x".repeat(8)), small.upload("x".repeat(11)))).toEqual([
+      200, 429,
+    ]);
+    const over = await small.upload("x".repeat(3));
+    expect(await decodeError(over)).toMatchObject({
+      code: "insufficient_quota",
+      message: expect.stringContaining("The key 'small' may have 10 bytes of files"),
+    });
+  });
+
+  test("bounds the passages of the files that it adds", async () => {
+    const small = give("small", { quota: { passages: 1 } });
+    const { id } = await admin.store();
+    await admin.taken(id, "llamas hum");
+    expect(await small.taken(id, "one")).toMatchObject({ status: "completed" });
+    expect(await small.taken(id, "two")).toMatchObject({
+      status: "failed",
+      last_error: { message: expect.stringContaining("may have 1 passages of files") },
+    });
+  });
+});

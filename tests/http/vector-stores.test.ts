@@ -1,0 +1,479 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { VectorStoreList } from "../../src/server/operations/vector-stores/schema.ts";
+import { decode, decodeError } from "../support/decode.ts";
+import { documentsClient } from "../support/documents-client.ts";
+import { passage } from "../support/passages.ts";
+import { type RunningDocuments, runningDocuments } from "../support/running-documents.ts";
+import type { TestAppOptions } from "../support/test-app.ts";
+import type { TestDocumentOptions } from "../support/test-documents.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+let ending = new AsyncDisposableStack();
+afterEach(async () => {
+  await ending.disposeAsync();
+  ending = new AsyncDisposableStack();
+});
+
+const start = async (
+  documents: TestDocumentOptions = {},
+  options: TestAppOptions = {},
+): Promise<RunningDocuments> => ending.use(await runningDocuments({ ...options, documents }));
+
+const none = { in_progress: 0, completed: 0, failed: 0, cancelled: 0, total: 0 };
+
+/** Holds files back until it is opened. */
+function gate() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const reached: string[] = [];
+  return {
+    reached,
+    open: resolve,
+    async beforeTaking(name: string, signal: AbortSignal) {
+      reached.push(name);
+      const aborted = new Promise((_, reject) =>
+        signal.addEventListener("abort", () => reject(signal.reason)),
+      );
+      await Promise.race([promise, aborted]);
+    },
+  };
+}
+
+describe("a vector store", () => {
+  test("is made, described, changed, listed and deleted", async () => {
+    const now = new Date("2026-11-15T12:00:00Z");
+    const { client } = await start({ now: () => now });
+    const seconds = now.getTime() / 1000;
+    const made = await client.store({
+      name: "Notes",
+      description: "Of mine",
+      metadata: { team: "a" },
+      expires_after: { anchor: "last_active_at", days: 7 },
+    });
+    expect(made).toEqual({
+      id: expect.stringMatching(/^vs_[0-9a-f]{24}$/),
+      object: "vector_store",
+      created_at: seconds,
+      name: "Notes",
+      description: "Of mine",
+      usage_bytes: 0,
+      file_counts: none,
+      status: "completed",
+      expires_after: { anchor: "last_active_at", days: 7 },
+      expires_at: seconds + 7 * 86_400,
+      last_active_at: seconds,
+      metadata: { team: "a" },
+      collection: made.id,
+    });
+    expect(await client.getStore(made.id)).toEqual(made);
+    const changed = await client.send("POST", `/vector_stores/${made.id}`, {
+      name: "Other",
+      metadata: null,
+      expires_after: null,
+    });
+    expect(await changed.json()).toEqual({
+      ...made,
+      name: "Other",
+      metadata: {},
+      expires_after: null,
+      expires_at: null,
+    });
+    const list = await decode(
+      VectorStoreList,
+      await client.send("GET", "/vector_stores?order=asc"),
+    );
+    expect(list.data.map(({ id, name }) => [id, name])).toEqual([
+      [made.id, "Other"],
+      ["vs_default", "default"],
+    ]);
+    expect(await (await client.send("DELETE", `/vector_stores/${made.id}`)).json()).toEqual({
+      id: made.id,
+      object: "vector_store.deleted",
+      deleted: true,
+    });
+    expect((await client.send("GET", `/vector_stores/${made.id}`)).status).toBe(404);
+  });
+
+  test.each<[object, string]>([
+    [{ name: 5 }, "name"],
+    [{ expires_after: { anchor: "created_at", days: 1 } }, "expires_after"],
+    [{ expires_after: { anchor: "last_active_at", days: 0 } }, "expires_after.days"],
+    [{ metadata: { [`${"x".repeat(65)}`]: "1" } }, "metadata"],
+    [
+      { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [at, "1"])) },
+      "metadata",
+    ],
+    [{ file_ids: ["file-nobody"] }, "file_ids[0]"],
+  ])("is not made of %j, which is named", async (body, param) => {
+    const { client } = await start();
+    const response = await client.send("POST", "/vector_stores", body);
+    expect([400, 404]).toContain(response.status);
+    expect(await decodeError(response)).toMatchObject({ param });
+    const list = await decode(VectorStoreList, await client.send("GET", "/vector_stores"));
+    expect(list.data.map(({ id }) => id)).toEqual(["vs_default"]);
+  });
+
+  test("is not made beyond what the node keeps", async () => {
+    const { client } = await start({ maxStores: 1 });
+    await client.store();
+    const refused = await client.send("POST", "/vector_stores", {});
+    expect(refused.status).toBe(429);
+    expect(await decodeError(refused)).toMatchObject({ code: "insufficient_quota" });
+  });
+
+  test("expires when nobody uses it, and loses its passages", async () => {
+    let now = new Date("2026-11-15T12:00:00Z");
+    const { client, app, place } = await start({ now: () => now });
+    const { id } = await client.store({ expires_after: { anchor: "last_active_at", days: 1 } });
+    await client.taken(id, "llamas hum");
+    now = new Date(now.getTime() + 23 * 3_600_000);
+    expect(await client.search(id, "llamas hum")).toHaveLength(1);
+    now = new Date(now.getTime() + 23 * 3_600_000);
+    expect((await client.getStore(id)).status).toBe("completed");
+    now = new Date(now.getTime() + 2 * 3_600_000);
+    expect((await client.getStore(id)).status).toBe("expired");
+    const refused = await client.send("POST", `/vector_stores/${id}/search`, { query: "llamas" });
+    expect(refused.status).toBe(400);
+    expect((await decodeError(refused)).message).toContain("has expired");
+    // Something else to do has the queue look around.
+    await client.taken((await client.store()).id, "bees");
+    expect(await client.getStore(id)).toMatchObject({ status: "expired", file_counts: none });
+    expect(await readdir(join(place, "collections"))).not.toContain(`${id}.sqlite`);
+    expect(app.registry.queue.removals()).toEqual([]);
+  });
+});
+
+describe("a file that is added to a vector store", () => {
+  test("is taken in behind the scenes, and found once it is whole", async () => {
+    const held = gate();
+    const { client } = await start(held);
+    const { id: store } = await client.store();
+    const file = await client.file("# Llamas\n\nLlamas hum.", "llamas.md");
+    const attributes = { language: "en", year: 2026, draft: false };
+    const added = await client.add(store, { file_id: file, attributes });
+    expect(added).toEqual({
+      id: file,
+      object: "vector_store.file",
+      created_at: expect.any(Number),
+      vector_store_id: store,
+      filename: "llamas.md",
+      status: "in_progress",
+      last_error: null,
+      usage_bytes: 0,
+      passages: 0,
+      attributes,
+      chunking_strategy: {
+        type: "static",
+        static: { max_chunk_size_tokens: 8, chunk_overlap_tokens: 0 },
+      },
+    });
+    await waitFor("a file to be begun", () => held.reached.length === 1);
+    expect(await client.getStore(store)).toMatchObject({
+      status: "in_progress",
+      file_counts: { ...none, in_progress: 1, total: 1 },
+    });
+    expect(await client.search(store, "Llamas hum.")).toEqual([]);
+    held.open();
+    const taken = await client.settled(store, file);
+    expect(taken).toMatchObject({ status: "completed", passages: 1, last_error: null });
+    expect(await client.getStore(store)).toMatchObject({
+      status: "completed",
+      file_counts: { ...none, completed: 1, total: 1 },
+      usage_bytes: taken.usage_bytes,
+    });
+    expect(await client.search(store, "Llamas hum.")).toEqual([
+      {
+        file_id: file,
+        filename: "llamas.md",
+        score: expect.any(Number),
+        attributes,
+        content: [{ type: "text", text: "Llamas\n\nLlamas hum." }],
+      },
+    ]);
+    const content = await client.send("GET", `/vector_stores/${store}/files/${file}/content`);
+    expect(await content.json()).toEqual({
+      object: "vector_store.file_content.page",
+      data: [{ type: "text", text: "Llamas\n\nLlamas hum." }],
+      has_more: false,
+      next_page: null,
+    });
+  });
+
+  test.each([
+    ["picture.png", "\u0089PNG", "unsupported_file", "The file is a '.png' file"],
+    ["empty.md", "  \n ", "invalid_file", "The file holds no text"],
+    ["broken.docx", "not a zip", "invalid_file", "The file is damaged or not a Word document"],
+  ])("fails with a reason that a person understands: %s", async (name, text, code, message) => {
+    const { client } = await start();
+    const { id } = await client.store();
+    const failed = await client.taken(id, text, name);
+    expect(failed).toMatchObject({
+      status: "failed",
+      last_error: { code, message: expect.stringContaining(message) },
+    });
+    expect((await client.getStore(id)).file_counts).toEqual({ ...none, failed: 1, total: 1 });
+  });
+
+  test("stays when it is added again, with its new attributes; other cutting takes it in anew", async () => {
+    const held = gate();
+    held.open();
+    const { client } = await start(held);
+    const { id } = await client.store();
+    const { id: file } = await client.taken(id, "one two three four five six seven eight nine ten");
+    const again = await client.add(id, { file_id: file, attributes: { a: 1 } });
+    expect(again).toMatchObject({ status: "completed", attributes: { a: 1 } });
+    expect(held.reached).toHaveLength(1);
+    expect((await client.getStore(id)).file_counts.total).toBe(1);
+  });
+
+  test("is another document than a second upload of the same file", async () => {
+    const { client } = await start();
+    const { id } = await client.store();
+    const first = await client.taken(id, "llamas hum", "a.md");
+    const second = await client.taken(id, "llamas hum", "a.md");
+    const found = async () => (await client.search(id, "llamas hum")).map(({ file_id }) => file_id);
+    expect((await found()).sort()).toEqual([first.id, second.id].sort());
+    await client.send("DELETE", `/vector_stores/${id}/files/${first.id}`);
+    expect(await found()).toEqual([second.id]);
+  });
+
+  test("is found nowhere any more once it is removed or deleted", async () => {
+    const { client, app } = await start();
+    const { id } = await client.store();
+    const [removed, deleted] = [
+      await client.taken(id, "llamas hum"),
+      await client.taken(id, "llamas sing"),
+    ];
+    const gone = await client.send("DELETE", `/vector_stores/${id}/files/${removed.id}`);
+    expect(await gone.json()).toEqual({
+      id: removed.id,
+      object: "vector_store.file.deleted",
+      deleted: true,
+    });
+    expect((await client.search(id, "llamas")).map(({ file_id }) => file_id)).toEqual([deleted.id]);
+    expect((await client.send("GET", `/files/${removed.id}`)).status).toBe(200);
+    await client.send("DELETE", `/files/${deleted.id}`);
+    expect(await client.search(id, "llamas")).toEqual([]);
+    expect((await client.getStore(id)).file_counts).toEqual(none);
+    expect(app.registry.queue.removals()).toEqual([]);
+    expect((await client.send("GET", `/vector_stores/${id}/files/${deleted.id}`)).status).toBe(404);
+  });
+
+  test("is not added to a queue that is full", async () => {
+    const held = gate();
+    const { client } = await start({ ...held, maxQueue: 1 });
+    const { id } = await client.store();
+    const [first, second] = [await client.file("a"), await client.file("b")];
+    await client.add(id, { file_id: first });
+    const refused = await client.send("POST", `/vector_stores/${id}/files`, { file_id: second });
+    expect(refused.status).toBe(503);
+    expect(await decodeError(refused)).toMatchObject({ code: "queue_full" });
+  });
+
+  test("fails where its passages are more than the node keeps", async () => {
+    const quota = { node: { bytes: 0, passages: 1 } };
+    const { client } = await start({ quota });
+    const { id } = await client.store();
+    expect(await client.taken(id, "llamas hum")).toMatchObject({ status: "completed" });
+    expect(await client.taken(id, "bees buzz")).toMatchObject({
+      status: "failed",
+      last_error: { message: expect.stringContaining("documents.max_passages") },
+    });
+    expect(await client.search(id, "bees buzz")).toHaveLength(1);
+  });
+
+  test.each<[object, string]>([
+    [{}, "file_id"],
+    [{ file_id: "file-nobody" }, "file_id"],
+    [{ attributes: { a: null } }, "attributes.a"],
+    [{ attributes: { a: "x".repeat(513) } }, "attributes.a"],
+    [{ chunking_strategy: { type: "static" } }, "chunking_strategy"],
+    [
+      {
+        chunking_strategy: {
+          type: "static",
+          static: { max_chunk_size_tokens: 800, chunk_overlap_tokens: 400 },
+        },
+      },
+      "chunking_strategy.static.max_chunk_size_tokens",
+    ],
+  ])("is not added as %j, which is named", async (body, param) => {
+    const { client } = await start();
+    const { id } = await client.store();
+    const file = await client.file("text");
+    const sent = Object.keys(body).length === 0 ? {} : { file_id: file, ...body };
+    const refused = await client.send("POST", `/vector_stores/${id}/files`, sent);
+    expect([400, 404]).toContain(refused.status);
+    expect((await decodeError(refused)).param).toStartWith(param);
+    expect((await client.getStore(id)).file_counts).toEqual(none);
+  });
+});
+
+describe("files of a vector store", () => {
+  test("are listed by their status, in pages", async () => {
+    const { client } = await start();
+    const { id } = await client.store();
+    const ids = [];
+    for (const text of ["a b", "c d", "e f"]) ids.push((await client.taken(id, text)).id);
+    const bad = await client.taken(id, "", "nothing.md");
+    const [a = "", b = "", c = ""] = ids;
+    const list = async (query: string) => {
+      const { data, has_more } = await client.files(id, query);
+      return [data.map((file) => file.id), has_more];
+    };
+    expect(await list("")).toEqual([[bad.id, c, b, a], false]);
+    expect(await list("filter=completed&limit=2")).toEqual([[c, b], true]);
+    expect(await list(`filter=completed&limit=2&after=${b}`)).toEqual([[a], false]);
+    expect(await list("filter=failed")).toEqual([[bad.id], false]);
+    expect(await list("filter=in_progress")).toEqual([[], false]);
+  });
+
+  test("count callers in turn: somebody's many do not hold up another's one", async () => {
+    const held = gate();
+    const { client, app } = await start(held, { keys: ["first-key", "other-key"] });
+    const [first, other] = [documentsClient(app, "first-key"), documentsClient(app, "other-key")];
+    const { id } = await first.store();
+    const many = await Promise.all(["a", "b", "c"].map((name) => first.file("x", `${name}.md`)));
+    await first.batch(id, { file_ids: many });
+    await waitFor("a file to be begun", () => held.reached.length === 1);
+    await other.add(id, { file_id: await other.file("y", "theirs.md") });
+    held.open();
+    await waitFor("a file to be begun", () => held.reached.length === 4);
+    expect(held.reached[1]).toBe("theirs.md");
+    expect(client).toBeDefined();
+  });
+
+  test("of the command line's documents are among the node's own collection's", async () => {
+    const { client, app } = await start();
+    await app.repository.upsert([
+      passage(1, [1, 1], { source: "Llamas hum.", document: "animals.md" }),
+      passage(2, [1, 2], { source: "Bees buzz.", document: "insects.md" }),
+    ]);
+    const { data } = await client.files("vs_default", "order=asc");
+    expect(data).toMatchObject([
+      {
+        filename: "animals.md",
+        status: "completed",
+        passages: 1,
+        chunking_strategy: { type: "other" },
+      },
+      { filename: "insects.md" },
+    ]);
+    const [animals] = data;
+    if (animals === undefined) throw new Error("it was just listed");
+    expect((await client.getStore("vs_default")).file_counts).toMatchObject({ completed: 2 });
+    const path = `/vector_stores/vs_default/files/${animals.id}`;
+    expect(await (await client.send("GET", `${path}/content`)).json()).toMatchObject({
+      data: [{ type: "text", text: "Llamas hum." }],
+    });
+    await client.send("POST", path, { attributes: { kind: "llama" } });
+    const filters = { type: "eq", key: "kind", value: "llama" };
+    const found = await client.search("vs_default", "q", { filters });
+    expect(found).toMatchObject([{ file_id: animals.id, attributes: { kind: "llama" } }]);
+    expect((await client.send("GET", `/files/${animals.id}`)).status).toBe(404);
+    await client.send("DELETE", path);
+    expect(await app.repository.count()).toBe(1);
+    expect((await client.files("vs_default")).data).toHaveLength(1);
+    expect((await client.send("DELETE", "/vector_stores/vs_default")).status).toBe(400);
+  });
+
+  test("of a user's own take the handbook's place", async () => {
+    const { client, app } = await start();
+    await app.repository.upsert([passage(1, [1, 1], { document: "paddock:handbook/api.md" })]);
+    await client.taken("vs_default", "llamas hum", "mine.md");
+    const names = (await app.repository.documents()).map(({ name }) => name);
+    expect(names).toEqual([expect.stringMatching(/^file-[0-9a-f]{24}\/mine\.md$/)]);
+  });
+});
+
+describe("a batch of files", () => {
+  test("says how far it is, and lists its files", async () => {
+    const { client } = await start();
+    const { id } = await client.store();
+    const files = [
+      await client.file("a b"),
+      await client.file("c d"),
+      await client.file("", "e.md"),
+    ];
+    const attributes = { batch: 1 };
+    const batch = await client.batch(id, { file_ids: files, attributes });
+    expect(batch.id).toMatch(/^vsfb_[0-9a-f]{24}$/);
+    expect(batch).toMatchObject({
+      object: "vector_store.files_batch",
+      vector_store_id: id,
+      file_counts: { total: 3 },
+    });
+    await waitFor(
+      "the batch to end",
+      async () => (await client.getBatch(id, batch.id)).status !== "in_progress",
+    );
+    expect(await client.getBatch(id, batch.id)).toMatchObject({
+      status: "completed",
+      file_counts: { in_progress: 0, completed: 2, failed: 1, cancelled: 0, total: 3 },
+    });
+    const list = await client.send(
+      "GET",
+      `/vector_stores/${id}/file_batches/${batch.id}/files?filter=completed&order=asc`,
+    );
+    expect(await list.json()).toMatchObject({
+      data: [
+        { id: files[0], attributes },
+        { id: files[1], attributes },
+      ],
+      has_more: false,
+    });
+  });
+
+  test("is cancelled: what is not taken in yet stays out, and leaves nothing", async () => {
+    const held = gate();
+    const { client, app } = await start(held);
+    const { id } = await client.store();
+    const files = await Promise.all(["a", "b", "c"].map((text) => client.file(text)));
+    const batch = await client.batch(id, { file_ids: files });
+    await waitFor("a file to be begun", () => held.reached.length === 1);
+    const path = `/vector_stores/${id}/file_batches/${batch.id}/cancel`;
+    expect(await (await client.send("POST", path)).json()).toMatchObject({
+      status: "cancelled",
+      file_counts: { ...none, cancelled: 3, total: 3 },
+    });
+    expect((await client.send("POST", path)).status).toBe(400);
+    held.open();
+    expect(await client.search(id, "a")).toEqual([]);
+    expect(app.registry.queue.removals()).toEqual([]);
+  });
+
+  test.each<[object, string]>([
+    [{}, "file_ids"],
+    [{ file_ids: [] }, "file_ids"],
+    [{ file_ids: ["file-nobody"] }, "file_ids[0]"],
+    [{ files: [{ file_id: "file-nobody" }] }, "files[0].file_id"],
+    [{ file_ids: ["a"], files: [{ file_id: "b" }] }, "files"],
+    [{ files: [{ file_id: "b" }], attributes: { a: 1 } }, "attributes"],
+  ])("is not made of %j, which is named", async (body, param) => {
+    const { client } = await start();
+    const { id } = await client.store();
+    const refused = await client.send("POST", `/vector_stores/${id}/file_batches`, body);
+    expect([400, 404]).toContain(refused.status);
+    expect(await decodeError(refused)).toMatchObject({ param });
+  });
+});
+
+describe("a vector store that is deleted while it is filled", () => {
+  test("leaves nothing behind", async () => {
+    const held = gate();
+    const { client, app, place } = await start(held);
+    const { id } = await client.store();
+    const files = await Promise.all(["a", "b"].map((text) => client.file(text)));
+    await client.batch(id, { file_ids: files });
+    await waitFor("a file to be begun", () => held.reached.length === 1);
+    expect((await client.send("DELETE", `/vector_stores/${id}`)).status).toBe(200);
+    held.open();
+    const other = await client.store();
+    await client.taken(other.id, "later");
+    const left = await readdir(join(place, "collections"));
+    expect(left.filter((name) => !name.startsWith(other.id))).toEqual([]);
+    expect(app.registry.queue.removals()).toEqual([]);
+    expect((await client.send("GET", `/files/${files[0]}`)).status).toBe(200);
+  });
+});

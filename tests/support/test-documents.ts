@@ -1,0 +1,83 @@
+/** The services for documents, on a real registry, real files and real collections in a folder; the queue runs where it is started. */
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createDocuments, type Documents } from "../../src/core/documents/documents.ts";
+import type { QuotaSettings } from "../../src/core/documents/quota.ts";
+import type { ModelRegistry } from "../../src/core/models/model.ts";
+import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
+import { chunk } from "../../src/ingest/chunk.ts";
+import { mediaTypeOf } from "../../src/ingest/media-type.ts";
+import { readDocument } from "../../src/ingest/readers/read.ts";
+import { takeIn } from "../../src/ingest/take-in.ts";
+import { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
+import { DiskFiles } from "../../src/store/files/disk-files.ts";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collection-store.ts";
+import { silentLog } from "./silence.ts";
+
+export interface TestDocumentOptions {
+  /** Where they are; default: a folder that comes into being with the first of them. */
+  folder?: string;
+  quota?: Partial<QuotaSettings>;
+  quotaOf?: (owner: string) => { bytes?: number; passages?: number };
+  maxStores?: number;
+  maxQueue?: number;
+  now?: () => Date;
+  /** What a file waits for before it is taken in. */
+  beforeTaking?: (filename: string, signal: AbortSignal) => Promise<void>;
+}
+
+export interface TestDocuments {
+  documents: Documents;
+  registry: SqliteDocuments;
+}
+
+const unbounded = { bytes: 0, passages: 0 };
+
+export function testDocuments(
+  { models, retrieval }: { models: ModelRegistry; retrieval: RetrievalService },
+  options: TestDocumentOptions = {},
+): TestDocuments {
+  const folder = options.folder ?? join(tmpdir(), `paddock-test-${crypto.randomUUID()}`);
+  const registry = new SqliteDocuments(join(folder, "documents.sqlite"));
+  const engine = () => models.embedding("vectors").engine;
+  const documents = createDocuments({
+    registry,
+    retrieval,
+    files: new DiskFiles(join(folder, "files")),
+    store: new SqliteCollectionStore(join(folder, "collections"), silentLog),
+    ownership: { take: () => true, check: () => {} },
+    ownCollection: "default",
+    model: () => {
+      const { identity } = models.embedding("vectors");
+      const { dimension, maxTokens } = engine();
+      return { name: "vectors", maxTokens, spec: { dimension, embedding: identity } };
+    },
+    usualChunking: ({ maxTokens }) => ({ maxTokens, overlapTokens: 0 }),
+    detectType: mediaTypeOf,
+    takeIn: async ({ file, content, ...job }) => {
+      await options.beforeTaking?.(file.filename, job.signal);
+      return await takeIn({
+        ...job,
+        engine: engine(),
+        sha256: file.sha256,
+        bytes: new Uint8Array(await content.arrayBuffer()),
+        limits: undefined,
+        reading: { cut: cutHere },
+      });
+    },
+    quota: { node: unbounded, caller: unbounded, ...options.quota },
+    quotaOf: options.quotaOf ?? (() => ({})),
+    handbook: "paddock:handbook/",
+    limits: { maxStores: options.maxStores ?? 100, maxQueue: options.maxQueue ?? 100 },
+    now: options.now ?? (() => new Date()),
+    log: silentLog,
+  });
+  return { documents, registry };
+}
+
+/** In this process, since what is read was written by the test. */
+const cutHere: Parameters<typeof takeIn>[0]["reading"]["cut"] = async (name, bytes, _, cutting) => {
+  const texts = await readDocument(name, bytes);
+  const cut = await Promise.all(texts.map((text) => chunk(text, cutting)));
+  return cut.flat();
+};
