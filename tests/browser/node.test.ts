@@ -2,10 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { answers, ask, browserPath, visit } from "../support/browser.ts";
+import { frontConfig } from "../support/front-node.ts";
 import { listeningApp } from "../support/listening-app.ts";
 import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { listeningNode, tinyConfig, tinyNode } from "../support/tiny-node.ts";
 
 // Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("a real node's page", () => {
@@ -51,6 +52,23 @@ describe.skipIf(browserPath === undefined)("a real node's page", () => {
       "tiny-embedding",
     ]);
     expect([complaints, strangers]).toEqual([[], []]);
+  });
+});
+
+// Where there is no browser, tests/support/browser.ts says so.
+describe.skipIf(browserPath === undefined)("a model that runs elsewhere", () => {
+  test("is shown with who serves it, and where", async () => {
+    await using upstream = await tinyNode();
+    await using front = await listeningNode(frontConfig(upstream.baseUrl, { key: "" }));
+    await using visited = await visit(new URL(front.baseUrl).origin);
+    const { page, complaints } = visited;
+    await page.getByRole("tab", { name: "Node" }).click();
+    const facts = page.getByRole("article", { name: "tiny-chat" });
+    const shown = await facts.locator("dl").textContent();
+    expect(shown).toContain("Runs elsewherePaddock");
+    expect(shown).toContain(upstream.baseUrl);
+    expect(shown).not.toContain("GPU layers");
+    expect(complaints).toEqual([]);
   });
 });
 

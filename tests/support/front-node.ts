@@ -1,8 +1,5 @@
 /** A node whose models run on another node: real processes of neither, a real connection between both. */
-import { createApp } from "../../src/server/app.ts";
-import { bareNode } from "./bare-node.ts";
-import { tempDir } from "./temp-dir.ts";
-import { type TinyNode, type TinyNodeOptions, tinyNode } from "./tiny-node.ts";
+import { listeningNode, type TinyNode, type TinyNodeOptions, tinyNode } from "./tiny-node.ts";
 
 interface FrontNode extends TinyNode {
   /** The node that the models run on. */
@@ -22,24 +19,12 @@ async function frontNode(options: TinyNodeOptions = {}): Promise<FrontNode> {
       ...(chatSettings === undefined ? {} : { chatSettings }),
     }),
   );
-  const folder = resources.use(await tempDir());
-  const node = resources.use(
-    bareNode({
-      toml: frontConfig(upstream.baseUrl),
-      env: { PADDOCK_DATA_DIR: folder.path, UPSTREAM_KEY: upstreamKey, ...env },
-      baseDir: folder.path,
-    }),
+  const front = resources.use(
+    await listeningNode(frontConfig(upstream.baseUrl), { UPSTREAM_KEY: upstreamKey, ...env }),
   );
-  await node.prepare(new AbortController().signal);
-  const app = createApp(node.services);
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 0, fetch: app.fetch });
-  resources.defer(() => server.stop(true));
-  node.listensOn(server.port ?? 0);
   return {
-    app,
-    node,
+    ...front,
     upstream,
-    baseUrl: `${server.url.origin}/v1`,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
 }

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { chmod, constants, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Subprocess } from "bun";
 import { freePort } from "./free-port.ts";
+import { launchServer } from "./launch-server.ts";
 import { tempDir } from "./temp-dir.ts";
 
 export interface QdrantServer extends AsyncDisposable {
@@ -66,7 +66,14 @@ export async function startQdrant(options: { apiKey?: string } = {}): Promise<Qd
   const ports = { http: await freePort(), grpc: await freePort() };
   const url = `http://127.0.0.1:${ports.http}`;
   const [program, config] = await prepare(folder.path, ports, options.apiKey);
-  const run = () => launch([program, "--config-path", config], folder.path, url);
+  const run = () =>
+    launchServer({
+      name: "Qdrant",
+      command: [program, "--config-path", config],
+      cwd: folder.path,
+      url,
+      isReady: () => isReady(url),
+    });
   let running = await run();
   const kill = async (): Promise<void> => {
     running.kill("SIGKILL");
@@ -131,33 +138,6 @@ async function prepare(
   // YAML takes JSON as it is.
   await Bun.write(config, JSON.stringify(settings));
   return [program, config];
-}
-
-async function launch(command: string[], cwd: string, url: string): Promise<Subprocess> {
-  const log = Bun.file(join(cwd, "log.txt"));
-  const child = Bun.spawn(command, { cwd, env: {}, stdin: "ignore", stdout: log, stderr: log });
-  guard(child, cwd);
-  const deadline = Date.now() + 20_000;
-  while (!(await isReady(url))) {
-    if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
-      child.kill("SIGKILL");
-      await child.exited;
-      throw new Error(`Qdrant did not start at ${url}:\n${await log.text()}`);
-    }
-    await Bun.sleep(10);
-  }
-  return child;
-}
-
-/** Ends the server and removes its folder where the tests are cut off: that closes the guard's input. */
-function guard(child: Subprocess, folder: string): void {
-  const guarding = Bun.spawn(["sh", "-c", `read _; kill -9 ${child.pid}; rm -rf "$0"`, folder], {
-    stdin: "pipe",
-    stdout: "ignore",
-    stderr: "ignore",
-  });
-  guarding.unref();
-  child.exited.finally(() => guarding.kill("SIGKILL"));
 }
 
 async function isReady(url: string): Promise<boolean> {

@@ -1,9 +1,9 @@
 /** A real Redis server for tests, on a free port of loopback and in a folder of its own. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { RedisClient, type Subprocess } from "bun";
+import { RedisClient } from "bun";
 import { freePort } from "./free-port.ts";
 import { findProgram } from "./installed-program.ts";
+import { launchServer } from "./launch-server.ts";
 import { tempDir } from "./temp-dir.ts";
 
 export interface RedisServer extends AsyncDisposable {
@@ -43,12 +43,19 @@ export async function startRedis(
   const { password, args = [] } = options;
   const url = `redis://${password === undefined ? "" : `:${password}@`}127.0.0.1:${port}`;
   const run = () =>
-    launch(folder.path, url, [
-      ...["--bind", "127.0.0.1", "--port", String(port), "--dir", folder.path],
-      ...["--save", "", "--appendonly", "no"],
-      ...(password === undefined ? [] : ["--requirepass", password]),
-      ...args,
-    ]);
+    launchServer({
+      name: "Redis",
+      command: [
+        program ?? "",
+        ...["--bind", "127.0.0.1", "--port", String(port), "--dir", folder.path],
+        ...["--save", "", "--appendonly", "no"],
+        ...(password === undefined ? [] : ["--requirepass", password]),
+        ...args,
+      ],
+      cwd: folder.path,
+      url,
+      isReady: async () => (await ask(url, "PING", []).catch(() => undefined)) === "PONG",
+    });
   let running = await run();
   const kill = async (): Promise<void> => {
     running.kill("SIGKILL");
@@ -83,37 +90,4 @@ async function ask(url: string, command: string, args: readonly string[]): Promi
   } finally {
     client.close();
   }
-}
-
-async function launch(cwd: string, url: string, args: readonly string[]): Promise<Subprocess> {
-  const log = Bun.file(join(cwd, "log.txt"));
-  const child = Bun.spawn([program ?? "", ...args], {
-    cwd,
-    env: {},
-    stdin: "ignore",
-    stdout: log,
-    stderr: log,
-  });
-  guard(child, cwd);
-  const deadline = Date.now() + 20_000;
-  while ((await ask(url, "PING", []).catch(() => undefined)) !== "PONG") {
-    if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
-      child.kill("SIGKILL");
-      await child.exited;
-      throw new Error(`Redis did not start at ${url}:\n${await log.text()}`);
-    }
-    await Bun.sleep(10);
-  }
-  return child;
-}
-
-/** Ends the server and removes its folder where the tests are cut off: that closes the guard's input. */
-function guard(child: Subprocess, folder: string): void {
-  const guarding = Bun.spawn(["sh", "-c", `read _; kill -9 ${child.pid}; rm -rf "$0"`, folder], {
-    stdin: "pipe",
-    stdout: "ignore",
-    stderr: "ignore",
-  });
-  guarding.unref();
-  child.exited.finally(() => guarding.kill("SIGKILL"));
 }

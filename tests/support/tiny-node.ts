@@ -20,13 +20,20 @@ export interface TinyNodeOptions {
   chatSettings?: string;
 }
 
-export async function tinyNode(options: TinyNodeOptions = {}): Promise<TinyNode> {
+export const tinyNode = async (options: TinyNodeOptions = {}): Promise<TinyNode> =>
+  await listeningNode(await tinyConfig(options.chatSettings), options.env);
+
+/** A whole node of another configuration, on a port and a data dir of its own. */
+export async function listeningNode(
+  toml: string,
+  env: Record<string, string> = {},
+): Promise<TinyNode> {
   const resources = new AsyncDisposableStack();
   const folder = resources.use(await tempDir());
   const node = resources.use(
     bareNode({
-      toml: await tinyConfig(options.chatSettings),
-      env: { PADDOCK_DATA_DIR: folder.path, ...options.env },
+      toml,
+      env: { PADDOCK_DATA_DIR: folder.path, ...env },
       baseDir: folder.path,
       program: { command: programUnderTest, env: engineEnvironment(process.env) },
     }),

@@ -148,14 +148,29 @@ function ModelCard({ model }: { model: ModelInfo }) {
       <Facts
         facts={[
           ["Context", `${model.ctx_size} tokens`],
-          ["Batch", `${model.batch_size} tokens`],
-          ["GPU layers", model.n_gpu_layers],
+          ...placeOf(model),
           ...sampling,
           ["Made", made === undefined ? "" : dates.format(made * 1000)],
         ]}
       />
     </article>
   );
+}
+
+/** What this machine gives to a model, or who serves it elsewhere. */
+function placeOf({ upstream, batch_size, n_gpu_layers }: ModelInfo): Fact[] {
+  if (upstream === undefined) {
+    return [
+      ["Batch", `${batch_size} tokens`],
+      ["GPU layers", n_gpu_layers],
+    ];
+  }
+  return [
+    ["Runs elsewhere", upstream.server],
+    ["Called there", upstream.model],
+    ["Addresses", upstream.urls.join(", ")],
+    ["Prompts' tokens", upstream.tokens],
+  ];
 }
 
 type Fact = readonly [string, string | number];
