@@ -18,11 +18,14 @@ export const operationsPage = (page: string): string =>
     ),
   });
 
-/** One row for each address; where two methods answer the same, the first describes both. */
+/** One row for each address; where two methods ask and answer the same, the first describes both. */
 function rowsOf(all: readonly OperationFacts[]): string[][] {
-  const byPath = Map.groupBy(all, ({ path }) => path);
-  return [...byPath].map(([path, [first, ...others]]) => {
-    if (first === undefined) throw new Error(`Nothing is at ${path}`);
+  const alike = Map.groupBy(all, ({ path, body, form, answer }) =>
+    [path, (body ?? form)?.name, answer.name].join(" "),
+  );
+  return [...alike.values()].map(([first, ...others]) => {
+    if (first === undefined) throw new Error("A row of nothing");
+    const { path } = first;
     const methods = [first, ...others].map(({ method }) => method).join(" or ");
     return [first.summary, `\`${methods} ${path.replace(/:(\w+)/g, "{$1}")}\``, keyOf(first)];
   });

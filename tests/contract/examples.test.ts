@@ -93,6 +93,19 @@ describe("an example of the first page", () => {
   });
 });
 
+describe("an example of the page about documents", () => {
+  test("goes from nothing to an answer with its source", async () => {
+    const [code = ""] = blocks("ts", await read("documents.md"));
+    const out = await runTypeScript(adapted(code));
+    expect(out).toMatch(/^house\.md \d\.\d\d Boiler\n\nThe pressure of the boiler/);
+    const { points } = JSON.parse(out.trim().split("\n").at(-1) ?? "");
+    expect(points).toMatchObject([
+      { metadata: { document: "house.md", heading: "Boiler", position: 0 } },
+    ]);
+    expect(points[0].metadata.file_id).toMatch(/^file-[0-9a-f]{24}$/);
+  });
+});
+
 describe("an example of a configuration", () => {
   const pages = new Bun.Glob("*.md").scanSync(join(root, "docs"));
   test.each([...pages].sort())("can be used: %s", async (name) => {

@@ -124,7 +124,48 @@ const retrieveBodies: Record<string, () => string> = {
   "one text": () => retrieve(asked(`"${text(bytes)}"`)),
   "a long conversation": () => retrieve(conversation(mostMessages - 1, share)),
   "messages that are none": () => retrieve(`"messages":[${upTo(values, "true")}]`),
+  "collections that are none": () => retrieve(`${said},"collection":[${upTo(values, '"x"')}]`),
+  "nested filters": () => retrieve(`${said},"filters":${nestedFilter(100)}`),
   "a limit of all digits": () => retrieve(`${said},"limit":${"9".repeat(bytes)}`),
+};
+
+/** As many as a request may name. */
+const mostFiles = 2000;
+const nobody = (at: number): string => `"file-${String(at).padStart(24, "0")}"`;
+const nestedFilter = (depth: number): string =>
+  `${'{"type":"and","filters":['.repeat(depth)}{"type":"eq","key":"a","value":1}${"]}".repeat(depth)}`;
+const filterList = (count: number): string =>
+  `{"type":"or","filters":[${times(count, '{"type":"eq","key":"a","value":1}')}]}`;
+
+const storeBodies: Record<string, () => string> = {
+  "files that are none": () => `{"file_ids":[${times(mostFiles, nobody)}]}`,
+  "too many files": () => `{"file_ids":[${upTo(values, '"a"')}]}`,
+  metadata: () => `{"metadata":{${members(keys, '"a"')}}}`,
+  "a long name": () => `{"name":"${text(bytes)}"}`,
+};
+
+const batchBodies: Record<string, () => string> = {
+  "files that are none": () => `{"file_ids":[${times(mostFiles, nobody)}]}`,
+  "files with attributes": () =>
+    `{"files":[${times(mostFiles, (at) => `{"file_id":${nobody(at)},"attributes":{"a":1}}`)}]}`,
+  "too many files": () => `{"files":[${upTo(keys, '{"file_id":"a"}')}]}`,
+  attributes: () => `{"file_ids":["a"],"attributes":{${members(keys)}}}`,
+};
+
+const storeFileBodies: Record<string, () => string> = {
+  "an id": () => `{"file_id":"${text(bytes)}"}`,
+  attributes: () => `{"file_id":"a","attributes":{${members(keys)}}}`,
+};
+
+const searchBodies: Record<string, () => string> = {
+  "one text": () => `{"query":"${text(bytes)}"}`,
+  "sixteen texts": () => `{"query":[${times(16, `"${text(bytes / 16 - 8)}"`)}]}`,
+  "too many texts": () => `{"query":[${upTo(values, '"a"')}]}`,
+  filters: () => `{"query":"a","filters":${filterList(60)}}`,
+  "too many filters": () => `{"query":"a","filters":${filterList(keys / 4)}}`,
+  "nested filters": () => `{"query":"a","filters":${nestedFilter(100)}}`,
+  "values of a filter": () =>
+    `{"query":"a","filters":{"type":"in","key":"a","value":[${upTo(values, "1")}]}}`,
 };
 
 const of = (path: string, bodies: Record<string, () => string>): LargeBody[] =>
@@ -134,6 +175,11 @@ export const largestBodies: readonly LargeBody[] = [
   ...of("/v1/chat/completions", chatBodies),
   ...of("/v1/embeddings", embeddingBodies),
   ...of("/v1/retrieve", retrieveBodies),
+  ...of("/v1/vector_stores", storeBodies),
+  ...of("/v1/vector_stores/vs_default", { metadata: storeBodies.metadata ?? (() => "") }),
+  ...of("/v1/vector_stores/vs_default/files", storeFileBodies),
+  ...of("/v1/vector_stores/vs_default/file_batches", batchBodies),
+  ...of("/v1/vector_stores/vs_default/search", searchBodies),
   // Operations that read no body.
   ...of("/v1/models", { "a list": () => `[${filled("1")}]` }),
   ...of("/v1/info", { "a list": () => `[${filled("1")}]` }),

@@ -93,6 +93,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     model,
     usualChunking: parts.usualChunking,
     wake: () => queue.wake(),
+    waitsFor: (file) => queue.waitsFor(file),
     maxQueue: limits.maxQueue,
   });
   const batches = new FileBatchService({ ...shared, storeFiles });

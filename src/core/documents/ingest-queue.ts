@@ -3,7 +3,7 @@ import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import { failureOf, isPassing } from "./ingest-failure.ts";
-import type { StoreFile } from "./records.ts";
+import type { Failure, StoreFile } from "./records.ts";
 
 /** What came of a file. */
 export interface TakenFile {
@@ -47,6 +47,8 @@ export class IngestQueue {
   /** Stores that rest, with until when and how long the last rest was. */
   readonly #resting = new Map<string, { until: number; ms: number }>();
   readonly #tries = new Map<string, number>();
+  /** What files wait for. Not in the registry, whose disk may be what is full. */
+  readonly #waits = new Map<string, Failure>();
   /** When each caller's file was last taken, by a count. */
   readonly #served = new Map<string | undefined, number>();
   #count = 0;
@@ -55,6 +57,11 @@ export class IngestQueue {
 
   constructor(parts: QueueParts) {
     this.#parts = parts;
+  }
+
+  /** What a file waits for that is in progress; undefined: its turn. */
+  waitsFor(file: Pick<StoreFile, "store" | "file">): Failure | undefined {
+    return this.#waits.get(keyOf(file));
   }
 
   /** Says that there is something to do. */
@@ -134,16 +141,17 @@ export class IngestQueue {
 
   async #take(file: StoreFile, stopping: AbortSignal): Promise<void> {
     const { queue } = this.#parts.registry;
-    if (!queue.begin(file.store, file.file)) return;
     const controller = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
     this.#job = { file, controller, done };
     try {
+      if (!queue.begin(file.store, file.file)) return;
       const signal = AbortSignal.any([stopping, controller.signal]);
       const { passages, bytes } = await this.#parts.takeIn(file, signal);
-      queue.settle({ ...withoutFailure(file), status: "completed", passages, usageBytes: bytes });
+      queue.settle({ ...file, status: "completed", passages, usageBytes: bytes });
       this.#resting.delete(file.store);
       this.#tries.delete(keyOf(file));
+      this.#waits.delete(keyOf(file));
     } catch (error) {
       // Who ended it deletes what there is of it; and what a stop ends is taken in at the next start.
       if (!stopping.aborted && !controller.signal.aborted) await this.#fail(file, error);
@@ -161,12 +169,13 @@ export class IngestQueue {
     const failure = failureOf(error);
     const fields = { store: file.store, file: file.file, filename: file.filename };
     if (isPassing(error) || (!isKnown && tries < mostTries)) {
-      registry.queue.settle({ ...file, failure });
+      this.#waits.set(keyOf(file), failure);
       this.#rest(file.store);
       log.warn("a file waits to be taken in", { ...fields, reason: reasonOf(error) });
       return;
     }
     this.#tries.delete(keyOf(file));
+    this.#waits.delete(keyOf(file));
     log.info("a file was not taken in", { ...fields, reason: reasonOf(error) });
     await discard(file);
     registry.queue.settle({ ...file, status: "failed", failure });
@@ -199,8 +208,4 @@ export class IngestQueue {
   }
 }
 
-const keyOf = ({ store, file }: StoreFile): string => `${store}/${file}`;
-
-function withoutFailure({ failure: _, ...file }: StoreFile): StoreFile {
-  return file;
-}
+const keyOf = ({ store, file }: Pick<StoreFile, "store" | "file">): string => `${store}/${file}`;

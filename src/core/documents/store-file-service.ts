@@ -13,6 +13,7 @@ import type { PassageRemover } from "./passage-remover.ts";
 import type {
   Attributes,
   Chunking,
+  Failure,
   FileBatch,
   FileStatus,
   StoreFile,
@@ -31,6 +32,8 @@ export interface StoreFileParts {
   hold: (store: string, file?: string) => Promise<Disposable>;
   /** Says that something waits to be taken in. */
   wake: () => void;
+  /** What a file waits for that is in progress; undefined: its turn. */
+  waitsFor: (file: StoreFile) => Failure | undefined;
   /** The model that fills collections; throws where there is none, or it is not ready. */
   model: () => { name: string; maxTokens: number };
   /** How files are cut where nobody says how. */
@@ -105,14 +108,16 @@ export class StoreFileService {
     const { registry, access } = this.#parts;
     const store = await access.get(caller, storeId);
     await this.#look(store);
-    return registry.storeFiles.storeFiles({ store: store.id, ...given({ status, batch }) }, page);
+    const of = { store: store.id, ...given({ status, batch }) };
+    const { items, hasMore } = registry.storeFiles.storeFiles(of, page);
+    return { items: items.map((file) => this.#withWait(file)), hasMore };
   }
 
   async get(caller: DocumentCaller, storeId: string, file: string): Promise<StoreFile> {
     const { registry, access } = this.#parts;
     const store = await access.get(caller, storeId);
     const known = registry.storeFiles.storeFile(store.id, file);
-    if (known !== undefined) return known;
+    if (known !== undefined) return this.#withWait(known);
     await this.#look(store);
     const found = registry.storeFiles.storeFile(store.id, file);
     if (found === undefined)
@@ -204,6 +209,11 @@ export class StoreFileService {
       chunking,
       ...given({ owner: caller.id }),
     };
+  }
+
+  #withWait(file: StoreFile): StoreFile {
+    if (file.status !== "in_progress") return file;
+    return { ...file, ...given({ failure: this.#parts.waitsFor(file) }) };
   }
 
   #checkRoom(more: number): void {

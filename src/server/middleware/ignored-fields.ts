@@ -1,4 +1,5 @@
 /** Says which fields of a request the node does not act on: in the answer's header, and in the log. */
+import type { TSchema } from "@sinclair/typebox";
 import type { Log } from "../../core/log.ts";
 import type { RequestContext } from "../request-context.ts";
 
@@ -11,6 +12,36 @@ export function unknownKeys(value: object, known: Iterable<string>): string[] {
     .filter(([key, content]) => content !== null && !names.has(key))
     .map(([key]) => key);
 }
+
+/**
+ * The places of fields that a schema does not know, at any depth: `ranking_options.speed`. Of a union
+ * every variant's fields are known, and where pairs may have any name, all are.
+ */
+export function unknownFields(schema: TSchema, value: unknown, place = ""): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  const variants: TSchema[] = Array.isArray(schema.anyOf) ? schema.anyOf : [schema];
+  if (Array.isArray(value)) {
+    const items: unknown = variants.find(({ type }) => type === "array")?.items;
+    return isSchema(items)
+      ? value.flatMap((item, at) => unknownFields(items, item, `${place}[${at}]`))
+      : [];
+  }
+  const known = new Map<string, TSchema>();
+  for (const { properties } of variants) {
+    for (const [name, property] of Object.entries<TSchema>(properties ?? {})) {
+      if (!known.has(name)) known.set(name, property);
+    }
+  }
+  if (known.size === 0) return [];
+  return Object.entries(value).flatMap(([name, content]) => {
+    const property = known.get(name);
+    const at = place === "" ? name : `${place}.${name}`;
+    if (property !== undefined) return unknownFields(property, content, at);
+    return content === null ? [] : [at];
+  });
+}
+
+const isSchema = (value: unknown): value is TSchema => typeof value === "object" && value !== null;
 
 /** Says it beside what was said of the request before. */
 export function announceIgnored(

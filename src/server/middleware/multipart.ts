@@ -1,6 +1,6 @@
 /** Reads `multipart/form-data` as it comes: its fields are few and short, and its one file is handed on piece by piece. */
 import { Busboy, type BusboyInstance } from "@fastify/busboy";
-import { onAbort } from "../../core/abort.ts";
+import { onAbort, untilAborted } from "../../core/abort.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { quoted } from "../../core/quoted.ts";
@@ -49,12 +49,11 @@ export class UploadForm implements Disposable {
   ): Promise<ReadForm<Received>> {
     const form = this.#parser();
     const fields = new Map<string, string>();
-    const { promise: failed, reject } = Promise.withResolvers<never>();
-    failed.catch(() => {});
+    const failure = new AbortController();
     let receiving: Promise<Received> | undefined;
     let cut = (_reason: unknown): void => {};
     const fail = (error: unknown): void => {
-      reject(error);
+      failure.abort(error);
       cut(error);
     };
     using _ = onAbort(this.#context.signal, () => fail(this.#context.signal.reason));
@@ -84,11 +83,11 @@ export class UploadForm implements Disposable {
     form.on("finish", () => resolve());
     form.on("error", (error) => fail(malformed(`cannot be read: ${reasonOf(error)}`)));
     try {
-      await this.#pump(form, failed);
-      await Promise.race([finished, failed]);
+      await this.#pump(form, failure.signal);
+      await untilAborted(finished, failure.signal);
       return receiving === undefined
         ? { fields }
-        : { fields, received: await Promise.race([receiving, failed]) };
+        : { fields, received: await untilAborted(receiving, failure.signal) };
     } catch (error) {
       fail(error);
       // Nobody is told before what came of the file is gone again.
@@ -125,7 +124,7 @@ export class UploadForm implements Disposable {
   }
 
   /** Feeds the parser for as long as it keeps up: the sender waits while the disk is behind. */
-  async #pump(form: BusboyInstance, failed: Promise<never>): Promise<void> {
+  async #pump(form: BusboyInstance, failure: AbortSignal): Promise<void> {
     const { body } = this.#request;
     const { maxFileBytes, bodyTimeoutMs } = this.#limits;
     if (body === null) throw malformed("is empty");
@@ -133,12 +132,12 @@ export class UploadForm implements Disposable {
     this.#stop = () => void reader.cancel().catch(() => {});
     let bytes = 0;
     for (;;) {
-      const { done, value } = await inTime(reader.read(), failed, bodyTimeoutMs);
+      const { done, value } = await inTime(reader.read(), failure, bodyTimeoutMs);
       if (done) break;
       bytes += value.length;
       if (bytes > maxFileBytes + envelope) throw tooLarge(maxFileBytes);
       if (form.write(value)) continue;
-      await Promise.race([new Promise((resolve) => form.once("drain", resolve)), failed]);
+      await untilAborted(new Promise((resolve) => form.once("drain", resolve)), failure);
     }
     form.end();
   }
@@ -157,7 +156,7 @@ export class UploadForm implements Disposable {
 /** The next piece; late where none comes for so long. */
 async function inTime<Value>(
   next: Promise<Value>,
-  failed: Promise<never>,
+  failure: AbortSignal,
   ms: number,
 ): Promise<Value> {
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -172,7 +171,7 @@ async function inTime<Value>(
     ms,
   );
   try {
-    return await Promise.race([next, late, failed]);
+    return await untilAborted(Promise.race([next, late]), failure);
   } finally {
     clearTimeout(timer);
     late.catch(() => {});

@@ -2,7 +2,7 @@
 import { Type as T } from "@sinclair/typebox";
 import type { AttributeFilter } from "../../core/documents/attribute-filter.ts";
 import { NodeError } from "../../core/errors.ts";
-import { quoted } from "../../core/quoted.ts";
+import { quoted, shortened } from "../../core/quoted.ts";
 
 const most = { depth: 8, filters: 64, values: 256, text: 512, key: 64 };
 
@@ -41,7 +41,14 @@ function read(
   }
   if (depth > most.depth) throw refuse(at, `lies more than ${most.depth} levels deep`);
   if (--left.filters < 0) throw refuse(at, `is one of more than ${most.filters} filters`);
-  const { type, key, value: wanted, filters }: Record<string, unknown> = { ...value };
+  const { type, key, value: wanted, filters, ...rest }: Record<string, unknown> = { ...value };
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) {
+    throw refuse(
+      `${at}.${shortened(unknown)}`,
+      "is not known here; a filter has 'type', 'key' and 'value', or 'type' and 'filters'",
+    );
+  }
   const compound = compounds.find((known) => known === type);
   if (compound !== undefined) {
     if (!Array.isArray(filters) || filters.length === 0) {

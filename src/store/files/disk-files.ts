@@ -44,7 +44,8 @@ export class DiskFiles implements FileStore {
         [Symbol.asyncDispose]: remove,
       };
     } catch (error) {
-      await remove();
+      // Why it was not taken is what counts; what cannot be removed is removed at the next start.
+      await remove().catch(() => {});
       throw error;
     }
   }
