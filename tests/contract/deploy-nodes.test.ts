@@ -1,14 +1,12 @@
 /** What deploy/compose starts around the nodes, run by the programs that it is for. */
 import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { RedisClient } from "bun";
 import { freePort } from "../support/free-port.ts";
 import { installed, runProgram } from "../support/installed-program.ts";
 import { type ListeningApp, listeningApp } from "../support/listening-app.ts";
-import { adapted, nginxAround, shipped } from "../support/proxies.ts";
+import { proxyBeforeNodes, shipped } from "../support/proxies.ts";
 import { hasRedis } from "../support/redis-server.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { frames } from "../support/sse.ts";
@@ -25,27 +23,9 @@ const asks = (body: object = {}): RequestInit => ({
 describe("the proxy before two nodes", () => {
   const program = installed("nginx");
 
-  async function proxyFor(one: ListeningApp, other: ListeningApp) {
-    const resources = new AsyncDisposableStack();
-    const folder = resources.use(await tempDir());
-    const port = await freePort();
-    const block = adapted(await shipped("compose/nginx.conf"), [
-      ["paddock-1:8080", new URL(one.origin).host],
-      ["paddock-2:8080", new URL(other.origin).host],
-      ["listen 8080;", `listen 127.0.0.1:${port};`],
-    ]);
-    const file = join(folder.path, "nginx.conf");
-    await writeFile(file, nginxAround(block, folder.path));
-    const ask = (path: string, init?: RequestInit) =>
-      fetch(`http://127.0.0.1:${port}${path}`, init);
-    resources.use(
-      await runProgram([program ?? "", "-e", "stderr", "-c", file], {
-        cwd: folder.path,
-        isReady: async () => (await ask("/health")).ok,
-      }),
-    );
-    return { ask, [Symbol.asyncDispose]: () => resources.disposeAsync() };
-  }
+  const host = ({ origin }: ListeningApp): string => new URL(origin).host;
+  const proxyFor = (one: ListeningApp, other: ListeningApp) =>
+    proxyBeforeNodes(program ?? "", [host(one), host(other)]);
 
   test.skipIf(program === undefined)("asks both, and passes each token on", async () => {
     await using one = listeningApp({ keys: [key] });

