@@ -1,7 +1,8 @@
 /** `paddock reader`: reads documents for the command that started it; not for people. */
-import { NodeError, reasonOf } from "../core/errors.ts";
+import { reasonOf } from "../core/errors.ts";
 import { chunk } from "../ingest/chunk.ts";
 import { readDocument } from "../ingest/readers/read.ts";
+import { isUnreadable } from "../ingest/readers/unreadable.ts";
 import type { FromReader, ToReader } from "../ingest/reading-process.ts";
 
 export interface ReaderChannel {
@@ -39,8 +40,9 @@ export function runReader({ send, listen }: ReaderChannel): void {
       }
       send({ type: "cut" });
     } catch (error) {
-      const isRefusal = error instanceof NodeError && error.kind === "invalid_request";
-      send({ type: isRefusal ? "refused" : "failed", message: reasonOf(error) });
+      const message = reasonOf(error);
+      if (!isUnreadable(error)) send({ type: "failed", message });
+      else send({ type: "refused", isUnsupported: error.kind !== "invalid_request", message });
     }
   });
   send({ type: "listening" });

@@ -8,6 +8,7 @@ import {
   planDocument,
   type SourceDocument,
 } from "./plan-document.ts";
+import { isUnreadable } from "./readers/unreadable.ts";
 
 export interface IngestOptions extends PlanOptions {
   progress: Progress;
@@ -170,10 +171,6 @@ async function storedDocuments({
 }: IngestOptions): Promise<Map<string, StoredDocument>> {
   return new Map((await repository.documents()).map((document) => [document.name, document]));
 }
-
-/** A document that cannot be read is left out; anything else ends the work. */
-const isUnreadable = (error: unknown): boolean =>
-  error instanceof NodeError && error.kind === "invalid_request";
 
 const countNew = ({ passages }: Batch): number =>
   passages.filter(({ vector }) => vector === undefined).length;

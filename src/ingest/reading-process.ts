@@ -34,7 +34,7 @@ export type FromReader =
   | { type: "count"; text: string }
   | { type: "chunks"; chunks: readonly Chunk[] }
   | { type: "cut" }
-  | { type: "refused"; message: string }
+  | { type: "refused"; isUnsupported: boolean; message: string }
   | { type: "failed"; message: string };
 
 export interface ReadingOptions extends ReadingBounds {
@@ -120,7 +120,10 @@ export class ReadingProcess implements AsyncDisposable {
     answer: FromReader | undefined,
     excess: NodeError | undefined,
   ): Promise<NodeError> {
-    if (answer?.type === "refused") return new NodeError("invalid_request", answer.message);
+    if (answer?.type === "refused") {
+      const kind = answer.isUnsupported ? "unsupported_media_type" : "invalid_request";
+      return new NodeError(kind, answer.message);
+    }
     await this.#end();
     return (
       excess ??

@@ -123,7 +123,10 @@ for (const home of homes) {
       );
       expect(failed).toMatchObject({
         status: "failed",
-        last_error: { code: "unsupported_file", message: expect.stringContaining(".gif") },
+        last_error: {
+          code: "unsupported_file",
+          message: expect.stringContaining("OCR"),
+        },
       });
       const completed = await client.vectorStores.files.list(store.id, { filter: "completed" });
       expect(completed.data.map(({ id }) => id)).toEqual([file.id]);

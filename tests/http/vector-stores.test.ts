@@ -201,7 +201,12 @@ describe("a file that is added to a vector store", () => {
   });
 
   test.each([
-    ["picture.png", "\u0089PNG", "unsupported_file", "The file is a '.png' file"],
+    [
+      "picture.png",
+      "\u0089PNG",
+      "unsupported_file",
+      "The file is an image, and text in pictures is not read; run it through OCR",
+    ],
     ["empty.md", "  \n ", "invalid_file", "The file holds no text"],
     ["broken.docx", "not a zip", "invalid_file", "The file is damaged or not a Word document"],
   ])("fails with a reason that a person understands: %s", async (name, text, code, message) => {

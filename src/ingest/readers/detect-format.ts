@@ -3,7 +3,7 @@ import { oldOffice, refusedContent, refusedName, startsWith } from "./content-ki
 import { extensionOf } from "./extension.ts";
 import { claimedFormat, documentExtensions, type Format, mediaTypeOf } from "./formats.ts";
 import { isMail } from "./mail-headers.ts";
-import { unreadable } from "./unreadable.ts";
+import { unreadable, unsupported } from "./unreadable.ts";
 import { zipFormat } from "./zip-format.ts";
 
 export interface DetectedFormat {
@@ -32,12 +32,12 @@ function formatOf(bytes: Uint8Array, name: string): Format {
   if (startsWith(bytes, [0xd0, 0xcf, 0x11, 0xe0])) {
     // Its reader knows what the name should have been.
     if (isPackage(claimed) && claimed !== "epub") return claimed;
-    throw unreadable(oldOffice);
+    throw unsupported(oldOffice);
   }
   const refusal = refusedContent(bytes) ?? refusedName(extensionOf(name));
-  if (refusal !== undefined) throw unreadable(refusal);
+  if (refusal !== undefined) throw unsupported(refusal);
   const format = claimed ?? textFormat(bytes);
-  if (format === undefined) throw unreadable(unknown(extensionOf(name)));
+  if (format === undefined) throw unsupported(unknown(extensionOf(name)));
   return format;
 }
 

@@ -2,7 +2,7 @@
 import { archive, otherOffice } from "./content-kinds.ts";
 import type { Format } from "./formats.ts";
 import { defaultLimits } from "./limits.ts";
-import { unreadable } from "./unreadable.ts";
+import { unsupported } from "./unreadable.ts";
 import { ZipParts } from "./zip-parts.ts";
 
 /** The list of a file's parts and types; real ones have some kilobytes. */
@@ -37,11 +37,11 @@ export function zipFormat(bytes: Uint8Array): Format | undefined {
   const format = types.find(({ says }) => says.test(contentTypes))?.format;
   if (format !== undefined) return format;
   if (mimetype.startsWith("application/vnd.oasis.opendocument")) {
-    throw unreadable(otherOffice("an OpenDocument file"));
+    throw unsupported(otherOffice("an OpenDocument file"));
   }
   if (/ms-excel\.sheet\.binary/i.test(contentTypes)) {
-    throw unreadable(otherOffice("a binary Excel workbook (.xlsb)"));
+    throw unsupported(otherOffice("a binary Excel workbook (.xlsb)"));
   }
-  if (parts.has("Index/Document.iwa")) throw unreadable(otherOffice("an iWork file"));
-  throw unreadable(archive);
+  if (parts.has("Index/Document.iwa")) throw unsupported(otherOffice("an iWork file"));
+  throw unsupported(archive);
 }

@@ -1,8 +1,8 @@
 /** Presentations, workbooks, books, e-mails and archives that are broken, huge or made to harm. */
 import { describe, expect, test } from "bun:test";
-import { NodeError } from "../../../src/core/errors.ts";
 import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
 import { readDocument } from "../../../src/ingest/readers/read.ts";
+import { isUnreadable } from "../../../src/ingest/readers/unreadable.ts";
 import { docxOf } from "../../support/documents.ts";
 import { epubOf } from "../../support/epub-file.ts";
 import {
@@ -55,7 +55,7 @@ async function outcome(name: string, bytes: Uint8Array): Promise<string> {
   try {
     return (await readDocument(name, bytes)).join("\n");
   } catch (error) {
-    if (error instanceof NodeError && error.kind === "invalid_request") return error.message;
+    if (isUnreadable(error)) return error.message;
     throw error;
   }
 }

@@ -56,7 +56,7 @@ describe("a Word document", () => {
   test("is refused as what it is if it is another kind of archive", async () => {
     const bytes = Bun.zstdCompressSync("Llamas hum.");
     expect(await rejectionOf(readDocument("a.docx", bytes))).toMatchObject({
-      kind: "invalid_request",
+      kind: "unsupported_media_type",
       message: expect.stringContaining("is a Zstandard archive, and archives are not read; unpack"),
     });
   });

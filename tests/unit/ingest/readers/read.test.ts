@@ -46,7 +46,7 @@ describe("a file", () => {
 
   test("of another format is refused with the formats that are read", async () => {
     expect(await rejectionOf(readDocument("a.xyz", encode("text")))).toMatchObject({
-      kind: "invalid_request",
+      kind: "unsupported_media_type",
       message:
         "Paddock does not read '.xyz' files; it reads .md, .markdown, .mdx, .txt, .text, .rst, " +
         ".adoc, .org, .html, .htm, .xhtml, .pdf, .docx, .pptx, .pptm, .ppsx, .xlsx, .xlsm, " +
