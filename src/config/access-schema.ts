@@ -1,0 +1,121 @@
+/** Who may ask the node, how much, and from where. */
+import { Type as T } from "@sinclair/typebox";
+import { longestSeconds } from "./durations.ts";
+
+const strict = { additionalProperties: false } as const;
+
+export const Auth = T.Object(
+  {
+    api_keys: T.Array(T.String({ minLength: 8, "x-expected": "a key of at least 8 characters" }), {
+      default: [],
+      description: "Keys that may chat, embed and retrieve. Empty: no key wanted.",
+    }),
+    open: T.Boolean({
+      default: false,
+      description: "Serve without keys on an address other than loopback, and through a proxy.",
+    }),
+  },
+  { ...strict, default: {} },
+);
+
+export const Limits = T.Object(
+  {
+    max_body_bytes: T.Integer({
+      minimum: 1024,
+      default: 16 * 1024 * 1024,
+      description: "Largest request body.",
+    }),
+    request_timeout: T.Integer({
+      minimum: 0,
+      maximum: longestSeconds,
+      default: 600,
+      description: "Seconds that a request may take, waiting included; 0: no bound.",
+    }),
+    shutdown_grace: T.Integer({
+      minimum: 0,
+      maximum: longestSeconds,
+      default: 10,
+      description: "Seconds that answers in progress have to end when the node is asked to stop.",
+    }),
+    body_timeout: T.Integer({
+      minimum: 1,
+      maximum: 3600,
+      default: 30,
+      description: "Seconds that a request's body may take to arrive; then the answer is 408.",
+    }),
+    max_messages: T.Integer({
+      minimum: 1,
+      default: 2048,
+      description: "Most messages of a conversation.",
+    }),
+    max_inputs: T.Integer({
+      minimum: 1,
+      default: 2048,
+      description: "Most texts of a request for embeddings.",
+    }),
+    connections_per_client: T.Integer({
+      minimum: 0,
+      default: 256,
+      description:
+        "Most requests in progress from one address (IPv6: one /64 network); 0: no bound. Loopback is not counted: a proxy there asks for many.",
+    }),
+    requests_per_minute: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "Most requests a minute of a caller without a limit of its own; 0: no bound.",
+    }),
+    tokens_per_minute: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "The same for tokens of prompts and answers.",
+    }),
+    concurrency: T.Integer({
+      minimum: 0,
+      default: 0,
+      description:
+        "The same for requests in progress at once; a chat for `n` answers counts as `n`.",
+    }),
+  },
+  { ...strict, default: {} },
+);
+
+export const Http = T.Object(
+  {
+    keep_alive: T.Integer({
+      minimum: 1,
+      maximum: 240,
+      default: 60,
+      description: "Seconds that a connection may be idle between an answer and the next request.",
+    }),
+    stall_timeout: T.Integer({
+      minimum: 1,
+      maximum: 3600,
+      default: 60,
+      description:
+        "Seconds that a client may take nothing of a streamed answer that goes on; then the answer is ended, and its slot is free.",
+    }),
+    cors_origins: T.Array(
+      T.String({
+        pattern: "^(\\*|https?://[^\\s/?#@]+)$",
+        "x-expected": "'*', or an origin such as 'https://app.example.org'",
+      }),
+      {
+        default: [],
+        description:
+          "Origins whose pages may ask the node from a browser, such as `https://app.example.org`; `*`: all.",
+      },
+    ),
+    allowed_hosts: T.Array(
+      T.String({
+        pattern: "^[A-Za-z0-9_.-]+$|^\\[[0-9A-Fa-f:.]+\\]$",
+        "x-expected": "a host name without a port, such as 'node.example.org'",
+      }),
+      {
+        default: [],
+        description:
+          "Host names, besides this machine's own, by which a node on loopback is reached.",
+      },
+    ),
+  },
+  { ...strict, default: {} },
+);
