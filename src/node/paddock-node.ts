@@ -11,11 +11,9 @@ import type { KeyRing } from "../core/limits/api-key.ts";
 import { LocalLimiter } from "../core/limits/local-limiter.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import { isLoopback } from "../core/loopback.ts";
-import { type LoadedModel, ModelRegistry } from "../core/models/model.ts";
+import { ModelRegistry } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activities.ts";
-import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import { checkReadiness } from "../core/readiness.ts";
-import type { OpenCollection } from "../core/retrieval/collection.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Services } from "../server/app.ts";
@@ -27,13 +25,9 @@ import { metrics as metricsOperation } from "../server/operations/metrics/operat
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
-import { attachWhenThere } from "./attach-when-there.ts";
 import { dataDirOf, openRightsOf } from "./data-dir.ts";
-import { loadInTurn } from "./load-in-turn.ts";
 import { ModelReplicas } from "./model-replicas.ts";
-import { NodeCollection } from "./node-collection.ts";
 import { NodeDocuments } from "./node-documents.ts";
-import { NodeModels } from "./node-models.ts";
 import {
   toCallerLimits,
   toCollection,
@@ -42,9 +36,9 @@ import {
   toRequestLimits,
 } from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
+import { prepareModels } from "./prepare-models.ts";
 import { type SharedState, sharedStateFor } from "./shared-state.ts";
 import { sharingNotices } from "./sharing-notices.ts";
-import { yieldingEngine } from "./yielding-engine.ts";
 
 export interface NodeOptions extends ModelOptions {
   version: string;
@@ -53,9 +47,6 @@ export interface NodeOptions extends ModelOptions {
   /** How much memory this process holds, in bytes. */
   residentMemory: () => number;
 }
-
-/** What is said of llama.cpp where every model runs elsewhere. */
-const noEngine = "none: models run elsewhere";
 
 export class PaddockNode implements AsyncDisposable {
   readonly services: Services;
@@ -204,59 +195,24 @@ export class PaddockNode implements AsyncDisposable {
    * handbook is stored afterwards. `onOpen` is called as soon as chat models answer.
    */
   async prepare(signal: AbortSignal, onOpen: () => void = () => {}): Promise<void> {
-    const { progress, config, log } = this.#options;
-    const { models } = config;
-    const local = models.filter(({ source }) => !isUpstream(source));
-    const elsewhere = models.filter(({ source }) => isUpstream(source));
     await this.#openTraces();
     this.#tellOpenRights();
-    const loading = { progress, signal };
-    const served = { ...this.#options, telemetry: this.#telemetry, replicas: this.#replicas };
-    const nodeModels = this.#resources.use(await NodeModels.open(served, models));
-    /** Without being measured: what the node itself does is not a request. */
-    const engines = new Map<string, EmbeddingEngine>();
-    const onLoaded = (model: LoadedModel): void => {
-      this.#models.add(this.#activities.measured(model));
-      if (model.type === "embedding") engines.set(model.card.name, model.engine);
-      this.#identity.engineVersion = local.length === 0 ? noEngine : nodeModels.engineVersion;
-    };
-    const behind = {
-      isBusy: () => this.#activities.isBusy,
-      signal: AbortSignal.any([signal, this.#stopping.signal]),
-    };
-    const onWaiting = (model: string, reason: NodeError): void =>
-      this.#models.unavailable(model, reason);
-    const tried = nodeModels.openUpstreams(elsewhere, { onLoaded, onWaiting }, behind.signal);
-    await loadInTurn(nodeModels, local, loading, { onLoaded, onOpen: () => tried.then(onOpen) });
-    await tried;
-    const { reranker: source } = config.retrieval;
-    const rest =
-      source === undefined ? {} : { reranker: await nodeModels.loadReranker(source, loading) };
-    const name = this.#retrieval.collection.embeddingModel;
-    if (name !== undefined) {
-      const collection = this.#resources.use(new NodeCollection(this.#options));
-      await attachWhenThere({
-        model: name,
-        awaited: engines.has(name) ? undefined : nodeModels.opened(name),
-        attach: async () => {
-          const embedding = this.#models.embedding(name);
-          const fillingEngine = yieldingEngine(engines.get(name) ?? embedding.engine, behind);
-          const { collections } = this.#documents.documents;
-          const onOpen = (open: OpenCollection) =>
-            collections.attach(this.#retrieval.collection.name, open);
-          const parts = { ...rest, embedding, fillingEngine, onOpen };
-          await collection.attachTo(this.#retrieval, parts, behind.signal);
-          this.#resources.use(this.#documents.start(fillingEngine, behind.signal));
-        },
+    await prepareModels(
+      {
+        options: this.#options,
+        models: this.#models,
+        activities: this.#activities,
+        telemetry: this.#telemetry,
+        replicas: this.#replicas,
         retrieval: this.#retrieval,
-        signal: behind.signal,
-        log,
-      });
-    }
-    const onBetter = (model: LoadedModel): void =>
-      this.#models.add(this.#activities.measured(model));
-    const improving = nodeModels.improve({ ...behind, onBetter });
-    this.#resources.defer(() => improving);
+        documents: this.#documents,
+        identity: this.#identity,
+        resources: this.#resources,
+        stopping: this.#stopping.signal,
+      },
+      signal,
+      onOpen,
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,107 @@
+/** Makes the models of a node ready, and then the collection that one of them fills. */
+import { isUpstream } from "../config/upstream-source.ts";
+import type { NodeError } from "../core/errors.ts";
+import type { LoadedModel, ModelRegistry } from "../core/models/model.ts";
+import type { ModelActivities } from "../core/models/model-activities.ts";
+import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
+import type { LoadOptions } from "../core/ports/model-host.ts";
+import type { OpenCollection } from "../core/retrieval/collection.ts";
+import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
+import type { NodeIdentity } from "../server/operations/info/wire.ts";
+import type { NodeTelemetry } from "../telemetry/node-telemetry.ts";
+import { attachWhenThere } from "./attach-when-there.ts";
+import { loadInTurn } from "./load-in-turn.ts";
+import type { ModelReplicas } from "./model-replicas.ts";
+import { NodeCollection, type NodeCollectionOptions } from "./node-collection.ts";
+import type { NodeDocuments } from "./node-documents.ts";
+import { NodeModels } from "./node-models.ts";
+import type { ModelOptions } from "./part-options.ts";
+import { yieldingEngine } from "./yielding-engine.ts";
+
+/** The parts of a node that models and the collection are put into. */
+export interface PreparedParts {
+  options: ModelOptions & NodeCollectionOptions;
+  models: ModelRegistry;
+  activities: ModelActivities;
+  telemetry: NodeTelemetry;
+  replicas: ModelReplicas;
+  retrieval: RetrievalService;
+  documents: NodeDocuments;
+  identity: NodeIdentity;
+  resources: AsyncDisposableStack;
+  /** Aborted when the node stops. */
+  stopping: AbortSignal;
+}
+
+/** What the node does behind the requests. */
+interface Behind {
+  isBusy: () => boolean;
+  signal: AbortSignal;
+}
+
+/** What is said of llama.cpp where every model runs elsewhere. */
+const noEngine = "none: models run elsewhere";
+
+/** `onOpen` is called as soon as chat models answer. */
+export async function prepareModels(
+  parts: PreparedParts,
+  signal: AbortSignal,
+  onOpen: () => void,
+): Promise<void> {
+  const { options, telemetry, replicas, resources, activities, identity } = parts;
+  const { models } = options.config;
+  const local = models.filter(({ source }) => !isUpstream(source));
+  const elsewhere = models.filter(({ source }) => isUpstream(source));
+  const loading = { progress: options.progress, signal };
+  const nodeModels = resources.use(
+    await NodeModels.open({ ...options, telemetry, replicas }, models),
+  );
+  /** Without being measured: what the node itself does is not a request. */
+  const engines = new Map<string, EmbeddingEngine>();
+  const onLoaded = (model: LoadedModel): void => {
+    parts.models.add(activities.measured(model));
+    if (model.type === "embedding") engines.set(model.card.name, model.engine);
+    identity.engineVersion = local.length === 0 ? noEngine : nodeModels.engineVersion;
+  };
+  const onWaiting = (model: string, reason: NodeError): void =>
+    parts.models.unavailable(model, reason);
+  const behind: Behind = {
+    isBusy: () => activities.isBusy,
+    signal: AbortSignal.any([signal, parts.stopping]),
+  };
+  const tried = nodeModels.openUpstreams(elsewhere, { onLoaded, onWaiting }, behind.signal);
+  await loadInTurn(nodeModels, local, loading, { onLoaded, onOpen: () => tried.then(onOpen) });
+  await tried;
+  await prepareCollection(parts, nodeModels, engines, behind, loading);
+  const onBetter = (model: LoadedModel): void => parts.models.add(activities.measured(model));
+  const improving = nodeModels.improve({ ...behind, onBetter });
+  resources.defer(() => improving);
+}
+
+/** `engines`: the embedding models that are there already. */
+async function prepareCollection(
+  { options, models, retrieval, documents, resources }: PreparedParts,
+  nodeModels: NodeModels,
+  engines: ReadonlyMap<string, EmbeddingEngine>,
+  behind: Behind,
+  loading: LoadOptions,
+): Promise<void> {
+  const { config, log } = options;
+  const { reranker: source } = config.retrieval;
+  const rest =
+    source === undefined ? {} : { reranker: await nodeModels.loadReranker(source, loading) };
+  const { name, embeddingModel: model } = retrieval.collection;
+  if (model === undefined) return;
+  const collection = resources.use(new NodeCollection(options));
+  const attach = async (): Promise<void> => {
+    const embedding = models.embedding(model);
+    const fillingEngine = yieldingEngine(engines.get(model) ?? embedding.engine, behind);
+    const { collections } = documents.documents;
+    const onOpen = (open: OpenCollection) => collections.attach(name, open);
+    const parts = { ...rest, embedding, fillingEngine, onOpen };
+    await collection.attachTo(retrieval, parts, behind.signal);
+    resources.use(documents.start(fillingEngine, behind.signal));
+  };
+  const awaited = engines.has(model) ? undefined : nodeModels.opened(model);
+  await attachWhenThere({ model, awaited, attach, retrieval, signal: behind.signal, log });
+}
