@@ -30,6 +30,7 @@ import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
 import { attachWhenThere } from "./attach-when-there.ts";
 import { dataDirOf, openRightsOf } from "./data-dir.ts";
 import { loadInTurn } from "./load-in-turn.ts";
+import { mcpEndpoint } from "./mcp-endpoint.ts";
 import { ModelReplicas } from "./model-replicas.ts";
 import { NodeCollection } from "./node-collection.ts";
 import { NodeDocuments } from "./node-documents.ts";
@@ -133,6 +134,11 @@ export class PaddockNode implements AsyncDisposable {
       storeAccess: documents.access,
       storeSearch: documents.search,
       batches: documents.batches,
+      mcp: mcpEndpoint(version, {
+        ...documents,
+        retrieval: this.#retrieval,
+        storeAccess: documents.access,
+      }),
       models: this.#models,
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys, this.#keys),
