@@ -26,6 +26,7 @@ import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
 import { dataDirOf, openRightsOf } from "./data-dir.ts";
+import { mcpEndpoint } from "./mcp-endpoint.ts";
 import { ModelReplicas } from "./model-replicas.ts";
 import { NodeDocuments } from "./node-documents.ts";
 import {
@@ -124,6 +125,11 @@ export class PaddockNode implements AsyncDisposable {
       storeAccess: documents.access,
       storeSearch: documents.search,
       batches: documents.batches,
+      mcp: mcpEndpoint(version, {
+        ...documents,
+        retrieval: this.#retrieval,
+        storeAccess: documents.access,
+      }),
       models: this.#models,
       identity: () => this.#identity,
       access: keyAccess(config.auth.api_keys, this.#keys),

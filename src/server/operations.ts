@@ -13,6 +13,7 @@ import {
 } from "./operations/files/operation.ts";
 import { health, ready } from "./operations/health/operation.ts";
 import { describeNode, getInfo } from "./operations/info/operation.ts";
+import { mcp } from "./operations/mcp/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
@@ -70,6 +71,7 @@ const all = [
   getFileBatch,
   cancelFileBatch,
   listFileBatchFiles,
+  mcp,
   describeNode,
   getInfo,
   health,

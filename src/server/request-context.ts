@@ -33,6 +33,8 @@ export interface ContextOptions {
 export class RequestContext {
   readonly id: string;
   readonly headers: ResponseHeaders;
+  /** Those of the request. */
+  readonly requestHeaders: Headers;
   /** Ends the work for the request: its client left, its time is up, or the node stops. */
   signal: AbortSignal;
   /** The model that is asked, as the request names it. */
@@ -66,6 +68,7 @@ export class RequestContext {
     const { request, id, operation, headers, access, logsPrompts, onWork } = options;
     this.id = id;
     this.headers = headers;
+    this.requestHeaders = request.headers;
     this.logsPrompts = logsPrompts;
     this.signal = request.signal;
     this.#operation = operation;

@@ -15,6 +15,7 @@ import {
   RetrievalService,
   type RetrievalSettings,
 } from "../../src/core/retrieval/retrieval-service.ts";
+import { mcpEndpoint } from "../../src/node/mcp-endpoint.ts";
 import { createApp } from "../../src/server/app.ts";
 import { Connections } from "../../src/server/connections.ts";
 import { keyAccess } from "../../src/server/middleware/authentication.ts";
@@ -176,6 +177,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     storeAccess: documents.access,
     storeSearch: documents.search,
     batches: documents.batches,
+    mcp: mcpEndpoint("1.2.3", { ...documents, retrieval, storeAccess: documents.access }),
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
     access: keyAccess(options.keys ?? [], options.ring),

@@ -55,6 +55,8 @@ export interface AddedFile {
 /** A passage of a file, in its place. */
 export interface FileText {
   position: number;
+  /** The headings above it, as one line. */
+  heading: string;
   text: string;
 }
 
@@ -153,8 +155,8 @@ export class StoreFileService {
     using lease = await collections.lease(collection);
     const texts: FileText[] = [];
     if (lease === undefined) return { texts, hasMore: false };
-    for await (const { position, source } of lease.repository.passages(document)) {
-      if (position >= from && position <= from + limit) texts.push({ position, text: source });
+    for await (const { position, heading, source: text } of lease.repository.passages(document)) {
+      if (position >= from && position <= from + limit) texts.push({ position, heading, text });
     }
     texts.sort((a, b) => a.position - b.position);
     return { texts: texts.slice(0, limit), hasMore: texts.length > limit };

@@ -1,0 +1,113 @@
+/** Documents as resources: listed page by page, and read by their addresses. */
+import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
+import { quoted } from "../core/quoted.ts";
+import { documentText } from "./document-text.ts";
+import { fromCursor, type ListPlace, toCursor } from "./list-cursor.ts";
+import { fromUri, toUri, uriTemplate } from "./resource-uri.ts";
+import type { Work } from "./tool.ts";
+
+const most = { documents: 100, collections: 20, passages: 200 };
+
+const mimeType = "text/plain";
+
+export const resourceTemplate = {
+  uriTemplate,
+  name: "document",
+  title: "A document",
+  description:
+    "The text of a document's passages, in their order; `from` is the passage that it begins with.",
+  mimeType,
+};
+
+interface Resource {
+  uri: string;
+  name: string;
+  description: string;
+  mimeType: string;
+}
+
+/** A page may be short: so many collections are looked into for one, and some are empty. */
+export async function listResources(
+  cursor: string | undefined,
+  work: Work,
+): Promise<{ resources: Resource[]; nextCursor?: string }> {
+  const resources: Resource[] = [];
+  let place: ListPlace | undefined = cursor === undefined ? undefined : fromCursor(cursor);
+  for (let looked = 0; looked < most.collections; looked++) {
+    const { within = await nextCollection(place?.after, work) }: Partial<ListPlace> = place ?? {};
+    if (within === undefined) return { resources };
+    const after = place?.within === undefined ? undefined : place.after;
+    const { found, last } = await documentsOf(
+      within,
+      after,
+      most.documents - resources.length,
+      work,
+    );
+    resources.push(...found);
+    place = last === undefined ? { after: within } : { within, after: last };
+    if (last !== undefined) break;
+  }
+  return { resources, ...given({ nextCursor: place && toCursor(place) }) };
+}
+
+async function nextCollection(
+  after: string | undefined,
+  { caller, documents }: Work,
+): Promise<string | undefined> {
+  const page = { limit: 1, order: "asc" as const, ...given({ after }) };
+  const { items } = await documents.stores.list(caller, page);
+  return items[0]?.store.id;
+}
+
+/** `last`: the last one that was looked at, where there are more. */
+async function documentsOf(
+  collection: string,
+  after: string | undefined,
+  limit: number,
+  { caller, documents }: Work,
+): Promise<{ found: Resource[]; last?: string }> {
+  const page = { limit, order: "asc" as const, ...given({ after }) };
+  const status = { status: "completed" } as const;
+  const { items, hasMore } = await documents.storeFiles
+    .list(caller, collection, page, status)
+    .catch((error: unknown) => unlessClosed(error, after));
+  const found = items.map(({ file, filename: name, passages }) => ({
+    uri: toUri({ collection, document: file }),
+    name,
+    description: `${passages} passages in the collection '${collection}'`,
+    mimeType,
+  }));
+  return { found, ...given({ last: hasMore ? items.at(-1)?.file : undefined }) };
+}
+
+/** A collection that cannot be opened now, or is of another model, has nothing to read; the others have. */
+function unlessClosed(error: unknown, after: string | undefined): { items: []; hasMore: false } {
+  if (error instanceof NodeError && after === undefined) return { items: [], hasMore: false };
+  throw error;
+}
+
+export async function readResource(uri: string, work: Work) {
+  const address = fromUri(uri);
+  if (address === undefined) {
+    throw new NodeError(
+      "no_such_object",
+      `There is no resource ${quoted(uri)}; documents are at ${uriTemplate}.`,
+    );
+  }
+  const { from = 0 } = address;
+  const read = await documentText(
+    { ...address, field: "uri" },
+    { from, limit: most.passages },
+    work,
+  );
+  const texts = read.passages.map(({ text }) => text);
+  const last = read.passages.at(-1);
+  const next =
+    read.hasMore && last !== undefined
+      ? toUri({ collection: read.collection, document: read.id, from: last.position + 1 })
+      : undefined;
+  if (next !== undefined) texts.push(`[The document goes on at ${next}]`);
+  const contents = [{ uri, mimeType, text: texts.join("\n\n") }];
+  return { contents, ...(next === undefined ? {} : { _meta: { "paddock/next": next } }) };
+}
