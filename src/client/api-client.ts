@@ -28,6 +28,12 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
+export interface AnyRequestOptions extends RequestOptions {
+  /** Default: POST where there is a body, else GET. */
+  method?: "GET" | "POST" | "DELETE";
+  body?: object;
+}
+
 /** A request's fields; one that is undefined is left out of the JSON. */
 type Fields<Request extends { model: unknown; messages: unknown }> = Pick<
   Request,
@@ -49,15 +55,15 @@ export class ApiClient {
   }
 
   async models(options?: RequestOptions): Promise<ModelList> {
-    return await json(await this.#request("/models", options));
+    return await json(await this.request("/models", options));
   }
 
   async info(options?: RequestOptions): Promise<NodeInfo> {
-    return await json(await this.#request("/info", options));
+    return await json(await this.request("/info", options));
   }
 
   async retrieve(body: Fields<RetrieveRequest>, options?: RequestOptions): Promise<RetrieveResult> {
-    return await json(await this.#request("/retrieve", { ...options, body }));
+    return await json(await this.request("/retrieve", { ...options, body }));
   }
 
   /** Settles when the response begins; its chunks end at `[DONE]`. */
@@ -72,7 +78,7 @@ export class ApiClient {
   /** The response itself, for servers that may send a whole answer where a stream was asked for. */
   async requestChatStream(request: ChatRequest, options?: RequestOptions): Promise<Response> {
     const body = { ...request, stream: true };
-    return await this.#request("/chat/completions", { ...options, body });
+    return await this.request("/chat/completions", { ...options, body });
   }
 
   /** A node that is not ready says why, with a status that is no success. */
@@ -92,17 +98,15 @@ export class ApiClient {
     return this.#baseUrl.replace(/\/v1$/, "");
   }
 
-  async #request(path: string, options?: RequestOptions & { body?: object }): Promise<Response> {
+  /** The response of any operation of the API; a status other than 2xx is an error. */
+  async request(path: string, options?: AnyRequestOptions): Promise<Response> {
     const response = await this.#send(`${this.#baseUrl}${path}`, options);
     if (response.ok) return response;
     throw await statusError(response);
   }
 
-  /** The response, whatever its status; a body is sent by POST. */
-  async #send(
-    url: string,
-    { body, signal }: RequestOptions & { body?: object } = {},
-  ): Promise<Response> {
+  /** The response, whatever its status. */
+  async #send(url: string, { method, body, signal }: AnyRequestOptions = {}): Promise<Response> {
     const headers = new Headers();
     const key = this.#key();
     if (typeof key === "string") headers.set("authorization", `Bearer ${key}`);
@@ -112,6 +116,7 @@ export class ApiClient {
         headers,
         redirect: this.#redirect,
         ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+        ...(method === undefined ? {} : { method }),
         ...(signal === undefined ? {} : { signal }),
       });
     } catch (cause) {
@@ -121,7 +126,7 @@ export class ApiClient {
   }
 }
 
-async function json<Answer>(response: Response): Promise<Answer> {
+export async function json<Answer>(response: Response): Promise<Answer> {
   const text = await response.text();
   try {
     return JSON.parse(text);

@@ -7,11 +7,27 @@ export type {
   ChatCompletionChunk,
   ChatCompletionRequest,
 } from "../server/operations/chat/schema.ts";
+export type { FileObject } from "../server/operations/files/schema.ts";
 export type { Readiness } from "../server/operations/health/schema.ts";
 export type { NodeInfo } from "../server/operations/info/schema.ts";
 export type { Model, ModelList } from "../server/operations/models/schema.ts";
 export type { RetrieveRequest, RetrieveResult } from "../server/operations/retrieve/schema.ts";
+export type { VectorStoreFile } from "../server/operations/vector-store-files/schema.ts";
+export type { VectorStore } from "../server/operations/vector-stores/schema.ts";
 export type { ErrorAnswer } from "../server/wire/error-schema.ts";
+
+/** A page of a list, as the OpenAI API has it. */
+export interface ListPage<Item> {
+  data: Item[];
+  has_more: boolean;
+  last_id: string | null;
+}
+
+/** Passages of a document, in their order. */
+export interface PassagePage {
+  data: { text: string }[];
+  has_more: boolean;
+}
 
 export type ModelInfo = NodeInfo["models"][number];
 /** A passage that was found; its metadata is there where it was asked for. */

@@ -38,6 +38,8 @@ function statusFailure({ status, code, headers, serverMessage }: ApiError): Fail
     const isOfKey = code !== "unknown_host" && code !== "keys_required";
     return new Failure(isOfKey ? `Your key does not allow this. ${message}` : message, false);
   }
+  // A quota stays used up until something is deleted.
+  if (status === 429 && code === "insufficient_quota") return new Failure(message, false);
   if (status === 429) {
     return new Failure(`That was too much at once. Wait ${wait}, then retry.`, true);
   }

@@ -1,10 +1,18 @@
 /** Entry of the page: renders it, and asks the node what it has. */
 import { render } from "preact";
+import { groundNewConversations } from "./chat/grounded-by-default.ts";
 import { keepToKnownModels } from "./chat/known-model.ts";
+import { keepCollections } from "./documents/collections.ts";
+import { takeDroppedFiles } from "./documents/dropping.ts";
+import { watchOwnDocuments } from "./documents/own-documents.ts";
 import { awaitNode } from "./node/state.ts";
 import { Page } from "./page.tsx";
 
 const root = document.querySelector("#page");
 if (root !== null) render(<Page />, root);
 keepToKnownModels();
+keepCollections();
+watchOwnDocuments();
+groundNewConversations();
+takeDroppedFiles();
 void awaitNode();

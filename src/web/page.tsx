@@ -1,14 +1,21 @@
-/** The frame of the page: a header with three tabs, and what each shows. */
+/** The frame of the page: a header with its tabs, and what each shows. */
 import { announcement } from "./announce.ts";
 import { ChatView } from "./chat/chat-view.tsx";
 import { KeyDialog } from "./components/key-dialog.tsx";
 import { TabList } from "./components/tab-list.tsx";
+import { DocumentsView } from "./documents/documents-view.tsx";
+import { ReaderDialog } from "./documents/reader-dialog.tsx";
 import { KnowledgeView } from "./knowledge/knowledge-view.tsx";
 import { NodeView } from "./node/node-view.tsx";
 import { tab, tabs } from "./tabs.ts";
 import { theme, toggleTheme } from "./theme.ts";
 
-const views = { chat: ChatView, knowledge: KnowledgeView, node: NodeView };
+const views = {
+  chat: ChatView,
+  documents: DocumentsView,
+  knowledge: KnowledgeView,
+  node: NodeView,
+};
 
 export function Page() {
   return (
@@ -51,6 +58,7 @@ export function Page() {
       <div class="visually-hidden" role="status">
         {announcement}
       </div>
+      <ReaderDialog />
       <KeyDialog />
     </>
   );

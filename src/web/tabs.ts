@@ -1,8 +1,9 @@
-/** The three parts of the page, and which one is shown. */
+/** The parts of the page, and which one is shown. */
 import { effect, signal } from "@preact/signals";
 
 export const tabs = [
   { id: "chat", name: "Chat" },
+  { id: "documents", name: "Documents" },
   { id: "knowledge", name: "Knowledge" },
   { id: "node", name: "Node" },
 ] as const;

@@ -166,6 +166,12 @@ describe("uploaded files", () => {
     expect(await decodeError(response)).toMatchObject({ param });
   });
 
+  test("come with how large a file may be", async () => {
+    const { app } = appWithFiles({ maxFileBytes: 1234 });
+    const { headers } = await app.get("/v1/files?limit=1");
+    expect(headers.get("x-paddock-max-file-bytes")).toBe("1234");
+  });
+
   test("name a parameter of the address that is not acted on", async () => {
     const { app } = appWithFiles();
     const response = await app.get("/v1/files?sort=size");

@@ -161,6 +161,7 @@ describe("a file that is added to a vector store", () => {
       status: "in_progress",
       last_error: null,
       usage_bytes: 0,
+      bytes: 21,
       passages: 0,
       attributes,
       chunking_strategy: {
@@ -168,6 +169,7 @@ describe("a file that is added to a vector store", () => {
         static: { max_chunk_size_tokens: 8, chunk_overlap_tokens: 0 },
       },
     });
+    expect((await client.files(store)).data[0]?.bytes).toBe(21);
     await waitFor("a file to be begun", () => held.reached.length === 1);
     expect(await client.getStore(store)).toMatchObject({
       status: "in_progress",

@@ -64,6 +64,8 @@ export interface StoreFile {
   document: string;
   /** Whether it was added over HTTP; else others put it into the collection. */
   isUploaded: boolean;
+  /** Bytes of the uploaded file; absent where there is none. */
+  bytes?: number;
   attributes: Attributes;
   status: FileStatus;
   /** Why it failed; or, while it is in progress, what it waits for. */

@@ -197,7 +197,7 @@ export class StoreFileService {
     usual: Chunking,
   ): StoreFile {
     const { registry, files, now } = this.#parts;
-    const { id: file, filename } = files.get(caller, added.file, added.field);
+    const { id: file, filename, bytes } = files.get(caller, added.file, added.field);
     const before = registry.storeFiles.storeFile(store.id, file);
     const { attributes = before?.attributes ?? {}, chunking = usual } = added;
     const isSettled = before?.status === "completed" || before?.status === "in_progress";
@@ -205,7 +205,7 @@ export class StoreFileService {
       return { ...before, attributes };
     }
     return {
-      ...{ store: store.id, file, filename, document: documentOf(file, filename) },
+      ...{ store: store.id, file, filename, bytes, document: documentOf(file, filename) },
       ...{ attributes, status: "in_progress", isUploaded: true, usageBytes: 0, passages: 0 },
       createdAt: now(),
       chunking,

@@ -10,6 +10,7 @@ const exposed = [
   "x-paddock-ignored",
   "x-paddock-retrieval",
   "x-paddock-notice",
+  "x-paddock-max-file-bytes",
   "x-should-retry",
 ].join(", ");
 const preflightSeconds = 600;

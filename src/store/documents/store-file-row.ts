@@ -20,7 +20,12 @@ export interface StoreFileRow {
   owner: string | null;
   created_at: number;
   uploaded: number;
+  bytes: number | null;
 }
+
+/** Files of vector stores, with what is known of the uploads that they are. */
+export const storeFilesTable =
+  "(select store_files.*, files.bytes as bytes from store_files left join files on files.id = store_files.file)";
 
 export function toStoreFile(row: StoreFileRow): StoreFile {
   const { store, file, filename, document, status, passages } = row;
@@ -32,6 +37,7 @@ export function toStoreFile(row: StoreFileRow): StoreFile {
     createdAt: new Date(row.created_at),
     isUploaded: row.uploaded === 1,
     ...given({
+      bytes: row.bytes ?? undefined,
       owner: row.owner ?? undefined,
       failure: code === null ? undefined : { code, message: row.failure_message ?? "" },
       chunking:

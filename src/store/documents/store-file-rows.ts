@@ -10,7 +10,7 @@ import type {
 import type { StoreFileRegistry, StoreFilesOf } from "../../core/ports/document-registry.ts";
 import { pageOf } from "./paging.ts";
 import type { RegistryFile } from "./registry-file.ts";
-import { putStoreFile, type StoreFileRow, toStoreFile } from "./store-file-row.ts";
+import { putStoreFile, type StoreFileRow, storeFilesTable, toStoreFile } from "./store-file-row.ts";
 
 interface BatchRow {
   id: string;
@@ -48,7 +48,7 @@ export class StoreFileRows implements StoreFileRegistry {
   storeFile(store: string, file: string): StoreFile | undefined {
     return this.#registry.read((database) => {
       const row = database
-        .query<StoreFileRow, [string, string]>(`select * from store_files where ${own}`)
+        .query<StoreFileRow, [string, string]>(`select * from ${storeFilesTable} where ${own}`)
         .get(store, file);
       return row === null ? undefined : toStoreFile(row);
     }, undefined);
@@ -57,7 +57,7 @@ export class StoreFileRows implements StoreFileRegistry {
   storeFiles(of: StoreFilesOf, page: PageRequest): Page<StoreFile> {
     return this.#registry.read(
       (database) => {
-        const listing = { from: "store_files", id: "file", ...conditionsOf(of) };
+        const listing = { from: storeFilesTable, id: "file", ...conditionsOf(of) };
         const { items, hasMore } = pageOf<StoreFileRow>(database, listing, page);
         return { items: items.map(toStoreFile), hasMore };
       },

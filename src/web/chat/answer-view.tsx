@@ -1,8 +1,12 @@
 /** An answer: its text, how it went, and what it is grounded in. */
 
+import { useMemo } from "preact/hooks";
+import type { Point } from "../../client/wire.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { FailureNote } from "../components/failure-note.tsx";
+import { read, readingOf } from "../documents/reading.ts";
 import { Markdown } from "../markdown/markdown.tsx";
+import { MarkerContext, type MarkerTarget } from "../markdown/marked-text.tsx";
 import { type AnswerTurn, type Measures, speedOf } from "./conversation.ts";
 import { focusComposer } from "./panels.ts";
 import { Sources } from "./sources.tsx";
@@ -17,6 +21,9 @@ export interface AnswerViewProps {
 
 export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
   const { content, thoughts, state, failure, retrieval, measures, cut } = turn;
+  const points = retrieval?.points;
+  // The same for the same passages, so that a growing answer does not draw all its markers anew.
+  const target = useMemo(() => targetOf(points), [points]);
   const again = (): void => {
     void retry(conversationId);
     focusComposer();
@@ -37,7 +44,9 @@ export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
         {content === "" && state === "writing" ? (
           <p class="waiting">Waiting for the first word</p>
         ) : (
-          <Markdown text={content} />
+          <MarkerContext.Provider value={target}>
+            <Markdown text={content} />
+          </MarkerContext.Provider>
         )}
         {state === "stopped" && <p class="note">You stopped this answer.</p>}
         {cut === true && <p class="note">Cut here: it reached the most tokens it may have.</p>}
@@ -64,6 +73,17 @@ export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
       {retrieval !== undefined && <Sources retrieval={retrieval} />}
     </article>
   );
+}
+
+/** What the markers of an answer open; undefined where it is not known where its passages are. */
+function targetOf(points: readonly Point[] = []): MarkerTarget | undefined {
+  const places = points.map(readingOf);
+  if (!places.some((place) => place !== undefined)) return undefined;
+  const open = (marker: number): void => {
+    const place = places[marker - 1];
+    if (place !== undefined) read(place);
+  };
+  return { count: points.length, open };
 }
 
 function MeasuresLine(measures: Measures) {

@@ -1,15 +1,16 @@
 /** Where questions are written: Enter sends, Shift and Enter begin a new line, Escape stops. */
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { CollectionChoice } from "../documents/collection-choice.tsx";
 import { chatModels } from "../node/state.ts";
 import { draft, focusComposer } from "./panels.ts";
-import { changeSettings, current, lastSettings } from "./store.ts";
+import { changeSettings, chooseGrounded, current, lastSettings } from "./store.ts";
 import { send, stop } from "./turn.ts";
 
 export function Composer() {
   const field = useRef<HTMLTextAreaElement>(null);
   const writing = current.value?.turns.some((turn) => "state" in turn && turn.state === "writing");
   const ready = chatModels.value.length > 0;
-  const { model, grounded } = lastSettings();
+  const { model, grounded, collections = [] } = lastSettings();
   useLayoutEffect(() => {
     if (field.current === null) return;
     field.current.style.height = "auto";
@@ -56,10 +57,16 @@ export function Composer() {
             role="switch"
             checked={grounded}
             aria-checked={grounded}
-            onChange={({ currentTarget }) => changeSettings({ grounded: currentTarget.checked })}
+            onChange={({ currentTarget }) => chooseGrounded(currentTarget.checked)}
           />
           <span>Answer from my documents</span>
         </label>
+        {grounded && (
+          <CollectionChoice
+            chosen={collections}
+            onChoose={(ids) => changeSettings({ collections: ids.length === 0 ? undefined : ids })}
+          />
+        )}
         <span class="note model">{model}</span>
         {writing ? (
           <button type="button" class="primary" onClick={stopAnswer}>

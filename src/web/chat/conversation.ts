@@ -14,6 +14,8 @@ export interface Settings {
   seed?: number | undefined;
   /** Whether answers come from the node's documents. */
   grounded: boolean;
+  /** Ids of the collections that such an answer comes from; absent: the node's own. */
+  collections?: readonly string[] | undefined;
   /** The most passages that such an answer is given; absent: as many as the node gives. */
   passages?: number | undefined;
 }

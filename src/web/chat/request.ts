@@ -1,21 +1,30 @@
 /** The request that a conversation makes. */
 import type { ChatRequest } from "../../client/api-client.ts";
-import type { Conversation, Turn } from "./conversation.ts";
+import type { Conversation, Settings, Turn } from "./conversation.ts";
 
 /** `turns`: those up to the question that is asked. */
 export function toRequest({ settings }: Conversation, turns: readonly Turn[]): ChatRequest {
-  const { model, system, grounded, passages, ...sampling } = settings;
+  const { model, system, grounded, passages: _, collections: __, ...sampling } = settings;
   return {
     model,
     stream_options: { include_usage: true },
     ...sampling,
     // `false` is sent too: a node may be configured to ground every chat.
-    rag: grounded && passages !== undefined ? { limit: passages } : grounded,
+    rag: grounded && ragOf(settings),
     messages: [
       ...(system.trim() === "" ? [] : [{ role: "system" as const, content: system }]),
       ...turns
         .filter(({ role, content }) => role === "user" || content !== "")
         .map(({ role, content }) => ({ role, content })),
     ],
+  };
+}
+
+/** `true` where nothing is asked beyond what the node does. */
+function ragOf({ passages, collections = [] }: Settings): ChatRequest["rag"] {
+  if (passages === undefined && collections.length === 0) return true;
+  return {
+    ...(passages === undefined ? {} : { limit: passages }),
+    ...(collections.length === 0 ? {} : { vector_store_ids: [...collections] }),
   };
 }

@@ -2,12 +2,25 @@
 
 import type { Retrieval } from "../../client/wire.ts";
 import { PassageItem } from "../components/passage-item.tsx";
+import { collectionsOf } from "../documents/collections-of.ts";
 
 export function Sources({ retrieval }: { retrieval: Retrieval }) {
   const { points, dropped, carried = 0, error, notice } = retrieval;
+  const from = collectionsOf(points);
   return (
     <aside class="sources" aria-label="Sources of this answer">
       <h3>Sources</h3>
+      {from.length > 0 && (
+        <p class="note">
+          From the {from.length === 1 ? "collection" : "collections"}{" "}
+          {from.map((name, at) => (
+            <span key={name}>
+              {at > 0 && ", "}
+              <bdi>{name}</bdi>
+            </span>
+          ))}
+        </p>
+      )}
       {error !== undefined && (
         <p class="note">The documents could not be searched, so this is not from them: {error}</p>
       )}

@@ -1,5 +1,6 @@
 /** The conversations of this browser, kept in its local storage. */
 import { computed, signal } from "@preact/signals";
+import { holdsOwnDocuments } from "../documents/own-documents.ts";
 import { readItem, writeItem } from "../storage.ts";
 import {
   type Conversation,
@@ -26,9 +27,28 @@ export const isPersisted = signal(true);
 /** The settings of a new conversation: those of the last one used. */
 export const lastSettings = (): Settings => current.value?.settings ?? defaultSettings;
 
+const groundedItem = "paddock.grounded";
+
+/** What the reader chose last: whether answers come from documents; undefined where nothing was chosen yet. */
+export function groundedChoice(): boolean | undefined {
+  const kept = readItem("local", groundedItem);
+  return kept === null ? undefined : kept === "on";
+}
+
+export function chooseGrounded(grounded: boolean): void {
+  writeItem("local", groundedItem, grounded ? "on" : "off");
+  changeSettings({ grounded });
+}
+
+/** The reader's own choice wins; else documents of the reader's own are to be answered from. */
+const groundedAtFirst = (last: boolean): boolean =>
+  groundedChoice() ?? (holdsOwnDocuments.value || last);
+
 export function startConversation(): Conversation {
   const empty = conversations.value.find(({ turns }) => turns.length === 0);
-  const started = empty ?? newConversation(lastSettings());
+  const settings = lastSettings();
+  const grounded = groundedAtFirst(settings.grounded);
+  const started = empty ?? newConversation({ ...settings, grounded });
   if (empty === undefined) conversations.value = [started, ...conversations.value];
   select(started.id);
   return started;

@@ -40,8 +40,13 @@ export const stop = (id: string): void => running.get(id)?.abort();
 
 /** A browser that leaves the page breaks its connections: that is stopping, not a failure. */
 let isLeaving = false;
+const stayedMs = 1000;
 addEventListener("beforeunload", () => {
   isLeaving = true;
+  // A reader who is asked whether to leave may stay.
+  setTimeout(() => {
+    isLeaving = false;
+  }, stayedMs);
 });
 
 async function answer(id: string): Promise<void> {

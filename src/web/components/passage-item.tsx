@@ -1,5 +1,6 @@
 /** A passage with where it comes from and how well it matches. */
 import type { Point } from "../../client/wire.ts";
+import { read, readingOf } from "../documents/reading.ts";
 import { ScoreBar } from "./score-bar.tsx";
 
 /** A passage often begins with the heading that is shown above it; it is not shown twice. */
@@ -20,6 +21,7 @@ export interface PassageItemProps {
 
 export function PassageItem({ point, marker, folded = false }: PassageItemProps) {
   const { document, heading } = point.metadata ?? {};
+  const place = readingOf(point);
   return (
     <li class="passage">
       <div class="passage-head">
@@ -42,6 +44,13 @@ export function PassageItem({ point, marker, folded = false }: PassageItemProps)
         </details>
       ) : (
         <p class="as-written">{withoutHeading(point)}</p>
+      )}
+      {place !== undefined && (
+        <button type="button" class="quiet open" onClick={() => read(place)}>
+          Open
+          <span class={folded ? "visually-hidden" : undefined}> in the document</span>
+          <span class="visually-hidden">, passage {marker}</span>
+        </button>
       )}
     </li>
   );

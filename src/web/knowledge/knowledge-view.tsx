@@ -7,6 +7,7 @@ import { changeSettings, startConversation } from "../chat/store.ts";
 import { send } from "../chat/turn.ts";
 import { FailureNote } from "../components/failure-note.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
+import { CollectionChoice } from "../documents/collection-choice.tsx";
 import { coming, embeddingModels, info } from "../node/state.ts";
 import { openTab } from "../tabs.ts";
 import { type Outcome, outcome, search } from "./search.ts";
@@ -15,6 +16,7 @@ const question = signal("");
 const limit = signal("");
 const threshold = signal("");
 const model = signal("");
+const chosen = signal<readonly string[]>([]);
 
 const numberOf = (text: string): number | undefined => (text === "" ? undefined : Number(text));
 
@@ -26,6 +28,7 @@ function run(): void {
     model: model.value || first.name,
     limit: numberOf(limit.value),
     score_threshold: numberOf(threshold.value),
+    collection: chosen.value.length === 0 ? undefined : [...chosen.value],
   });
 }
 
@@ -116,6 +119,12 @@ export function KnowledgeView() {
             </div>
           )}
         </div>
+        <CollectionChoice
+          chosen={chosen.value}
+          onChoose={(ids) => {
+            chosen.value = ids;
+          }}
+        />
       </form>
       <Found outcome={outcome.value} />
     </div>
@@ -143,7 +152,10 @@ function Found({ outcome }: { outcome: Outcome | undefined }) {
             type="button"
             onClick={() => {
               startConversation();
-              changeSettings({ grounded: true });
+              changeSettings({
+                grounded: true,
+                collections: chosen.value.length === 0 ? undefined : chosen.value,
+              });
               openTab("chat");
               void send(outcome.question);
               focusComposer();
@@ -155,8 +167,8 @@ function Found({ outcome }: { outcome: Outcome | undefined }) {
       </div>
       {count === 0 ? (
         <p>
-          No passage is that close to the question. Ask in other words, or add documents with{" "}
-          <code>paddock ingest</code>.
+          No passage is that close to the question. Ask in other words, or{" "}
+          <a href="#documents">add documents</a>.
         </p>
       ) : (
         <ol class="passages">

@@ -11,6 +11,8 @@ export interface Search {
   /** Empty fields of the form are left to the node. */
   limit?: number | undefined;
   score_threshold?: number | undefined;
+  /** Ids of the collections to search; absent: the node's own. */
+  collection?: string[] | undefined;
 }
 
 export type Outcome =

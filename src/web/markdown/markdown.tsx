@@ -7,6 +7,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { CodeBlock } from "./code-block.tsx";
 import { decodeEntities } from "./entities.ts";
+import { MarkedText } from "./marked-text.tsx";
 import { safeLink } from "./safe-link.ts";
 
 /** The deepest nesting that is made into elements; what is deeper is shown as it was written. */
@@ -69,7 +70,11 @@ function one(token: Token, depth: number): ComponentChildren {
       // Loading an image from another server would tell that server who reads the answer.
       return link(token.href, `Image: ${token.text || token.href}`);
     case "text":
-      return token.tokens === undefined ? decodeEntities(token.text) : all(token.tokens, depth);
+      return token.tokens === undefined ? (
+        <MarkedText text={decodeEntities(token.text)} />
+      ) : (
+        all(token.tokens, depth)
+      );
     case "escape":
       return decodeEntities(token.text);
     default:

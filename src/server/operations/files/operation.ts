@@ -69,6 +69,8 @@ export const listFiles = defineOperationWithQuery({
   path: "/v1/files",
   operationId: "listFiles",
   summary: "List the uploaded files",
+  description:
+    "The header `x-paddock-max-file-bytes` says how large a file may be, so that a larger one need not be sent to be refused.",
   query: FileQuery,
   answer: {
     name: "FileList",
@@ -83,7 +85,12 @@ export const listFiles = defineOperationWithQuery({
     },
   },
   errors: documentErrors,
-  handler: ({ query }, context, { files }: Needs) => {
+  handler: (
+    { query },
+    context,
+    { files, limits }: Needs & { limits: { maxFileBytes: number } },
+  ) => {
+    context.headers["x-paddock-max-file-bytes"] = limits.maxFileBytes;
     const page = files.list(context.authenticated, toPageRequest(query, fileLimits), query.purpose);
     return { json: toPage(page, toFileObject) };
   },

@@ -37,6 +37,9 @@ export const VectorStoreFile = T.Object({
     { description: "Why it failed; or, while it is in progress, what it waits for." },
   ),
   usage_bytes: T.Integer({ description: "Bytes of its passages, with their vectors." }),
+  bytes: T.Optional(
+    T.Integer({ description: "Bytes of the uploaded file; absent where it was not uploaded." }),
+  ),
   passages: T.Integer({ description: "How many passages were made of it." }),
   attributes: Attributes,
   chunking_strategy: ChunkingUsed,

@@ -25,6 +25,7 @@ export function toVectorStoreFile(file: StoreFile): VectorStoreFile {
         ? null
         : { code: failure.code, message: redactPaths(failure.message).slice(0, longestMessage) },
     usage_bytes: file.usageBytes,
+    ...given({ bytes: file.bytes }),
     passages: file.passages,
     attributes: { ...file.attributes },
     chunking_strategy: toChunkingUsed(file.chunking),

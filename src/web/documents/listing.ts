@@ -1,0 +1,58 @@
+/** The documents of the collection that is shown, a page at a time. */
+import { signal } from "@preact/signals";
+import { ApiError } from "../../client/api-error.ts";
+import type { VectorStoreFile } from "../../client/wire.ts";
+import { withKey } from "../client.ts";
+import { type Failure, failureOf } from "../failure.ts";
+import { documents, loadCollections } from "./collections.ts";
+
+export interface Listing {
+  store: string;
+  files: readonly VectorStoreFile[];
+  hasMore: boolean;
+  /** The last document of each page in front of this one; empty on the first page. */
+  cursors: readonly string[];
+}
+
+export const pageSize = 25;
+
+export const listing = signal<Listing | undefined>(undefined);
+export const listingFailure = signal<Failure | undefined>(undefined);
+
+/** Counts what is asked for: an answer that comes too late is not shown. */
+let asked = 0;
+
+export async function loadPage(store: string, cursors: readonly string[] = []): Promise<void> {
+  asked++;
+  const own = asked;
+  try {
+    const page = await withKey(() =>
+      documents.storeFiles(store, { limit: pageSize, after: cursors.at(-1) }),
+    );
+    if (own !== asked) return;
+    if (page.data.length === 0 && cursors.length > 0) return await loadPage(store);
+    listing.value = { store, files: page.data, hasMore: page.has_more, cursors };
+    listingFailure.value = undefined;
+  } catch (error) {
+    if (own !== asked) return;
+    // The document that the page began behind was removed meanwhile.
+    const isCursorGone = error instanceof ApiError && error.param === "after";
+    if (isCursorGone) return await loadPage(store);
+    if (listing.value?.store !== store) listing.value = undefined;
+    listingFailure.value = failureOf(error);
+  }
+}
+
+export async function nextPage({ store, files, cursors }: Listing): Promise<void> {
+  const last = files.at(-1);
+  if (last !== undefined) await loadPage(store, [...cursors, last.id]);
+}
+
+export const pageBefore = ({ store, cursors }: Listing): Promise<void> =>
+  loadPage(store, cursors.slice(0, -1));
+
+/** Asks for the page on the screen anew, and for the collections. */
+export async function refreshShown(store: string): Promise<void> {
+  const cursors = listing.value?.store === store ? listing.value.cursors : [];
+  await Promise.all([loadPage(store, cursors), loadCollections({ asks: false })]);
+}

@@ -1,0 +1,146 @@
+/** A document's passages, to be read in order; the one that an answer's marker led to is marked. */
+import { useEffect, useRef } from "preact/hooks";
+import { Dialog } from "../components/dialog.tsx";
+import { FailureNote } from "../components/failure-note.tsx";
+import {
+  closeReading,
+  isSamePassage,
+  loadPassages,
+  type MarkedPassage,
+  type PassagesShown,
+  pageSize,
+  passages,
+  type Reading,
+  reading,
+  readingFailure,
+} from "./reading.ts";
+
+export function ReaderDialog() {
+  const shown = reading.value;
+  if (shown === undefined) return null;
+  return (
+    <Dialog title={shown.name} wide onClose={closeReading}>
+      <Content {...shown} />
+      <div class="row end">
+        <button type="button" onClick={closeReading}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Content({ marked, file }: Reading) {
+  const page = passages.value;
+  const failure = readingFailure.value;
+  if (failure !== undefined) {
+    const retry = (): void => void loadPassages(page?.from ?? 0);
+    return (
+      <>
+        <FailureNote message={failure.message} onRetry={failure.canRetry ? retry : undefined} />
+        {marked !== undefined && <AsGiven marked={marked} />}
+      </>
+    );
+  }
+  if (page === undefined) return <p class="note">Opening the document …</p>;
+  return <Passages key={file} page={page} marked={marked} />;
+}
+
+function Passages({ page, marked }: { page: PassagesShown; marked: MarkedPassage | undefined }) {
+  const { from, texts, hasMore } = page;
+  const scroller = useRef<HTMLElement>(null);
+  const at = marked === undefined ? -1 : marked.position - from;
+  const isHere = at >= 0 && at < texts.length;
+  const text = texts[at];
+  const isChanged =
+    marked !== undefined && (isHere || texts.length === 0) && !isSamePassage(text ?? "", marked);
+  useEffect(() => {
+    scroller.current?.focus();
+    const [found] = scroller.current?.getElementsByClassName("marked") ?? [];
+    if (found === undefined) scroller.current?.scrollTo({ top: 0 });
+    else found.scrollIntoView({ block: "center" });
+  }, [from]);
+  if (texts.length === 0) {
+    return (
+      <>
+        <p>Nothing of this document can be read here: it was removed, or is not taken in yet.</p>
+        {marked !== undefined && <AsGiven marked={marked} />}
+      </>
+    );
+  }
+  return (
+    <>
+      <div class="row between">
+        <p class="note">
+          Passages {from + 1} to {from + texts.length}
+        </p>
+        {(from > 0 || hasMore) && (
+          <div class="row">
+            <button
+              type="button"
+              class="quiet"
+              disabled={from === 0}
+              onClick={() => void loadPassages(Math.max(0, from - pageSize))}
+            >
+              Earlier passages
+            </button>
+            <button
+              type="button"
+              class="quiet"
+              disabled={!hasMore}
+              onClick={() => void loadPassages(from + pageSize)}
+            >
+              Later passages
+            </button>
+          </div>
+        )}
+      </div>
+      {isChanged && marked !== undefined && (
+        <>
+          <p class="note" role="status">
+            The document has changed since: this is what the answer was given.
+          </p>
+          <AsGiven marked={marked} />
+        </>
+      )}
+      <section
+        class="reader"
+        ref={scroller}
+        aria-label="Passages of this document"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the focus
+        tabIndex={0}
+      >
+        <ol start={from + 1}>
+          {texts.map((passage, index) => {
+            const isMarked = index === at && !isChanged;
+            return (
+              <li
+                key={from + index}
+                class={isMarked ? "marked" : undefined}
+                aria-current={isMarked ? "true" : undefined}
+              >
+                <span class="marker">
+                  <span class="visually-hidden">
+                    {isMarked ? "The passage of the answer, " : "Passage "}
+                  </span>
+                  {from + index + 1}
+                </span>
+                <p class="as-written">{passage}</p>
+              </li>
+            );
+          })}
+        </ol>
+      </section>
+    </>
+  );
+}
+
+/** The passage itself, which came with the answer. */
+function AsGiven({ marked: { source, heading } }: { marked: MarkedPassage }) {
+  return (
+    <blockquote class="as-given">
+      {heading !== null && <p class="note">{heading}</p>}
+      <p class="as-written">{source}</p>
+    </blockquote>
+  );
+}

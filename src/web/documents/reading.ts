@@ -1,0 +1,78 @@
+/** The document that is being read, and the passage of it that is marked. */
+import { signal } from "@preact/signals";
+import type { Point } from "../../client/wire.ts";
+import { withKey } from "../client.ts";
+import { type Failure, failureOf } from "../failure.ts";
+import { documents } from "./collections.ts";
+
+/** The passage of an answer that led here. */
+export interface MarkedPassage {
+  position: number;
+  /** Its text, as the answer was given it. */
+  source: string;
+  heading: string | null;
+}
+
+export interface Reading {
+  store: string;
+  file: string;
+  name: string;
+  marked?: MarkedPassage;
+}
+
+export interface PassagesShown {
+  /** The position of the first. */
+  from: number;
+  texts: readonly string[];
+  hasMore: boolean;
+}
+
+export const reading = signal<Reading | undefined>(undefined);
+export const passages = signal<PassagesShown | undefined>(undefined);
+export const readingFailure = signal<Failure | undefined>(undefined);
+
+export const pageSize = 20;
+
+/** The first position of the page that a passage is on. */
+export const pageOf = (position: number): number => Math.floor(position / pageSize) * pageSize;
+
+export function read(document: Reading): void {
+  reading.value = document;
+  passages.value = undefined;
+  readingFailure.value = undefined;
+  void loadPassages(pageOf(document.marked?.position ?? 0));
+}
+
+export function closeReading(): void {
+  reading.value = undefined;
+}
+
+export async function loadPassages(from: number): Promise<void> {
+  const asked = reading.value;
+  if (asked === undefined) return;
+  try {
+    const page = await withKey(() =>
+      documents.passages(asked.store, asked.file, { from, limit: pageSize }),
+    );
+    if (reading.value !== asked) return;
+    passages.value = { from, texts: page.data.map(({ text }) => text), hasMore: page.has_more };
+    readingFailure.value = undefined;
+  } catch (error) {
+    if (reading.value === asked) readingFailure.value = failureOf(error);
+  }
+}
+
+/** The document that a passage is of; undefined where it is not known where that is. */
+export function readingOf({ source, metadata }: Point): Reading | undefined {
+  const { vector_store_id: store, file_id: file, document, heading, position } = metadata ?? {};
+  if (typeof store !== "string" || typeof file !== "string") return undefined;
+  const marked = { position: position ?? 0, source, heading: heading ?? null };
+  return { store, file, name: document ?? "A document without a name", marked };
+}
+
+/** Whether the text at a passage's place is still the one that the answer was given. */
+export function isSamePassage(text: string, { source }: MarkedPassage): boolean {
+  const words = (from: string): string => from.replace(/\s+/g, " ").trim();
+  // A passage may have been given with its neighbours, or with its headings in front.
+  return words(source).includes(words(text)) || words(text).includes(words(source));
+}

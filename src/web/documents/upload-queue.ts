@@ -1,0 +1,133 @@
+/**
+ * The files on their way into collections, a few at a time. One that failed stays, so that it can be
+ * tried again; one that has come is a document of its collection, and leaves.
+ */
+import { computed, signal } from "@preact/signals";
+import type { FileObject } from "../../client/wire.ts";
+import { newId } from "../id.ts";
+
+export interface UploadFailure {
+  message: string;
+  canRetry: boolean;
+}
+
+export interface Upload {
+  id: string;
+  file: File;
+  /** The id of the collection, and its name when the file was given. */
+  store: string;
+  storeName: string;
+  state: "waiting" | "sending" | "adding" | "failed";
+  sentBytes: number;
+  failure?: UploadFailure;
+  /** Where it was sent and could not be added: it need not be sent again. */
+  sent?: FileObject;
+}
+
+export interface UploadSteps {
+  /** Why a file need not be sent; undefined where it can be. */
+  refusalOf: (file: File) => string | undefined;
+  send: (
+    file: File,
+    options: { signal: AbortSignal; onProgress: (bytes: number) => void },
+  ) => Promise<FileObject>;
+  add: (store: string, sent: FileObject, signal: AbortSignal) => Promise<unknown>;
+  /** Lets go of what was sent and is not wanted. */
+  discard: (sent: FileObject) => void;
+  failureOf: (error: unknown) => Promise<UploadFailure>;
+  /** A file has come into its collection. */
+  onAdded: (upload: Upload) => void;
+  /** Nothing is on its way any more. */
+  onRest: (added: number, failed: readonly Upload[]) => void;
+}
+
+const atOnce = 2;
+
+export class UploadQueue {
+  readonly uploads = signal<readonly Upload[]>([]);
+  readonly active = computed(() => this.uploads.value.filter(({ state }) => state !== "failed"));
+  readonly failed = computed(() => this.uploads.value.filter(({ state }) => state === "failed"));
+  readonly #steps: UploadSteps;
+  readonly #running = new Map<string, AbortController>();
+  #added = 0;
+
+  constructor(steps: UploadSteps) {
+    this.#steps = steps;
+  }
+
+  give(files: readonly File[], store: { id: string; name: string }): void {
+    const given = files.map((file): Upload => {
+      const base = { id: newId(), file, store: store.id, storeName: store.name, sentBytes: 0 };
+      const refusal = this.#steps.refusalOf(file);
+      return refusal === undefined
+        ? { ...base, state: "waiting" }
+        : { ...base, state: "failed", failure: { message: refusal, canRetry: false } };
+    });
+    this.uploads.value = [...this.uploads.value, ...given];
+    this.#next();
+  }
+
+  retry(...ids: readonly string[]): void {
+    this.uploads.value = this.uploads.value.map((upload) => {
+      if (!ids.includes(upload.id) || upload.failure?.canRetry !== true) return upload;
+      const { failure: _, ...rest } = upload;
+      return { ...rest, state: "waiting", sentBytes: 0 };
+    });
+    this.#next();
+  }
+
+  /** Stops it where it is on its way, and forgets it. */
+  drop(...ids: readonly string[]): void {
+    const dropped = this.uploads.value.filter(({ id }) => ids.includes(id));
+    this.uploads.value = this.uploads.value.filter(({ id }) => !ids.includes(id));
+    for (const { id, sent } of dropped) {
+      this.#running.get(id)?.abort();
+      if (sent !== undefined && !this.#running.has(id)) this.#steps.discard(sent);
+    }
+    this.#next();
+  }
+
+  #next(): void {
+    const waiting = this.uploads.value.filter(({ state }) => state === "waiting");
+    for (const upload of waiting.slice(0, atOnce - this.#running.size)) void this.#run(upload);
+    if (this.#running.size > 0 || waiting.length > 0) return;
+    if (this.#added > 0 || this.failed.value.length > 0) {
+      this.#steps.onRest(this.#added, this.failed.value);
+    }
+    this.#added = 0;
+  }
+
+  async #run(upload: Upload): Promise<void> {
+    const { id, file, store } = upload;
+    const controller = new AbortController();
+    const { signal } = controller;
+    this.#running.set(id, controller);
+    let { sent } = upload;
+    try {
+      if (sent === undefined) {
+        this.#change(id, { state: "sending" });
+        const onProgress = (sentBytes: number): void => this.#change(id, { sentBytes });
+        sent = await this.#steps.send(file, { signal, onProgress });
+      }
+      this.#change(id, { state: "adding", sentBytes: file.size, sent });
+      await this.#steps.add(store, sent, signal);
+      this.uploads.value = this.uploads.value.filter((one) => one.id !== id);
+      this.#added++;
+      this.#steps.onAdded(upload);
+    } catch (error) {
+      if (signal.aborted && sent !== undefined) this.#steps.discard(sent);
+      if (!signal.aborted) {
+        const failure = await this.#steps.failureOf(error);
+        this.#change(id, { state: "failed", failure });
+      }
+    }
+    this.#running.delete(id);
+    this.#next();
+  }
+
+  #change(id: string, change: Partial<Upload>): void {
+    this.uploads.value = this.uploads.value.map((upload) =>
+      upload.id === id ? { ...upload, ...change } : upload,
+    );
+  }
+}
