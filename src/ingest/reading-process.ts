@@ -3,6 +3,7 @@
  * much memory as a hostile file makes them, and only a process can be ended amid its work.
  */
 
+import { constants, setPriority } from "node:os";
 import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
 import type { Program } from "../subprocess/program.ts";
@@ -39,6 +40,8 @@ export type FromReader =
 
 export interface ReadingOptions extends ReadingBounds {
   program: Program;
+  /** Whether it works behind everything else on the machine, for a node that serves meanwhile. */
+  isBehind?: boolean;
 }
 
 export interface Cutting extends ChunkOptions {
@@ -159,7 +162,7 @@ export class ReadingProcess implements AsyncDisposable {
   }
 }
 
-function start({ program: { command, env } }: ReadingOptions): Child {
+function start({ program: { command, env }, isBehind = false }: ReadingOptions): Child {
   const heard: (FromReader | undefined)[] = [];
   let wake = (): void => {};
   const hear = (message: FromReader | undefined): void => {
@@ -173,6 +176,7 @@ function start({ program: { command, env } }: ReadingOptions): Child {
     ipc: (message: FromReader) => hear(message),
     onExit: () => hear(undefined),
   });
+  if (isBehind) setPriority(process.pid, constants.priority.PRIORITY_LOW);
   return {
     process,
     async next() {

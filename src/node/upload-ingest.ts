@@ -26,7 +26,11 @@ export class UploadIngest implements AsyncDisposable {
 
   constructor(options: UploadIngestOptions) {
     this.#options = options;
-    this.#reading = new ReadingProcess({ program: options.program, ...options.ingest });
+    this.#reading = new ReadingProcess({
+      program: options.program,
+      isBehind: true,
+      ...options.ingest,
+    });
   }
 
   readonly takeIn: TakeIn = async ({ file, content, document, chunking, ...job }) => {

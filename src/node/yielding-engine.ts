@@ -1,5 +1,6 @@
 /** An embedding engine for work that can wait: it computes a few texts at a time, while nobody else asks the node for anything. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { NodeError } from "../core/errors.ts";
 import type { Embedding, EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 
 export interface YieldOptions {
@@ -9,18 +10,27 @@ export interface YieldOptions {
   longestWaitMs?: number;
 }
 
-/** So few that a question which comes meanwhile shares the threads for a moment only. */
-const sliceSize = 4;
-const pollMs = 50;
+/** So many keep all threads busy; one at a time is what a question waits for least. */
+const sliceSize = { quiet: 4, asked: 1 };
+/** How long after a request others are expected. */
+const askedMs = 10_000;
+const pollMs = 5;
 
 export function yieldingEngine(
   engine: EmbeddingEngine,
   { isBusy, longestWaitMs = 5000 }: YieldOptions,
 ): EmbeddingEngine {
+  let askedAt = Number.NEGATIVE_INFINITY;
   const quiet = async (signal: AbortSignal): Promise<void> => {
     const end = performance.now() + longestWaitMs;
-    while (isBusy() && performance.now() < end) await sleep(pollMs, undefined, { signal });
+    while (isBusy()) {
+      askedAt = performance.now();
+      if (askedAt >= end) return;
+      await sleep(pollMs, undefined, { signal });
+    }
   };
+  const mostAtOnce = (): number =>
+    performance.now() - askedAt < askedMs ? sliceSize.asked : sliceSize.quiet;
   return {
     dimension: engine.dimension,
     maxTokens: engine.maxTokens,
@@ -28,10 +38,13 @@ export function yieldingEngine(
     countTokens: (...asked) => engine.countTokens(...asked),
     async embed(inputs, options) {
       const embeddings: Embedding[] = [];
-      for (let start = 0; start < inputs.length; start += sliceSize) {
+      while (embeddings.length < inputs.length) {
         await quiet(options.signal);
-        const slice = inputs.slice(start, start + sliceSize);
-        embeddings.push(...(await engine.embed(slice, options)));
+        const start = embeddings.length;
+        const slice = inputs.slice(start, start + mostAtOnce());
+        const computed = await engine.embed(slice, options);
+        if (computed.length === 0) throw new NodeError("internal", "Nothing was embedded.");
+        embeddings.push(...computed);
       }
       return embeddings;
     },

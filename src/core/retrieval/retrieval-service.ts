@@ -134,7 +134,12 @@ export class RetrievalService {
 
   /** Refuses a scope that names what is not there, or not for its caller. */
   async check(scope: SearchScope): Promise<void> {
-    await this.#scopes?.check(scope);
+    try {
+      await this.#scopes?.check(scope);
+    } catch (error) {
+      // What cannot be known now fails where it is searched, and is told as that.
+      if (!(error instanceof NodeError && error.kind === "unavailable")) throw error;
+    }
   }
 
   /** Those of the passages that their collections have now, for whoever was given them before. */

@@ -12,7 +12,7 @@ const headBytes = 8192;
 
 export class DiskFiles implements FileStore {
   readonly #folder: string;
-  /** Names of the files that are being written now. */
+  /** Names of the files that are coming now, whether anything refers to them or not. */
   readonly #coming = new Set<string>();
 
   /** No folder is made until a file comes. */
@@ -27,25 +27,30 @@ export class DiskFiles implements FileStore {
     const name = `${crypto.randomUUID()}${part}`;
     const path = join(this.#folder, name);
     this.#coming.add(name);
-    const remove = async (): Promise<void> => {
-      if (this.#coming.delete(name)) await rm(path, { force: true });
+    let kept: string | undefined;
+    const end = async (): Promise<void> => {
+      this.#coming.delete(kept ?? name);
+      if (kept === undefined) await rm(path, { force: true });
     };
     try {
       const written = await this.#write(path, pieces, admit);
       return {
         ...written,
         keep: async (id) => {
+          // Until it is disposed of nothing may refer to it yet.
+          this.#coming.add(id);
           await translated(async () => {
             await rename(path, join(this.#folder, id));
             await syncFolder(this.#folder);
           });
           this.#coming.delete(name);
+          kept = id;
         },
-        [Symbol.asyncDispose]: remove,
+        [Symbol.asyncDispose]: end,
       };
     } catch (error) {
       // Why it was not taken is what counts; what cannot be removed is removed at the next start.
-      await remove().catch(() => {});
+      await end().catch(() => {});
       throw error;
     }
   }

@@ -153,13 +153,18 @@ export function describeOnce(database: Database, { dimension, embedding }: Colle
     .immediate();
 }
 
+/** Deletes what the collection was for: nobody opens it any more. */
+export function forget(database: Database): void {
+  // The form of the words is that of the file's tables, which stay.
+  database.run("delete from meta where key <> 'words'");
+}
+
 /** Deletes all passages, and what the collection was for. */
 export function empty(database: Database): void {
   database
     .transaction(() => {
       database.run("delete from passages");
-      // The form of the words is that of the file's tables, which stay.
-      database.run("delete from meta where key <> 'words'");
+      forget(database);
     })
     .immediate();
   database.run("vacuum");

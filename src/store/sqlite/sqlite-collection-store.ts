@@ -13,7 +13,8 @@ import { collectionNameRule, isCollectionName } from "../../core/retrieval/colle
 import { openImmutable } from "../immutable-database.ts";
 import { remedyFor } from "./errors.ts";
 import { removeIndexFiles } from "./index-file.ts";
-import { describeOnce, empty, prepareTables, readMeta } from "./schema.ts";
+import { describeOnce, empty, forget, prepareTables, readMeta } from "./schema.ts";
+import { removeInSlices } from "./slices.ts";
 import { SqliteRepository } from "./sqlite-repository.ts";
 
 const extension = ".sqlite";
@@ -57,7 +58,17 @@ export class SqliteCollectionStore implements CollectionStore {
     if (!existsSync(path)) return;
     if (!isBlank(path)) {
       using database = openDatabase(name, path);
-      empty(database);
+      // A file that goes as well need not be emptied row by row.
+      if (forGood) forget(database);
+      else {
+        const keys = database.query<{ key: number }, []>("select key from passages").all();
+        await removeInSlices(
+          database,
+          name,
+          keys.map(({ key }) => key),
+        );
+        empty(database);
+      }
     }
     await removeIndexFiles(this.#folder, name);
     if (!forGood) return;

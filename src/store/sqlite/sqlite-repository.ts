@@ -18,6 +18,7 @@ import { checkVector } from "../../core/retrieval/check-vector.ts";
 import type { Candidate } from "./best-candidates.ts";
 import { writing } from "./errors.ts";
 import { hasCurrentWords, readMeta, termsOf } from "./schema.ts";
+import { removeInSlices, turn } from "./slices.ts";
 import { type IndexHome, VectorIndex } from "./vector-index.ts";
 import { VectorSearch } from "./vector-search.ts";
 import { sameBytes, toBytes, toVector } from "./vectors.ts";
@@ -128,6 +129,7 @@ export class SqliteRepository implements PassageRepository {
       const end = rows.at(-1);
       if (end === undefined) return;
       last = end.key;
+      await turn();
     }
   }
 
@@ -152,11 +154,13 @@ export class SqliteRepository implements PassageRepository {
   }
 
   async delete(document: string, keep: ReadonlySet<string> = new Set()): Promise<number> {
-    const remove = this.#database.query<void, [string, string]>(
-      "delete from passages where document = ? and id not in (select value from json_each(?))",
-    );
-    const kept = JSON.stringify([...keep]);
-    return writing(this.#collection, () => remove.run(document, kept).changes);
+    const found = this.#database
+      .query<{ key: number; id: string }, [string]>(
+        "select key, id from passages where document = ?",
+      )
+      .all(document);
+    const gone = found.filter(({ id }) => !keep.has(id)).map(({ key }) => key);
+    return await removeInSlices(this.#database, this.#collection, gone);
   }
 
   async search(

@@ -2,6 +2,7 @@
 import type { Database } from "bun:sqlite";
 import type { DocumentSelection, SearchBounds } from "../../core/ports/passage-repository.ts";
 import { BestCandidates, type Candidate } from "./best-candidates.ts";
+import { turn } from "./slices.ts";
 import type { VectorIndex } from "./vector-index.ts";
 import { cosine, toVector } from "./vectors.ts";
 
@@ -17,8 +18,6 @@ const scanPage = 2048;
 const fewRows = 20_000;
 /** Neighbours that are asked for at most; where too few of them are chosen, all rows are compared. */
 const mostNeighbours = 4096;
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export class VectorSearch {
   readonly #database: Database;

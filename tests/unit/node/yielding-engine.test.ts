@@ -48,6 +48,16 @@ describe("an engine that yields", () => {
     expect(await embedding).toHaveLength(10);
   });
 
+  test("computes one text at a time while it is asked for something now and then", async () => {
+    const { engine, slices } = recordingEngine();
+    let looks = 0;
+    // Busy at the second look: after the first few texts.
+    const isBusy = (): boolean => ++looks === 2;
+    const embeddings = await yieldingEngine(engine, { isBusy }).embed(texts, { signal });
+    expect(embeddings.map(({ vector }) => vector[0])).toEqual(texts.map(Number));
+    expect(slices.map(({ length }) => length)).toEqual([4, 1, 1, 1, 1, 1, 1]);
+  });
+
   test("gets on slowly where the node is always busy", async () => {
     const { engine } = recordingEngine();
     const always = yieldingEngine(engine, { isBusy: () => true, longestWaitMs: 1 });
