@@ -87,7 +87,8 @@ export class ReadingProcess implements AsyncDisposable {
     const child = await this.#usable();
     signal.throwIfAborted();
     const watch = watched(child.process, this.#options);
-    using _ = onAbort(signal, () => child.process.kill("SIGKILL"));
+    // Not only killed: the next document must not be given to a process that is about to end.
+    using _ = onAbort(signal, () => void this.#end());
     const send = (message: ToReader): void => child.process.send(message);
     const chunks: Chunk[] = [];
     send({ type: "read", name, bytes, options, cut: { maxTokens, overlapTokens } });
@@ -96,9 +97,10 @@ export class ReadingProcess implements AsyncDisposable {
       if (answer?.type === "count") {
         // The time that counting takes is not the document's.
         watch.pause();
-        const tokens = await countTokens(answer.text).catch((error: unknown) => {
+        const tokens = await countTokens(answer.text).catch(async (error: unknown) => {
           watch.stop();
-          child.process.kill("SIGKILL");
+          // It waits for a count that never comes; the next document has another.
+          await this.#end();
           throw error;
         });
         watch.resume();

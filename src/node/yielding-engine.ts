@@ -15,6 +15,7 @@ const sliceSize = { quiet: 4, asked: 1 };
 /** How long after a request others are expected. */
 const askedMs = 10_000;
 const pollMs = 5;
+const longestPauseMs = 100;
 
 export function yieldingEngine(
   engine: EmbeddingEngine,
@@ -29,8 +30,7 @@ export function yieldingEngine(
       await sleep(pollMs, undefined, { signal });
     }
   };
-  const mostAtOnce = (): number =>
-    performance.now() - askedAt < askedMs ? sliceSize.asked : sliceSize.quiet;
+  const isAsked = (): boolean => performance.now() - askedAt < askedMs;
   return {
     dimension: engine.dimension,
     maxTokens: engine.maxTokens,
@@ -41,10 +41,14 @@ export function yieldingEngine(
       while (embeddings.length < inputs.length) {
         await quiet(options.signal);
         const start = embeddings.length;
-        const slice = inputs.slice(start, start + mostAtOnce());
-        const computed = await engine.embed(slice, options);
+        const count = isAsked() ? sliceSize.asked : sliceSize.quiet;
+        const from = performance.now();
+        const computed = await engine.embed(inputs.slice(start, start + count), options);
         if (computed.length === 0) throw new NodeError("internal", "Nothing was embedded.");
         embeddings.push(...computed);
+        // Half of the time is left to questions: they find the threads free as often as not.
+        const tookMs = Math.min(performance.now() - from, longestPauseMs);
+        if (isAsked()) await sleep(tookMs, undefined, { signal: options.signal });
       }
       return embeddings;
     },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { chunk } from "../../../src/ingest/chunk.ts";
 import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
 import { ReadingProcess } from "../../../src/ingest/reading-process.ts";
 import { engineEnvironment } from "../../../src/subprocess/program.ts";
@@ -56,6 +57,58 @@ describe("reading in a process of its own", () => {
     const refusal = await rejectionOf(reading.read("b.eml", mail));
     expect(String(refusal)).toContain("raise ingest.read_memory");
     expect(await reading.read("a.md", note)).toHaveLength(1);
+  });
+
+  test("cuts there too, and asks here how many tokens a text has", async () => {
+    await using reading = reader();
+    const cutting = { maxTokens: 12, overlapTokens: 0, signal: new AbortController().signal };
+    let counts = 0;
+    const countTokens = async (text: string): Promise<number> => {
+      counts++;
+      return text.split(/\s+/).length;
+    };
+    const text = Array.from({ length: 600 }, (_, at) => `# Part ${at}\n\nThis is ${at}.`).join(
+      "\n\n",
+    );
+    const bytes = new TextEncoder().encode(text);
+    const here = await chunk(text, { ...cutting, countTokens });
+    counts = 0;
+    expect(await reading.cut("a.md", bytes, {}, { ...cutting, countTokens })).toEqual(here);
+    expect([here.length, counts > 0]).toEqual([600, true]);
+    expect(
+      await rejectionOf(reading.cut("a.docx", note, {}, { ...cutting, countTokens })),
+    ).toMatchObject({ kind: "invalid_request" });
+  });
+
+  test("ends with whoever gives it up, and with a count that fails; the next document is read", async () => {
+    await using reading = reader();
+    const leave = new AbortController();
+    const cutting = { maxTokens: 12, overlapTokens: 0 };
+    const given = reading.cut(
+      "a.md",
+      note,
+      {},
+      {
+        ...cutting,
+        signal: leave.signal,
+        countTokens: async () => {
+          leave.abort(new Error("given up"));
+          return 1;
+        },
+      },
+    );
+    expect(await rejectionOf(given)).toMatchObject({ message: "given up" });
+    const { signal } = new AbortController();
+    const failing = async (): Promise<number> => {
+      throw new Error("no model");
+    };
+    expect(
+      await rejectionOf(
+        reading.cut("a.md", note, {}, { ...cutting, signal, countTokens: failing }),
+      ),
+    ).toMatchObject({ message: "no model" });
+    const counted = { ...cutting, signal, countTokens: async () => 1 };
+    expect(await reading.cut("a.md", note, {}, counted)).toHaveLength(1);
   });
 
   test.each<[string, { read_timeout?: number; read_memory?: number }]>([

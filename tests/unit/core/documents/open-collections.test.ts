@@ -1,0 +1,91 @@
+import { describe, expect, test } from "bun:test";
+import { OpenCollections } from "../../../../src/core/documents/open-collections.ts";
+import type { CollectionStore } from "../../../../src/core/ports/passage-repository.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { silentLog } from "../../../support/silence.ts";
+import { specOf } from "../../../support/test-models.ts";
+import { unusedRepository } from "../../../support/unused-repository.ts";
+
+/** A store that says what is open, and of which model its collections are. */
+function recordingStore(there: string[], fingerprint = "weights") {
+  const open = new Set<string>();
+  const opened: string[] = [];
+  const spec = specOf(2);
+  const store: CollectionStore = {
+    list: async () => there,
+    create: async (name) => {
+      there.push(name);
+      return repositoryOf(name);
+    },
+    open: async (name) => (there.includes(name) ? repositoryOf(name) : undefined),
+    drop: async (name) => void there.splice(there.indexOf(name), 1),
+  };
+  const repositoryOf = (name: string) => {
+    open.add(name);
+    opened.push(name);
+    return {
+      ...unusedRepository,
+      describe: async () => ({
+        name,
+        dimension: 2,
+        distance: "cosine",
+        url: "embedded",
+        embedding: { ...spec.embedding, fingerprint },
+      }),
+      [Symbol.asyncDispose]: async () => void open.delete(name),
+    };
+  };
+  const collections = new OpenCollections({ store, spec: () => spec, log: silentLog });
+  return { collections, open, opened, there };
+}
+
+describe("open collections", () => {
+  test("are opened once for all who use them, and not at all where there are none", async () => {
+    const { collections, opened } = recordingStore(["a"]);
+    {
+      using first = await collections.lease("a");
+      using second = await collections.lease("a");
+      expect([first?.repository === second?.repository, opened]).toEqual([true, ["a"]]);
+      expect(await collections.lease("none")).toBeUndefined();
+    }
+    await collections[Symbol.asyncDispose]();
+  });
+
+  test("are made where they are to be filled", async () => {
+    const { collections, there } = recordingStore([]);
+    expect(await collections.lease("new")).toBeUndefined();
+    using lease = await collections.leaseOrCreate("new");
+    expect([lease.repository !== undefined, there]).toEqual([true, ["new"]]);
+  });
+
+  test("are closed when many others are used, and never while they are", async () => {
+    const names = Array.from({ length: 40 }, (_, at) => `c${at}`);
+    const { collections, open } = recordingStore(names);
+    using _held = await collections.lease("c0");
+    for (const name of names.slice(1)) (await collections.lease(name))?.[Symbol.dispose]();
+    await Bun.sleep(0);
+    expect(open.size).toBeLessThanOrEqual(17);
+    expect(open.has("c0")).toBe(true);
+    expect(open.has("c39")).toBe(true);
+  });
+
+  test("are dropped once nobody uses them any more", async () => {
+    const { collections, open, there } = recordingStore(["a"]);
+    const lease = await collections.lease("a");
+    const dropping = collections.drop("a", { forGood: true });
+    await Bun.sleep(0);
+    expect([there, open.has("a")]).toEqual([["a"], true]);
+    lease?.[Symbol.dispose]();
+    await dropping;
+    expect([there, open.has("a")]).toEqual([[], false]);
+  });
+
+  test("that another model filled are refused by name, and closed again", async () => {
+    const { collections, open } = recordingStore(["theirs"], "other weights");
+    expect(await rejectionOf(collections.lease("theirs"))).toMatchObject({
+      kind: "invalid_request",
+      message: expect.stringContaining("The collection 'theirs' was filled by the model"),
+    });
+    expect(open.size).toBe(0);
+  });
+});
