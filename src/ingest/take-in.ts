@@ -1,12 +1,11 @@
 /** One file into a collection, for a node that serves meanwhile: reading and cutting are another process's work. */
-import { extname } from "node:path";
 import { NodeError } from "../core/errors.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { EmbeddedPassage, PassageRepository } from "../core/ports/passage-repository.ts";
 import type { Chunk } from "./chunk.ts";
 import { digest } from "./passage-identity.ts";
 import { type PlannedPassage, recipe, storedVectors, toPassages } from "./plan-document.ts";
-import { readableExtensions } from "./readers/formats.ts";
+import { detectFormat } from "./readers/detect-format.ts";
 import { unreadable } from "./readers/unreadable.ts";
 import type { CutOptions, Cutting, ReadingProcess } from "./reading-process.ts";
 
@@ -43,7 +42,7 @@ const slice = 1024;
 /** Stores the file's passages in the place of those that the collection has of it. */
 export async function takeIn(options: TakeInOptions): Promise<TakenIn> {
   const { document, repository, engine, documentPrefix, signal } = options;
-  checkFormat(document);
+  checkFormat(document, options.bytes);
   const chunks = await cut(options);
   const vectors = await storedVectors(repository, document);
   const { maxTokens, overlapTokens } = options.chunking;
@@ -69,14 +68,14 @@ export async function takeIn(options: TakeInOptions): Promise<TakenIn> {
 }
 
 /** Told apart from a file that is damaged: another copy of it would not help. */
-function checkFormat(name: string): void {
-  const extension = extname(name).toLowerCase();
-  if (readableExtensions.includes(extension)) return;
-  const kind = extension === "" ? "a file without an extension" : `a '${extension}' file`;
-  throw new NodeError(
-    "unsupported_media_type",
-    `is ${kind}, which Paddock does not read; it reads ${readableExtensions.join(", ")}.`,
-  );
+/** What a file is, is told by its content; one that is not read is not sent to the reader. */
+function checkFormat(name: string, bytes: Uint8Array): void {
+  try {
+    detectFormat(bytes, name);
+  } catch (error) {
+    if (!(error instanceof NodeError)) throw error;
+    throw new NodeError("unsupported_media_type", error.message, { cause: error });
+  }
 }
 
 function cut(options: TakeInOptions): Promise<Chunk[]> {

@@ -203,7 +203,7 @@ describe("a file that is added to a vector store", () => {
   });
 
   test.each([
-    ["picture.png", "\u0089PNG", "unsupported_file", "The file is a '.png' file"],
+    ["picture.png", "\u0089PNG", "unsupported_file", "run it through OCR first"],
     ["empty.md", "  \n ", "invalid_file", "The file holds no text"],
     ["broken.docx", "not a zip", "invalid_file", "The file is damaged or not a Word document"],
   ])("fails with a reason that a person understands: %s", async (name, text, code, message) => {
