@@ -1,6 +1,7 @@
 /** Entry of the page: renders it, and asks the node what it has. */
 import { render } from "preact";
 import { groundNewConversations } from "./chat/grounded-by-default.ts";
+import { keepToKnownCollections } from "./chat/known-collections.ts";
 import { keepToKnownModels } from "./chat/known-model.ts";
 import { keepCollections } from "./documents/collections.ts";
 import { takeDroppedFiles } from "./documents/dropping.ts";
@@ -11,6 +12,7 @@ import { Page } from "./page.tsx";
 const root = document.querySelector("#page");
 if (root !== null) render(<Page />, root);
 keepToKnownModels();
+keepToKnownCollections();
 keepCollections();
 watchOwnDocuments();
 groundNewConversations();

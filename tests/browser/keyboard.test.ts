@@ -55,6 +55,8 @@ describe.skipIf(browserPath === undefined)("with the keyboard alone", () => {
 
     await tabTo(page, "tab-chat", "Shift+Tab");
     await page.keyboard.press("ArrowRight");
+    await page.getByRole("heading", { name: "Documents" }).waitFor();
+    await page.keyboard.press("ArrowRight");
     await page.getByRole("heading", { name: "Knowledge" }).waitFor();
     await tabTo(page, "-question");
     await page.keyboard.type("quite");

@@ -116,6 +116,7 @@ export function keepCollections(): void {
   effect(() => {
     void key.value;
     untracked(() => {
+      access.value = { state: "unknown" };
       known.value = [];
       laterIds.clear();
       void loadCollections({ asks: false });

@@ -1,6 +1,5 @@
 /** Files that are dropped anywhere on the page go to the collection that is shown. */
 import { signal } from "@preact/signals";
-import { announce } from "../announce.ts";
 import { openTab } from "../tabs.ts";
 import { access, loadCollections } from "./collections.ts";
 import { giveFiles } from "./uploads.ts";
@@ -26,7 +25,6 @@ async function take({ dataTransfer }: DragEvent): Promise<void> {
     folders.length === 0
       ? undefined
       : "A folder cannot be uploaded as one: open it, select its files, and drop those.";
-  if (dropNote.value !== undefined) announce(dropNote.value);
   if (access.value.state !== "open") await loadCollections({ asks: true });
   giveFiles(files);
 }

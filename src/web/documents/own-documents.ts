@@ -20,7 +20,7 @@ export const isOwn = ({
   !filename.startsWith(handbook) && (status === "completed" || status === "in_progress");
 
 /** Where the node searches when nobody says where: in its own collection, or in those that the key is bound to. */
-export function usualOf(all: readonly VectorStore[]): VectorStore[] {
+function usualOf(all: readonly VectorStore[]): VectorStore[] {
   const nodes = all.filter(isNodes);
   return nodes.length > 0 ? nodes : all.slice(0, mostBound);
 }
@@ -30,7 +30,10 @@ export function watchOwnDocuments(): void {
   let before = "";
   effect(() => {
     const usual = usualOf(collections.value).filter(({ file_counts }) => file_counts.total > 0);
-    const now = JSON.stringify(usual.map(({ id, file_counts }) => [id, file_counts]));
+    // A file that takes the handbook's place may leave the count as it was, but not the bytes.
+    const now = JSON.stringify(
+      usual.map(({ id, file_counts, usage_bytes }) => [id, file_counts, usage_bytes]),
+    );
     if (now === before) return;
     before = now;
     untracked(() => void look(usual));

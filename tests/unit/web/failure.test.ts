@@ -16,6 +16,13 @@ describe("a status becomes a sentence", () => {
       "That was too much at once. Wait 1 second, then retry.",
       true,
     ],
+    [
+      429,
+      { "x-should-retry": "false" },
+      { error: { message: "The quota is used up.", code: "insufficient_quota" } },
+      "The quota is used up.",
+      false,
+    ],
     [429, {}, said, "That was too much at once. Wait a moment, then retry.", true],
     [503, {}, said, "The node is not ready for this. The node's words.", true],
     [

@@ -37,7 +37,16 @@ test.each([
   [{ grounded: true }, true],
   [{ grounded: true, passages: 2 }, { limit: 2 }],
   [{ grounded: false, passages: 2 }, false],
+  [{ grounded: true, collections: [] }, true],
+  [{ grounded: true, collections: ["vs_1"] }, { vector_store_ids: ["vs_1"] }],
+  [
+    { grounded: true, passages: 2, collections: ["a", "b"] },
+    { limit: 2, vector_store_ids: ["a", "b"] },
+  ],
+  [{ grounded: false, collections: ["vs_1"] }, false],
 ])("with %j it asks for rag %j", (settings, rag) => {
   const changed = { ...conversation, settings: { ...conversation.settings, ...settings } };
-  expect(toRequest(changed, turns).rag).toEqual(rag);
+  const request = toRequest(changed, turns);
+  expect(request.rag).toEqual(rag);
+  expect(request).not.toContainAnyKeys(["passages", "collections", "grounded"]);
 });

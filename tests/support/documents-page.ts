@@ -1,0 +1,42 @@
+/** What tests do in the page's room of documents, in few words. */
+import type { Locator, Page } from "playwright-core";
+
+export interface PageFile {
+  name: string;
+  text: string;
+}
+
+const toPayload = ({ name, text }: PageFile) => ({
+  name,
+  mimeType: "text/plain",
+  buffer: Buffer.from(text),
+});
+
+/** Chooses files as the reader would, through the browser's own dialog. */
+export async function chooseFiles(page: Page, ...files: PageFile[]): Promise<void> {
+  const chooser = page.waitForEvent("filechooser");
+  await page.getByRole("button", { name: "Choose files" }).click();
+  await (await chooser).setFiles(files.map(toPayload));
+}
+
+/** Drops files on the page, as a browser tells it. */
+export async function dropFiles(page: Page, ...files: PageFile[]): Promise<void> {
+  const dropped = await page.evaluateHandle(`(() => {
+    const data = new DataTransfer();
+    for (const { name, text } of ${JSON.stringify(files)}) data.items.add(new File([text], name));
+    return data;
+  })()`);
+  await page.dispatchEvent("body", "drop", { dataTransfer: dropped });
+}
+
+/** The row of a document in the list. */
+export const documentRow = (page: Page, name: string): Locator =>
+  page.locator(".document", { hasText: name });
+
+/** The row of a file that could not be uploaded. */
+export const failedUpload = (page: Page, name: string): Locator =>
+  page.locator(".upload.failure", { hasText: name });
+
+/** A document that can be answered from. */
+export const readyDocument = (page: Page, name: string): Locator =>
+  documentRow(page, name).filter({ hasText: "Ready" });

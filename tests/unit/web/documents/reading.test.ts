@@ -1,0 +1,50 @@
+import { describe, expect, test } from "bun:test";
+import { isOwn } from "../../../../src/web/documents/own-documents.ts";
+import { isSamePassage, pageOf, readingOf } from "../../../../src/web/documents/reading.ts";
+
+const metadata = { id: "p", document: "animals.md", heading: "Llamas", position: 41 };
+const point = { source: "Llamas hum.", score: 0.9 };
+
+describe("the document of a passage", () => {
+  test("is known where the passage says in which collection it is", () => {
+    const place = { ...metadata, file_id: "file-1", vector_store_id: "vs_1" };
+    expect(readingOf({ ...point, metadata: place })).toEqual({
+      ...{ store: "vs_1", file: "file-1", name: "animals.md" },
+      marked: { position: 41, source: "Llamas hum.", heading: "Llamas" },
+    });
+  });
+
+  test.each([[undefined], [metadata], [{ ...metadata, file_id: null, vector_store_id: "vs_1" }]])(
+    "is not known from %j",
+    (about) => {
+      expect(
+        readingOf({ ...point, ...(about === undefined ? {} : { metadata: about }) }),
+      ).toBeUndefined();
+    },
+  );
+
+  test("is opened at the page that the passage is on", () => {
+    expect([0, 19, 20, 41].map(pageOf)).toEqual([0, 0, 20, 40]);
+  });
+
+  test.each([
+    ["Llamas hum.", true],
+    ["Llamas\n\nhum.", true],
+    ["Animals > Llamas Llamas hum.", true],
+    ["Llamas", true],
+    ["Alpacas sing.", false],
+  ])("has the same passage still, or another: %j", (text, isSame) => {
+    expect(isSamePassage(text, { position: 0, source: "Llamas hum.", heading: null })).toBe(isSame);
+  });
+});
+
+describe("a document is the reader's own", () => {
+  test.each([
+    ["notes.md", "completed", true],
+    ["notes.md", "in_progress", true],
+    ["notes.md", "failed", false],
+    ["paddock:handbook/keys.md", "completed", false],
+  ] as const)("%s, %s: %p", (filename, status, own) => {
+    expect(isOwn({ filename, status })).toBe(own);
+  });
+});
