@@ -1,5 +1,6 @@
 /** Server-sent events with back pressure: frames are pulled by the reader, so that a slow one slows generation. */
 import { NodeError } from "../core/errors.ts";
+import { LazyTimer } from "./lazy-timer.ts";
 import { errorBody, toNodeError } from "./middleware/errors.ts";
 
 const type = "text/event-stream";
@@ -60,7 +61,10 @@ class FrameSource {
   /** The next frame, where it was asked for and is not there yet. */
   #next: Promise<IteratorResult<string>> | undefined;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  #stall: ReturnType<typeof setTimeout> | undefined;
+  /** For whoever is waited for: the frames, or the reader. */
+  readonly #timer = new LazyTimer(() => (this.#state === "awaited" ? this.#late() : this.#stall()));
+  /** Ends the wait for a frame that takes long. */
+  #late = (): void => {};
 
   constructor(frames: AsyncIterable<string>, options: EventStreamOptions) {
     this.#options = options;
@@ -71,15 +75,15 @@ class FrameSource {
 
   /** Waits a while for the first frame; throws what fails before it. */
   async waitForFirst(): Promise<void> {
-    this.#next = this.#frames.next();
-    // A failure that comes while nobody waits is met by the next pull.
-    this.#next.catch(() => {});
     try {
-      await within(this.#next, this.#keepAliveMs);
+      await this.#frame();
     } catch (error) {
-      this.#options.onEnd?.();
+      this.#end();
       throw error;
     }
+    this.#state = "idle";
+    // A failure that comes while nobody waits is met by the next pull.
+    this.#next?.catch(() => {});
   }
 
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
@@ -91,11 +95,8 @@ class FrameSource {
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    this.#state = "awaited";
-    clearTimeout(this.#stall);
     try {
-      this.#next ??= this.#frames.next();
-      const frame = await within(this.#next, this.#keepAliveMs);
+      const frame = await this.#frame();
       if (this.#isOver()) return;
       if (frame === undefined) {
         controller.enqueue(encoder.encode(comment));
@@ -136,13 +137,27 @@ class FrameSource {
     return this.#state === "over";
   }
 
+  /** The next frame, or nothing if it takes long. */
+  #frame(): Promise<IteratorResult<string> | undefined> {
+    this.#state = "awaited";
+    this.#timer.dueIn(this.#keepAliveMs);
+    const { promise, resolve, reject } = Promise.withResolvers<
+      IteratorResult<string> | undefined
+    >();
+    this.#late = () => resolve(undefined);
+    this.#next ??= this.#frames.next();
+    this.#next.then(resolve, reject);
+    return promise;
+  }
+
   /** From when a frame was handed over to when the next is asked for; a slow model does not count. */
   #watchReader(): void {
-    clearTimeout(this.#stall);
-    this.#stall = setTimeout(() => {
-      const error = stalled(this.#stallMs / 1000);
-      this.#abandon(error, () => this.#options.onStall?.(error));
-    }, this.#stallMs);
+    this.#timer.dueIn(this.#stallMs);
+  }
+
+  #stall(): void {
+    const error = stalled(this.#stallMs / 1000);
+    this.#abandon(error, () => this.#options.onStall?.(error));
   }
 
   /** The time is up, or the node stops; a reader that waits hears it from the frames. */
@@ -171,7 +186,7 @@ class FrameSource {
 
   #end(): void {
     this.#state = "over";
-    clearTimeout(this.#stall);
+    this.#timer[Symbol.dispose]();
     this.#options.signal?.removeEventListener("abort", this.#expire);
     this.#options.onEnd?.();
   }
@@ -186,14 +201,3 @@ const stalled = (seconds: number): NodeError =>
     "client_stalled",
     `The client took nothing of its answer for ${seconds} s, and the answer was ended (http.stall_timeout).`,
   );
-
-/** What the promise gives, or nothing if it takes longer. */
-async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(resolve, ms, undefined);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

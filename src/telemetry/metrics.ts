@@ -65,6 +65,8 @@ export class Metrics implements MetricsPage {
     "Tokens of answers, as they come.",
     ["model"],
   );
+  /** Those since the page was read: a counter of the library costs more than all else that is done for a token here. */
+  readonly #newTokens = new Map<string, number>();
   readonly #queueLength = this.#gauge("queue_length", "Calls that wait for a model.", ["model"]);
   readonly #queueSeconds = this.#histogram(
     "queue_seconds",
@@ -165,6 +167,8 @@ export class Metrics implements MetricsPage {
       this.#slots.set({ model }, slots);
       this.#slotsInUse.set({ model }, inUse);
     }
+    for (const [model, count] of this.#newTokens) this.#generatedTokens.inc({ model }, count);
+    this.#newTokens.clear();
     this.replicas.read();
     this.#residentBytes.reset();
     for (const [process, residentBytes] of this.#memory) {
@@ -186,7 +190,7 @@ export class Metrics implements MetricsPage {
         this.#firstTokenSeconds.observe({ model: event.model }, sinceReceivedMs / 1000);
         break;
       case "tokens":
-        this.#generatedTokens.inc({ model: event.model }, event.count);
+        this.#newTokens.set(event.model, (this.#newTokens.get(event.model) ?? 0) + event.count);
         break;
       case "answered":
         this.#answered(event);

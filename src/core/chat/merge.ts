@@ -10,9 +10,24 @@ export interface Numbered<Value> {
  * an iteration that is waiting for its next value hears of its end only afterwards, and must be
  * told by other means to stop waiting.
  */
-export async function* merge<Value>(
+export function merge<Value>(
   iterables: readonly AsyncIterable<Value>[],
   abandon: () => void = () => {},
+): AsyncGenerator<Numbered<Value>> {
+  const [only] = iterables;
+  return only !== undefined && iterables.length === 1
+    ? numbered(only)
+    : mergeAll(iterables, abandon);
+}
+
+/** Most chats are one answer, and its every token goes this way: there is nobody to race with. */
+async function* numbered<Value>(only: AsyncIterable<Value>): AsyncGenerator<Numbered<Value>> {
+  for await (const value of only) yield { index: 0, value };
+}
+
+async function* mergeAll<Value>(
+  iterables: readonly AsyncIterable<Value>[],
+  abandon: () => void,
 ): AsyncGenerator<Numbered<Value>> {
   const iterators = iterables.map((iterable) => iterable[Symbol.asyncIterator]());
   const step = async (index: number) => ({ index, result: await iterators[index]?.next() });

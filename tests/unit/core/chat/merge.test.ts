@@ -70,6 +70,16 @@ describe("merged iterations", () => {
     await merged.return(undefined);
   });
 
+  test("of one are its own values, none of them made before it is asked for", async () => {
+    const source = new Source("a", "b", "c");
+    const merged = merge([source]);
+    expect((await merged.next()).value).toEqual({ index: 0, value: "a" });
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    expect(source.made).toBe(1);
+    await merged.return(undefined);
+    expect(source.ended).toBe(true);
+  });
+
   test("end together when one fails", async () => {
     const other = new Source(...Array.from({ length: 100 }, () => "more"));
     const merged = merge([new Source("a", new Error("broken")), other]);
