@@ -113,6 +113,7 @@ describe("the document at /openapi.json", () => {
       "GET /v1/vector_stores/{vector_store_id}/files",
       "GET /v1/vector_stores/{vector_store_id}/files/{file_id}",
       "GET /v1/vector_stores/{vector_store_id}/files/{file_id}/content",
+      "POST /mcp",
       "POST /v1/chat/completions",
       "POST /v1/embeddings",
       "POST /v1/files",
@@ -165,6 +166,7 @@ describe("the document at /openapi.json", () => {
         "/{vector_store_id}/files/{file_id}",
         "/{vector_store_id}/file_batches",
       ].map((path) => [`POST /v1/vector_stores${path}`, true, ["application/json"]]),
+      ["POST /mcp", true, ["application/json"]],
     ]);
   });
 
