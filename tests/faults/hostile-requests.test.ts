@@ -5,6 +5,16 @@ import fc, { type Arbitrary } from "fast-check";
 import { ChatCompletionRequest } from "../../src/server/operations/chat/schema.ts";
 import { EmbeddingRequest } from "../../src/server/operations/embeddings/schema.ts";
 import { RetrieveRequest } from "../../src/server/operations/retrieve/schema.ts";
+import { FileBatchRequest } from "../../src/server/operations/vector-store-batches/schema.ts";
+import {
+  VectorStoreFileRequest,
+  VectorStoreFileUpdate,
+} from "../../src/server/operations/vector-store-files/schema.ts";
+import { VectorStoreSearchRequest } from "../../src/server/operations/vector-store-search/schema.ts";
+import {
+  VectorStoreRequest,
+  VectorStoreUpdate,
+} from "../../src/server/operations/vector-stores/schema.ts";
 import { decodeError } from "../support/decode.ts";
 import {
   broken,
@@ -59,10 +69,12 @@ async function send({ path, method = "POST", headers = {}, body }: Sent): Promis
     const text = await Promise.race([response.clone().text(), late.promise]);
     expect(text).not.toContain(key);
     if (response.ok || method === "HEAD") return;
-    expect([400, 401, 403, 404, 405, 413, 415, 500, 503]).toContain(response.status);
+    expect([400, 401, 403, 404, 405, 413, 415, 429, 500, 503]).toContain(response.status);
     const { code } = await decodeError(response);
     // The API's own 500 is for a model that the node does not have.
     if (response.status === 500) expect(code).toBe("model_not_found");
+    // As many vector stores as the node keeps.
+    if (response.status === 429) expect(code).toBe("insufficient_quota");
     if (response.status === 503) expect(["collection_mismatch"]).toContain(code ?? "");
   } finally {
     clearTimeout(timer);
@@ -81,7 +93,53 @@ const chat = bodies(ChatCompletionRequest, "tiny-chat");
 const embeddings = bodies(EmbeddingRequest, "tiny-embedding");
 const retrieve = bodies(RetrieveRequest, "tiny-embedding");
 
+const store = "/v1/vector_stores/vs_default";
+
 describe("a hostile request", () => {
+  test.each([
+    ["/v1/vector_stores", fitting(VectorStoreRequest), 300],
+    [store, fitting(VectorStoreUpdate), 200],
+    [`${store}/files`, fitting(VectorStoreFileRequest), 200],
+    [`${store}/files/file-nobody`, fitting(VectorStoreFileUpdate), 100],
+    [`${store}/file_batches`, fitting(FileBatchRequest), 200],
+    [`${store}/search`, fitting(VectorStoreSearchRequest), 200],
+  ] as const)("about documents, to %s, breaks nothing", async (path, body, runs) => {
+    await fc.assert(
+      fc.asyncProperty(broken(body).map(toText), (text) => send({ path, body: text })),
+      options(runs),
+    );
+  });
+
+  test("that is a form, or says so, breaks nothing and leaves nothing", async () => {
+    const parts = fc.constantFrom(
+      "--b",
+      "--b--",
+      "\r\n",
+      "\n",
+      "\r\n\r\n",
+      'Content-Disposition: form-data; name="file"; filename="a.md"',
+      'Content-Disposition: form-data; name="purpose"',
+      'Content-Disposition: form-data; name="file"; filename="../../x"',
+      "Content-Disposition: form-data; name=; filename*=UTF-8''%ff",
+      "Content-Type: text/plain; charset=utf-7",
+      "Content-Transfer-Encoding: base64",
+      "assistants",
+      "\u0000",
+      "x".repeat(9000),
+    );
+    const forms = fc.array(parts, { maxLength: 24 }).map((all) => all.join(""));
+    await fc.assert(
+      fc.asyncProperty(forms, (body) =>
+        send({
+          path: "/v1/files",
+          body,
+          headers: { "content-type": "multipart/form-data; boundary=b" },
+        }),
+      ),
+      options(500),
+    );
+  });
+
   test.each([
     ["/v1/chat/completions", chat, 6000],
     ["/v1/embeddings", embeddings, 1500],
@@ -107,6 +165,14 @@ describe("a hostile request", () => {
     const paths = fc.oneof(
       fc.constantFrom("/v1/models", "/v1/models/tiny-chat", "/v1/info", "/health", "/ready", "/"),
       fc.constantFrom("/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"),
+      fc.constantFrom(
+        "/v1/files",
+        "/v1/files/x",
+        "/v1/files/../x/content",
+        store,
+        `${store}/files`,
+      ),
+      fc.constantFrom("/v1/files?limit=x", "/v1/vector_stores?after=%00", `${store}/files?filter=`),
       fc.webPath(),
       fc
         .string({ unit: "binary", maxLength: 40 })

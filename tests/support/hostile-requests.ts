@@ -101,7 +101,7 @@ export function fitting(schema: TSchema): Arbitrary<unknown> {
         ? fc.string({ minLength: schema.minLength ?? 0, maxLength: 40 })
         : fc.stringMatching(new RegExp(schema.pattern));
     case "Integer":
-      return fc.integer({ min: schema.minimum ?? -10, max: Math.min(schema.maximum ?? 5, 5) });
+      return smallInteger(schema.minimum ?? -10, schema.maximum ?? 5);
     case "Number":
       return fc.double({ min: schema.minimum ?? -10, max: schema.maximum ?? 10, noNaN: true });
     case "Boolean":
@@ -206,3 +206,7 @@ export const contentTypes: Arbitrary<string> = fc.constantFrom(
   "*/*",
   "application/json; ; ;=",
 );
+
+/** Small, so that no answer is long; or as small as it may be. */
+const smallInteger = (least: number, most: number): Arbitrary<number> =>
+  fc.integer({ min: least, max: Math.max(least, Math.min(most, 5)) });
