@@ -11,6 +11,7 @@ import { ingestCommand } from "./ingest.ts";
 import { initCommand } from "./init.ts";
 import { keysCommand } from "./keys.ts";
 import { licensesCommand } from "./licenses.ts";
+import { mcpCommand } from "./mcp.ts";
 import { modelsCommand } from "./models.ts";
 import { probeCommand } from "./probe.ts";
 import { pullCommand } from "./pull.ts";
@@ -29,6 +30,7 @@ const commands = [
   modelsCommand,
   ingestCommand,
   collectionsCommand,
+  mcpCommand,
   keysCommand,
   initCommand,
   doctorCommand,

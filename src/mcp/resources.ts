@@ -75,7 +75,7 @@ async function documentsOf(
   const found = items.map(({ file, filename: name, passages }) => ({
     uri: toUri({ collection, document: file }),
     name,
-    description: `${passages} passages in the collection '${collection}'`,
+    description: `${passages === 1 ? "1 passage" : `${passages} passages`} of the collection '${collection}'`,
     mimeType,
   }));
   return { found, ...given({ last: hasMore ? items.at(-1)?.file : undefined }) };

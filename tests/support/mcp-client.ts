@@ -1,8 +1,10 @@
-/** The SDK's own client of MCP, over HTTP. */
+/** The SDK's own client of MCP, over HTTP and over a process. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { environmentIn, programUnderTest } from "./paddock-process.ts";
 
 export interface McpClient extends AsyncDisposable {
   client: Client;
@@ -19,7 +21,24 @@ export const mcpOverHttp = (origin: string, key?: string): Promise<McpClient> =>
     }),
   );
 
-export async function connected(transport: Transport): Promise<McpClient> {
+/** `paddock mcp`, started as an editor starts it. */
+export function mcpOverStdio(
+  args: readonly string[],
+  { cwd, env = {} }: { cwd: string; env?: Record<string, string> },
+): Promise<McpClient> {
+  const [command = "", ...before] = programUnderTest;
+  return connected(
+    new StdioClientTransport({
+      command,
+      args: [...before, "mcp", ...args],
+      cwd,
+      env: { ...environmentIn(cwd), ...env },
+      stderr: "ignore",
+    }),
+  );
+}
+
+async function connected(transport: Transport): Promise<McpClient> {
   const client = new Client({ name: "tests", version: "1.0.0" });
   await client.connect(transport);
   // It checks what comes against the tools' schemas only where it has them.

@@ -1,0 +1,77 @@
+/** `paddock mcp`: documents for an editor or an agent, over MCP on standard input and output. */
+import { existsSync } from "node:fs";
+import { Command } from "commander";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import { dataDirOf } from "../node/data-dir.ts";
+import { DocumentReader } from "../node/document-reader.ts";
+import { addConfigOptions, readConfig } from "./configure.ts";
+import { addExamples } from "./examples.ts";
+import { createCommandLog } from "./log.ts";
+import { remoteNode } from "./mcp/remote-node.ts";
+import { partOptions } from "./part-options.ts";
+import type { Shell } from "./shell.ts";
+
+export function mcpCommand(shell: Shell): Command {
+  const command = addConfigOptions(
+    new Command("mcp")
+      .description(
+        "serve documents to an editor or an agent, over MCP on standard input and output",
+      )
+      .option(
+        "--url <address>",
+        "a running node; its key is PADDOCK_KEY's. Default: the collections of the data dir, in this process",
+      ),
+  );
+  addExamples(
+    command,
+    "paddock mcp --data-dir /srv/paddock/data",
+    "paddock mcp --url http://127.0.0.1:8080",
+  );
+  return command.action(async () => {
+    const { url }: { url?: string } = command.opts();
+    if (shell.input.isTerminal) shell.say(forPeople);
+    await (url === undefined ? serveHere(shell, command) : passOn(shell, url));
+  });
+}
+
+const forPeople =
+  "This speaks MCP with the program that started it; docs/mcp.md says what to write into an editor's settings. Ctrl-D ends it.\n";
+
+async function serveHere(shell: Shell, command: Command): Promise<void> {
+  const config = await readConfig(shell, command);
+  const dataDir = dataDirOf(config, shell.cwd);
+  // Editors start it in whatever folder they are in, which is not to be filled with models.
+  if (!existsSync(dataDir)) {
+    throw new NodeError(
+      "invalid_request",
+      `There is no data dir at ${dataDir}. Name the node's with --data-dir or PADDOCK_DATA_DIR, as an absolute path; 'paddock ingest PATH' makes one.`,
+    );
+  }
+  const log = createCommandLog(config, shell.isTerminal);
+  const signal = shell.stopped;
+  await using reader = new DocumentReader({ ...partOptions(shell, config, log), signal });
+  // An editor waits for the answers to its first questions, and not for a model.
+  reader.documents(signal).catch((error: unknown) => {
+    if (!signal.aborted) log.warn("documents cannot be searched yet", { reason: reasonOf(error) });
+  });
+  const { serveStdio } = await import("../mcp/stdio.ts");
+  await serveStdio({
+    pipes: shell.input.terminal(),
+    version: shell.version,
+    documents: (until) => reader.documents(until),
+    signal,
+    onFault: (error) => log.error("a request over MCP failed", { error }),
+  });
+}
+
+async function passOn(shell: Shell, url: string): Promise<void> {
+  const { PADDOCK_KEY: key } = shell.env;
+  const ask = remoteNode({ url, key: key === "" ? undefined : key });
+  const { relayStdio } = await import("../mcp/relay.ts");
+  await relayStdio({
+    pipes: shell.input.terminal(),
+    ask,
+    signal: shell.stopped,
+    onProblem: (reason) => shell.say(`${reason}\n`),
+  });
+}

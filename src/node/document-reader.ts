@@ -1,0 +1,112 @@
+/** The documents of a data dir, to be searched and read in this process, beside a node or without one. */
+import { untilAborted } from "../core/abort.ts";
+import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
+import { ModelRegistry } from "../core/models/model.ts";
+import type { Reranker } from "../core/ports/reranker.ts";
+import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
+import type { McpDocuments } from "../mcp/documents.ts";
+import { NodeDocuments } from "./node-documents.ts";
+import { NodeModels } from "./node-models.ts";
+import { toCollection } from "./node-settings.ts";
+import type { ModelOptions } from "./part-options.ts";
+
+export interface DocumentReaderOptions extends ModelOptions {
+  /** Ends what is being loaded. */
+  signal: AbortSignal;
+}
+
+export class DocumentReader implements AsyncDisposable {
+  readonly #options: DocumentReaderOptions;
+  readonly #models: ModelRegistry;
+  readonly #retrieval: RetrievalService;
+  /** Its queue never runs: what is to be taken in, and who does it, is the node's affair. */
+  readonly #documents: NodeDocuments;
+  readonly #resources = new AsyncDisposableStack();
+  readonly #closing = new AbortController();
+  #loading: Promise<Reranker | undefined> | undefined;
+  #attaching: Promise<void> = Promise.resolve();
+  #isAttached = false;
+
+  /** Nothing is loaded before it is asked for. */
+  constructor(options: DocumentReaderOptions) {
+    const { config } = options;
+    this.#options = options;
+    this.#models = new ModelRegistry(config.models);
+    this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
+    const parts = { models: this.#models, retrieval: this.#retrieval, quotaOf: () => ({}) };
+    this.#documents = this.#resources.use(new NodeDocuments({ ...options, ...parts }));
+  }
+
+  /** The services, once the embedding model is there; what failed is tried again. */
+  async documents(signal: AbortSignal): Promise<McpDocuments> {
+    this.#loading ??= this.#load();
+    this.#loading.catch(() => {
+      this.#loading = undefined;
+    });
+    const reranker = await untilAborted(this.#loading, signal);
+    this.#attaching = this.#attaching.then(() => this.#attach(reranker));
+    await untilAborted(this.#attaching, signal);
+    const { documents } = this.#documents;
+    return { ...documents, retrieval: this.#retrieval, storeAccess: documents.access };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await this.#loading?.catch(() => {});
+    await this.#attaching;
+    await this.#resources.disposeAsync();
+  }
+
+  async #load(): Promise<Reranker | undefined> {
+    const { config, progress } = this.#options;
+    const signal = AbortSignal.any([this.#options.signal, this.#closing.signal]);
+    const { embeddingModel } = toCollection(config);
+    const model = config.models.find(({ name }) => name === embeddingModel);
+    if (model === undefined) {
+      throw new NodeError(
+        "unavailable",
+        'No embedding model is configured; a collection needs one: [[models]] type = "embedding".',
+      );
+    }
+    await using opened = new AsyncDisposableStack();
+    const models = opened.use(await NodeModels.openInProcess(this.#options));
+    const loading = { progress, signal };
+    this.#models.add(await models.load(model, loading));
+    const { reranker } = config.retrieval;
+    const loaded =
+      reranker === undefined ? undefined : await models.loadReranker(reranker, loading);
+    this.#resources.use(opened.move());
+    return loaded;
+  }
+
+  /** The collection may be made while this runs; never fails, since retrieval says why it is not there. */
+  async #attach(reranker: Reranker | undefined): Promise<void> {
+    if (this.#isAttached || this.#closing.signal.aborted) return;
+    const { name } = this.#retrieval.collection;
+    try {
+      const lease = await this.#documents.documents.collections.lease(name);
+      if (lease === undefined) throw noneYet(name);
+      const { repository, prefixes } = lease;
+      this.#resources.use(lease);
+      this.#retrieval.attach({
+        repository,
+        queryPrefix: prefixes.queryPrefix,
+        ...given({ reranker }),
+      });
+      this.#isAttached = true;
+    } catch (error) {
+      this.#retrieval.unavailable(
+        error instanceof NodeError
+          ? error
+          : new NodeError("unavailable", "The collection cannot be opened.", { cause: error }),
+      );
+    }
+  }
+}
+
+const noneYet = (name: string): NodeError =>
+  new NodeError(
+    "unavailable",
+    `There is no collection '${name}' in this data dir yet; 'paddock ingest PATH' makes one.`,
+  );
