@@ -99,6 +99,19 @@ describe.skipIf(browserPath === undefined)("answer from my documents", () => {
     expect(await isGrounded(page)).toBe(false);
   });
 
+  test("leaves a question alone that says by itself whether it is answered from documents", async () => {
+    await using app = await withPassages("animals.md");
+    app.app.chat.script({ type: "text", text: "Paris." }, finish);
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    await page.getByRole("switch", { checked: true }).waitFor();
+    const request = page.waitForRequest("**/v1/chat/completions");
+    await page.getByRole("button", { name: "What is the capital of France?" }).click();
+    expect((await request).postDataJSON().rag).toBe(false);
+    await page.getByRole("button", { name: "New conversation" }).click();
+    await page.getByRole("switch", { checked: true }).waitFor();
+  });
+
   test("is off by default where there is nothing but the handbook, until a file is added", async () => {
     await using app = await withPassages("paddock:handbook/keys.md");
     await using visited = await visit(app.origin);
