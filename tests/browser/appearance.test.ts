@@ -2,14 +2,16 @@ import { describe, expect, test } from "bun:test";
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { ask, browserPath, visit } from "../support/browser.ts";
-import { type ListeningApp, listeningApp } from "../support/listening-app.ts";
+import { dropFiles, failedUpload } from "../support/documents-page.ts";
+import { listeningApp } from "../support/listening-app.ts";
+import { type ListeningDocuments, listeningDocuments } from "../support/listening-documents.ts";
 import { passage } from "../support/passages.ts";
 import { finish } from "../support/scripted-engines.ts";
 
 const long = "Ein".concat("wahrhaftlangeswort".repeat(12));
 const answer = `# Title
 
-A paragraph with \`code\`, **strength**, [a link](https://example.org) and ${long}.
+A paragraph with \`code\`, **strength**, [a link](https://example.org), a source [1] and ${long}.
 
 - [x] done
 - [ ] not yet
@@ -26,14 +28,19 @@ const something = "a line of code that is much longer than any narrow screen is 
 `;
 
 /** A node with something to show everywhere. */
-async function fullApp(): Promise<ListeningApp> {
-  const app = listeningApp();
+async function fullApp(): Promise<ListeningDocuments> {
+  const listening = await listeningDocuments();
+  const { app, client } = listening;
   await app.repository.upsert([
-    passage(1, [1, 1], { source: `Llamas hum. ${long}`, document: `${long}.md`, heading: long }),
+    passage(1, [1, 1], {
+      ...{ source: `Llamas hum. ${long}`, document: `${long}.md`, heading: long, position: 0 },
+    }),
   ]);
   app.chat.script({ type: "reasoning", text: "Hm." }, { type: "text", text: answer }, finish);
-  app.instead = ({ url }) => (url.endsWith("/metrics") ? new Response(metrics) : undefined);
-  return app;
+  await client.store({ name: long });
+  await client.taken("vs_default", "no text at all", `${long.slice(0, 150)}.png`);
+  listening.instead = ({ url }) => (url.endsWith("/metrics") ? new Response(metrics) : undefined);
+  return listening;
 }
 
 const metrics = `# TYPE paddock_queue_length gauge
@@ -47,15 +54,38 @@ paddock_generated_tokens_total{model="chatty"} 100
 /** Goes through the whole page, and stops at each thing that it can show. */
 async function* walk(page: Page): AsyncGenerator<string> {
   await page.locator(".starter-questions button:enabled").first().waitFor();
+  await page.getByRole("switch", { checked: true }).waitFor();
   yield "an empty conversation";
-  await page.getByRole("switch").check();
   await ask(page, long);
   await page.locator("[aria-busy=false]").waitFor();
   await page.getByText("Show the passage").click();
   yield "an answer with sources";
+  await page.getByText("From default", { exact: true }).click();
+  yield "the choice of collections";
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Open passage 1", exact: true }).click();
+  await page.getByRole("dialog").locator("[aria-current=true]").waitFor();
+  yield "a document";
+  await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Settings" }).click();
   await page.getByText("Export this conversation").click();
   yield "the settings";
+  await page.getByRole("tab", { name: "Documents" }).click();
+  await page.locator(".document.failed .reason").waitFor();
+  await dropFiles(page, { name: `${long}.md`, text: "" });
+  await failedUpload(page, long).waitFor();
+  yield "documents";
+  await page
+    .getByRole("button", { name: /^Remove/ })
+    .first()
+    .click();
+  await page.getByRole("dialog").waitFor();
+  yield "a removal";
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "New collection" }).click();
+  await page.getByRole("dialog").waitFor();
+  yield "a new collection";
+  await page.keyboard.press("Escape");
   await page.getByRole("tab", { name: "Knowledge" }).click();
   await page.getByLabel("Question").fill("q");
   await page.getByRole("button", { name: "Search" }).click();
@@ -98,7 +128,12 @@ describe.skipIf(browserPath === undefined)("the page", () => {
     expect(widths).toEqual([
       ["an empty conversation", 360],
       ["an answer with sources", 360],
+      ["the choice of collections", 360],
+      ["a document", 360],
       ["the settings", 360],
+      ["documents", 360],
+      ["a removal", 360],
+      ["a new collection", 360],
       ["passages", 360],
       ["the node", 360],
     ]);

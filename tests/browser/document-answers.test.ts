@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { answers, ask, browserPath, visit } from "../support/browser.ts";
-import { documentRow, readyDocument } from "../support/documents-page.ts";
+import { readyDocument } from "../support/documents-page.ts";
 import { type ListeningDocuments, listeningDocuments } from "../support/listening-documents.ts";
 import { passage } from "../support/passages.ts";
 import { finish } from "../support/scripted-engines.ts";
@@ -99,6 +99,19 @@ describe.skipIf(browserPath === undefined)("answer from my documents", () => {
     expect(await isGrounded(page)).toBe(false);
   });
 
+  test("leaves a question alone that says by itself whether it is answered from documents", async () => {
+    await using app = await withPassages("animals.md");
+    app.app.chat.script({ type: "text", text: "Paris." }, finish);
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    await page.getByRole("switch", { checked: true }).waitFor();
+    const request = page.waitForRequest("**/v1/chat/completions");
+    await page.getByRole("button", { name: "What is the capital of France?" }).click();
+    expect((await request).postDataJSON().rag).toBe(false);
+    await page.getByRole("button", { name: "New conversation" }).click();
+    await page.getByRole("switch", { checked: true }).waitFor();
+  });
+
   test("is off by default where there is nothing but the handbook, until a file is added", async () => {
     await using app = await withPassages("paddock:handbook/keys.md");
     await using visited = await visit(app.origin);
@@ -142,78 +155,5 @@ describe.skipIf(browserPath === undefined)("answer from my documents", () => {
     await page.getByRole("button", { name: "Search" }).click();
     expect((await search).postDataJSON().collection).toEqual([own, id]);
     await page.locator(".passages").getByText("cake.md").waitFor();
-  });
-});
-
-/** Holds files back until it is opened. */
-function gate() {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  return { beforeTaking: () => promise, open: resolve };
-}
-
-// Where there is no browser, tests/support/browser.ts says so.
-describe.skipIf(browserPath === undefined)("the documents of a collection", () => {
-  test("are followed while they are taken in and seen, and no longer", async () => {
-    const held = gate();
-    await using app = await listeningDocuments({ documents: held });
-    const file = await app.client.file("llamas hum", "notes.md");
-    await app.client.add(own, { file_id: file });
-    await using visited = await visit(app.origin, { path: "/#documents" });
-    const { page } = visited;
-    await documentRow(page, "notes.md").getByText("Being taken in").waitFor();
-    const asks = () => page.waitForRequest("**/vs_default/files?limit=25");
-    await asks();
-    await asks();
-    await page.clock.install();
-    let asked = 0;
-    page.on("request", () => {
-      asked++;
-    });
-    const see = (state: string) =>
-      page.evaluate(
-        `Object.defineProperty(document, "visibilityState", { configurable: true, value: "${state}" });
-         document.dispatchEvent(new Event("visibilitychange"));`,
-      );
-    await see("hidden");
-    // What was on its way when it was hidden.
-    await page.clock.runFor(10_000);
-    asked = 0;
-    await page.clock.runFor(60_000);
-    expect(asked).toBe(0);
-    held.open();
-    await app.client.settled(own, file);
-    await see("visible");
-    await page.clock.runFor(2000);
-    await readyDocument(page, "notes.md").waitFor();
-    await page.clock.runFor(10_000);
-    asked = 0;
-    await page.clock.runFor(60_000);
-    expect(asked).toBe(0);
-  });
-
-  test("are listed in pages, the newest first", async () => {
-    const held = gate();
-    await using app = await listeningDocuments({ documents: held });
-    const ids: string[] = [];
-    for (let at = 1; at <= 60; at++) ids.push(await app.client.file(`text ${at}`, `file ${at}.md`));
-    await app.client.batch(own, { file_ids: ids });
-    await using visited = await visit(app.origin, { path: "/#documents" });
-    const { page } = visited;
-    const pages = page.getByRole("navigation", { name: "Pages of documents" });
-    const names = () => page.locator(".document .name").allTextContents();
-    await pages.getByText("1 to 25 of 60").waitFor();
-    expect((await names()).at(0)).toBe("file 60.md");
-    await pages.getByRole("button", { name: "Older" }).click();
-    await pages.getByText("26 to 50 of 60").waitFor();
-    await pages.getByRole("button", { name: "Older" }).click();
-    await pages.getByText("51 to 60 of 60").waitFor();
-    expect((await names()).at(-1)).toBe("file 1.md");
-    expect(await pages.getByRole("button", { name: "Older" }).isDisabled()).toBe(true);
-    await pages.getByRole("button", { name: "Newer" }).click();
-    await pages.getByText("26 to 50 of 60").waitFor();
-    // Whoever removes where the page begins sends the reader to the first one.
-    await app.client.send("DELETE", `/vector_stores/${own}/files/${ids[35]}`);
-    await pages.getByText("1 to 25 of 59").waitFor();
-    held.open();
   });
 });

@@ -9,6 +9,7 @@ import { listeningDocuments } from "../support/listening-documents.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const path = "/#documents";
+const large = "llamas hum. ".repeat(400_000);
 const notes = { name: "notes.md", text: "llamas hum" };
 
 // Where there is no browser, tests/support/browser.ts says so.
@@ -68,11 +69,12 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
 
   test("in the node's words, where the quota is used up", async () => {
     const quota = { node: { bytes: 5, passages: 0 } };
-    await using app = await listeningDocuments({ documents: { quota } });
+    await using app = await listeningDocuments({ documents: { quota }, maxFileBytes: 1e8 });
     await using visited = await visit(app.origin, { path });
     const { page } = visited;
     await page.getByRole("heading", { name: "default" }).waitFor();
-    await chooseFiles(page, notes);
+    // The node refuses it while it is still being sent.
+    await chooseFiles(page, { name: "notes.md", text: large });
     const failed = failedUpload(page, "notes.md");
     await failed.getByText("This node keeps 5 bytes of files (documents.max_bytes)").waitFor();
     expect(await failed.getByRole("button", { name: "Try again" }).count()).toBe(1);
@@ -140,7 +142,7 @@ describe.skipIf(browserPath === undefined)("documents and keys", () => {
   });
 
   test("a key that is refused while files are sent is asked for, and the upload goes on", async () => {
-    await using app = await listeningDocuments({ keys: ["a-long-secret"] });
+    await using app = await listeningDocuments({ keys: ["a-long-secret"], maxFileBytes: 1e8 });
     await using visited = await visit(app.origin, { path });
     const { page } = visited;
     const field = page.getByRole("dialog").getByLabel("API key", { exact: true });
@@ -154,7 +156,7 @@ describe.skipIf(browserPath === undefined)("documents and keys", () => {
       const message = "The API key was revoked.";
       return Response.json({ error: { message, code: "invalid_api_key" } }, { status: 401 });
     };
-    await chooseFiles(page, notes);
+    await chooseFiles(page, { name: "notes.md", text: large });
     await page.getByText("The API key was revoked.").waitFor();
     await field.fill("a-long-secret");
     await page.keyboard.press("Enter");

@@ -4,9 +4,9 @@ import { Dialog } from "../components/dialog.tsx";
 import { FailureNote } from "../components/failure-note.tsx";
 import {
   closeReading,
-  isSamePassage,
   loadPassages,
   type MarkedPassage,
+  markedAt,
   type PassagesShown,
   pageSize,
   passages,
@@ -49,11 +49,8 @@ function Content({ marked, file }: Reading) {
 function Passages({ page, marked }: { page: PassagesShown; marked: MarkedPassage | undefined }) {
   const { from, texts, hasMore } = page;
   const scroller = useRef<HTMLElement>(null);
-  const at = marked === undefined ? -1 : marked.position - from;
-  const isHere = at >= 0 && at < texts.length;
-  const text = texts[at];
-  const isChanged =
-    marked !== undefined && (isHere || texts.length === 0) && !isSamePassage(text ?? "", marked);
+  const at = markedAt(page, marked);
+  const isChanged = at === -1;
   useEffect(() => {
     scroller.current?.focus();
     const [found] = scroller.current?.getElementsByClassName("marked") ?? [];
@@ -112,7 +109,7 @@ function Passages({ page, marked }: { page: PassagesShown; marked: MarkedPassage
       >
         <ol start={from + 1}>
           {texts.map((passage, index) => {
-            const isMarked = index === at && !isChanged;
+            const isMarked = index === at;
             return (
               <li
                 key={from + index}

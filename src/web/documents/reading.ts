@@ -70,9 +70,23 @@ export function readingOf({ source, metadata }: Point): Reading | undefined {
   return { store, file, name: document ?? "A document without a name", marked };
 }
 
-/** Whether the text at a passage's place is still the one that the answer was given. */
+/** Where among the texts of a page the marked passage is; undefined where it is on another page, -1 where it is gone. */
+export function markedAt(
+  { from, texts }: PassagesShown,
+  marked: MarkedPassage | undefined,
+): number | undefined {
+  if (marked === undefined || pageOf(marked.position) !== from) return undefined;
+  const at = marked.position - from;
+  // A collection that others filled may leave out positions.
+  return isSamePassage(texts[at] ?? "", marked)
+    ? at
+    : texts.findIndex((text) => isSamePassage(text, marked));
+}
+
+/** Whether a text is still the passage that the answer was given. */
 export function isSamePassage(text: string, { source }: MarkedPassage): boolean {
   const words = (from: string): string => from.replace(/\s+/g, " ").trim();
+  const [now, given] = [words(text), words(source)];
   // A passage may have been given with its neighbours, or with its headings in front.
-  return words(source).includes(words(text)) || words(text).includes(words(source));
+  return now !== "" && given !== "" && (given.includes(now) || now.includes(given));
 }

@@ -34,7 +34,7 @@ export interface UploadSteps {
   add: (store: string, sent: FileObject, signal: AbortSignal) => Promise<unknown>;
   /** Lets go of what was sent and is not wanted. */
   discard: (sent: FileObject) => void;
-  failureOf: (error: unknown) => Promise<UploadFailure>;
+  failureOf: (error: unknown) => UploadFailure;
   /** A file has come into its collection. */
   onAdded: (upload: Upload) => void;
   /** Nothing is on its way any more. */
@@ -117,8 +117,7 @@ export class UploadQueue {
     } catch (error) {
       if (signal.aborted && sent !== undefined) this.#steps.discard(sent);
       if (!signal.aborted) {
-        const failure = await this.#steps.failureOf(error);
-        this.#change(id, { state: "failed", failure });
+        this.#change(id, { state: "failed", failure: this.#steps.failureOf(error) });
       }
     }
     this.#running.delete(id);

@@ -1,19 +1,20 @@
 /** The page's uploads: what each step asks of the node, and what is said of it. */
 import { ApiError } from "../../client/api-error.ts";
+import type { FileObject } from "../../client/wire.ts";
 import { announce } from "../announce.ts";
 import { withKey } from "../client.ts";
-import { failureOf } from "../failure.ts";
+import { Failure, failureOf } from "../failure.ts";
 import { openTab } from "../tabs.ts";
 import { documents, maxFileBytes, nameOf, shown } from "./collections.ts";
 import { refusalOf } from "./file-check.ts";
 import { refreshShown } from "./listing.ts";
-import { sendFile } from "./send-file.ts";
+import { type SendOptions, sendFile } from "./send-file.ts";
 import { counted } from "./size-text.ts";
 import { type UploadFailure, UploadQueue } from "./upload-queue.ts";
 
 export const queue = new UploadQueue({
   refusalOf: (file) => refusalOf(file, maxFileBytes.value),
-  send: (file, options) => withKey(() => sendFile(file, options), options.signal),
+  send: (file, options) => withKey(() => sendOrTellWhy(file, options), options.signal),
   add: (store, sent, signal) => withKey(() => documents.addFile(store, sent, { signal }), signal),
   discard: (sent) => void documents.deleteFile(sent.id).catch(() => {}),
   failureOf: uploadFailure,
@@ -30,25 +31,26 @@ export const queue = new UploadQueue({
 /** What another attempt with the same file cannot change. */
 const ofTheFile: readonly number[] = [400, 413, 415];
 
-async function uploadFailure(error: unknown): Promise<UploadFailure> {
-  const isStatus = error instanceof ApiError && error.kind === "status";
-  if (isStatus) {
-    const canRetry = !ofTheFile.includes(error.status ?? 0);
-    return { message: failureOf(error).message, canRetry };
-  }
-  const isBroken = error instanceof ApiError && error.kind === "unreachable";
-  if (!isBroken) return failureOf(error);
-  // A node that refuses early closes the connection, and the browser may not see why.
-  const reason = await documents.maxFileBytes().then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  const message =
-    reason === undefined
-      ? "The connection to the node broke off during the upload. Nothing of the file was kept."
-      : failureOf(reason).message;
-  return { message, canRetry: true };
+function uploadFailure(error: unknown): UploadFailure {
+  const { message, canRetry } = failureOf(error);
+  if (!(error instanceof ApiError && error.kind === "status")) return { message, canRetry };
+  return { message, canRetry: !ofTheFile.includes(error.status ?? 0) };
 }
+
+/** A node that refuses early closes the connection, and the browser may not see why: so it is asked again. */
+async function sendOrTellWhy(file: File, options: SendOptions): Promise<FileObject> {
+  try {
+    return await sendFile(file, options);
+  } catch (error) {
+    const isBroken = error instanceof ApiError && error.kind === "unreachable";
+    if (!isBroken) throw error;
+    await documents.maxFileBytes({ signal: options.signal });
+    throw new Failure(brokenOff, true);
+  }
+}
+
+const brokenOff =
+  "The connection to the node broke off during the upload, and nothing of the file was kept.";
 
 /** Takes files for the collection that is shown. */
 export function giveFiles(files: readonly File[]): void {

@@ -1,5 +1,6 @@
 /** Looks after documents that are being taken in: gently, and only while somebody sees it. */
 import { effect } from "@preact/signals";
+import { announce } from "../announce.ts";
 import { collections, isTakingIn, shown } from "./collections.ts";
 import { refreshShown } from "./listing.ts";
 
@@ -28,8 +29,11 @@ export function watchTakingIn(): () => void {
     waitMs = soonestMs;
     schedule();
   };
+  let wasTakingIn = false;
   const end = effect(() => {
     if (isTakingIn.value) onVisible();
+    else if (wasTakingIn) announce("Nothing is being taken in any more.");
+    wasTakingIn = isTakingIn.value;
   });
   document.addEventListener("visibilitychange", onVisible);
   return () => {

@@ -1,6 +1,6 @@
 /** Asks the node's collection and shows the passages it finds. */
 
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { focusComposer } from "../chat/panels.ts";
 import { changeSettings, startConversation } from "../chat/store.ts";
@@ -8,6 +8,7 @@ import { send } from "../chat/turn.ts";
 import { FailureNote } from "../components/failure-note.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
+import { collections } from "../documents/collections.ts";
 import { coming, embeddingModels, info } from "../node/state.ts";
 import { openTab } from "../tabs.ts";
 import { type Outcome, outcome, search } from "./search.ts";
@@ -16,7 +17,11 @@ const question = signal("");
 const limit = signal("");
 const threshold = signal("");
 const model = signal("");
-const chosen = signal<readonly string[]>([]);
+const chosenIds = signal<readonly string[]>([]);
+/** Without those that were deleted since. */
+const chosen = computed(() =>
+  chosenIds.value.filter((id) => collections.value.some((store) => store.id === id)),
+);
 
 const numberOf = (text: string): number | undefined => (text === "" ? undefined : Number(text));
 
@@ -122,7 +127,7 @@ export function KnowledgeView() {
         <CollectionChoice
           chosen={chosen.value}
           onChoose={(ids) => {
-            chosen.value = ids;
+            chosenIds.value = ids;
           }}
         />
       </form>

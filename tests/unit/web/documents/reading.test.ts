@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { isOwn } from "../../../../src/web/documents/own-documents.ts";
-import { isSamePassage, pageOf, readingOf } from "../../../../src/web/documents/reading.ts";
+import {
+  isSamePassage,
+  markedAt,
+  pageOf,
+  readingOf,
+} from "../../../../src/web/documents/reading.ts";
 
 const metadata = { id: "p", document: "animals.md", heading: "Llamas", position: 41 };
 const point = { source: "Llamas hum.", score: 0.9 };
@@ -33,8 +38,22 @@ describe("the document of a passage", () => {
     ["Animals > Llamas Llamas hum.", true],
     ["Llamas", true],
     ["Alpacas sing.", false],
+    ["", false],
   ])("has the same passage still, or another: %j", (text, isSame) => {
     expect(isSamePassage(text, { position: 0, source: "Llamas hum.", heading: null })).toBe(isSame);
+  });
+});
+
+describe("the marked passage of a page", () => {
+  const marked = { position: 21, source: "Llamas hum.", heading: null };
+  test.each([
+    [20, ["Cows moo.", "Llamas hum."], 1],
+    [20, ["Llamas hum.", "Cows moo."], 0],
+    [20, ["Cows moo.", "Pigs oink."], -1],
+    [20, [], -1],
+    [0, ["Llamas hum."], undefined],
+  ])("from %p on, with %j, is at %p", (from, texts, at) => {
+    expect(markedAt({ from, texts, hasMore: false }, marked)).toBe(at);
   });
 });
 

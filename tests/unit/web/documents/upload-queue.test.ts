@@ -32,7 +32,7 @@ function steps(change: Partial<UploadSteps> = {}) {
     },
     add: async (id, { filename }) => void log.push(`add ${filename} to ${id}`),
     discard: ({ filename }) => void log.push(`discard ${filename}`),
-    failureOf: async (error) => ({ message: String(error), canRetry: true }),
+    failureOf: (error) => ({ message: String(error), canRetry: true }),
     onAdded: () => {},
     onRest: (added, failed) => void log.push(`rest: ${added} added, ${failed.length} failed`),
     ...change,
