@@ -161,4 +161,55 @@ describe("/mcp", () => {
     expect([answer.status, (await answer.text()).includes("llamas hum")]).toEqual([200, true]);
     expect((await app.post("/mcp", searching({ query: "a" }), headers)).status).toBe(429);
   });
+
+  test("lists resources page by page, over collections that hold many documents or none", async () => {
+    await using running = await runningDocuments();
+    const { app, client } = running;
+    for (let made = 0; made < 25; made++) await client.store({ name: `empty ${made}` });
+    const documents = Array.from({ length: 130 }, (_, at) => `${at}.md`);
+    await app.repository.upsert(
+      documents.map((document, at) => passage(at, [1, 0], { document, position: 0 })),
+    );
+    const names: string[] = [];
+    const lengths: number[] = [];
+    let cursor: string | undefined;
+    do {
+      const params = cursor === undefined ? {} : { cursor };
+      const answer = await app.post("/mcp", { ...ping, method: "resources/list", params });
+      const { result } = Object(await answer.json());
+      lengths.push(result.resources.length);
+      names.push(...result.resources.map(({ name }: { name: string }) => name));
+      cursor = result.nextCursor;
+    } while (cursor !== undefined);
+    expect(lengths).toEqual([0, 100, 30]);
+    expect(names.toSorted()).toEqual(documents.toSorted());
+  });
+
+  test("reads a long document in parts that say where it goes on", async () => {
+    await using running = await runningDocuments();
+    const { app } = running;
+    const long = Array.from({ length: 250 }, (_, at) =>
+      passage(at, [1, 0], { document: "long.md", parts: 250 }),
+    );
+    const huge = passage(300, [0, 1], {
+      ...{ document: "huge.md", position: 0, source: "x".repeat(300_000) },
+    });
+    await app.repository.upsert([...long, huge]);
+    const read = async (uri: string) => {
+      const asked = { ...ping, method: "resources/read", params: { uri } };
+      return Object(await (await app.post("/mcp", asked)).json()).result;
+    };
+    const listed = await app.post("/mcp", { ...ping, method: "resources/list" });
+    const { resources } = Object(await listed.json()).result;
+    const uriOf = (name: string): string =>
+      resources.find((each: { name: string }) => each.name === name)?.uri;
+    const first = await read(uriOf("long.md"));
+    const next = `${uriOf("long.md")}?from=200`;
+    expect(first._meta).toEqual({ "paddock/next": next });
+    expect(first.contents[0].text).toStartWith("Passage 0\n\nPassage 1\n");
+    expect(first.contents[0].text).toEndWith(`Passage 199\n\n[The document goes on at ${next}]`);
+    const rest = await read(next);
+    expect([rest._meta, rest.contents[0].text.split("\n\n").length]).toEqual([undefined, 50]);
+    expect((await read(uriOf("huge.md"))).contents[0].text.length).toBeLessThan(201_000);
+  });
 });
