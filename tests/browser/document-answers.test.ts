@@ -99,6 +99,24 @@ describe.skipIf(browserPath === undefined)("answer from my documents", () => {
     expect(await isGrounded(page)).toBe(false);
   });
 
+  test("is on by default also on a page that was opened before the node was ready", async () => {
+    await using app = await withPassages("animals.md");
+    let isReady = false;
+    const notYet = { status: "not_ready", reasons: ["The model is being prepared."] };
+    const none = { object: "list", data: [], first_id: null, last_id: null, has_more: false };
+    app.instead = ({ url }) => {
+      if (isReady) return undefined;
+      if (url.endsWith("/ready")) return Response.json(notYet, { status: 503 });
+      return url.includes("/vector_stores") ? Response.json(none) : undefined;
+    };
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    await page.getByText("The node is not ready yet.").waitFor();
+    expect(await isGrounded(page)).toBe(false);
+    isReady = true;
+    await page.getByRole("switch", { checked: true }).waitFor();
+  });
+
   test("leaves a question alone that says by itself whether it is answered from documents", async () => {
     await using app = await withPassages("animals.md");
     app.app.chat.script({ type: "text", text: "Paris." }, finish);

@@ -111,7 +111,7 @@ describe.skipIf(browserPath === undefined)("documents on a real node's page", ()
 
     await page.getByRole("button", { name: "Empty", exact: true }).click();
     const said = await dialog.locator("p").first().textContent();
-    expect(said).toMatch(/^2 documents leave it: “\w+\.md”, “\w+\.md”\./);
+    expect(said).toMatch(/^This removes 2 documents: “\w+\.md”, “\w+\.md”\./);
     await dialog.getByRole("button", { name: "Empty it" }).click();
     await page.getByText("This collection holds nothing yet.").waitFor();
     const files = await node.app.handle(new Request("http://localhost/v1/files"));
@@ -122,8 +122,31 @@ describe.skipIf(browserPath === undefined)("documents on a real node's page", ()
     await dialog.getByRole("button", { name: "Delete it" }).click();
     await page.getByRole("heading", { name: "default", exact: true }).waitFor();
     expect(await page.getByRole("button", { name: "Second" }).count()).toBe(0);
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("default");
     // The node's own stays.
     expect(await page.getByRole("button", { name: "Delete", exact: true }).count()).toBe(0);
+  });
+
+  test("go with their collection, and their files where that is wanted", async () => {
+    await using visited = await room();
+    const { page } = visited;
+    const dialog = page.getByRole("dialog");
+    const files = async () =>
+      await (await node.app.handle(new Request("http://localhost/v1/files"))).text();
+    for (const [name, keeps] of [
+      ["kept.md", true],
+      ["gone.md", false],
+    ] as const) {
+      await newCollection(page, `Of ${name}`);
+      await chooseFiles(page, { name, text: "llamas hum" });
+      await readyDocument(page, name).waitFor();
+      await page.getByRole("button", { name: "Delete", exact: true }).click();
+      await dialog.getByText(`This removes the collection and 1 document: “${name}”.`).waitFor();
+      if (keeps) await dialog.getByLabel("Also delete the uploaded files").uncheck();
+      await dialog.getByRole("button", { name: "Delete it" }).click();
+      await page.getByRole("heading", { name: "default", exact: true }).waitFor();
+      expect((await files()).includes(name)).toBe(keeps);
+    }
   });
 
   test("are read in order, page by page", async () => {

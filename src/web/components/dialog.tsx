@@ -7,17 +7,20 @@ export interface DialogProps {
   /** Whether it takes as much of the screen as reading needs. */
   wide?: boolean;
   onClose: () => void;
+  /** What gets the focus when it has closed; default, and where it gives nothing: what had it before. */
+  focusAfter?: () => HTMLElement | null;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, wide = false, onClose, children }: DialogProps) {
+export function Dialog({ title, wide = false, onClose, focusAfter, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
     return () => {
-      if (before instanceof HTMLElement) before.focus();
+      const after = focusAfter?.() ?? before;
+      if (after instanceof HTMLElement) after.focus();
     };
   }, []);
   return (

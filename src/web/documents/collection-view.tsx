@@ -5,7 +5,7 @@ import { focusComposer } from "../chat/panels.ts";
 import { changeSettings, startConversation } from "../chat/store.ts";
 import { withKey } from "../client.ts";
 import { openTab } from "../tabs.ts";
-import { documents, isNodes, loadCollections, nameOf, putCollection } from "./collections.ts";
+import { documents, forgetCollection, isNodes, nameOf, putCollection } from "./collections.ts";
 import { DocumentList } from "./document-list.tsx";
 import { DropArea } from "./drop-area.tsx";
 import { listing, loadPage, refreshShown } from "./listing.ts";
@@ -71,7 +71,7 @@ export function CollectionView({ store }: { store: VectorStore }) {
       {doing === "emptying" && (
         <RemovalDialog
           title={`Empty “${name}”?`}
-          lost={<Lost store={store} action="leave" />}
+          lost={<Lost store={store} what="" />}
           action="Empty it"
           files="the uploaded files"
           steps={counts.total}
@@ -84,13 +84,16 @@ export function CollectionView({ store }: { store: VectorStore }) {
       {doing === "deleting" && (
         <RemovalDialog
           title={`Delete “${name}”?`}
-          lost={<Lost store={store} action="go with" />}
+          lost={<Lost store={store} what="the collection and " />}
           action="Delete it"
           files={counts.total > 0 ? "the uploaded files" : undefined}
           steps={counts.total}
           remove={(options) => deleteCollection(id, options)}
           onClose={end}
-          onDone={() => void loadCollections({ asks: false })}
+          onDone={(isComplete) => {
+            if (isComplete) forgetCollection(id);
+            else void refreshShown(id);
+          }}
           focusAfter="collection-name"
         />
       )}
@@ -101,7 +104,7 @@ export function CollectionView({ store }: { store: VectorStore }) {
 const namedAtMost = 3;
 
 /** What is lost: how many documents, and the names of some. */
-function Lost({ store, action }: { store: VectorStore; action: string }) {
+function Lost({ store, what }: { store: VectorStore; what: string }) {
   const { total } = store.file_counts;
   if (total === 0) return <>It holds no documents.</>;
   const files = listing.value?.store === store.id ? listing.value.files : [];
@@ -110,8 +113,10 @@ function Lost({ store, action }: { store: VectorStore; action: string }) {
   const all = [...names, ...(more > 0 && names.length > 0 ? [`${more} more`] : [])].join(", ");
   return (
     <>
-      {counted(total, "document")} {action} it{all !== "" && <>: {all}</>}. No answer comes from
-      them any more, and they cannot be brought back from here.
+      This removes {what}
+      {counted(total, "document")}
+      {all !== "" && <>: {all}</>}. No answer comes from there any more, and it cannot be undone
+      here.
     </>
   );
 }

@@ -6,7 +6,7 @@ import type { VectorStore } from "../../client/wire.ts";
 import { api, withKey } from "../client.ts";
 import { type Failure, failureOf } from "../failure.ts";
 import { key } from "../key.ts";
-import { info } from "../node/state.ts";
+import { coming, info, readiness } from "../node/state.ts";
 
 export const documents = new DocumentsClient(api);
 
@@ -111,15 +111,25 @@ function accessAfter(error: unknown): Access {
 
 const missingScope = "insufficient_permissions";
 
-/** Looks for collections when the page opens and with every other key; nobody is asked for one. */
+/** How far the node is: what it says of collections may be more once it has all. */
+const stage = computed(() => readiness.value && [readiness.value.status, ...coming.value].join());
+
+/** Looks for collections when the page opens, when the node is ready, and with every other key; nobody is asked for one. */
 export function keepCollections(): void {
+  let before = key.peek();
   effect(() => {
-    void key.value;
+    const isOther = key.value !== before;
+    before = key.value;
+    if (stage.value === undefined && !isOther) return;
     untracked(() => {
-      access.value = { state: "unknown" };
-      known.value = [];
-      laterIds.clear();
+      if (isOther) forgetAll();
       void loadCollections({ asks: false });
     });
   });
+}
+
+function forgetAll(): void {
+  access.value = { state: "unknown" };
+  known.value = [];
+  laterIds.clear();
 }

@@ -19,8 +19,8 @@ export interface RemovalDialogProps {
   steps?: number;
   remove: (options: RemovalOptions) => Promise<void>;
   onClose: () => void;
-  /** Something was removed, maybe not all. */
-  onDone: () => void;
+  /** Something was removed: all of it, or what came before a failure. */
+  onDone: (isComplete: boolean) => void;
   /** Id of what has the focus afterwards: what was asked about is gone. */
   focusAfter: string;
 }
@@ -30,6 +30,7 @@ export function RemovalDialog(props: RemovalDialogProps) {
   const [withFiles, setWithFiles] = useState(true);
   const [done, setDone] = useState<number>();
   const [failure, setFailure] = useState<string>();
+  const isDone = useRef(false);
   const running = useRef<AbortController>(null);
   useEffect(() => () => running.current?.abort(), []);
   const isRunning = done !== undefined;
@@ -45,16 +46,20 @@ export function RemovalDialog(props: RemovalDialogProps) {
         onProgress: setDone,
       });
       announce("Removed.");
+      isDone.current = true;
       onClose();
-      setTimeout(() => document.getElementById(focusAfter)?.focus());
     } catch (error) {
       if (!controller.signal.aborted) setFailure(failureOf(error).message);
       setDone(undefined);
     }
-    onDone();
+    onDone(isDone.current);
   };
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog
+      title={title}
+      onClose={onClose}
+      focusAfter={() => (isDone.current ? document.getElementById(focusAfter) : null)}
+    >
       <p>{lost}</p>
       {files !== undefined && (
         <label class="check">

@@ -2,7 +2,7 @@
 import { ApiError } from "../../client/api-error.ts";
 import type { VectorStoreFile } from "../../client/wire.ts";
 import { withKey } from "../client.ts";
-import { documents, forgetCollection } from "./collections.ts";
+import { documents } from "./collections.ts";
 
 /** A document that was not uploaded has no file on the node. */
 export const isUploaded = ({ id }: Pick<VectorStoreFile, "id">): boolean =>
@@ -44,15 +44,15 @@ export async function emptyCollection(store: string, options: RemovalOptions): P
   }
 }
 
+/** The files first: where one of them cannot be deleted, the collection still shows what is left. */
 export async function deleteCollection(store: string, options: RemovalOptions): Promise<void> {
   const { withFiles, signal, onProgress } = options;
   const files = withFiles ? await uploadedFiles(store, signal) : [];
-  await withKey(() => documents.deleteStore(store, { signal }), signal);
-  forgetCollection(store);
   for (const [at, file] of files.entries()) {
     await deleteFile(file, signal);
     onProgress?.(at + 1);
   }
+  await unlessGone(withKey(() => documents.deleteStore(store, { signal }), signal));
 }
 
 async function uploadedFiles(store: string, signal: AbortSignal): Promise<Removed[]> {

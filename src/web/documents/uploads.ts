@@ -5,7 +5,7 @@ import { announce } from "../announce.ts";
 import { withKey } from "../client.ts";
 import { Failure, failureOf } from "../failure.ts";
 import { openTab } from "../tabs.ts";
-import { documents, maxFileBytes, nameOf, shown } from "./collections.ts";
+import { documents, isTakingIn, maxFileBytes, nameOf, shown } from "./collections.ts";
 import { refusalOf } from "./file-check.ts";
 import { refreshShown } from "./listing.ts";
 import { type SendOptions, sendFile } from "./send-file.ts";
@@ -19,9 +19,11 @@ export const queue = new UploadQueue({
   discard: (sent) => void documents.deleteFile(sent.id).catch(() => {}),
   failureOf: uploadFailure,
   onAdded: ({ store }) => {
-    if (shown.value?.id === store) void refreshShown(store);
+    // Once something is being taken in, it is looked after by itself.
+    if (!isTakingIn.value && shown.value?.id === store) void refreshShown(store);
   },
   onRest: (added, failed) => {
+    if (added > 0 && shown.value !== undefined) void refreshShown(shown.value.id);
     const [first] = failed;
     const of = first === undefined ? "" : ` ${first.file.name}: ${first.failure?.message ?? ""}`;
     announce(`${counted(added, "file")} uploaded, ${failed.length} not.${of}`);
