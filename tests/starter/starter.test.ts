@@ -46,7 +46,9 @@ const Examples = T.Object({
         T.Object({
           requestBody: T.Optional(
             T.Object({
-              content: T.Object({ "application/json": T.Object({ example: T.Unknown() }) }),
+              content: T.Object({
+                "application/json": T.Optional(T.Object({ example: T.Unknown() })),
+              }),
             }),
           ),
         }),
@@ -213,14 +215,27 @@ describe("a first start with the starter models", () => {
     "answers every example of its own description",
     async () => {
       const { paths } = await decode(Examples, await fetch(`${node.origin}/openapi.json`));
-      const asked = Object.entries(paths).flatMap(([path, { post: operation }]) =>
-        operation?.requestBody === undefined
-          ? []
-          : [{ path, body: operation.requestBody.content["application/json"].example }],
-      );
-      expect(asked).toHaveLength(3);
+      // Those about one object name ids that are examples themselves; the contract tests send them.
+      const asked = Object.entries(paths).flatMap(([path, { post: operation }]) => {
+        const json = operation?.requestBody?.content["application/json"];
+        return json === undefined || path.includes("{") ? [] : [{ path, body: json.example }];
+      });
+      expect(asked.map(({ path }) => path)).toEqual([
+        "/v1/chat/completions",
+        "/v1/embeddings",
+        "/v1/retrieve",
+        "/v1/vector_stores",
+        "/mcp",
+      ]);
       for (const { path, body } of asked) {
-        const response = await post(path.replace("/v1", ""), body);
+        const response = await fetch(new URL(path, node.origin), {
+          method: "POST",
+          headers: {
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+          },
+          body: JSON.stringify(body),
+        });
         expect({ path, status: response.status }).toEqual({ path, status: 200 });
         await response.text();
       }
