@@ -11,6 +11,8 @@ export interface Answered {
   firstMs: number;
   totalMs: number;
   promptTokens: number;
+  /** Those of the prompt that needed no evaluation; 0 where the server does not say. */
+  cachedTokens: number;
   text: string;
 }
 
@@ -42,7 +44,7 @@ export async function chat(
   });
   let firstMs: number | undefined;
   let rest = "";
-  let usage: { tokens: number; promptTokens: number } | undefined;
+  let usage: Pick<Answered, "tokens" | "promptTokens" | "cachedTokens"> | undefined;
   let text = "";
   const decoder = new TextDecoder();
   for await (const bytes of response.body ?? []) {
@@ -60,7 +62,8 @@ export async function chat(
       text += content;
       if (chunk.usage) {
         const { completion_tokens: tokens, prompt_tokens: promptTokens } = chunk.usage;
-        usage = { tokens, promptTokens };
+        const cachedTokens: number = chunk.usage.prompt_tokens_details?.cached_tokens ?? 0;
+        usage = { tokens, promptTokens, cachedTokens };
       }
     }
   }
