@@ -34,8 +34,12 @@ export const modelKeys = (): DescribedKey[] => keysOf(ModelConfig, []);
 
 /** The values that the setting at a path may have, where they can be named. */
 export function choicesAt(path: readonly string[]): readonly string[] {
-  const found = nodeKeys().find((key) => key.path.join(".") === path.join("."));
-  return found?.choices ?? [];
+  let schema: TSchema | undefined = Config;
+  for (const name of path) {
+    schema = KindGuard.IsObject(schema) ? schema.properties[name] : undefined;
+    if (schema === undefined) return [];
+  }
+  return choicesOf(schema);
 }
 
 function keysOf(schema: TSchema, path: readonly string[]): DescribedKey[] {
