@@ -27,7 +27,7 @@ const blocks = (language: string, text = page): string[] =>
 /** Only the address and the names of the models are the reader's own. */
 const adapted = (code: string): string =>
   code
-    .replaceAll("http://127.0.0.1:8080/v1", node.baseUrl)
+    .replaceAll("http://127.0.0.1:8080", new URL(node.baseUrl).origin)
     .replaceAll("TinyLlama-1.1B-Chat-v1.0", "tiny-chat")
     .replaceAll("all-MiniLM-L6-v2", "tiny-embedding");
 
@@ -103,6 +103,12 @@ describe("an example of the page about documents", () => {
       { metadata: { document: "house.md", heading: "Boiler", position: 0 } },
     ]);
     expect(points[0].metadata.file_id).toMatch(/^file-[0-9a-f]{24}$/);
+  });
+
+  test("goes to the same passage over MCP", async () => {
+    const [, code = ""] = blocks("ts", await read("documents.md"));
+    const { passages } = JSON.parse(await runTypeScript(adapted(code)));
+    expect(passages).toMatchObject([{ document: "house.md", heading: "Boiler", position: 0 }]);
   });
 });
 
