@@ -178,13 +178,13 @@ describe("a node", () => {
     await under.expectWell();
   });
 
-  test("answers others while it takes in a file of many megabytes", async () => {
+  test("answers others while it takes in a large file", async () => {
     await using under = await nodeUnderFault();
     using health = await watchHealth(under.node.origin);
     const client = clientOf(under);
     const store = await client.vectorStores.create({});
     const sentence = "The llama hums in the valley while the bees buzz around it. ";
-    const id = await upload(client, `${sentence.repeat(4)}\n\n`.repeat(15_000), "long.txt");
+    const id = await upload(client, `${sentence.repeat(4)}\n\n`.repeat(4_000), "long.txt");
     await health.slowest();
     const calm = contention();
     await client.vectorStores.files.create(store.id, { file_id: id });
