@@ -117,10 +117,11 @@ function describeAnswer({ answer, stream }: OperationFacts) {
   };
 }
 
-function describeErrors({ errors }: OperationFacts) {
+function describeErrors({ errors, errorFormat }: OperationFacts) {
+  const schemaOfErrors: NamedSchema = errorFormat ?? errorSchema;
   const described = Object.entries(errors).map(([status, error]) => {
     const { description, ...schema } =
-      typeof error === "string" ? { ...errorSchema, description: error } : error;
+      typeof error === "string" ? { ...schemaOfErrors, description: error } : error;
     return [status, { description, content: { [json]: { schema: reference(schema) } } }] as const;
   });
   return Object.fromEntries(described);
@@ -128,8 +129,8 @@ function describeErrors({ errors }: OperationFacts) {
 
 /** Every schema that the operations name, each once. */
 export function schemasOf(all: readonly OperationFacts[]): Record<string, TSchema> {
-  const named = all.flatMap(({ body, form, answer, stream, errors }) => [
-    ...[body, form, answer, stream].filter((schema) => schema !== undefined),
+  const named = all.flatMap(({ body, form, answer, stream, errors, errorFormat }) => [
+    ...[body, form, answer, stream, errorFormat].filter((schema) => schema !== undefined),
     ...Object.values(errors).filter((error) => typeof error !== "string"),
   ]);
   return Object.fromEntries([...named, errorSchema].map(({ name, schema }) => [name, schema]));

@@ -1,6 +1,8 @@
 /** What an operation is to the pipeline, the OpenAPI document and whoever watches. */
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Scope } from "../core/limits/api-key.ts";
+import type { EventFormat } from "./event-format.ts";
+import type { ErrorFormat } from "./middleware/errors.ts";
 import type { ListBound } from "./middleware/list-length.ts";
 import type { UploadForm } from "./middleware/multipart.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -34,8 +36,8 @@ export type Answer = {
   | { json: object }
   /** Text of a type of its own, or JSON that is written already. */
   | { text: string; contentType: string }
-  /** The data of server-sent events, in their order. */
-  | { events: AsyncIterable<string> }
+  /** Server-sent events in their order; default format: data alone. */
+  | { events: AsyncIterable<string>; format?: EventFormat }
   | { download: Download }
 );
 
@@ -75,6 +77,8 @@ export interface OperationFacts {
   answer: NamedSchema & { description: string; contentType?: string; example?: unknown };
   /** The streamed form of the answer. */
   stream?: NamedSchema & { description: string; example: unknown };
+  /** How its errors are written; default: as the OpenAI API has them. */
+  errorFormat?: ErrorFormat;
   /** Further statuses, each with when it comes; a body other than the error's is named. */
   errors: Readonly<Record<number, string | (NamedSchema & { description: string })>>;
 }

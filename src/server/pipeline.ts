@@ -5,6 +5,7 @@
  * happens around a handler is plain functions: a lease, a timeout and a prompt log end with the
  * stream, long after the handler has returned, and Elysia has no hook for that.
  */
+import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
 import { type BodyLimits, readBody } from "./middleware/body-limit.ts";
@@ -89,6 +90,7 @@ export class Pipeline {
       request,
       id,
       operation: { operation: name, genAiOperation: operation?.genAiName },
+      ...given({ errorFormat: operation?.errorFormat }),
       headers,
       access,
       logsPrompts: this.#settings.promptLog.isOn,
@@ -146,7 +148,7 @@ export class Pipeline {
 
     if ("events" in answer) {
       const end = ending.move();
-      return await streamResponse(answer.events, request, context, end, { stallTimeoutMs, log });
+      return await streamResponse(answer, request, context, end, { stallTimeoutMs, log });
     }
     // What the caller has left is known before the headers go.
     const metered = operation.facts.scope === undefined ? undefined : meter(context);
@@ -159,7 +161,7 @@ export class Pipeline {
 
   /** What a failure answers, whatever failed. */
   fail(error: unknown, request: Request): Response {
-    return toErrorResponse(error, request, contextOf(request).id, this.#settings.log);
+    return toErrorResponse(error, request, contextOf(request), this.#settings.log);
   }
 
   /** The handler has ended: what is known by now of how long it took. */

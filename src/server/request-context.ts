@@ -3,6 +3,7 @@ import { NodeError } from "../core/errors.ts";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { FinishedWork, Outcome, Report, RequestRecord } from "../core/ports/telemetry.ts";
 import type { Access, Caller } from "./middleware/authentication.ts";
+import type { ErrorFormat } from "./middleware/errors.ts";
 import type { RateLimitLease } from "./middleware/rate-limit.ts";
 import { usedTokens } from "./used-tokens.ts";
 
@@ -26,6 +27,8 @@ export interface ContextOptions {
   headers: ResponseHeaders;
   access: Access;
   logsPrompts: boolean;
+  /** How the operation's errors are written; default: as the OpenAI API has them. */
+  errorFormat?: ErrorFormat;
   /** Hears what is done for the request, with how long ago it came. */
   onWork: (...event: [...Parameters<Report>, sinceReceivedMs: number]) => void;
 }
@@ -45,6 +48,7 @@ export class RequestContext {
   isMetered = false;
   /** Whether what is asked and answered is logged. */
   readonly logsPrompts: boolean;
+  readonly errorFormat: ErrorFormat | undefined;
   /** What the prompt log says of the answer, asked for when it has ended, however it ends. */
   loggedAnswer: (() => object) | undefined;
   readonly #operation: ContextOptions["operation"];
@@ -70,6 +74,7 @@ export class RequestContext {
     this.headers = headers;
     this.requestHeaders = request.headers;
     this.logsPrompts = logsPrompts;
+    this.errorFormat = options.errorFormat;
     this.signal = request.signal;
     this.#operation = operation;
     this.#authenticate = (scopes) => access.check(request, ...scopes);

@@ -1,7 +1,8 @@
 /** Server-sent events with back pressure: frames are pulled by the reader, so that a slow one slows generation. */
 import { NodeError } from "../core/errors.ts";
+import { dataEvents, type EventFormat } from "./event-format.ts";
 import { LazyTimer } from "./lazy-timer.ts";
-import { errorBody, toNodeError } from "./middleware/errors.ts";
+import { toNodeError } from "./middleware/errors.ts";
 
 const type = "text/event-stream";
 
@@ -12,7 +13,6 @@ const headers = {
   "x-accel-buffering": "no",
 };
 
-const done = "[DONE]";
 /** A line that clients skip: the connection is alive, the first token is not there yet. */
 const comment = ": waiting\n\n";
 
@@ -35,12 +35,14 @@ export interface EventStreamOptions {
   keepAliveMs?: number;
   /** How long the reader may take nothing while there is something for it; default: 60 s. */
   stallMs?: number;
+  /** Default: data alone. */
+  format?: EventFormat;
 }
 
 /**
- * Sends each frame as `data: <frame>` and ends with `data: [DONE]`. Waits a while for the first
- * frame, so that a failure before it is thrown and keeps a real HTTP status; a later one becomes an
- * error frame, and the stream then ends without `[DONE]`.
+ * Sends each frame as the format writes it, by default as `data: <frame>` with `data: [DONE]` at the
+ * end. Waits a while for the first frame, so that a failure before it is thrown and keeps a real HTTP
+ * status; a later one becomes an error frame, and the stream then ends without `[DONE]`.
  */
 export async function eventStream(
   frames: AsyncIterable<string>,
@@ -56,6 +58,7 @@ class FrameSource {
   readonly #frames: AsyncIterator<string>;
   readonly #keepAliveMs: number;
   readonly #stallMs: number;
+  readonly #format: EventFormat;
   /** `awaited`: the reader waits for a frame; `idle`: it takes none; `over`: there is none any more. */
   #state: "idle" | "awaited" | "over" = "idle";
   /** The next frame, where it was asked for and is not there yet. */
@@ -71,6 +74,7 @@ class FrameSource {
     this.#frames = frames[Symbol.asyncIterator]();
     this.#keepAliveMs = options.keepAliveMs ?? 5000;
     this.#stallMs = options.stallMs ?? 60_000;
+    this.#format = options.format ?? dataEvents;
   }
 
   /** Waits a while for the first frame; throws what fails before it. */
@@ -99,12 +103,15 @@ class FrameSource {
       const frame = await this.#frame();
       if (this.#isOver()) return;
       if (frame === undefined) {
-        controller.enqueue(encoder.encode(comment));
+        this.#send(comment);
         return;
       }
       this.#next = undefined;
-      controller.enqueue(encode(frame.done === true ? done : frame.value));
-      if (frame.done !== true) return;
+      if (frame.done !== true) {
+        this.#send(this.#format.write(frame.value));
+        return;
+      }
+      this.#send(this.#format.end);
       controller.close();
       this.#end();
     } catch (error) {
@@ -180,8 +187,12 @@ class FrameSource {
 
   /** Ends the stream from this side, with the reason for who reads on. */
   #close(error: unknown): void {
-    this.#controller?.enqueue(encode(JSON.stringify(errorBody(toNodeError(error)))));
+    this.#send(this.#format.writeError(toNodeError(error)));
     this.#controller?.close();
+  }
+
+  #send(text: string): void {
+    if (text !== "") this.#controller?.enqueue(encoder.encode(text));
   }
 
   #end(): void {
@@ -193,8 +204,6 @@ class FrameSource {
 }
 
 const encoder = new TextEncoder();
-
-const encode = (data: string): Uint8Array => encoder.encode(`data: ${data}\n\n`);
 
 const stalled = (seconds: number): NodeError =>
   new NodeError(

@@ -1,4 +1,4 @@
-/** Authentication: bearer keys, compared in constant time. */
+/** Authentication: keys in a header, compared in constant time. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { DocumentQuota } from "../../core/documents/document-caller.ts";
 import { NodeError } from "../../core/errors.ts";
@@ -70,11 +70,11 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
     wantsKeys,
     check(request, ...wanted) {
       if (!wantsKeys()) return anyone;
-      const offered = bearerKey(request);
+      const offered = offeredKey(request);
       if (offered === undefined) {
         throw new NodeError(
           "unauthenticated",
-          "An API key is needed: send the header 'Authorization: Bearer <key>'.",
+          "An API key is needed: send the header 'Authorization: Bearer <key>' or 'x-api-key: <key>'.",
         );
       }
       const match = indexOf(known, digest(offered));
@@ -83,7 +83,7 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
       if (key === undefined) {
         throw new NodeError(
           "unauthenticated",
-          "The API key is not one of this node's. Check the key in your 'Authorization' header.",
+          "The API key is not one of this node's. Check the key in your 'Authorization' or 'x-api-key' header.",
         );
       }
       return accept(key, wanted);
@@ -125,9 +125,10 @@ function indexOf(known: readonly Buffer[], offered: Buffer): number {
   return match;
 }
 
-function bearerKey(request: Request): string | undefined {
-  const header = request.headers.get("authorization") ?? "";
-  return /^Bearer\s+(\S+)\s*$/i.exec(header)?.[1];
+/** As clients of the OpenAI API send it, or as those of Anthropic's do. */
+function offeredKey({ headers }: Request): string | undefined {
+  const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers.get("authorization") ?? "")?.[1];
+  return bearer ?? (headers.get("x-api-key")?.trim() || undefined);
 }
 
 /** Digests have one length, which a comparison in constant time needs. */

@@ -1,8 +1,9 @@
 /** The one table from kinds of error to what a client of the OpenAI API sees. */
+import type { TSchema } from "@sinclair/typebox";
 import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { redactPaths } from "../redact-paths.ts";
-import { clientGone } from "../request-context.ts";
+import { clientGone, type RequestContext } from "../request-context.ts";
 
 interface WireError {
   status: number;
@@ -97,6 +98,17 @@ const table: Record<ErrorKind, WireError> = {
   internal: { status: 500, type: "server_error", code: "internal_error" },
 };
 
+/** How an API writes its errors. */
+export interface ErrorFormat {
+  /** The body's schema, under its name in the OpenAPI document. */
+  name: string;
+  schema: TSchema;
+  /** The body, for the status that goes with it; the message is fit for a caller. */
+  body(error: NodeError, told: { status: number; message: string; requestId: string }): object;
+  /** Other statuses than the OpenAI API's, by kind. */
+  statuses?: Readonly<Partial<Record<ErrorKind, number>>>;
+}
+
 export interface ErrorBody {
   error: { message: string; type: string; param: string | null; code: string | null };
 }
@@ -112,33 +124,54 @@ export function toNodeError(error: unknown): NodeError {
 }
 
 /** What a request that failed is answered; what was not foreseen is logged under its id. */
-export function toErrorResponse(error: unknown, request: Request, id: string, log: Log): Response {
+export function toErrorResponse(
+  error: unknown,
+  request: Request,
+  { id, errorFormat }: Pick<RequestContext, "id" | "errorFormat">,
+  log: Log,
+): Response {
   // Nobody is left to read it; the log must not count it as a failure of the node.
   if (request.signal.aborted) return new Response(null, { status: clientGone });
   const known = toNodeError(error);
   if (known.kind === "internal") log.error("a request failed", { id, error });
-  return errorResponse(known);
+  return errorFormat === undefined ? errorResponse(known) : formatted(known, errorFormat, id);
 }
 
 /** Both may repeat what the caller wrote, which may be as long as a body. */
 const longest = { message: 2000, param: 200 };
 
 export function errorBody(error: NodeError): ErrorBody {
-  const { status, type, code } = table[error.kind];
-  const message = shorten(error.message, longest.message);
+  const { type, code } = table[error.kind];
   const param = error.param === undefined ? null : shorten(error.param, longest.param);
-  return { error: { message: status < 500 ? message : redactPaths(message), type, param, code } };
+  return { error: { message: toldMessage(error), type, param, code } };
+}
+
+/** What a caller is told: as much as it needs, and nothing of the node's inside. */
+function toldMessage(error: NodeError): string {
+  const message = shorten(error.message, longest.message);
+  return table[error.kind].status < 500 ? message : redactPaths(message);
 }
 
 const shorten = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most)}…` : text;
 
 export function errorResponse(error: NodeError, headers: Record<string, string> = {}): Response {
-  const wire = table[error.kind];
-  return Response.json(errorBody(error), {
-    status: wire.status,
-    headers: { ...wire.headers, ...retryAfter(error), ...headers },
-  });
+  return respond(error, errorBody(error), { status: table[error.kind].status, headers });
+}
+
+function formatted(error: NodeError, format: ErrorFormat, requestId: string): Response {
+  const status = format.statuses?.[error.kind] ?? table[error.kind].status;
+  const body = format.body(error, { status, message: toldMessage(error), requestId });
+  return respond(error, body, { status, headers: {} });
+}
+
+function respond(
+  error: NodeError,
+  body: object,
+  { status, headers }: { status: number; headers: Record<string, string> },
+): Response {
+  const own = table[error.kind].headers;
+  return Response.json(body, { status, headers: { ...own, ...retryAfter(error), ...headers } });
 }
 
 const retryAfter = ({ retryAfterMs }: NodeError): Record<string, string> =>

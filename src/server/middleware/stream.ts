@@ -1,5 +1,7 @@
 /** An answer as server-sent events, whose end is the end of its request. */
+import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
+import type { EventFormat } from "../event-format.ts";
 import { clientGone, clientStalled, type RequestContext } from "../request-context.ts";
 import { eventStream } from "../sse.ts";
 import { errorResponse, toNodeError } from "./errors.ts";
@@ -10,9 +12,14 @@ export interface StreamSettings {
   log: Log;
 }
 
+interface StreamedAnswer {
+  events: AsyncIterable<string>;
+  format?: EventFormat;
+}
+
 /** `ending` is disposed of when the stream has ended, whole or not. */
 export async function streamResponse(
-  events: AsyncIterable<string>,
+  { events, format }: StreamedAnswer,
   request: Request,
   context: RequestContext,
   ending: Disposable,
@@ -20,6 +27,7 @@ export async function streamResponse(
 ): Promise<Response> {
   const { id } = context;
   const response = await eventStream(events, {
+    ...given({ format }),
     signal: context.signal,
     stallMs: stallTimeoutMs,
     onCancel: (reason) => {

@@ -1,5 +1,6 @@
 import { describe, expect, mock, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
+import { namedEvent, namedEvents } from "../../../src/server/event-format.ts";
 import { eventStream } from "../../../src/server/sse.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -43,6 +44,20 @@ describe("an event stream", () => {
   test("sends only [DONE] when there is no frame", async () => {
     const response = await eventStream(source().frames, listeners());
     expect(await response.text()).toBe("data: [DONE]\n\n");
+  });
+
+  test("writes named events as they come, and a failure in their own form", async () => {
+    const format = namedEvents(({ message }) => namedEvent("error", { message }));
+    const heard = listeners();
+    const whole = source(namedEvent("begin", { n: 1 }), namedEvent("end", { n: 2 }));
+    expect(await (await eventStream(whole.frames, { ...heard, format })).text()).toBe(
+      'event: begin\ndata: {"n":1}\n\nevent: end\ndata: {"n":2}\n\n',
+    );
+    const broken = source(namedEvent("begin", {}), new NodeError("unavailable", "Gone."));
+    expect(await (await eventStream(broken.frames, { ...heard, format })).text()).toBe(
+      'event: begin\ndata: {}\n\nevent: error\ndata: {"message":"Gone."}\n\n',
+    );
+    expect(heard.onError).toHaveBeenCalledTimes(1);
   });
 
   test("tells caches and proxies to hold nothing back", async () => {

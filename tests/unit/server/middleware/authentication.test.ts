@@ -53,6 +53,14 @@ describe("a node with keys", () => {
     for (const secret of [key, ...keys]) expect(message).not.toContain(secret);
   });
 
+  test("lets in who carries one as clients of Anthropic's API do, and refuses a wrong one", () => {
+    const check = (key: string) =>
+      keyAccess(keys).check(new Request("http://localhost/", { headers: { "x-api-key": key } }));
+    expect(check("second-key-of-two").name).toBe("key 2");
+    expect(() => check("another-key")).toThrow("not one of this node's");
+    expect(() => check(" ")).toThrow("x-api-key: <key>");
+  });
+
   test("refuses two keys in one header", () => {
     expect(refusal("Bearer first-key-of-two second-key-of-two").kind).toBe("unauthenticated");
   });
