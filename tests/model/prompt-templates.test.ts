@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
-import type { LlamaModel } from "node-llama-cpp";
+import { type LlamaModel, resolveChatWrapper } from "node-llama-cpp";
 import {
   type PromptTemplateName,
   promptTemplateNames,
@@ -239,6 +239,15 @@ describe("the prompt of three turns with a system message", () => {
     const template = new PromptTemplate(model, chatWrapperFor("auto", model));
     expect(template.renderText(messages)).toBe(
       "<|system|>Be brief.</s><|user|>One?</s><|assistant|>1.</s><|user|>Two?</s><|assistant|>2.</s><|user|>Three?</s><|assistant|>",
+    );
+  });
+
+  test("is in the template auto what the library would find after trying all of its own", () => {
+    const found = resolveChatWrapper(model, { warningLogs: false });
+    const wrapper = chatWrapperFor("auto", model);
+    expect([wrapper.wrapperName, wrapper.settings]).toEqual([found.wrapperName, found.settings]);
+    expect(new PromptTemplate(model, wrapper).renderText(messages)).toBe(
+      new PromptTemplate(model, found).renderText(messages),
     );
   });
 });

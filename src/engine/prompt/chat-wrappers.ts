@@ -19,7 +19,7 @@ import {
 import type { PromptTemplateName } from "../../core/models/prompt-templates.ts";
 
 const wrappers: Record<PromptTemplateName, (model: LlamaModel) => ChatWrapper> = {
-  auto: (model) => resolveChatWrapper(model, { warningLogs: false }),
+  auto: ownWrapper,
   alpaca: () => new AlpacaChatWrapper(),
   chatml: () => new ChatMLChatWrapper(),
   "deepseek-chat": () => new DeepSeekChatWrapper(),
@@ -44,6 +44,18 @@ const wrappers: Record<PromptTemplateName, (model: LlamaModel) => ChatWrapper> =
       "{% for message in messages %}{{ '<|' + message['role'] + '|>\\n' + message['content'] + '</s>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}",
     ),
 };
+
+/**
+ * The library tries a model's template against its own wrappers, for up to a second. None of them
+ * writes this marker, so that such a template, the starter model's among them, is taken as it is.
+ */
+const unknownToWrappers = "<|user|>";
+
+function ownWrapper(model: LlamaModel): ChatWrapper {
+  const template = model.fileInfo.metadata.tokenizer.chat_template;
+  const type = template?.includes(unknownToWrappers) === true ? "jinjaTemplate" : "auto";
+  return resolveChatWrapper(model, { type, warningLogs: false });
+}
 
 export function chatWrapperFor(name: PromptTemplateName, model: LlamaModel): ChatWrapper {
   return wrappers[name](model);

@@ -10,7 +10,6 @@ import type { Progress } from "../../core/progress.ts";
 import { lastLine, tailOf } from "../../subprocess/last-output.ts";
 import type { Program } from "../../subprocess/program.ts";
 import { weightsDigest } from "../fingerprint.ts";
-import { readModelFacts } from "../gguf/model-facts.ts";
 import { clearSuperseded, noteSource } from "./superseded.ts";
 
 export interface TranscodeOptions {
@@ -45,6 +44,8 @@ export async function transcode(path: string, options: TranscodeOptions): Promis
   const target = targetOf(path, digest, options);
   try {
     if (!(await exists(target))) {
+      // The engine's library is loaded only where there is something to make.
+      const { readModelFacts } = await import("../gguf/model-facts.ts");
       const { parameters, quantization } = await readModelFacts(path);
       if (quantization.toLowerCase() === type) return path;
       const bytes = (parameters * bits[type]) / 8;
