@@ -1,7 +1,7 @@
 /** What stands behind the `?` of an address, as the values that its schema asks for. */
 import type { Static, TObject } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { NodeError } from "../../core/errors.ts";
+import { refuse } from "../wire/refuse.ts";
 import { invalid } from "./validation.ts";
 
 export interface ReadQuery<Query> {
@@ -31,6 +31,3 @@ export function queryReader<Query extends TObject>(
 
 /** Its number; else the text, for the schema to refuse. */
 const toInteger = (text: string): unknown => (/^-?\d{1,15}$/.test(text) ? Number(text) : text);
-
-const refuse = (param: string, why: string): NodeError =>
-  new NodeError("invalid_request", `'${param}' ${why}.`, { param });

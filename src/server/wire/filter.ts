@@ -1,8 +1,8 @@
 /** Filters on attributes, from the wire: few enough, and not too deep. */
 import { Type as T } from "@sinclair/typebox";
 import type { AttributeFilter } from "../../core/documents/attribute-filter.ts";
-import { NodeError } from "../../core/errors.ts";
 import { quoted, shortened } from "../../core/quoted.ts";
+import { refuse } from "./refuse.ts";
 
 const most = { depth: 8, filters: 64, values: 256, text: 512, key: 64 };
 
@@ -89,6 +89,3 @@ function scalar(value: unknown, at: string): string | number | boolean {
   if (typeof value === "string" && value.length <= most.text) return value;
   throw refuse(at, `must be a text of at most ${most.text} characters, a number, or true or false`);
 }
-
-const refuse = (param: string, why: string): NodeError =>
-  new NodeError("invalid_request", `'${param}' ${why}.`, { param });

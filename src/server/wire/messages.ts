@@ -4,6 +4,7 @@ import type { ChatMessage, ToolCall } from "../../core/ports/chat-engine.ts";
 import { quoted, shortened } from "../../core/quoted.ts";
 import { excessText, JsonSize } from "../json-size.ts";
 import type { Content, Message } from "./message-schema.ts";
+import { refuse } from "./refuse.ts";
 
 export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
   if (!messages.some(({ role }) => role === "user")) {
@@ -124,6 +125,3 @@ function textOf(content: Content | null | undefined, at: string): string {
     })
     .join("");
 }
-
-const refuse = (param: string, why: string): NodeError =>
-  new NodeError("invalid_request", `'${param}' ${why}.`, { param });

@@ -1,6 +1,7 @@
 /** What becomes of the OpenAI API's fields that are not in the schema: accepted, refused, or ignored and named. */
-import { NodeError } from "../../../core/errors.ts";
 import { unknownKeys } from "../../middleware/ignored-fields.ts";
+import { unknownInRag } from "../../wire/rag.ts";
+import { refuse } from "../../wire/refuse.ts";
 import { ChatCompletionRequest } from "./schema.ts";
 
 /** Nothing about the answer depends on these. */
@@ -60,9 +61,7 @@ export function ignoredFields(body: ChatCompletionRequest): string[] {
     ...unknownKeys(body.response_format ?? {}, ["type", "json_schema"]).map(
       under("response_format"),
     ),
-    ...unknownKeys(typeof body.rag === "object" ? (body.rag ?? {}) : {}, ragFields).map(
-      under("rag"),
-    ),
+    ...unknownInRag(body.rag),
     ...(body.tools ?? []).flatMap(({ function: tool }, index) =>
       unknownKeys(tool, toolFields).map(under(`tools[${index}].function`)),
     ),
@@ -74,19 +73,8 @@ export function ignoredFields(body: ChatCompletionRequest): string[] {
 
 const under = (place: string) => (name: string) => `${place}.${name}`;
 
-const ragFields = [
-  "policy",
-  "limit",
-  "score_threshold",
-  "context_window",
-  "vector_store_ids",
-  "filters",
-];
 const toolFields = ["name", "description", "parameters", "strict"];
 const messageFields = ["role", "content", "tool_calls", "tool_call_id"];
 
 const isTextOnly = (value: unknown): boolean =>
   Array.isArray(value) && value.every((modality) => modality === "text");
-
-const refuse = (param: string, why: string): NodeError =>
-  new NodeError("invalid_request", `'${param}' ${why}.`, { param });

@@ -2,6 +2,7 @@
 import { defineOperation } from "../../define-operation.ts";
 import { modelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
+import { scopesOfRag } from "../../wire/rag.ts";
 import { chatExamples } from "./examples.ts";
 import { ignoredFields } from "./fields.ts";
 import { answerChat } from "./handler.ts";
@@ -23,8 +24,7 @@ export const chat = defineOperation({
     schema: ChatCompletionRequest,
     example: chatExamples.request,
     lists: [{ param: "messages", limit: "maxMessages" }],
-    // Who asks for passages must be one who may.
-    scopes: ({ rag }) => (rag === undefined || rag === null || rag === false ? [] : ["retrieve"]),
+    scopes: ({ rag }) => scopesOfRag(rag),
     answers: ({ n }) => n ?? 1,
     ignored: ignoredFields,
     logged: ({ model, messages }) => ({ model, messages }),

@@ -1,33 +1,11 @@
 /** Chat completions on the wire. */
-import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
-import { ragPolicies } from "../../../core/chat/rag-policy.ts";
-import { Filter } from "../../wire/filter.ts";
+import { type Static, Type as T } from "@sinclair/typebox";
+import { nullable, open } from "../../wire/fields.ts";
 import { Messages } from "../../wire/message-schema.ts";
-import { PointMetadata } from "../../wire/point-schema.ts";
-import { StoreReferences } from "../../wire/store-references.ts";
-
-const open = { additionalProperties: true } as const;
-
-/** May be null, which means the same as absent. */
-const nullable = <Schema extends TSchema>(
-  schema: Schema,
-  description: string,
-  fallback?: unknown,
-) =>
-  T.Optional(
-    T.Union([schema, T.Null()], {
-      description,
-      ...(fallback === undefined ? {} : { default: fallback }),
-    }),
-  );
-
-/** A number whose default is the model's. */
-const tunable = (minimum: number, maximum: number, fallback: number, description: string) =>
-  nullable(
-    T.Number({ minimum, maximum }),
-    `${description} Where absent or null, the model's configured default, ${fallback} unless set.`,
-    fallback,
-  );
+import { ragField } from "../../wire/rag.ts";
+import { RetrievalReport } from "../../wire/retrieval-report.ts";
+import { samplingFields } from "../../wire/sampling.ts";
+import { Usage } from "../../wire/usage.ts";
 
 const FunctionTool = T.Object(
   {
@@ -95,25 +73,7 @@ export const ChatCompletionRequest = T.Object(
   {
     messages: Messages,
     model: T.String({ minLength: 1, description: "Name of a chat model of this node." }),
-    temperature: tunable(0, 2, 1, "Higher is more random; 0 always takes the likeliest token."),
-    top_p: tunable(0, 1, 1, "Only the likeliest tokens that make up this probability are drawn."),
-    top_k: nullable(
-      T.Integer({ minimum: 0 }),
-      "Only so many of the likeliest tokens are drawn; 0: all. An extension.",
-      0,
-    ),
-    min_p: nullable(
-      T.Number({ minimum: 0, maximum: 1 }),
-      "Only tokens at least this likely, against the likeliest, are drawn; 0: all. Default: the model's own, which node information names. An extension.",
-    ),
-    presence_penalty: tunable(-2, 2, 0, "Positive: tokens that appeared are less likely."),
-    frequency_penalty: tunable(-2, 2, 0, "Positive: the more a token appeared, the less likely."),
-    repeat_penalty: tunable(
-      0.1,
-      10,
-      1,
-      "Divides the logits of tokens that appeared; 1: off. An extension.",
-    ),
+    ...samplingFields,
     max_tokens: nullable(
       T.Integer({ minimum: 1 }),
       "Most tokens of the answer. The older name of max_completion_tokens.",
@@ -151,29 +111,7 @@ export const ChatCompletionRequest = T.Object(
       "Whether one answer may call several tools, where the model's template can.",
       true,
     ),
-    rag: nullable(
-      T.Union(
-        [
-          T.Boolean(),
-          T.Object(
-            {
-              policy: T.Optional(T.Union(ragPolicies.map((policy) => T.Literal(policy)))),
-              limit: T.Optional(T.Integer({ minimum: 1 })),
-              score_threshold: T.Optional(T.Number({ minimum: -1, maximum: 1 })),
-              context_window: T.Optional(T.Integer({ minimum: 1, maximum: 100 })),
-              vector_store_ids: T.Optional(T.Union([StoreReferences, T.Null()])),
-              filters: T.Optional(T.Union([Filter, T.Null()])),
-            },
-            open,
-          ),
-        ],
-        {
-          "x-expected":
-            "true, false or {policy, limit, score_threshold, context_window, vector_store_ids, filters}",
-        },
-      ),
-      "Whether the answer is grounded in the node's collection. `true`: as the node does it, or into the last user message where it does not. `limit` and `score_threshold` narrow the node's; a `context_window` above the node's is refused. `vector_store_ids`: ids or names of vector stores, searched as one in the place of the node's collection; `filters`: which of their files count, as a vector store's search has them. An extension.",
-    ),
+    rag: ragField,
     stream: nullable(T.Boolean(), "Send the answer in pieces as they are generated.", false),
     stream_options: nullable(
       T.Object(
@@ -192,20 +130,6 @@ export type ChatCompletionRequest = Static<typeof ChatCompletionRequest>;
 
 const count = T.Integer({ minimum: 0 });
 
-const Usage = T.Object({
-  prompt_tokens: count,
-  completion_tokens: count,
-  total_tokens: count,
-  prompt_tokens_details: T.Object({
-    cached_tokens: T.Integer({ minimum: 0, description: "Those that needed no evaluation." }),
-  }),
-  completion_tokens_details: T.Object({
-    reasoning_tokens: T.Integer({ minimum: 0, description: "Those that were thoughts." }),
-  }),
-});
-
-export type Usage = Static<typeof Usage>;
-
 const Logprob = T.Object({
   token: T.String(),
   logprob: T.Number(),
@@ -223,41 +147,6 @@ const Logprobs = T.Union([
 const FinishReason = T.Union(
   [T.Literal("stop"), T.Literal("length"), T.Literal("tool_calls"), T.Literal("content_filter")],
   { description: "`content_filter` comes from a server that a model runs on elsewhere." },
-);
-
-const Retrieval = T.Object(
-  {
-    points: T.Array(
-      T.Object({
-        source: T.String({ description: "The passage's text." }),
-        score: T.Number({ description: "Its similarity to the question, -1 to 1." }),
-        metadata: PointMetadata,
-      }),
-      {
-        description:
-          "The passages in the prompt, in the order of their markers [1], [2], …: those of earlier turns, then this turn's in descending score.",
-      },
-    ),
-    dropped: T.Integer({
-      minimum: 0,
-      description:
-        "Passages that matched and are not in the prompt: another one contains them, or they do not fit the context.",
-    }),
-    carried: T.Optional(
-      T.Integer({
-        minimum: 1,
-        description: "How many of them, from the first, are of earlier turns.",
-      }),
-    ),
-    error: T.Optional(T.String({ description: "Why retrieval failed, where it did." })),
-    notice: T.Optional(
-      T.String({
-        description:
-          "What was done to the question: its end was matched where it is too long, or the user message before was taken along; and that passages are still being stored.",
-      }),
-    ),
-  },
-  { description: "What the answer is grounded in; absent where it is not." },
 );
 
 const ToolCall = T.Object({
@@ -296,7 +185,7 @@ export const ChatCompletion = T.Object({
     }),
   ),
   usage: Usage,
-  retrieval: T.Optional(Retrieval),
+  retrieval: T.Optional(RetrievalReport),
 });
 
 export type ChatCompletion = Static<typeof ChatCompletion>;
@@ -330,7 +219,7 @@ export const ChatCompletionChunk = T.Object({
     }),
   ),
   usage: T.Optional(T.Union([Usage, T.Null()])),
-  retrieval: T.Optional(Retrieval),
+  retrieval: T.Optional(RetrievalReport),
 });
 
 export type ChatCompletionChunk = Static<typeof ChatCompletionChunk>;

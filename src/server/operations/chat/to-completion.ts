@@ -1,18 +1,16 @@
 /** An answer's events as the OpenAI API's completion, whole or in chunks. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
-import type { Grounding } from "../../../core/chat/grounding.ts";
-import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
 import type {
-  FinishReason,
   GenerationEvent,
   TokenLogprob,
   TokenLogprobs,
   TokenUsage,
 } from "../../../core/ports/chat-engine.ts";
-import { redactPaths } from "../../redact-paths.ts";
-import { toPointMetadata } from "../../wire/point-schema.ts";
-import type { ChatCompletion, ChatCompletionChunk, Usage } from "./schema.ts";
+import { toRetrievalReport } from "../../wire/retrieval-report.ts";
+import { toUsage } from "../../wire/usage.ts";
+import { readWhole, unfinished, type WholeChoice } from "../../wire/whole-answer.ts";
+import type { ChatCompletion, ChatCompletionChunk } from "./schema.ts";
 
 /** What every part of one completion shares. */
 export interface CompletionHead {
@@ -28,37 +26,12 @@ type Message = ChatCompletion["choices"][number]["message"];
 type Chunk = ChatCompletionChunk["choices"][number];
 type Logprobs = ChatCompletion["choices"][number]["logprobs"];
 
-/** One choice while its events come in. */
-interface Draft {
-  content: string;
-  reasoning: string;
-  calls: { id: string; name: string; text: string }[];
-  logprobs: TokenLogprobs[] | undefined;
-  finish: { reason: FinishReason; usage: TokenUsage } | undefined;
-}
-
 export async function toChatCompletion(
   { id, created }: CompletionHead,
-  { model, fingerprint, choices, grounding, events }: ChatAnswer,
+  answer: ChatAnswer,
 ): Promise<ChatCompletion> {
-  const drafts = Array.from(
-    { length: choices },
-    (): Draft => ({
-      content: "",
-      reasoning: "",
-      calls: [],
-      logprobs: undefined,
-      finish: undefined,
-    }),
-  );
-  for await (const { index, value: event } of events) {
-    const draft = drafts[index];
-    if (draft !== undefined) write(draft, event);
-  }
-  const finished = drafts.map((draft) => {
-    if (draft.finish === undefined) throw unfinished();
-    return { ...draft, finish: draft.finish };
-  });
+  const { model, fingerprint, grounding } = answer;
+  const finished = await readWhole(answer);
   return {
     id,
     object: "chat.completion",
@@ -72,37 +45,11 @@ export async function toChatCompletion(
       finish_reason: draft.finish.reason,
     })),
     usage: toUsage(finished.map(({ finish }) => finish.usage)),
-    ...given({ retrieval: grounding && toRetrieval(grounding) }),
+    ...given({ retrieval: grounding && toRetrievalReport(grounding) }),
   };
 }
 
-function write(draft: Draft, event: GenerationEvent): void {
-  switch (event.type) {
-    case "text":
-      draft.content += event.text;
-      if (event.logprobs !== undefined) {
-        draft.logprobs ??= [];
-        draft.logprobs.push(...event.logprobs);
-      }
-      break;
-    case "reasoning":
-      draft.reasoning += event.text;
-      break;
-    case "tool-call":
-      draft.calls[event.index] = { id: event.id, name: event.name, text: "" };
-      break;
-    case "tool-arguments": {
-      const call = draft.calls[event.index];
-      if (call !== undefined) call.text += event.text;
-      break;
-    }
-    case "finish":
-      draft.finish = event;
-      break;
-  }
-}
-
-function toMessage({ content, reasoning, calls }: Draft): Message {
+function toMessage({ content, reasoning, calls }: WholeChoice): Message {
   return {
     role: "assistant",
     content: content === "" && calls.length > 0 ? null : content,
@@ -136,7 +83,7 @@ export async function* toChunks(
   } satisfies Partial<ChatCompletionChunk>).slice(0, -1);
   const end = includeUsage ? ',"usage":null' : "";
   const retrieval =
-    grounding === undefined ? "" : `,"retrieval":${JSON.stringify(toRetrieval(grounding))}`;
+    grounding === undefined ? "" : `,"retrieval":${JSON.stringify(toRetrievalReport(grounding))}`;
   const chunk = (choice: Chunk, more = ""): string =>
     `${start},"choices":[${JSON.stringify(choice)}]${end}${more}}`;
   const opened = new Set<number>();
@@ -208,39 +155,3 @@ const toLogprob = ({ token, logprob, bytes }: TokenLogprob) => ({
   logprob,
   bytes: [...bytes],
 });
-
-/** Of several answers to one prompt the prompt counts once; what one had to evaluate was not cached. */
-function toUsage(usages: readonly TokenUsage[]): Usage {
-  const sum = (of: (usage: TokenUsage) => number): number =>
-    usages.reduce((total, usage) => total + of(usage), 0);
-  const prompt = usages[0]?.promptTokens ?? 0;
-  const completion = sum(({ completionTokens }) => completionTokens);
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: {
-      cached_tokens: Math.min(...usages.map(({ cachedTokens }) => cachedTokens)),
-    },
-    completion_tokens_details: {
-      reasoning_tokens: sum(({ reasoningTokens }) => reasoningTokens),
-    },
-  };
-}
-
-function toRetrieval(grounding: Grounding): NonNullable<ChatCompletion["retrieval"]> {
-  const { points, dropped, carried, error, notice } = grounding;
-  return {
-    points: points.map((point) => ({
-      source: point.source,
-      score: point.score,
-      metadata: toPointMetadata(point),
-    })),
-    dropped,
-    ...(carried === 0 ? {} : { carried }),
-    ...given({ error: error === undefined ? undefined : redactPaths(error), notice }),
-  };
-}
-
-const unfinished = (): NodeError =>
-  new NodeError("internal", "The model's answer ended without a reason.");

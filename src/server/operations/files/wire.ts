@@ -1,11 +1,11 @@
 /** Files between the wire and the domain. */
 import { Value } from "@sinclair/typebox/value";
 import type { FileRecord } from "../../../core/documents/records.ts";
-import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { unknownKeys } from "../../middleware/ignored-fields.ts";
 import { invalid } from "../../middleware/validation.ts";
+import { refuse } from "../../wire/refuse.ts";
 import { type FileObject, UploadFields } from "./schema.ts";
 
 export function toFileObject(file: FileRecord): FileObject {
@@ -67,6 +67,3 @@ export function toUploadRequest(fields: ReadonlyMap<string, string>): UploadRequ
     ignored: unknownKeys(found, Object.keys(UploadFields.properties)),
   };
 }
-
-const refuse = (param: string, why: string): NodeError =>
-  new NodeError("invalid_request", `'${param}' ${why}.`, { param });

@@ -1,7 +1,7 @@
 /** Batches between the wire and the domain. */
 import type { BatchView } from "../../../core/documents/file-batch-service.ts";
 import type { AddedFile } from "../../../core/documents/store-file-service.ts";
-import { NodeError } from "../../../core/errors.ts";
+import { refuse } from "../../wire/refuse.ts";
 import { toAddedFile, toAddedFiles } from "../vector-store-files/wire.ts";
 import { toCounts, toSeconds } from "../vector-stores/wire.ts";
 import type { FileBatch, FileBatchRequest } from "./schema.ts";
@@ -26,6 +26,3 @@ export function toBatchFiles({ file_ids: ids, files, ...rest }: FileBatchRequest
   if (!ids) throw refuse("file_ids", "is required: a list of ids of uploaded files, or 'files'");
   return toAddedFiles({ file_ids: ids, ...rest });
 }
-
-const refuse = (param: string, why: string): NodeError =>
-  new NodeError("invalid_request", `'${param}' ${why}.`, { param });

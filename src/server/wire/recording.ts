@@ -1,6 +1,6 @@
 /** Keeps what an answer says while it comes, also where it does not come to its end. */
-import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
-import type { RequestContext } from "../../request-context.ts";
+import type { ChatAnswer } from "../../core/chat/chat-service.ts";
+import type { RequestContext } from "../request-context.ts";
 
 /** The same answer; the prompt log will have the text of each choice, calls of tools included. */
 export function recorded(

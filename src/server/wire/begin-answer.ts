@@ -1,0 +1,29 @@
+/** Has the chat service begin an answer for a request, whichever API it came by. */
+import type { ChatAnswer, ChatRequest, ChatService } from "../../core/chat/chat-service.ts";
+import { given } from "../../core/given.ts";
+import type { Log } from "../../core/log.ts";
+import { announceIgnored } from "../middleware/ignored-fields.ts";
+import type { RequestContext } from "../request-context.ts";
+import { recorded } from "./recording.ts";
+import { wireName } from "./sampling.ts";
+
+export interface ChatNeeds {
+  chat: ChatService;
+  log: Log;
+}
+
+/** With the caller's place, limits and vector stores; what the model does not act on is announced. */
+export async function beginAnswer(
+  request: ChatRequest,
+  context: RequestContext,
+  { chat, log }: ChatNeeds,
+): Promise<ChatAnswer> {
+  const { signal, report, lease } = context;
+  const { caller, prefixScope } = lease;
+  const begun = await chat.answer(
+    { ...request, searcher: context.authenticated },
+    { signal, caller, ...given({ prefixScope }), report },
+  );
+  announceIgnored(begun.ignored.map(wireName), context, log);
+  return context.logsPrompts ? recorded(begun, context) : begun;
+}
