@@ -111,8 +111,12 @@ const bare: number[] = [];
 const queue: number[] = [];
 const alone: number[] = [];
 const beside: number[] = [];
+/** For a while after a question the node takes documents in more slowly; that is over then. */
+const quietAgainMs = 11_000;
+
 for (let round = 0; round < rounds; round++) {
   say(`round ${round + 1} of ${rounds}`);
+  await Bun.sleep(round === 0 ? 0 : quietAgainMs);
   bare.push(await embedBare());
   queue.push(await takeIn());
   alone.push(...(await asked()));

@@ -16,6 +16,7 @@ interface Job {
   /** With the special tokens that the model wants around a text. */
   tokens: readonly Token[];
   signal: AbortSignal;
+  background: boolean;
   start: () => void;
   resolve: (embedding: Embedding) => void;
   reject: (reason: unknown) => void;
@@ -31,8 +32,8 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly #jobs = new JobQueue<Job>();
   readonly #working = new Set<Promise<void>>();
   #closed = false;
-  /** Texts that are being computed. */
-  #computing = 0;
+  /** Texts that are being computed, those that let others go first apart. */
+  readonly #computing = { asked: 0, background: 0 };
 
   constructor(
     model: LlamaModel,
@@ -64,7 +65,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
 
   async embed(
     inputs: readonly EmbeddingInput[],
-    { signal, onStart }: EmbedOptions,
+    { signal, onStart, background = false }: EmbedOptions,
   ): Promise<Embedding[]> {
     const jobs: Job[] = [];
     let waits = true;
@@ -76,7 +77,8 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     if (this.#closed) throw unloaded();
     const embeddings = all.map((tokens = []) => {
       const { promise, resolve, reject } = Promise.withResolvers<Embedding>();
-      jobs.push({ tokens: this.#first.withMarkers(tokens), signal, start, resolve, reject });
+      const marked = this.#first.withMarkers(tokens);
+      jobs.push({ tokens: marked, signal, background, start, resolve, reject });
       return promise;
     });
     this.#jobs.add(jobs, ({ tokens }) => tokens.length);
@@ -103,8 +105,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       try {
         job.signal.throwIfAborted();
         job.start();
-        const alone = this.#computing === 0 && this.#jobs.empty;
-        job.resolve(await this.#compute(context, job.tokens, alone ? this.#threads : 1));
+        job.resolve(await this.#compute(context, job));
       } catch (error) {
         job.reject(error);
       }
@@ -112,19 +113,22 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     this.#idle.push(context);
   }
 
-  /** A text that is computed alone gets all threads; several at once are faster with one each. */
-  async #compute(
-    context: NativeEmbeddingContext,
-    tokens: readonly Token[],
-    threads: number,
-  ): Promise<Embedding> {
-    this.#computing++;
+  async #compute(context: NativeEmbeddingContext, { tokens, background }: Job): Promise<Embedding> {
+    const threads = this.#threadsFor(background);
+    const kind = background ? "background" : "asked";
+    this.#computing[kind]++;
     try {
       const vector = await context.embed(tokens, threads);
       return { vector: toUnitLength(vector), tokens: tokens.length };
     } finally {
-      this.#computing--;
+      this.#computing[kind]--;
     }
+  }
+
+  /** A text that is asked for alone gets every thread that is free; several at once are faster with one each. */
+  #threadsFor(background: boolean): number {
+    const alone = !background && this.#computing.asked === 0 && this.#jobs.empty;
+    return alone ? Math.max(1, this.#threads - this.#computing.background) : 1;
   }
 }
 

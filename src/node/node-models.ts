@@ -63,6 +63,11 @@ export class NodeModels implements AsyncDisposable {
     return this.#host.version;
   }
 
+  /** Threads of all models together. */
+  get threads(): number {
+    return this.#host.threads;
+  }
+
   /** Opens those that run elsewhere as their servers can be asked; settles when each was tried once. */
   async openUpstreams(
     models: readonly ModelConfig[],

@@ -95,7 +95,9 @@ async function prepareCollection(
   const collection = resources.use(new NodeCollection(options));
   const attach = async (): Promise<void> => {
     const embedding = models.embedding(model);
-    const fillingEngine = yieldingEngine(engines.get(model) ?? embedding.engine, behind);
+    const { threads } = nodeModels;
+    const engine = engines.get(model) ?? embedding.engine;
+    const fillingEngine = yieldingEngine(engine, { ...behind, threads });
     const { collections } = documents.documents;
     const onOpen = (open: OpenCollection) => collections.attach(name, open);
     const parts = { ...rest, embedding, fillingEngine, onOpen };

@@ -1,4 +1,4 @@
-/** An embedding engine for work that can wait: it computes a few texts at a time, while nobody else asks the node for anything. */
+/** An embedding engine for work that can wait: it computes a few texts at a time, on few threads while others ask the node for something. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { NodeError } from "../core/errors.ts";
 import type { Embedding, EmbeddingEngine } from "../core/ports/embedding-engine.ts";
@@ -6,12 +6,17 @@ import type { Embedding, EmbeddingEngine } from "../core/ports/embedding-engine.
 export interface YieldOptions {
   /** Whether a request is waiting or being answered. */
   isBusy: () => boolean;
+  /** How many texts the engine computes at the same time. */
+  threads: number;
   /** How long a request may hold it up at most, so that a node that is always busy gets there too; default: 5 s. */
   longestWaitMs?: number;
 }
 
-/** So many keep all threads busy; one at a time is what a question waits for least. */
-const sliceSize = { quiet: 4, asked: 1 };
+/** Texts that keep all threads busy; and while the node is asked, those that leave most of them to questions. */
+const sliceSize = {
+  quiet: (threads: number) => Math.max(4, threads),
+  asked: (threads: number) => Math.max(1, Math.floor(threads / 4)),
+};
 /** How long after a request others are expected. */
 const askedMs = 10_000;
 const pollMs = 5;
@@ -19,7 +24,7 @@ const longestPauseMs = 100;
 
 export function yieldingEngine(
   engine: EmbeddingEngine,
-  { isBusy, longestWaitMs = 5000 }: YieldOptions,
+  { isBusy, threads, longestWaitMs = 5000 }: YieldOptions,
 ): EmbeddingEngine {
   let askedAt = Number.NEGATIVE_INFINITY;
   const quiet = async (signal: AbortSignal): Promise<void> => {
@@ -41,9 +46,11 @@ export function yieldingEngine(
       while (embeddings.length < inputs.length) {
         await quiet(options.signal);
         const start = embeddings.length;
-        const count = isAsked() ? sliceSize.asked : sliceSize.quiet;
+        const background = isAsked();
+        const count = sliceSize[background ? "asked" : "quiet"](threads);
         const from = performance.now();
-        const computed = await engine.embed(inputs.slice(start, start + count), options);
+        const slice = inputs.slice(start, start + count);
+        const computed = await engine.embed(slice, { ...options, background });
         if (computed.length === 0) throw new NodeError("internal", "Nothing was embedded.");
         embeddings.push(...computed);
         // Half of the time is left to questions: they find the threads free as often as not.

@@ -1,5 +1,7 @@
 /** The calls that a runner answers, with credit-based flow control: each sends only the events that its reader has room for. */
+
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import {
   type Call,
   type CallItem,
@@ -87,7 +89,9 @@ export class CallsInProgress {
       return { type: "counts", counts: await engine.engine.countTokens(call.inputs, { signal }) };
     }
     if (engine.type === "embedding" && call.type === "embed") {
-      const embeddings = await engine.engine.embed(call.inputs, { signal, onStart });
+      const { inputs, background } = call;
+      const options = { signal, onStart, ...given({ background }) };
+      const embeddings = await engine.engine.embed(inputs, options);
       return { type: "embeddings", embeddings };
     }
     if (engine.type === "reranker" && call.type === "rank") {

@@ -46,7 +46,7 @@ export type Call =
   | { type: "count-chat"; messages: readonly ChatMessage[]; tools?: readonly Tool[] }
   | { type: "generate"; request: GenerationRequest; caller?: string; prefixScope?: string }
   | { type: "count-inputs"; inputs: readonly EmbeddingInput[] }
-  | { type: "embed"; inputs: readonly EmbeddingInput[] }
+  | { type: "embed"; inputs: readonly EmbeddingInput[]; background?: boolean }
   | { type: "rank"; question: string; passages: readonly string[] };
 
 export type ToRunner =

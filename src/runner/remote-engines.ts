@@ -47,7 +47,9 @@ export function remoteEmbeddingEngine(
       return (await ask(runner, { type: "count-inputs", inputs }, "counts", options)).counts;
     },
     async embed(inputs, options) {
-      return (await ask(runner, { type: "embed", inputs }, "embeddings", options)).embeddings;
+      const { background } = options;
+      const call: Call = { type: "embed", inputs, ...given({ background }) };
+      return (await ask(runner, call, "embeddings", options)).embeddings;
     },
   };
 }

@@ -14,6 +14,8 @@ export interface EmbedOptions {
   signal: AbortSignal;
   /** Called once, when the first input leaves the queue. */
   onStart?: () => void;
+  /** Whether others go first: a text gets one thread, also where it is computed alone. Default: false. */
+  background?: boolean;
   /** Called with what is done, by what measures an engine; the engine itself need not call it. */
   report?: Report;
 }
