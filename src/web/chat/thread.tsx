@@ -1,5 +1,6 @@
 /** The turns of a conversation, or questions to begin one with. */
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { scrolls } from "../components/scrolls.ts";
 import { AnswerView } from "./answer-view.tsx";
 import { StarterQuestions } from "./starter-questions.tsx";
 import { current } from "./store.ts";
@@ -23,8 +24,7 @@ export function Thread() {
       class="thread"
       ref={element}
       aria-label="Questions and answers"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the focus
-      tabIndex={0}
+      {...scrolls}
       onScroll={({ currentTarget }) => {
         const { scrollHeight, scrollTop, clientHeight } = currentTarget;
         follows.current = scrollHeight - scrollTop - clientHeight < nearEnd;

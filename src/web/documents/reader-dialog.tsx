@@ -2,6 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Dialog } from "../components/dialog.tsx";
 import { FailureNote } from "../components/failure-note.tsx";
+import { scrolls } from "../components/scrolls.ts";
 import {
   closeReading,
   loadPassages,
@@ -100,13 +101,7 @@ function Passages({ page, marked }: { page: PassagesShown; marked: MarkedPassage
           <AsGiven marked={marked} />
         </>
       )}
-      <section
-        class="reader"
-        ref={scroller}
-        aria-label="Passages of this document"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the focus
-        tabIndex={0}
-      >
+      <section class="reader" ref={scroller} aria-label="Passages of this document" {...scrolls}>
         <ol start={from + 1}>
           {texts.map((passage, index) => {
             const isMarked = index === at;

@@ -1,5 +1,6 @@
 /** A block of code with a button that copies it. */
 import { CopyButton } from "../components/copy-button.tsx";
+import { scrolls } from "../components/scrolls.ts";
 
 export function CodeBlock({ text, language }: { text: string; language: string }) {
   const name = language.split(/\s/)[0] ?? "";
@@ -9,8 +10,7 @@ export function CodeBlock({ text, language }: { text: string; language: string }
         <span>{name || "text"}</span>
         <CopyButton text={text} label="Copy code" />
       </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the focus */}
-      <pre tabIndex={0}>
+      <pre {...scrolls}>
         <code>{text}</code>
       </pre>
     </figure>

@@ -5,6 +5,7 @@
 import { lexer, type Token, type Tokens } from "marked";
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo } from "preact/hooks";
+import { scrolls } from "../components/scrolls.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { decodeEntities } from "./entities.ts";
 import { MarkedText } from "./marked-text.tsx";
@@ -100,9 +101,7 @@ function table(header: Cells, rows: readonly Cells[], depth: number): JSX.Elemen
     <Tag class={content.align ?? undefined}>{all(content.tokens, depth)}</Tag>
   );
   return (
-    // A wide table scrolls by itself, with the keyboard too.
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the focus
-    <section class="table" aria-label="Table" tabIndex={0}>
+    <section class="table" aria-label="Table" {...scrolls}>
       <table>
         <thead>
           <tr>{header.map(cell("th"))}</tr>

@@ -2,8 +2,8 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { nullable, open } from "../../wire/fields.ts";
 import { Messages } from "../../wire/message-schema.ts";
-import { ragField } from "../../wire/rag.ts";
-import { RetrievalReport } from "../../wire/retrieval-report.ts";
+import { ragField } from "../../wire/rag-schema.ts";
+import { RetrievalReport } from "../../wire/retrieval-report-schema.ts";
 import { samplingFields } from "../../wire/sampling.ts";
 import { Usage } from "../../wire/usage.ts";
 
