@@ -18,6 +18,12 @@ import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
 import {
+  cancelResponse,
+  deleteResponse,
+  getResponse,
+  listInputItems,
+} from "./operations/stored-responses/operation.ts";
+import {
   cancelFileBatch,
   createFileBatch,
   getFileBatch,
@@ -45,6 +51,10 @@ import type { Target } from "./pipeline.ts";
 
 const all = [
   chat,
+  getResponse,
+  deleteResponse,
+  listInputItems,
+  cancelResponse,
   embeddings,
   retrieve,
   listModels,
