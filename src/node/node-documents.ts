@@ -61,6 +61,15 @@ export class NodeDocuments implements AsyncDisposable {
     );
   }
 
+  /** How many files wait to be taken in; undefined where the registry cannot be read. */
+  queued(): number | undefined {
+    try {
+      return this.documents.queued();
+    } catch {
+      return undefined;
+    }
+  }
+
   /** Takes files in, behind the requests, until the signal aborts; dispose of it afterwards. */
   start(engine: EmbeddingEngine, signal: AbortSignal): AsyncDisposable {
     this.#ingest.engine = engine;

@@ -111,6 +111,7 @@ export class PaddockNode implements AsyncDisposable {
       activities: () => this.#activities.all(),
       build: () => ({ version, engine: this.#identity.engineVersion }),
       isReady: async () => (await checkReadiness(parts)).problems.length === 0,
+      documentsQueued: () => this.#documents.queued(),
       ...(shared === undefined ? {} : { shared: () => shared.numbers }),
     });
     this.#telemetry = new NodeTelemetry(metrics);

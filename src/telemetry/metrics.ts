@@ -20,6 +20,8 @@ export interface MetricsSources {
   activities: () => readonly ModelActivity[];
   build: () => { version: string; engine: string };
   isReady: () => Promise<boolean>;
+  /** Files that wait to be taken in; undefined where that cannot be read. */
+  documentsQueued: () => number | undefined;
   /** Of the Redis server that several nodes share; absent where there is none. */
   shared?: () => { isUp: boolean; losses: number; decidedAlone: number };
 }
@@ -124,7 +126,13 @@ export class Metrics implements MetricsPage {
 
   constructor(sources: MetricsSources) {
     this.#sources = sources;
-    const { shared } = sources;
+    const { shared, documentsQueued } = sources;
+    this.#read(
+      "documents_queued",
+      "Files of vector stores that wait to be taken in, or are.",
+      Gauge,
+      documentsQueued,
+    );
     if (shared !== undefined) {
       this.#read("shared_up", "1 where the Redis server can be used, else 0.", Gauge, () =>
         shared().isUp ? 1 : 0,
@@ -246,12 +254,19 @@ export class Metrics implements MetricsPage {
   }
 
   /** A series whose number is kept elsewhere, and read at each scrape. */
-  #read(name: string, help: string, kind: typeof Gauge | typeof Counter, number: () => number) {
+  #read(
+    name: string,
+    help: string,
+    kind: typeof Gauge | typeof Counter,
+    number: () => number | undefined,
+  ) {
     return new kind({
       ...this.#named(name, help),
       collect() {
         this.reset();
-        this.inc(number());
+        const current = number();
+        if (current !== undefined) this.inc(current);
+        else this.remove();
       },
     });
   }

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { rejectWhileDraining } from "../../src/server/middleware/drain.ts";
 import { FileList } from "../../src/server/operations/files/schema.ts";
 import { SqliteKeys } from "../../src/store/keys/sqlite-keys.ts";
 import { browserPath, visit } from "../support/browser.ts";
-import { chooseFiles, dropFiles, failedUpload, readyDocument } from "../support/documents-page.ts";
+import { chooseFiles, dropPath, failedUpload, readyDocument } from "../support/documents-page.ts";
 import { listeningDocuments } from "../support/listening-documents.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -98,17 +99,15 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     await page.getByText("This collection holds nothing yet.").waitFor();
   });
 
-  test("where a folder was dropped, which is no file", async () => {
+  test("where a folder was dropped with nothing in it that can be seen", async () => {
     await using app = await listeningDocuments();
+    await using folder = await tempDir();
+    await writeFile(join(folder.path, ".hidden"), "secret");
     await using visited = await visit(app.origin);
     const { page } = visited;
     await page.getByRole("switch").waitFor();
-    await page.evaluate(
-      "void (DataTransferItem.prototype.webkitGetAsEntry = () => ({ isDirectory: true }))",
-    );
-    await dropFiles(page, notes);
-    await page.getByText("A folder cannot be uploaded as one").waitFor();
-    expect(await failedUpload(page, "notes.md").count()).toBe(0);
+    await dropPath(page, folder.path);
+    await page.getByText("There are no files in what was dropped.").waitFor();
   });
 });
 

@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { answers, ask, browserPath, type Visit, visit } from "../support/browser.ts";
 import {
   chooseFiles,
   documentRow,
   dropFiles,
+  dropPath,
   failedUpload,
   readyDocument,
 } from "../support/documents-page.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
 
 let node: TinyNode;
@@ -33,6 +37,21 @@ const long = `# Llamas\n\n${Array.from({ length: 40 }, (_, at) => part(at)).join
 
 // Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("documents on a real node's page", () => {
+  test("come from a dropped folder, with what lies in folders of it", async () => {
+    await using folder = await tempDir();
+    await mkdir(join(folder.path, "more", ".git"), { recursive: true });
+    await writeFile(join(folder.path, "barn.md"), "# One\n\nllamas eat hay.");
+    await writeFile(join(folder.path, "more", "hums.md"), "# Two\n\nllamas hum.");
+    await writeFile(join(folder.path, "more", ".git", "config"), "hidden");
+    await using visited = await room();
+    const { page } = visited;
+    await newCollection(page, "Folder");
+    await dropPath(page, folder.path);
+    await readyDocument(page, "barn.md").waitFor();
+    await readyDocument(page, "hums.md").waitFor();
+    expect(await page.locator(".document").count()).toBe(2);
+  });
+
   test("go from a drop to an answer, whose source opens in its document", async () => {
     await using visited = await room();
     const { page, complaints, strangers } = visited;

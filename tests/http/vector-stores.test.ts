@@ -5,6 +5,7 @@ import { VectorStoreList } from "../../src/server/operations/vector-stores/schem
 import { decode, decodeError } from "../support/decode.ts";
 import { documentsClient } from "../support/documents-client.ts";
 import { passage } from "../support/passages.ts";
+import { parsePrometheus, sampleValue } from "../support/prometheus-text.ts";
 import { type RunningDocuments, runningDocuments } from "../support/running-documents.ts";
 import type { TestAppOptions } from "../support/test-app.ts";
 import type { TestDocumentOptions } from "../support/test-documents.ts";
@@ -232,6 +233,24 @@ describe("a file that is added to a vector store", () => {
     expect(again).toMatchObject({ status: "completed", attributes: { a: 1 } });
     expect(held.reached).toHaveLength(1);
     expect((await client.getStore(id)).file_counts.total).toBe(1);
+  });
+
+  test("is counted in the metrics while it waits to be taken in", async () => {
+    const held = gate();
+    const { app, client } = await start(held);
+    const queued = async (): Promise<number | undefined> =>
+      sampleValue(
+        parsePrometheus(await (await app.get("/metrics")).text()),
+        "paddock_documents_queued",
+      );
+    expect(await queued()).toBe(0);
+    const { id: store } = await client.store();
+    for (const name of ["a.md", "b.md"]) {
+      await client.add(store, { file_id: await client.file("llamas hum", name) });
+    }
+    expect(await queued()).toBe(2);
+    held.open();
+    await waitFor("both to be taken in", async () => (await queued()) === 0);
   });
 
   test("is another document than a second upload of the same file", async () => {

@@ -29,6 +29,16 @@ export async function dropFiles(page: Page, ...files: PageFile[]): Promise<void>
   await page.dispatchEvent("body", "drop", { dataTransfer: dropped });
 }
 
+/** Drops what lies on the disk, a folder too, as the system's file manager does. */
+export async function dropPath(page: Page, path: string): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
+    await session.send("Input.dispatchDragEvent", { type, x: 200, y: 200, data });
+  }
+  await session.detach();
+}
+
 /** The row of a document in the list. */
 export const documentRow = (page: Page, name: string): Locator =>
   page.locator(".document", { hasText: name });

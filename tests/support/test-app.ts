@@ -149,6 +149,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     activities: () => activities.all(),
     build: () => ({ version: "1.2.3", engine: "llama.cpp v9 (test)" }),
     isReady: async () => (await checkReadiness(parts)).problems.length === 0,
+    documentsQueued: () => documents.queued(),
     ...(options.shared === undefined ? {} : { shared: options.shared.numbers }),
   });
   const telemetry = new NodeTelemetry(metrics);

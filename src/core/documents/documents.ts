@@ -54,6 +54,8 @@ export interface Documents extends AsyncDisposable {
   batches: FileBatchService;
   access: StoreAccess;
   collections: OpenCollections;
+  /** How many files wait to be taken in, or are. */
+  queued(): number;
   /** Takes files in until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -103,6 +105,7 @@ export function createDocuments(parts: DocumentParts): Documents {
   return {
     ...{ files, stores, storeFiles, batches, access, collections },
     search: new StoreSearchService({ registry, access, retrieval: parts.retrieval }),
+    queued: () => registry.queue.queued(),
     async run(signal) {
       if (ownership.take()) {
         await parts.files.removeAllBut((id) => registry.files.file(id) !== undefined);

@@ -12,7 +12,8 @@ export function DropArea() {
   return (
     <div class={`drop-area${isDragging.value ? " dragging" : ""}`}>
       <p>
-        Drop files here to add them to “<bdi>{store === undefined ? "" : nameOf(store)}</bdi>”, or
+        Drop files or folders here to add them to “
+        <bdi>{store === undefined ? "" : nameOf(store)}</bdi>”, or
       </p>
       <button type="button" class="primary" onClick={() => field.current?.click()}>
         Choose files
