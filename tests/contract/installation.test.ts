@@ -42,24 +42,27 @@ async function install(...runs: string[][]): Promise<{ code: number; fetched: st
     let code = -1;
     for (const args of runs) {
       fetched.length = 0;
-      const child = Bun.spawn([process.execPath, "install", ...args], {
-        cwd: folder.path,
-        env: {
-          PATH: process.env.PATH ?? "",
-          HOME: folder.path,
-          BUN_CONFIG_REGISTRY: registry.url.href,
-          BUN_INSTALL_CACHE_DIR: join(folder.path, "cache"),
-        },
-        stdout: "ignore",
-        stderr: "ignore",
-      });
-      code = await child.exited;
+      code = await bunInstall(folder.path, registry.url, args);
     }
     return { code, fetched };
   } finally {
     await registry.stop(true);
   }
 }
+
+/** With a cache of its own; resolves to the exit code. */
+const bunInstall = (folder: string, registry: URL, args: readonly string[]): Promise<number> =>
+  Bun.spawn([process.execPath, "install", ...args], {
+    cwd: folder,
+    env: {
+      PATH: process.env.PATH ?? "",
+      HOME: folder,
+      BUN_CONFIG_REGISTRY: registry.href,
+      BUN_INSTALL_CACHE_DIR: join(folder, "cache"),
+    },
+    stdout: "ignore",
+    stderr: "ignore",
+  }).exited;
 
 /** node-llama-cpp's packages of libraries, one a platform and accelerator. */
 const platforms = Object.keys(llama.optionalDependencies);
@@ -96,17 +99,7 @@ async function installLibraries(...args: string[]): Promise<string[]> {
     await writeFile(join(folder.path, "package.json"), JSON.stringify(reduced));
     const stub = join("src", "packaging", "no-gpu-libraries");
     await cp(join(root, stub), join(folder.path, stub), { recursive: true });
-    await Bun.spawn([process.execPath, "install", ...args], {
-      cwd: folder.path,
-      env: {
-        PATH: process.env.PATH ?? "",
-        HOME: folder.path,
-        BUN_CONFIG_REGISTRY: registry.url.href,
-        BUN_INSTALL_CACHE_DIR: join(folder.path, "cache"),
-      },
-      stdout: "ignore",
-      stderr: "ignore",
-    }).exited;
+    await bunInstall(folder.path, registry.url, args);
     return fetched.sort();
   } finally {
     await registry.stop(true);

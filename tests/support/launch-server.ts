@@ -1,4 +1,5 @@
 /** Starts the server of another project for a test, and makes sure that it ends with the tests. */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 
@@ -33,6 +34,53 @@ export async function launchServer(options: LaunchOptions): Promise<Subprocess> 
     await Bun.sleep(10);
   }
   return child;
+}
+
+/** A server that is ended, started again and held up. */
+export interface LaunchedServer {
+  readonly pid: number;
+  /** Ends it at once, without a warning. */
+  kill(): Promise<void>;
+  /** After `kill`. */
+  start(): Promise<void>;
+  /** Ends it as an administrator would, and starts it again. */
+  restart(): Promise<void>;
+  /** It keeps its connections, and answers nothing. */
+  pause(): void;
+  resume(): void;
+}
+
+export async function keepLaunching(options: LaunchOptions): Promise<LaunchedServer> {
+  let running = await launchServer(options);
+  const start = async (): Promise<void> => {
+    running = await launchServer(options);
+  };
+  const kill = async (): Promise<void> => {
+    running.kill("SIGKILL");
+    await running.exited;
+  };
+  return {
+    get pid() {
+      return running.pid;
+    },
+    kill,
+    start,
+    async restart() {
+      running.kill("SIGTERM");
+      // It may wait for idle connections to close, which takes seconds.
+      await Promise.race([running.exited, Bun.sleep(500)]);
+      await kill();
+      await start();
+    },
+    pause() {
+      running.kill("SIGSTOP");
+      // On a busy machine a thread may run on for a moment.
+      while (!/^State:\tT/m.test(readFileSync(`/proc/${running.pid}/status`, "utf8"))) {
+        Bun.sleepSync(1);
+      }
+    },
+    resume: () => running.kill("SIGCONT"),
+  };
 }
 
 /** Ends the server and removes its folder where the tests are cut off: that closes the guard's input. */

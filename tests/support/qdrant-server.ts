@@ -1,24 +1,14 @@
 /** A real Qdrant server for tests: one that the environment names, or a process of the tests' own. */
-import { readFileSync } from "node:fs";
 import { chmod, constants, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "./free-port.ts";
-import { launchServer } from "./launch-server.ts";
+import { keepLaunching, type LaunchedServer } from "./launch-server.ts";
 import { tempDir } from "./temp-dir.ts";
 
-export interface QdrantServer extends AsyncDisposable {
+/** It is started again on the same storage and port. */
+export interface QdrantServer extends AsyncDisposable, LaunchedServer {
   readonly url: string;
-  readonly pid: number;
-  /** Ends it as an administrator would, and starts it on the same storage and port. */
-  restart(): Promise<void>;
-  /** Ends it at once, without a warning. */
-  kill(): Promise<void>;
-  /** After `kill`: the same storage and port. */
-  start(): Promise<void>;
-  /** It keeps its connections, and answers nothing. */
-  pause(): void;
-  resume(): void;
 }
 
 export interface QdrantUnderTest extends AsyncDisposable {
@@ -66,44 +56,25 @@ export async function startQdrant(options: { apiKey?: string } = {}): Promise<Qd
   const ports = { http: await freePort(), grpc: await freePort() };
   const url = `http://127.0.0.1:${ports.http}`;
   const [program, config] = await prepare(folder.path, ports, options.apiKey);
-  const run = () =>
-    launchServer({
-      name: "Qdrant",
-      command: [program, "--config-path", config],
-      cwd: folder.path,
-      url,
-      isReady: () => isReady(url),
-    });
-  let running = await run();
-  const kill = async (): Promise<void> => {
-    running.kill("SIGKILL");
-    await running.exited;
-  };
-  cleanup.defer(kill);
+  const server = await keepLaunching({
+    name: "Qdrant",
+    command: [program, "--config-path", config],
+    cwd: folder.path,
+    url,
+    isReady: () => isReady(url),
+  });
+  cleanup.defer(() => server.kill());
   const owned = cleanup.move();
   return {
     url,
     get pid() {
-      return running.pid;
+      return server.pid;
     },
-    kill,
-    async start() {
-      running = await run();
-    },
-    async restart() {
-      running.kill("SIGTERM");
-      // It would wait for idle connections to close, which takes them five seconds.
-      await Promise.race([running.exited, Bun.sleep(500)]);
-      await kill();
-      running = await run();
-    },
-    pause() {
-      running.kill("SIGSTOP");
-      // On a busy machine a thread may run on for a moment.
-      while (!/^State:\tT/m.test(readFileSync(`/proc/${running.pid}/status`, "utf8")))
-        Bun.sleepSync(1);
-    },
-    resume: () => running.kill("SIGCONT"),
+    kill: () => server.kill(),
+    start: () => server.start(),
+    restart: () => server.restart(),
+    pause: () => server.pause(),
+    resume: () => server.resume(),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

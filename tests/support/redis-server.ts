@@ -1,23 +1,16 @@
 /** A real Redis server for tests, on a free port of loopback and in a folder of its own. */
-import { readFileSync } from "node:fs";
 import { RedisClient } from "bun";
 import { freePort } from "./free-port.ts";
 import { findProgram } from "./installed-program.ts";
-import { launchServer } from "./launch-server.ts";
+import { keepLaunching, type LaunchedServer } from "./launch-server.ts";
 import { tempDir } from "./temp-dir.ts";
 
-export interface RedisServer extends AsyncDisposable {
+/** What it held is gone when it is killed. */
+export interface RedisServer extends AsyncDisposable, Omit<LaunchedServer, "pid" | "restart"> {
   readonly port: number;
   readonly url: string;
   /** Asks it as an administrator would. */
   ask(command: string, ...args: readonly string[]): Promise<unknown>;
-  /** Ends it at once, without a warning; nothing of what it held is kept. */
-  kill(): Promise<void>;
-  /** After `kill`: on the same port, empty. */
-  start(): Promise<void>;
-  /** It keeps its connections, and answers nothing. */
-  pause(): void;
-  resume(): void;
 }
 
 const program = findProgram("redis-server");
@@ -42,43 +35,29 @@ export async function startRedis(
   const port = await freePort();
   const { password, args = [] } = options;
   const url = `redis://${password === undefined ? "" : `:${password}@`}127.0.0.1:${port}`;
-  const run = () =>
-    launchServer({
-      name: "Redis",
-      command: [
-        program ?? "",
-        ...["--bind", "127.0.0.1", "--port", String(port), "--dir", folder.path],
-        ...["--save", "", "--appendonly", "no"],
-        ...(password === undefined ? [] : ["--requirepass", password]),
-        ...args,
-      ],
-      cwd: folder.path,
-      url,
-      isReady: async () => (await ask(url, "PING", []).catch(() => undefined)) === "PONG",
-    });
-  let running = await run();
-  const kill = async (): Promise<void> => {
-    running.kill("SIGKILL");
-    await running.exited;
-  };
-  cleanup.defer(kill);
+  const server = await keepLaunching({
+    name: "Redis",
+    command: [
+      program ?? "",
+      ...["--bind", "127.0.0.1", "--port", String(port), "--dir", folder.path],
+      ...["--save", "", "--appendonly", "no"],
+      ...(password === undefined ? [] : ["--requirepass", password]),
+      ...args,
+    ],
+    cwd: folder.path,
+    url,
+    isReady: async () => (await ask(url, "PING", []).catch(() => undefined)) === "PONG",
+  });
+  cleanup.defer(() => server.kill());
   const owned = cleanup.move();
   return {
     port,
     url,
     ask: (command, ...rest) => ask(url, command, rest),
-    kill,
-    async start() {
-      running = await run();
-    },
-    pause() {
-      running.kill("SIGSTOP");
-      // On a busy machine it may run on for a moment.
-      while (!/^State:\tT/m.test(readFileSync(`/proc/${running.pid}/status`, "utf8"))) {
-        Bun.sleepSync(1);
-      }
-    },
-    resume: () => running.kill("SIGCONT"),
+    kill: () => server.kill(),
+    start: () => server.start(),
+    pause: () => server.pause(),
+    resume: () => server.resume(),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -71,6 +71,10 @@ export function toPage<Item, Shown extends { id: string }>(
   };
 }
 
+/** A page of one item, as an example. */
+export const pageExample = <Item extends { id: string }>(item: Item) =>
+  toPage({ items: [item], hasMore: false }, (one: Item) => one);
+
 /** What is answered where something was deleted. */
 export const deletedSchema = (object: string): TObject =>
   T.Object({ id: T.String(), object: T.Literal(object), deleted: T.Literal(true) });

@@ -10,7 +10,7 @@ import {
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { documentErrors, uploadErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
-import { toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import { FileDeleted, FileList, FileObject, FileQuery, FileUpload, fileLimits } from "./schema.ts";
 import { toFileObject, toUploadRequest } from "./wire.ts";
 
@@ -76,13 +76,7 @@ export const listFiles = defineOperationWithQuery({
     name: "FileList",
     schema: FileList,
     description: "A page of files.",
-    example: {
-      object: "list",
-      data: [example],
-      first_id: example.id,
-      last_id: example.id,
-      has_more: false,
-    },
+    example: pageExample(example),
   },
   errors: documentErrors,
   handler: (

@@ -5,7 +5,7 @@ import { defineOperationWithoutBody, defineOperationWithQuery } from "../../defi
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
-import { toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { inputExample, storedExample } from "./examples.ts";
 import { itemWith, unserved } from "./included.ts";
@@ -96,13 +96,7 @@ export const listInputItems = defineOperationWithQuery({
     name: "ResponseInputItemList",
     schema: InputItemList,
     description: "A page of items.",
-    example: {
-      object: "list",
-      data: [inputExample],
-      first_id: inputExample.id,
-      last_id: inputExample.id,
-      has_more: false,
-    },
+    example: pageExample(inputExample),
   },
   handler: async ({ parameters, query }, context, services: Needs & { log: Log }) => {
     const id = parameters.response_id ?? "";

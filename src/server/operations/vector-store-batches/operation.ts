@@ -8,7 +8,7 @@ import {
 import { unknownFields } from "../../middleware/ignored-fields.ts";
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
-import { toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import { tellWhenToPoll } from "../../wire/poll-after.ts";
 import { fileExample } from "../vector-store-files/operation.ts";
 import {
@@ -110,13 +110,7 @@ export const listFileBatchFiles = defineOperationWithQuery({
     name: "VectorStoreFileList",
     schema: VectorStoreFileList,
     description: "A page of files.",
-    example: {
-      object: "list",
-      data: [fileExample],
-      first_id: fileExample.id,
-      last_id: fileExample.id,
-      has_more: false,
-    },
+    example: pageExample(fileExample),
   },
   errors: documentErrors,
   handler: async ({ query, parameters }, { authenticated: caller }, { batches }: Needs) => {

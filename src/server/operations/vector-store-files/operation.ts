@@ -11,7 +11,7 @@ import { unknownFields } from "../../middleware/ignored-fields.ts";
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
-import { toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import { tellWhenToPoll } from "../../wire/poll-after.ts";
 import {
   ContentQuery,
@@ -102,13 +102,7 @@ export const listVectorStoreFiles = defineOperationWithQuery({
     name: "VectorStoreFileList",
     schema: VectorStoreFileList,
     description: "A page of files.",
-    example: {
-      object: "list",
-      data: [fileExample],
-      first_id: fileExample.id,
-      last_id: fileExample.id,
-      has_more: false,
-    },
+    example: pageExample(fileExample),
   },
   errors: documentErrors,
   handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {

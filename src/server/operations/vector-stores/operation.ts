@@ -9,7 +9,7 @@ import {
 import { unknownFields } from "../../middleware/ignored-fields.ts";
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
-import { toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import { toAddedFiles } from "../vector-store-files/wire.ts";
 import {
   storeLimits,
@@ -96,13 +96,7 @@ export const listVectorStores = defineOperationWithQuery({
     name: "VectorStoreList",
     schema: VectorStoreList,
     description: "A page of vector stores.",
-    example: {
-      object: "list",
-      data: [example],
-      first_id: example.id,
-      last_id: example.id,
-      has_more: false,
-    },
+    example: pageExample(example),
   },
   errors: documentErrors,
   handler: async ({ query }, { authenticated: caller }, { stores }: Needs) => {
