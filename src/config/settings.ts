@@ -88,7 +88,7 @@ export const settings: readonly Setting[] = [
     "seconds that the Qdrant server may take to answer",
   ),
   setting(["retrieval", "mode"], "retrieval-mode", asText, "how passages are found"),
-  setting(["retrieval", "reranker"], "reranker", asText, "source of a reranking model"),
+  setting(["retrieval", "reranker"], "reranker", asText, "name or source of a reranking model"),
   setting(["rag", "policy"], "rag-policy", asText, "where a chat's passages go"),
   setting(["vectorstore", "collection_name"], "collection", asText, "name of the collection"),
   setting(["vectorstore", "limit"], "limit", asNumber, "most passages that retrieval returns"),
