@@ -125,7 +125,12 @@ export const settings: readonly Setting[] = [
     "seconds that a request's body may take to arrive",
   ),
   setting(["limits", "max_messages"], "max-messages", asNumber, "most messages of a conversation"),
-  setting(["limits", "max_inputs"], "max-inputs", asNumber, "most texts of an embeddings request"),
+  setting(
+    ["limits", "max_inputs"],
+    "max-inputs",
+    asNumber,
+    "most texts of a request to embed or rerank",
+  ),
   setting(
     ["limits", "connections_per_client"],
     "connections-per-client",

@@ -3,13 +3,18 @@ import type { LlamaModel, LlamaRankingContext, Token } from "node-llama-cpp";
 import type { LoadStage } from "../core/models/engine-backends.ts";
 import type { LoadedModel, ModelSettings } from "../core/models/model.ts";
 import type { Ranking, RankOptions, Reranker } from "../core/ports/reranker.ts";
-import { mostQuestionTokens, questionTooLong } from "../core/reranking/question-length.ts";
+import {
+  mostQuestionTokens,
+  questionTooLong,
+  tooMuchToRead,
+} from "../core/reranking/input-length.ts";
 import type { Backend } from "./backend.ts";
 import { card, contextSize, type FittedSpec, fingerprintOf } from "./fitted-model.ts";
 import { partsOf } from "./passage-parts.ts";
 import { proveReranker } from "./prove-model.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
-import { InputTokens } from "./tokenizer/input-tokens.ts";
+import { LoopYield } from "./tokenizer/loop-yield.ts";
+import { SlicedTokenizer } from "./tokenizer/sliced-tokenizer.ts";
 
 export async function asReranker(
   backend: Backend,
@@ -48,18 +53,20 @@ export async function asReranker(
 interface Pair {
   question: Token[];
   passage: Token[];
+  /** Whose passage it is, by its place. */
+  owner: number;
 }
 
 class LlamaReranker implements Reranker {
   readonly maxTokens: number;
   readonly #first: LlamaRankingContext | undefined;
-  readonly #inputTokens: InputTokens;
+  readonly #tokenizer: SlicedTokenizer;
   readonly #pool: ContextPool<LlamaRankingContext, Pair, number>;
 
   constructor(model: LlamaModel, contexts: readonly LlamaRankingContext[], maxTokens: number) {
     this.maxTokens = maxTokens;
     this.#first = contexts[0];
-    this.#inputTokens = new InputTokens(model);
+    this.#tokenizer = new SlicedTokenizer(model);
     this.#pool = new ContextPool({
       contexts,
       sizeOf: ({ passage }) => passage.length,
@@ -72,42 +79,59 @@ class LlamaReranker implements Reranker {
   async rank(
     question: string,
     passages: readonly string[],
-    { maxPassageTokens, cutsQuestion = false, ...options }: RankOptions,
+    options: RankOptions,
   ): Promise<Ranking> {
-    const { signal } = options;
-    const asked = await this.#question(question, cutsQuestion, signal);
-    const most = this.maxTokens - 1 - this.#lengthOf({ question: asked, passage: [] });
-    const all = await this.#inputTokens.of(passages, { signal });
-    const pairs: Pair[] = [];
-    const owners: number[] = [];
-    for (const [owner, tokens = []] of all.entries()) {
-      for (const passage of partsOf(tokens.slice(0, maxPassageTokens), most)) {
-        pairs.push({ question: asked, passage });
-        owners.push(owner);
-      }
-    }
+    const loop = new LoopYield(options.signal);
+    const asked = await this.#question(question, options, loop);
+    const { pairs, tokens } = await this.#pairs(asked, passages, options, loop);
     const found = await this.#pool.run(pairs, options);
     // The best part of a passage counts.
     const scores = new Array<number>(passages.length).fill(0);
-    for (const [at, owner] of owners.entries()) {
+    for (const [at, { owner }] of pairs.entries()) {
       scores[owner] = Math.max(scores[owner] ?? 0, found[at] ?? 0);
     }
-    return { scores, tokens: pairs.reduce((sum, pair) => sum + this.#lengthOf(pair), 0) };
+    return { scores, tokens };
   }
 
   async close(): Promise<void> {
     await this.#pool.close();
   }
 
-  async #question(question: string, cuts: boolean, signal: AbortSignal): Promise<Token[]> {
+  async #question(
+    question: string,
+    { cutsQuestion = false }: RankOptions,
+    loop: LoopYield,
+  ): Promise<Token[]> {
     const half = mostQuestionTokens(this.maxTokens);
-    const most = cuts ? Number.POSITIVE_INFINITY : half;
-    const [tokens] = await this.#inputTokens.of([question], { most, signal });
-    if (tokens !== undefined && (cuts || tokens.length <= half)) return tokens.slice(0, half);
-    throw questionTooLong(tokens?.length, half);
+    const tokens = await this.#tokenizer.beginning(question, { most: half + 1, loop });
+    if (tokens.length > half && !cutsQuestion) throw questionTooLong(half);
+    return tokens.slice(0, half);
   }
 
-  #lengthOf({ question, passage }: Pair): number {
+  /** No more of a passage is tokenised than may be read. */
+  async #pairs(
+    question: Token[],
+    passages: readonly string[],
+    { maxPassageTokens = Number.POSITIVE_INFINITY, ...options }: RankOptions,
+    loop: LoopYield,
+  ): Promise<{ pairs: Pair[]; tokens: number }> {
+    const { maxTokens: mostOfAll = Number.POSITIVE_INFINITY } = options;
+    const around = this.#lengthOf(question, []);
+    const pairs: Pair[] = [];
+    let tokens = 0;
+    for (const [owner, passage] of passages.entries()) {
+      const most = Math.min(maxPassageTokens, mostOfAll - tokens + 1);
+      const beginning = await this.#tokenizer.beginning(passage, { most, loop });
+      for (const part of partsOf(beginning, this.maxTokens - 1 - around)) {
+        pairs.push({ question, passage: part, owner });
+        tokens += this.#lengthOf(question, part);
+      }
+      if (tokens > mostOfAll) throw tooMuchToRead(owner, mostOfAll);
+    }
+    return { pairs, tokens };
+  }
+
+  #lengthOf(question: Token[], passage: Token[]): number {
     return this.#first?.calculateInputLength(question, passage) ?? 0;
   }
 }

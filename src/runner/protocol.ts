@@ -45,7 +45,7 @@ export type Call =
   | { type: "embed"; inputs: readonly EmbeddingInput[] }
   | ({ type: "rank"; question: string; passages: readonly string[] } & Pick<
       RankOptions,
-      "maxPassageTokens" | "cutsQuestion"
+      "maxPassageTokens" | "maxTokens" | "cutsQuestion"
     >);
 
 export type ToRunner =

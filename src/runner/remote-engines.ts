@@ -59,8 +59,8 @@ export function remoteReranker(
   return {
     maxTokens,
     async rank(question, passages, options) {
-      const { maxPassageTokens, cutsQuestion } = options;
-      const bounds = given({ maxPassageTokens, cutsQuestion });
+      const { maxPassageTokens, maxTokens: most, cutsQuestion } = options;
+      const bounds = given({ maxPassageTokens, maxTokens: most, cutsQuestion });
       const call: Call = { type: "rank", question, passages, ...bounds };
       return (await ask(runner, call, "ranking", options)).ranking;
     },

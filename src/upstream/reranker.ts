@@ -1,7 +1,7 @@
 /** A reranking model that runs elsewhere: vLLM, SGLang, llama-server and others at `/v1/rerank`, TEI at `/rerank`. */
 import { NodeError } from "../core/errors.ts";
 import type { Ranking, RankOptions, Reranker } from "../core/ports/reranker.ts";
-import { mostQuestionTokens, questionTooLong } from "../core/reranking/question-length.ts";
+import { mostQuestionTokens, questionTooLong } from "../core/reranking/input-length.ts";
 import { askJson, garbage } from "./ask.ts";
 import { inBatches } from "./batches.ts";
 import { cutToTokens } from "./cut-to-tokens.ts";
@@ -79,7 +79,7 @@ export class UpstreamReranker implements Reranker {
     if (cuts && this.#facts.kind !== "llama-server") return question;
     if (cuts) return (await cutToTokens([question], half, this.#count, signal))[0] ?? question;
     const [tokens = 0] = await this.#count([question], signal);
-    if (tokens > half) throw questionTooLong(tokens, half);
+    if (tokens > half) throw questionTooLong(half);
     return question;
   }
 

@@ -12,6 +12,8 @@ export interface RankOptions {
   signal: AbortSignal;
   /** Most tokens of a passage that are read; absent: all of them. */
   maxPassageTokens?: number;
+  /** Most tokens that may be read for all passages together; absent: any number. */
+  maxTokens?: number;
   /** Whether a question that leaves passages too little room is cut; default: it is refused. */
   cutsQuestion?: boolean;
   /** Called once, when the first passage leaves the queue. */
