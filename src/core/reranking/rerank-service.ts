@@ -22,7 +22,7 @@ export interface RankedDocument {
 }
 
 /** Tokens that the documents of a request may come to, the query counted beside each of them. */
-export const mostRequestTokens = 600_000;
+const mostRequestTokens = 600_000;
 
 export class RerankService {
   readonly #models: ModelRegistry;
