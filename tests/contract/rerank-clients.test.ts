@@ -6,7 +6,7 @@ import { CohereClient, CohereClientV2, CohereError } from "cohere-ai";
 import { RerankResult } from "../../src/server/operations/rerank/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { rejectionOf } from "../support/rejection.ts";
-import { tinyEmbeddingContext } from "../support/tiny-models.ts";
+import { tinyEmbeddingContext, tinyModels } from "../support/tiny-models.ts";
 import {
   listeningNode,
   type TinyNode,
@@ -24,7 +24,8 @@ let node: TinyNode;
 let front: TinyNode;
 
 beforeAll(async () => {
-  node = await listeningNode((await tinyConfig()) + (await tinyRerankerSection()), {
+  const models = (await tinyConfig()) + (await tinyRerankerSection());
+  node = await listeningNode(`[retrieval]\nreranker = "${model}"\n${models}`, {
     PADDOCK_API_KEYS: key,
   });
   front = await listeningNode(
@@ -182,6 +183,32 @@ describe("a reranking model", () => {
     expect(param).toMatch(/^documents\[\d+\]$/);
     const cut = await post({ model, query, documents, max_tokens_per_doc: 4 });
     expect(cut.status).toBe(200);
+  });
+
+  test("judges what searches find, too", async () => {
+    const response = await fetch(`${node.baseUrl}/retrieve`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+      body: JSON.stringify({
+        model: "tiny-embedding",
+        messages: [{ role: "user", content: query }],
+      }),
+    });
+    expect(response.headers.get("x-paddock-retrieval")).toBe("hybrid, reranked");
+  });
+
+  test("that is given by its source alone is one of the models all the same", async () => {
+    const { reranker: source, embedding } = await tinyModels();
+    const text = (value: string) => JSON.stringify(value);
+    await using short = await listeningNode(
+      `[retrieval]\nreranker = ${text(source)}\n[vectorstore]\nhandbook = false\n[[models]]\nname = "e"\ntype = "embedding"\nsource = ${text(embedding)}\n`,
+    );
+    const answer = await decode(
+      RerankResult,
+      await post({ model: "reranker", query, documents }, short),
+    );
+    const same = await decode(RerankResult, await post({ model, query, documents }));
+    expect(answer.results).toEqual(same.results);
   });
 
   test("is among the models, with its type and what it reads at once", async () => {

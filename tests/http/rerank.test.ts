@@ -35,9 +35,11 @@ describe("reranking", () => {
     });
   });
 
-  test("takes documents that are objects, and says which of their fields it reads", async () => {
-    const documents = [{ text: "ax", title: "A" }, "ba", { text: "zz" }];
-    expect(await rerank({ ...body, documents })).toMatchObject({
+  test("takes documents that are objects, and names those of their fields that it does not read", async () => {
+    const documents = [{ text: "ax", title: "A", note: null }, "ba", { text: "zz" }];
+    const response = await reranking().post(path, { ...body, documents });
+    expect(response.headers.get("x-paddock-ignored")).toBe("documents[0].title");
+    expect(await decode(RerankResult, response)).toMatchObject({
       results: [{ index: 1 }, { index: 0, document: { text: "ax" } }, { index: 2 }],
     });
   });

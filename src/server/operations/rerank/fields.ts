@@ -29,5 +29,12 @@ export function ignoredFields(body: RerankRequest): string[] {
     }
   }
   const known = [...Object.keys(RerankRequest.properties), ...activations, "return_embeddings"];
-  return unknownKeys(body, known).filter((name) => !harmless.has(name));
+  return [
+    ...unknownKeys(body, known).filter((name) => !harmless.has(name)),
+    ...body.documents.flatMap((document, index) =>
+      typeof document === "string"
+        ? []
+        : unknownKeys(document, ["text"]).map((name) => `documents[${index}].${name}`),
+    ),
+  ];
 }
