@@ -1,12 +1,15 @@
 /** A file in SQuAD's format as a collection and its questions, for the benchmarks of retrieval. */
-import { type EmbeddingModel, ModelRegistry } from "../src/core/models/model.ts";
+import {
+  type EmbeddingModel,
+  ModelRegistry,
+  type RerankingModel,
+} from "../src/core/models/model.ts";
 import type {
   Embedding,
   EmbeddingEngine,
   EmbeddingInput,
 } from "../src/core/ports/embedding-engine.ts";
 import type { CollectionStore, PassageRepository } from "../src/core/ports/passage-repository.ts";
-import type { Reranker } from "../src/core/ports/reranker.ts";
 import { type RetrievalMode, RetrievalService } from "../src/core/retrieval/retrieval-service.ts";
 
 export interface Squad {
@@ -97,10 +100,12 @@ export function serviceFor(
   embedding: EmbeddingModel,
   repository: PassageRepository,
   mode: RetrievalMode,
-  reranker?: Reranker,
+  reranker?: RerankingModel,
 ): RetrievalService {
-  const models = new ModelRegistry([{ name: embedding.card.name, type: "embedding" }]);
+  const names = [embedding.card, ...(reranker === undefined ? [] : [reranker.card])];
+  const models = new ModelRegistry(names);
   models.add({ type: "embedding", ...embedding });
+  if (reranker !== undefined) models.add({ type: "reranker", ...reranker });
   const service = new RetrievalService(
     models,
     {
@@ -109,13 +114,9 @@ export function serviceFor(
       url: "bench",
       bounds: { limit: 100, scoreThreshold: -1 },
     },
-    { mode, candidates: 50 },
+    { mode, candidates: 50, ...(reranker === undefined ? {} : { reranker: reranker.card.name }) },
   );
-  service.attach({
-    repository,
-    queryPrefix: embedding.identity.queryPrefix,
-    ...(reranker === undefined ? {} : { reranker }),
-  });
+  service.attach({ repository, queryPrefix: embedding.identity.queryPrefix });
   return service;
 }
 

@@ -4,16 +4,17 @@
  * `bun bench:retrieval FILE [--model SOURCE] [--threads N] [--thresholds] [--qdrant URL] [--reranker FILE]`
  */
 import { parseArgs } from "node:util";
+import type { RerankingModel } from "../src/core/models/model.ts";
 import type { CollectionStore, PassageRepository } from "../src/core/ports/passage-repository.ts";
-import type { Reranker } from "../src/core/ports/reranker.ts";
 import type { RetrievalMode } from "../src/core/retrieval/retrieval-service.ts";
 import { openBackend } from "../src/engine/backend.ts";
-import { loadReranker } from "../src/engine/reranker.ts";
+import { loadModel } from "../src/engine/load-model.ts";
 import { collectionStore } from "../src/node/collection-store.ts";
 import { openEmbeddingModel } from "../src/node/embedding-model.ts";
 import { bareNodeOptions } from "../tests/support/bare-node.ts";
 import { silentLog, silentProgress } from "../tests/support/silence.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
+import { neutralSettings, tinySpec } from "../tests/support/tiny-engines.ts";
 import { benchCollection, fill, readSet, type Squad, serviceFor } from "./retrieval-set.ts";
 import { measureThresholds } from "./retrieval-thresholds.ts";
 import { measured } from "./statistics.ts";
@@ -83,16 +84,20 @@ function configurationOf(source: string): string {
   return `[[models]]\nname = "bench"\ntype = "embedding"\nsource = ${JSON.stringify(source)}\n`;
 }
 
-async function reranking(path: string): Promise<Reranker> {
+async function reranking(path: string): Promise<RerankingModel> {
   const backend = await openBackend({ threads: 0, backend: "cpu", log: silentLog });
-  return await loadReranker(backend, path, silentProgress);
+  const settings = { ...neutralSettings, ctxSize: 0 };
+  const spec = tinySpec({ name: "judge", type: "reranker", path, settings });
+  const model = await loadModel(backend, spec, silentProgress);
+  if (model.type !== "reranker") throw new Error(`${path} does not rank`);
+  return model;
 }
 
 async function measure(
   store: string,
   repository: PassageRepository,
   mode: RetrievalMode,
-  judge?: Reranker,
+  judge?: RerankingModel,
 ): Promise<void> {
   const retrieval = serviceFor(embedding, repository, mode, judge);
   const bounds = { limit: depth, scoreThreshold: -1 };

@@ -1,7 +1,7 @@
 /** `paddock doctor`: looks at everything that a node needs, and says what is wrong and what to do. */
 import { Command } from "commander";
 import { ConfigError } from "../config/config-error.ts";
-import { elsewhere, isUpstream } from "../config/upstream-source.ts";
+import { isUpstream } from "../config/upstream-source.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { dataDirOf } from "../node/data-dir.ts";
 import { addConfigOptions, readConfig, readConfigFile } from "./configure.ts";
@@ -14,7 +14,7 @@ import { checkModels, type FoundModel } from "./doctor/models.ts";
 import { checkPort, checkReach } from "./doctor/network.ts";
 import { checkShared } from "./doctor/shared.ts";
 import { checkStore } from "./doctor/store.ts";
-import { checkUpstream, upstreamsOf } from "./doctor/upstreams.ts";
+import { checkUpstream } from "./doctor/upstreams.ts";
 import { addExamples } from "./examples.ts";
 import { printable, printableJson } from "./printable.ts";
 import type { Shell } from "./shell.ts";
@@ -63,18 +63,17 @@ async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding>
     program: shell.program,
     secretOf: (variable) => shell.env[variable],
   };
-  const { models, retrieval } = config;
-  const sources = [...models.map(({ source }) => source), retrieval.reranker ?? elsewhere];
-  if (!sources.every(isUpstream)) yield* await guarded("engine", () => checkEngine(installation));
+  const isElsewhere = config.models.every(({ source }) => isUpstream(source));
+  if (!isElsewhere) yield* await guarded("engine", () => checkEngine(installation));
   let found: readonly FoundModel[] = [];
   yield* await guarded("models", async () => {
     const models = await checkModels(installation);
     found = models.found;
     return models.findings;
   });
-  for (const upstream of upstreamsOf(config)) {
-    yield* await guarded(upstream.check, () =>
-      checkUpstream(installation, upstream, shell.stopped),
+  for (const model of config.models.filter(({ source }) => isUpstream(source))) {
+    yield* await guarded(`model ${model.name}`, () =>
+      checkUpstream(installation, model, shell.stopped),
     );
   }
   yield* await guarded("accelerator", () =>

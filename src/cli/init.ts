@@ -85,7 +85,7 @@ async function fittedTemplate(
     }
   }
   const given = model === undefined ? undefined : await readModel(shell.cwd, model);
-  if (given?.type === "reranker") values.set("retrieval.reranker", given.source);
+  if (given?.type === "reranker") values.set("retrieval.reranker", given.name);
   const memory = (totalmem() / 1e9).toFixed(1);
   return configTemplate({
     heading: [
@@ -109,19 +109,19 @@ async function readModel(cwd: string, source: string): Promise<GivenModel> {
   return { name: basename(source).replace(/\.gguf$/i, ""), type: kind, source };
 }
 
-/** The starter models, with the given one in the place of the one of its kind. */
+const isStarter = (source: string): boolean => source.startsWith("starter:");
+
+/** The starter models, and a reranking model that an option names, with the given one in the place of the one of its kind. */
 function modelsFor(
   { models }: Config,
   given: GivenModel | undefined,
 ): { name: string; type: string; source: string }[] {
   const hasStarters = carried === undefined || carried.starter !== undefined;
-  const starters = hasStarters
-    ? models
-        .filter(({ type }) => type !== given?.type)
-        .map(({ name, type, source }) => ({ name, type, source }))
-    : [];
-  const own = given === undefined || given.type === "reranker" ? [] : [given];
-  if (own.length + starters.length > 0) return [...own, ...starters];
+  const others = models
+    .filter(({ type, source }) => type !== given?.type && (hasStarters || !isStarter(source)))
+    .map(({ name, type, source }) => ({ name, type, source }));
+  const own = given === undefined ? [] : [given];
+  if (own.length + others.length > 0) return [...own, ...others];
   throw new NodeError(
     "invalid_request",
     "This executable carries no starter models. Name a GGUF file to serve: --model ./my-model.gguf.",

@@ -43,7 +43,9 @@ export function nameOf(source: string): string {
 export function configurationFor({ kind }: ModelFacts, source: string, sha256?: string): string {
   // A JSON string is a TOML string too.
   const from = JSON.stringify(source);
-  if (kind === "reranker") return `[retrieval]\nreranker = ${from}\n`;
   const digest = sha256 === undefined ? "" : `sha256 = "${sha256}"\n`;
-  return `[[models]]\nname = ${JSON.stringify(nameOf(source))}\ntype = "${kind}"\nsource = ${from}\n${digest}`;
+  const name = JSON.stringify(nameOf(source));
+  const section = `[[models]]\nname = ${name}\ntype = "${kind}"\nsource = ${from}\n${digest}`;
+  // A node may rerank for others without doing so for its own searches.
+  return kind === "reranker" ? `[retrieval]\nreranker = ${name}\n\n${section}` : section;
 }

@@ -3,6 +3,7 @@
 import { isLoopback } from "../core/loopback.ts";
 import { formatPath } from "../validation/violation.ts";
 import { ConfigError } from "./config-error.ts";
+import { checkReranker } from "./reranker-model.ts";
 import type { Config } from "./schema.ts";
 import { checkUpstreams, type WrittenKeys } from "./upstream-consistency.ts";
 
@@ -16,6 +17,7 @@ export function checkConsistency(config: Config, written: WrittenKeys): Problem 
   return (
     checkNames(config) ??
     checkSources(config) ??
+    checkReranker(config) ??
     checkUpstreams(config, written) ??
     checkCollection(config) ??
     checkUnloading(config) ??
@@ -36,6 +38,7 @@ function checkNames({ models }: Config): Problem | undefined {
 const starters = {
   chat: ["starter:chat"],
   embedding: ["starter:embedding", "starter:embedding-gte-small"],
+  reranker: [],
 } as const;
 
 function checkSources({ models }: Config): Problem | undefined {
@@ -44,6 +47,12 @@ function checkSources({ models }: Config): Problem | undefined {
       return {
         path: ["models", index, "sha256"],
         message: `'models[${index}].sha256' is of a file that 'source' names; with '${source}' leave it out.`,
+      };
+    }
+    if (type === "reranker" && /^(auto$|starter:)/.test(source)) {
+      return {
+        path: ["models", index, "source"],
+        message: `'models[${index}].source' must name a reranking model's file or server: there is no starter model of type 'reranker'; found '${source}'.`,
       };
     }
     const known: readonly string[] = starters[type];

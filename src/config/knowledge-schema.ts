@@ -2,7 +2,6 @@
 import { Type as T } from "@sinclair/typebox";
 import { defaultGroundingPrompt, ragPolicies } from "../core/chat/rag-policy.ts";
 import { collectionNamePattern, collectionNameRule } from "../core/retrieval/collection-name.ts";
-import { RerankerUpstream } from "./upstream-schema.ts";
 
 const strict = { additionalProperties: false } as const;
 
@@ -74,10 +73,9 @@ export const Retrieval = T.Object(
       T.String({
         minLength: 1,
         description:
-          "A reranking model, named as a model's `source` is; `openai:http://host:8080`: one that runs elsewhere.",
+          "Name of a model of type `reranker` that judges them; or, for short, the source of one, which then is a model called `reranker`.",
       }),
     ),
-    reranker_upstream: RerankerUpstream,
   },
   { ...strict, default: {} },
 );

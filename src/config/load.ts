@@ -7,6 +7,7 @@ import { fitAutoModels } from "./auto-models.ts";
 import { ConfigError } from "./config-error.ts";
 import { checkConsistency } from "./consistency.ts";
 import { serviceVariables } from "./kubernetes-variables.ts";
+import { rejectFormerSettings, withRerankerModel } from "./reranker-model.ts";
 import { Config } from "./schema.ts";
 import { type Setting, settings } from "./settings.ts";
 import { keyVariables, writtenKeys } from "./upstream-consistency.ts";
@@ -26,6 +27,7 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
   const tree: Tree = file === undefined ? {} : parseFile(file.path, file.text);
   const origins = new Map<string, string>();
   rejectUnknownVariables(env, keyVariables(tree));
+  rejectFormerSettings(tree.retrieval, file?.path ?? "configuration");
   for (const setting of settings) {
     setFrom(tree, origins, setting, env[setting.env], `environment variable ${setting.env}`);
     if (setting.flag === undefined) continue;
@@ -58,7 +60,7 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
   if (problem !== undefined) {
     throw new ConfigError(`${place(problem.path)}: ${problem.message}`);
   }
-  return config;
+  return withRerankerModel(config);
 }
 
 function parseFile(path: string, text: string): Tree {

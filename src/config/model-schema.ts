@@ -13,7 +13,10 @@ const orAuto = (number: TInteger, options: SchemaOptions) =>
 export const ModelConfig = T.Object(
   {
     name: T.String({ minLength: 1, description: "The name that requests use. Unique." }),
-    type: T.Union([T.Literal("chat"), T.Literal("embedding")], { description: "What it does." }),
+    type: T.Union([T.Literal("chat"), T.Literal("embedding"), T.Literal("reranker")], {
+      description:
+        "What it does: `chat` answers, `embedding` makes vectors of texts, `reranker` says how well texts fit a question.",
+    }),
     source: T.String({
       minLength: 1,
       description:
@@ -62,7 +65,7 @@ export const ModelConfig = T.Object(
     ctx_size: orAuto(T.Integer({ minimum: 0 }), {
       default: 0,
       description:
-        "Tokens the model sees at once; 0: what it was trained on, at most 4096, or what the server of one that runs elsewhere says; `auto`: what fits the memory.",
+        "Tokens the model sees at once; 0: what it was trained on, at most 4096, of a `reranker` 1024, or what the server of one that runs elsewhere says; `auto`: what fits the memory.",
     }),
     batch_size: orAuto(T.Integer({ minimum: 1 }), {
       default: 512,

@@ -5,8 +5,6 @@ import type { ModelConfig } from "./model-schema.ts";
 import type { Config } from "./schema.ts";
 import { isUpstream } from "./upstream-source.ts";
 
-type Retrieval = Config["retrieval"];
-
 export interface ReloadPlan {
   /** What the node runs with from now on. */
   config: Config;
@@ -21,7 +19,6 @@ export function planReload(running: Config, read: Config): ReloadPlan {
     ...running,
     log_level: read.log_level,
     limits: read.limits,
-    retrieval: withRerankerAddresses(running.retrieval, read.retrieval),
     models: running.models.map((model) => withAddresses(model, read.models)),
   };
   return {
@@ -36,18 +33,6 @@ function withAddresses(running: ModelConfig, models: readonly ModelConfig[]): Mo
   const read = models.find(({ name }) => name === running.name);
   if (read === undefined || !isUpstream(running.source) || !isUpstream(read.source)) return running;
   return { ...running, source: read.source, replicas: read.replicas };
-}
-
-function withRerankerAddresses(running: Retrieval, read: Retrieval): Retrieval {
-  const { reranker } = read;
-  if (reranker === undefined || running.reranker === undefined) return running;
-  if (!isUpstream(reranker) || !isUpstream(running.reranker)) return running;
-  const { replicas } = read.reranker_upstream;
-  return {
-    ...running,
-    reranker,
-    reranker_upstream: { ...running.reranker_upstream, replicas },
-  };
 }
 
 /** The names of the keys that differ; models are told apart by their names. */

@@ -88,7 +88,7 @@ export const settings: readonly Setting[] = [
     "seconds that the Qdrant server may take to answer",
   ),
   setting(["retrieval", "mode"], "retrieval-mode", asText, "how passages are found"),
-  setting(["retrieval", "reranker"], "reranker", asText, "source of a reranking model"),
+  setting(["retrieval", "reranker"], "reranker", asText, "name or source of a reranking model"),
   setting(["rag", "policy"], "rag-policy", asText, "where a chat's passages go"),
   setting(["vectorstore", "collection_name"], "collection", asText, "name of the collection"),
   setting(["vectorstore", "limit"], "limit", asNumber, "most passages that retrieval returns"),
@@ -125,7 +125,12 @@ export const settings: readonly Setting[] = [
     "seconds that a request's body may take to arrive",
   ),
   setting(["limits", "max_messages"], "max-messages", asNumber, "most messages of a conversation"),
-  setting(["limits", "max_inputs"], "max-inputs", asNumber, "most texts of an embeddings request"),
+  setting(
+    ["limits", "max_inputs"],
+    "max-inputs",
+    asNumber,
+    "most texts of a request to embed or rerank",
+  ),
   setting(
     ["limits", "connections_per_client"],
     "connections-per-client",

@@ -74,16 +74,10 @@ function checkModel(model: ModelConfig, written: ReadonlySet<string>): Fault | u
   };
 }
 
-function checkReranker({ retrieval }: Config): Problem | undefined {
-  const { reranker } = retrieval;
-  if (reranker !== undefined && isUpstream(reranker)) {
-    if (isAddress(reranker)) return undefined;
-    return { path: ["retrieval", "reranker"], message: `'retrieval.reranker' ${wrongAddress}` };
-  }
-  const [key] = setOf(retrieval.reranker_upstream);
-  if (key === undefined) return undefined;
-  const path = ["retrieval", "reranker_upstream", key];
-  return { path, message: `'${path.join(".")}' ${onlyElsewhere}` };
+/** A reranking model that is given by its source has no section of its own. */
+function checkReranker({ retrieval: { reranker = "" } }: Config): Problem | undefined {
+  if (!isUpstream(reranker) || isAddress(reranker)) return undefined;
+  return { path: ["retrieval", "reranker"], message: `'retrieval.reranker' ${wrongAddress}` };
 }
 
 const onlyElsewhere =

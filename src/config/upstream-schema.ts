@@ -1,4 +1,4 @@
-/** The settings of a model that runs elsewhere, with their defaults; a `[[models]]` section and the reranker have them. */
+/** The settings of a model that runs elsewhere, with their defaults. */
 import { Type as T } from "@sinclair/typebox";
 
 /** An address of a server of the OpenAI API. */
@@ -46,17 +46,3 @@ export const upstreamKeyNames = [
   "api_key_env",
   "upstream_timeout",
 ] as const satisfies readonly (keyof typeof upstreamKeys)[];
-
-export const RerankerUpstream = T.Object(
-  {
-    ...upstreamKeys,
-    upstream_model: T.Optional(
-      T.String({
-        minLength: 1,
-        "x-default": "the one that the server has",
-        description: "What the server calls the reranking model, where that runs elsewhere.",
-      }),
-    ),
-  },
-  { additionalProperties: false, default: {} },
-);

@@ -2,9 +2,6 @@
 
 const prefix = "openai:";
 
-/** A source of this kind that names no address. */
-export const elsewhere = prefix;
-
 export const isUpstream = (source: string): boolean => source.startsWith(prefix);
 
 /** Every address that serves the model, each once. */

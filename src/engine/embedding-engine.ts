@@ -1,7 +1,6 @@
 /** Embeddings on llama.cpp: a pool of contexts over one set of weights, which share the threads. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { toUnitLength } from "../core/embedding/embedding-service.ts";
-import { NodeError } from "../core/errors.ts";
 import type {
   Embedding,
   EmbeddingEngine,
@@ -9,31 +8,16 @@ import type {
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
 import type { NativeEmbeddingContext } from "./native/embedding-context.ts";
-import { JobQueue } from "./scheduling/job-queue.ts";
+import { ContextPool } from "./scheduling/context-pool.ts";
 import { InputTokens } from "./tokenizer/input-tokens.ts";
-
-interface Job {
-  /** With the special tokens that the model wants around a text. */
-  tokens: readonly Token[];
-  signal: AbortSignal;
-  background: boolean;
-  start: () => void;
-  resolve: (embedding: Embedding) => void;
-  reject: (reason: unknown) => void;
-}
 
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
   readonly #inputTokens: InputTokens;
   readonly #first: NativeEmbeddingContext;
-  readonly #idle: NativeEmbeddingContext[];
-  readonly #threads: number;
-  readonly #jobs = new JobQueue<Job>();
-  readonly #working = new Set<Promise<void>>();
-  #closed = false;
-  /** Texts that are being computed, those that let others go first apart. */
-  readonly #computing = { asked: 0, background: 0 };
+  /** Its jobs are tokens, with the special ones that the model wants around a text. */
+  readonly #pool: ContextPool<NativeEmbeddingContext, readonly Token[], Embedding>;
 
   constructor(
     model: LlamaModel,
@@ -44,8 +28,16 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     this.maxTokens = maxTokens;
     this.#inputTokens = new InputTokens(model);
     this.#first = contexts[0];
-    this.#idle = [...contexts];
-    this.#threads = threads;
+    this.#pool = new ContextPool({
+      contexts,
+      sizeOf: (tokens) => tokens.length,
+      async compute(context, tokens, { isAlone, inBackground }) {
+        // A text that is asked for alone gets every thread that is free; several at once are faster with one each.
+        const most = isAlone ? Math.max(1, threads - inBackground) : 1;
+        const vector = await context.embed(tokens, most);
+        return { vector: toUnitLength(vector), tokens: tokens.length };
+      },
+    });
   }
 
   get vocabularySize(): number {
@@ -63,73 +55,14 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     });
   }
 
-  async embed(
-    inputs: readonly EmbeddingInput[],
-    { signal, onStart, background = false }: EmbedOptions,
-  ): Promise<Embedding[]> {
-    const jobs: Job[] = [];
-    let waits = true;
-    const start = (): void => {
-      if (waits) onStart?.();
-      waits = false;
-    };
-    const all = await this.#inputTokens.of(inputs, { signal });
-    if (this.#closed) throw unloaded();
-    const embeddings = all.map((tokens = []) => {
-      const { promise, resolve, reject } = Promise.withResolvers<Embedding>();
-      const marked = this.#first.withMarkers(tokens);
-      jobs.push({ tokens: marked, signal, background, start, resolve, reject });
-      return promise;
-    });
-    this.#jobs.add(jobs, ({ tokens }) => tokens.length);
-    for (const context of this.#idle.splice(0)) {
-      const work = this.#work(context);
-      this.#working.add(work);
-      void work.then(() => this.#working.delete(work));
-    }
-    return await Promise.all(embeddings);
+  async embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]> {
+    const all = await this.#inputTokens.of(inputs, { signal: options.signal });
+    const marked = all.map((tokens = []) => this.#first.withMarkers(tokens));
+    return await this.#pool.run(marked, options);
   }
 
   /** Fails what waits, and waits for what is being computed, which still reads the weights. */
   async close(): Promise<void> {
-    this.#closed = true;
-    for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
-      job.reject(unloaded());
-    }
-    await Promise.all(this.#working);
-  }
-
-  /** Computes jobs on one context until there are none. */
-  async #work(context: NativeEmbeddingContext): Promise<void> {
-    for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
-      try {
-        job.signal.throwIfAborted();
-        job.start();
-        job.resolve(await this.#compute(context, job));
-      } catch (error) {
-        job.reject(error);
-      }
-    }
-    this.#idle.push(context);
-  }
-
-  async #compute(context: NativeEmbeddingContext, { tokens, background }: Job): Promise<Embedding> {
-    const threads = this.#threadsFor(background);
-    const kind = background ? "background" : "asked";
-    this.#computing[kind]++;
-    try {
-      const vector = await context.embed(tokens, threads);
-      return { vector: toUnitLength(vector), tokens: tokens.length };
-    } finally {
-      this.#computing[kind]--;
-    }
-  }
-
-  /** A text that is asked for alone gets every thread that is free; several at once are faster with one each. */
-  #threadsFor(background: boolean): number {
-    const alone = !background && this.#computing.asked === 0 && this.#jobs.empty;
-    return alone ? Math.max(1, this.#threads - this.#computing.background) : 1;
+    await this.#pool.close();
   }
 }
-
-const unloaded = (): NodeError => new NodeError("unavailable", "The model is being unloaded.");

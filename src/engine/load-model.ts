@@ -1,4 +1,4 @@
-/** Loads a GGUF into llama.cpp as a chat or an embedding model. */
+/** Loads a GGUF into llama.cpp as a chat, an embedding or a reranking model. */
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { LlamaModel } from "node-llama-cpp";
@@ -12,16 +12,17 @@ import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
-import { fingerprint, weightsDigest } from "./fingerprint.ts";
+import { weightsDigest } from "./fingerprint.ts";
+import { card, contextSize, type FittedSpec, fingerprintOf } from "./fitted-model.ts";
 import { loadWeights } from "./load-weights.ts";
 import { calibrateThreads } from "./machine/calibrate-threads.ts";
 import { fitSettings } from "./machine/fit-settings.ts";
-import { defaultContext } from "./machine/model-memory.ts";
 import { NativeChatContext } from "./native/chat-context.ts";
 import { NativeEmbeddingContext } from "./native/embedding-context.ts";
 import { chatWrapperFor } from "./prompt/chat-wrappers.ts";
 import { PromptTemplate } from "./prompt/prompt-template.ts";
 import { proveChat, proveEmbedding } from "./prove-model.ts";
+import { asReranker } from "./reranker.ts";
 
 export async function loadModel(
   backend: Backend,
@@ -41,8 +42,13 @@ export async function loadModel(
         spec.settings.nGpuLayers === "auto" && nGpuLayers > 0 ? { max: nGpuLayers } : nGpuLayers,
     };
     return await loadWeights(backend, weights, step, async (model) => {
-      const load = spec.type === "chat" ? asChat : asEmbedding;
-      const loaded = await load(backend, model, { ...spec, settings }, mtime, onStage);
+      const loaded = await loaders[spec.type](
+        backend,
+        model,
+        { ...spec, settings },
+        mtime,
+        onStage,
+      );
       if (why !== undefined) logChoice(backend, loaded.card, why);
       return loaded;
     });
@@ -65,9 +71,6 @@ function logChoice({ log }: Backend, { name, settings }: ModelCard, why: string)
     why,
   });
 }
-
-/** With every `auto` setting chosen. */
-type FittedSpec = ModelSpec & { settings: ModelSettings };
 
 async function asChat(
   backend: Backend,
@@ -163,26 +166,6 @@ async function asEmbedding(
   };
 }
 
-function contextSize(model: LlamaModel, { settings }: FittedSpec): number {
-  if (settings.ctxSize === 0) return defaultContext(model.trainContextSize);
-  if (settings.ctxSize > model.trainContextSize) {
-    throw new Error(
-      `ctx_size is ${settings.ctxSize}, but it was trained on ${model.trainContextSize} tokens`,
-    );
-  }
-  return settings.ctxSize;
-}
-
-function card(
-  model: LlamaModel,
-  { name, type }: ModelSpec,
-  settings: ModelSettings,
-  createdAt: Date,
-): ModelCard {
-  const { author } = model.fileInfo.metadata.general;
-  return { name, type, createdAt, ownedBy: author ?? "paddock", settings };
-}
-
 /** A collection outlives engine builds and settings, so its identity is that of the weights alone. */
 async function identityOf(
   model: LlamaModel,
@@ -198,12 +181,4 @@ async function identityOf(
   };
 }
 
-async function fingerprintOf(
-  backend: Backend,
-  spec: ModelSpec,
-  settings: ModelSettings,
-  template: string,
-): Promise<string> {
-  const weights = await weightsDigest(spec.path);
-  return fingerprint({ weights, engine: backend.version, settings, template });
-}
+const loaders = { chat: asChat, embedding: asEmbedding, reranker: asReranker } as const;

@@ -1,11 +1,9 @@
 /** Loads models into this process: used inside a runner, and by commands that do not serve. */
-import { basename } from "node:path";
 import { describeBackend } from "../core/models/engine-backends.ts";
 import type { ModelHost } from "../core/ports/model-host.ts";
 import { type BackendOptions, openBackend } from "./backend.ts";
 import { checkModelFile } from "./gguf/model-headers.ts";
 import { loadModel } from "./load-model.ts";
-import { loadReranker } from "./reranker.ts";
 
 export interface LocalHost extends ModelHost {
   /** Sets how many threads all models of this process may use from now on. */
@@ -22,12 +20,6 @@ export async function openLocalHost(options: BackendOptions): Promise<LocalHost>
       await checkModelFile(spec.path, spec.name);
       onStage("model");
       return await loadModel(backend, spec, progress, onStage);
-    },
-    async loadReranker(path, { progress, onStage = () => {} }) {
-      onStage("file");
-      await checkModelFile(path, basename(path));
-      onStage("model");
-      return await loadReranker(backend, path, progress, onStage);
     },
     useThreads(most) {
       backend.llama.maxThreads = most;

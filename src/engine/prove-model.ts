@@ -49,7 +49,9 @@ export async function proveEmbedding(
 }
 
 export async function proveReranker(reranker: Reranker): Promise<void> {
-  checkFinite(await reranker.rank(text, [text], { signal: new AbortController().signal }));
+  const { signal } = new AbortController();
+  const { scores } = await reranker.rank(text, [text], { signal, cutsQuestion: true });
+  checkFinite(scores);
 }
 
 function promptOf(model: LlamaModel, length: number): Token[] {

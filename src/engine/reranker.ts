@@ -1,74 +1,137 @@
 /** A reranking model (cross-encoder) on llama.cpp: scores how well a passage fits a question. */
-import type { LlamaModel, LlamaRankingContext } from "node-llama-cpp";
-import { NodeError, reasonOf } from "../core/errors.ts";
+import type { LlamaModel, LlamaRankingContext, Token } from "node-llama-cpp";
 import type { LoadStage } from "../core/models/engine-backends.ts";
-import type { Reranker } from "../core/ports/reranker.ts";
-import type { Progress } from "../core/progress.ts";
+import type { LoadedModel, ModelSettings } from "../core/models/model.ts";
+import type { Ranking, RankOptions, Reranker } from "../core/ports/reranker.ts";
+import {
+  mostQuestionTokens,
+  questionTooLong,
+  tooMuchToRead,
+} from "../core/reranking/input-length.ts";
 import type { Backend } from "./backend.ts";
-import { loadWeights } from "./load-weights.ts";
-import { rerankingContext } from "./machine/model-memory.ts";
+import { card, contextSize, type FittedSpec, fingerprintOf } from "./fitted-model.ts";
+import { partsOf } from "./passage-parts.ts";
 import { proveReranker } from "./prove-model.ts";
+import { ContextPool } from "./scheduling/context-pool.ts";
+import { LoopYield } from "./tokenizer/loop-yield.ts";
+import { SlicedTokenizer } from "./tokenizer/sliced-tokenizer.ts";
 
-export async function loadReranker(
+export async function asReranker(
   backend: Backend,
-  path: string,
-  progress: Progress,
-  onStage: (stage: LoadStage) => void = () => {},
-): Promise<Reranker> {
-  const step = progress.step("Loading the reranking model", 100, "percent");
-  try {
-    const gpuLayers = backend.name === "cpu" ? 0 : "auto";
-    return await loadWeights(backend, { modelPath: path, gpuLayers }, step, async (model) => {
-      // A passage that does not fit is ranked in chunks, and its best chunk counts (`maxChunk` below).
-      const contextSize = rerankingContext(model.trainContextSize);
-      const create = (): Promise<LlamaRankingContext> =>
-        model.createRankingContext({ contextSize, batchSize: contextSize, threads: 1 });
-      const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
-      onStage("trial");
-      const reranker = new LlamaReranker(model, contexts);
-      await proveReranker(reranker);
-      return reranker;
-    });
-  } catch (cause) {
-    throw new NodeError(
-      "unavailable",
-      `The reranking model cannot be loaded: ${reasonOf(cause)}. [retrieval] reranker must name a GGUF of a reranking model.`,
-      { cause },
-    );
-  }
+  model: LlamaModel,
+  spec: FittedSpec,
+  createdAt: Date,
+  onStage: (stage: LoadStage) => void,
+): Promise<LoadedModel> {
+  const size = contextSize(model, spec);
+  const create = (): Promise<LlamaRankingContext> =>
+    model.createRankingContext({ contextSize: size, batchSize: size, threads: 1 });
+  const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
+  onStage("trial");
+  const engine = new LlamaReranker(model, contexts, size);
+  await proveReranker(engine);
+  onStage("model");
+  const settings: ModelSettings = {
+    ...spec.settings,
+    ctxSize: size,
+    batchSize: size,
+    nGpuLayers: model.gpuLayers,
+  };
+  return {
+    type: "reranker",
+    card: card(model, spec, settings, createdAt),
+    engine,
+    fingerprint: await fingerprintOf(backend, spec, settings, "none"),
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+      await model.dispose();
+    },
+  };
+}
+
+/** A question with a passage, or with a part of a long one. */
+interface Pair {
+  question: Token[];
+  passage: Token[];
+  /** Whose passage it is, by its place. */
+  owner: number;
 }
 
 class LlamaReranker implements Reranker {
-  readonly #model: LlamaModel;
-  readonly #contexts: readonly LlamaRankingContext[];
+  readonly maxTokens: number;
+  readonly #first: LlamaRankingContext | undefined;
+  readonly #tokenizer: SlicedTokenizer;
+  readonly #pool: ContextPool<LlamaRankingContext, Pair, number>;
 
-  constructor(model: LlamaModel, contexts: readonly LlamaRankingContext[]) {
-    this.#model = model;
-    this.#contexts = contexts;
+  constructor(model: LlamaModel, contexts: readonly LlamaRankingContext[], maxTokens: number) {
+    this.maxTokens = maxTokens;
+    this.#first = contexts[0];
+    this.#tokenizer = new SlicedTokenizer(model);
+    this.#pool = new ContextPool({
+      contexts,
+      sizeOf: ({ passage }) => passage.length,
+      compute: (context, { question, passage }) =>
+        // A template may repeat the passage, which then does not fit after all.
+        context.rank(question, passage, { onOverflow: "maxChunk" }),
+    });
   }
 
   async rank(
     question: string,
     passages: readonly string[],
-    { signal }: { signal: AbortSignal },
-  ): Promise<number[]> {
-    // The question gets at most half of the context, so that a passage has room beside it.
-    const half = Math.floor((this.#contexts[0]?.contextSize ?? 0) / 2);
-    const asked = this.#model.tokenize(question).slice(0, half);
+    options: RankOptions,
+  ): Promise<Ranking> {
+    const loop = new LoopYield(options.signal);
+    const asked = await this.#question(question, options, loop);
+    const { pairs, tokens } = await this.#pairs(asked, passages, options, loop);
+    const found = await this.#pool.run(pairs, options);
+    // The best part of a passage counts.
     const scores = new Array<number>(passages.length).fill(0);
-    const waiting = passages.entries();
-    await Promise.all(
-      this.#contexts.map(async (context) => {
-        for (const [at, passage] of waiting) {
-          signal.throwIfAborted();
-          scores[at] = await context.rank(asked, passage, { onOverflow: "maxChunk" });
-        }
-      }),
-    );
-    return scores;
+    for (const [at, { owner }] of pairs.entries()) {
+      scores[owner] = Math.max(scores[owner] ?? 0, found[at] ?? 0);
+    }
+    return { scores, tokens };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#model.dispose();
+  async close(): Promise<void> {
+    await this.#pool.close();
+  }
+
+  async #question(
+    question: string,
+    { cutsQuestion = false }: RankOptions,
+    loop: LoopYield,
+  ): Promise<Token[]> {
+    const half = mostQuestionTokens(this.maxTokens);
+    const tokens = await this.#tokenizer.beginning(question, { most: half + 1, loop });
+    if (tokens.length > half && !cutsQuestion) throw questionTooLong(half);
+    return tokens.slice(0, half);
+  }
+
+  /** No more of a passage is tokenised than may be read. */
+  async #pairs(
+    question: Token[],
+    passages: readonly string[],
+    { maxPassageTokens = Number.POSITIVE_INFINITY, ...options }: RankOptions,
+    loop: LoopYield,
+  ): Promise<{ pairs: Pair[]; tokens: number }> {
+    const { maxTokens: mostOfAll = Number.POSITIVE_INFINITY } = options;
+    const around = this.#lengthOf(question, []);
+    const pairs: Pair[] = [];
+    let tokens = 0;
+    for (const [owner, passage] of passages.entries()) {
+      const most = Math.min(maxPassageTokens, mostOfAll - tokens + 1);
+      const beginning = await this.#tokenizer.beginning(passage, { most, loop });
+      for (const part of partsOf(beginning, this.maxTokens - 1 - around)) {
+        pairs.push({ question, passage: part, owner });
+        tokens += this.#lengthOf(question, part);
+      }
+      if (tokens > mostOfAll) throw tooMuchToRead(owner, mostOfAll);
+    }
+    return { pairs, tokens };
+  }
+
+  #lengthOf(question: Token[], passage: Token[]): number {
+    return this.#first?.calculateInputLength(question, passage) ?? 0;
   }
 }

@@ -1,9 +1,7 @@
 /** The documents of a data dir, to be searched and read in this process, beside a node or without one. */
 import { untilAborted } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
-import { given } from "../core/given.ts";
 import { ModelRegistry } from "../core/models/model.ts";
-import type { Reranker } from "../core/ports/reranker.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { McpDocuments } from "../mcp/documents.ts";
 import { NodeDocuments } from "./node-documents.ts";
@@ -24,7 +22,7 @@ export class DocumentReader implements AsyncDisposable {
   readonly #documents: NodeDocuments;
   readonly #resources = new AsyncDisposableStack();
   readonly #closing = new AbortController();
-  #loading: Promise<Reranker | undefined> | undefined;
+  #loading: Promise<void> | undefined;
   #attaching: Promise<void> = Promise.resolve();
   #isAttached = false;
 
@@ -44,8 +42,8 @@ export class DocumentReader implements AsyncDisposable {
     this.#loading.catch(() => {
       this.#loading = undefined;
     });
-    const reranker = await untilAborted(this.#loading, signal);
-    this.#attaching = this.#attaching.then(() => this.#attach(reranker));
+    await untilAborted(this.#loading, signal);
+    this.#attaching = this.#attaching.then(() => this.#attach());
     await untilAborted(this.#attaching, signal);
     const { documents } = this.#documents;
     return { ...documents, retrieval: this.#retrieval, storeAccess: documents.access };
@@ -58,7 +56,7 @@ export class DocumentReader implements AsyncDisposable {
     await this.#resources.disposeAsync();
   }
 
-  async #load(): Promise<Reranker | undefined> {
+  async #load(): Promise<void> {
     const { config, progress } = this.#options;
     const signal = AbortSignal.any([this.#options.signal, this.#closing.signal]);
     const { embeddingModel } = toCollection(config);
@@ -74,14 +72,13 @@ export class DocumentReader implements AsyncDisposable {
     const loading = { progress, signal };
     this.#models.add(await models.load(model, loading));
     const { reranker } = config.retrieval;
-    const loaded =
-      reranker === undefined ? undefined : await models.loadReranker(reranker, loading);
+    const judge = config.models.find(({ name }) => name === reranker);
+    if (judge !== undefined) this.#models.add(await models.load(judge, loading));
     this.#resources.use(opened.move());
-    return loaded;
   }
 
   /** The collection may be made while this runs; never fails, since retrieval says why it is not there. */
-  async #attach(reranker: Reranker | undefined): Promise<void> {
+  async #attach(): Promise<void> {
     if (this.#isAttached || this.#closing.signal.aborted) return;
     const { name } = this.#retrieval.collection;
     try {
@@ -89,11 +86,7 @@ export class DocumentReader implements AsyncDisposable {
       if (lease === undefined) throw noneYet(name);
       const { repository, prefixes } = lease;
       this.#resources.use(lease);
-      this.#retrieval.attach({
-        repository,
-        queryPrefix: prefixes.queryPrefix,
-        ...given({ reranker }),
-      });
+      this.#retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix });
       this.#isAttached = true;
     } catch (error) {
       this.#retrieval.unavailable(

@@ -8,9 +8,9 @@ import {
   type RejectedBackend,
   tellRejected,
 } from "../core/models/engine-backends.ts";
-import type { LoadOptions, ModelHost } from "../core/ports/model-host.ts";
+import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { LocalHost } from "../engine/local-host.ts";
-import { type EngineSettings, subjectOf, type Work } from "../runner/protocol.ts";
+import { type EngineSettings, subjectOf } from "../runner/protocol.ts";
 import { tryBackend } from "../runner/try-backend.ts";
 import type { Program } from "../subprocess/program.ts";
 
@@ -43,23 +43,18 @@ export class InProcessHost implements ModelHost {
   }
 
   loadModel: ModelHost["loadModel"] = async (spec, options) => {
-    const host = await this.#hostFor(spec.name, { type: "model", spec }, options);
+    const host = await this.#hostFor(spec, options);
     return await host.loadModel(spec, options);
-  };
-
-  loadReranker: ModelHost["loadReranker"] = async (path, options) => {
-    const name = "reranker";
-    const host = await this.#hostFor(name, { type: "reranker", name, path }, options);
-    return await host.loadReranker(path, options);
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const host of this.#hosts.values()) await host[Symbol.asyncDispose]();
   }
 
-  async #hostFor(name: string, work: Work, { signal }: LoadOptions): Promise<LocalHost> {
+  async #hostFor(spec: ModelSpec, { signal }: LoadOptions): Promise<LocalHost> {
+    const { name } = spec;
     const { program, engine, accelerators, heartbeatTimeoutMs, log } = this.#options;
-    const plan = await accelerators.planFor(subjectOf(work));
+    const plan = await accelerators.planFor(subjectOf(spec));
     tellRejected(log, plan.rejected, this.#told);
     const isTried = (backend: EngineBackend): boolean =>
       backend === "cpu" || plan.proven.includes(backend);
@@ -69,7 +64,7 @@ export class InProcessHost implements ModelHost {
       log,
       async (backend, rejected) => {
         const settings = { ...engine, backend, rejected };
-        const trial = { program, name, engine: settings, work, heartbeatTimeoutMs, log };
+        const trial = { program, name, engine: settings, spec, heartbeatTimeoutMs, log };
         if (!isTried(backend)) await tryBackend(trial, signal);
         return await this.#open(backend, rejected);
       },

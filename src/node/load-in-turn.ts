@@ -1,4 +1,4 @@
-/** Loads a node's models: chat and embedding models side by side as far as their files go, one at a time into memory. */
+/** Loads a node's models: chat models beside embedding and reranking models as far as their files go, one at a time into memory. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { LoadedModel } from "../core/models/model.ts";
@@ -41,7 +41,9 @@ export async function loadInTurn(
   const hasChat = models.some(({ type }) => type === "chat");
   const chat = loadAll("chat");
   const headStart = hasChat ? Promise.race([chat, sleep(headStartMs)]) : undefined;
-  const embedding = Promise.allSettled([headStart]).then(() => loadAll("embedding"));
+  const embedding = Promise.allSettled([headStart])
+    .then(() => loadAll("embedding"))
+    .then(() => loadAll("reranker"));
   const open = (hasChat ? chat : embedding).then(onOpen);
   const outcomes = await Promise.allSettled([open, chat, embedding]);
   if (failed.signal.aborted) throw failed.signal.reason;

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { ModelConfig } from "../config/model-schema.ts";
 import { isUpstream } from "../config/upstream-source.ts";
 import { given } from "../core/given.ts";
-import type { ModelHost } from "../core/ports/model-host.ts";
+import type { ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { Telemetry } from "../core/ports/telemetry.ts";
 import { thisMachine } from "../engine/accelerator/devices.ts";
 import { MachineAccelerators } from "../engine/accelerator/machine-accelerators.ts";
@@ -11,10 +11,10 @@ import { verdictFile } from "../engine/accelerator/verdicts.ts";
 import { chooseSettings } from "../engine/machine/auto-settings.ts";
 import { withinLimit } from "../engine/machine/machine.ts";
 import { readMachineMemory } from "../engine/machine/machine-memory.ts";
-import { estimateMemory, rerankingContext } from "../engine/machine/model-memory.ts";
+import { estimateMemory } from "../engine/machine/model-memory.ts";
 import { threadBudget } from "../engine/machine/thread-budget.ts";
-import type { EngineSettings, Work } from "../runner/protocol.ts";
-import { RunnerHost, rerankerName } from "../runner/runner-host.ts";
+import type { EngineSettings } from "../runner/protocol.ts";
+import { RunnerHost } from "../runner/runner-host.ts";
 import { dataDirOf } from "./data-dir.ts";
 import { readFacts } from "./engine-on-demand.ts";
 import { InProcessHost } from "./in-process-host.ts";
@@ -33,9 +33,7 @@ export async function openRunners(
 ): Promise<ModelHost> {
   const { config, program, telemetry, log } = options;
   const { threads, reason } = await threadBudget(config.engine.threads);
-  const { reranker } = config.retrieval;
   const names = models.filter(({ source }) => !isUpstream(source)).map(({ name }) => name);
-  if (reranker !== undefined && !isUpstream(reranker)) names.push(rerankerName);
   if (names.length > 0) {
     log.info("models run in processes of their own", { threads, why: reason });
   }
@@ -47,7 +45,7 @@ export async function openRunners(
     log,
     ...(limit === undefined
       ? {}
-      : { memory: { limit, bytesOf: (work) => memoryOf(work, threads) } }),
+      : { memory: { limit, bytesOf: (spec) => memoryOf(spec, threads) } }),
     heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
     onRestart: (model, why) => telemetry.runnerRestarted(model, why),
   });
@@ -84,14 +82,8 @@ const acceleratorsOf = (options: ModelOptions): MachineAccelerators =>
   });
 
 /** What a model will take, with the sizes that it would be given now; `threads`: contexts of one that reads texts. */
-async function memoryOf(work: Work, threads: number): Promise<number> {
-  if (work.type === "reranker") {
-    const facts = await readFacts(work.path);
-    const contextSize = rerankingContext(facts.trainContext);
-    const demand = { contextSize, parallel: threads, batchSize: contextSize };
-    return estimateMemory(facts, demand).total;
-  }
-  const { type, path, settings, parallel, memoryLimit } = work.spec;
+async function memoryOf(spec: ModelSpec, threads: number): Promise<number> {
+  const { type, path, settings, parallel, memoryLimit } = spec;
   const facts = await readFacts(path);
   const contexts = type === "chat" ? parallel : threads;
   const machine = withinLimit(await readMachineMemory(), memoryLimit);

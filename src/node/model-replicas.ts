@@ -21,9 +21,6 @@ export interface OpenReplicas {
   probe: Probe;
 }
 
-/** What the reranker is called among models; it has no name of its own. */
-export const rerankerReplicas = "reranker";
-
 export class ModelReplicas implements Disposable {
   readonly #options: ModelReplicasOptions;
   readonly #sets = new Map<string, ReplicaSet>();
@@ -53,13 +50,9 @@ export class ModelReplicas implements Disposable {
   }
 
   /** From now on models are at the addresses of this configuration. What is in progress goes on. */
-  apply({ models, retrieval }: Config): void {
+  apply({ models }: Config): void {
     for (const model of models) {
       if (isUpstream(model.source)) this.#update(model.name, upstreamUrls(model));
-    }
-    const { reranker: source, reranker_upstream: upstream } = retrieval;
-    if (source !== undefined && isUpstream(source)) {
-      this.#update(rerankerReplicas, upstreamUrls({ ...upstream, source }));
     }
   }
 

@@ -5,7 +5,7 @@ import type { EmbeddingModel } from "../core/models/model.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { CollectionStore } from "../core/ports/passage-repository.ts";
 import type { OpenCollection } from "../core/retrieval/collection.ts";
-import type { RetrievalBackend, RetrievalService } from "../core/retrieval/retrieval-service.ts";
+import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import { collectionStore } from "./collection-store.ts";
 import { fillWithHandbook } from "./handbook.ts";
@@ -17,7 +17,7 @@ export interface NodeCollectionOptions extends StoreOptions {
   handbook: () => Promise<readonly HandbookPage[]>;
 }
 
-export interface CollectionParts extends Pick<RetrievalBackend, "reranker"> {
+export interface CollectionParts {
   embedding: EmbeddingModel;
   /** What passages are embedded with, behind the requests. */
   fillingEngine: EmbeddingEngine;
@@ -70,12 +70,12 @@ export class NodeCollection implements AsyncDisposable {
     parts: CollectionParts,
     signal: AbortSignal,
   ): Promise<void> {
-    const { embedding, fillingEngine, onOpen, ...rest } = parts;
+    const { embedding, fillingEngine, onOpen } = parts;
     const collection = await openConfiguredCollection(this.#store, embedding, this.#options);
     const { repository, prefixes } = collection;
     this.#resources.use(repository);
     await onOpen(collection);
-    retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix, ...rest });
+    retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix });
     if (!this.#options.config.vectorstore.handbook) return;
     retrieval.expectPassages(passagesComing);
     this.#filling = this.#fill(collection, fillingEngine, signal).finally(() =>

@@ -7,7 +7,6 @@ import { given } from "../core/given.ts";
 import type { LoadedModel } from "../core/models/model.ts";
 import type { Quantization } from "../core/models/quantization.ts";
 import type { LoadOptions, ModelHost } from "../core/ports/model-host.ts";
-import type { Reranker } from "../core/ports/reranker.ts";
 import { noProgress } from "../core/progress.ts";
 import { withinLimit } from "../engine/machine/machine.ts";
 import { readMachineMemory } from "../engine/machine/machine-memory.ts";
@@ -159,12 +158,6 @@ export class NodeModels implements AsyncDisposable {
       ...loaded.card.settings,
     });
     return loaded;
-  }
-
-  async loadReranker(source: string, loading: LoadOptions): Promise<Reranker> {
-    if (isUpstream(source)) return this.#upstream.openReranker();
-    const path = await this.#resolve(source, loading);
-    return this.#resources.use(await this.#host.loadReranker(path, loading));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

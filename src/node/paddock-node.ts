@@ -14,6 +14,7 @@ import { isLoopback } from "../core/loopback.ts";
 import { ModelRegistry } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activities.ts";
 import { checkReadiness } from "../core/readiness.ts";
+import { RerankService } from "../core/reranking/rerank-service.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Services } from "../server/app.ts";
@@ -123,6 +124,7 @@ export class PaddockNode implements AsyncDisposable {
         new GroundingService(this.#retrieval, toRagSettings(config), log),
       ),
       embeddings: new EmbeddingService(this.#models),
+      reranking: new RerankService(this.#models),
       retrieval: this.#retrieval,
       files: documents.files,
       stores: documents.stores,

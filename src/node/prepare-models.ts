@@ -4,7 +4,6 @@ import type { NodeError } from "../core/errors.ts";
 import type { LoadedModel, ModelRegistry } from "../core/models/model.ts";
 import type { ModelActivities } from "../core/models/model-activities.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
-import type { LoadOptions } from "../core/ports/model-host.ts";
 import type { OpenCollection } from "../core/retrieval/collection.ts";
 import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { NodeIdentity } from "../server/operations/info/wire.ts";
@@ -72,7 +71,7 @@ export async function prepareModels(
   const tried = nodeModels.openUpstreams(elsewhere, { onLoaded, onWaiting }, behind.signal);
   await loadInTurn(nodeModels, local, loading, { onLoaded, onOpen: () => tried.then(onOpen) });
   await tried;
-  await prepareCollection(parts, nodeModels, engines, behind, loading);
+  await prepareCollection(parts, nodeModels, engines, behind);
   const onBetter = (model: LoadedModel): void => parts.models.add(activities.measured(model));
   const improving = nodeModels.improve({ ...behind, onBetter });
   resources.defer(() => improving);
@@ -84,12 +83,8 @@ async function prepareCollection(
   nodeModels: NodeModels,
   engines: ReadonlyMap<string, EmbeddingEngine>,
   behind: Behind,
-  loading: LoadOptions,
 ): Promise<void> {
-  const { config, log } = options;
-  const { reranker: source } = config.retrieval;
-  const rest =
-    source === undefined ? {} : { reranker: await nodeModels.loadReranker(source, loading) };
+  const { log } = options;
   const { name, embeddingModel: model } = retrieval.collection;
   if (model === undefined) return;
   const collection = resources.use(new NodeCollection(options));
@@ -100,7 +95,7 @@ async function prepareCollection(
     const fillingEngine = yieldingEngine(engine, { ...behind, threads });
     const { collections } = documents.documents;
     const onOpen = (open: OpenCollection) => collections.attach(name, open);
-    const parts = { ...rest, embedding, fillingEngine, onOpen };
+    const parts = { embedding, fillingEngine, onOpen };
     await collection.attachTo(retrieval, parts, behind.signal);
     resources.use(documents.start(fillingEngine, behind.signal));
   };

@@ -5,16 +5,10 @@ import type { Config } from "../config/schema.ts";
 import { isUpstream, upstreamUrls } from "../config/upstream-source.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { LoadedModel } from "../core/models/model.ts";
-import type { Reranker } from "../core/ports/reranker.ts";
-import { openUpstreamModel, openUpstreamReranker } from "../upstream/open-upstream.ts";
+import { openUpstreamModel } from "../upstream/open-upstream.ts";
 import type { UpstreamTarget } from "../upstream/upstream-target.ts";
 import { toUpstreamSpec } from "./node-settings.ts";
-import {
-  rerankerSettings,
-  type TargetOptions,
-  toUpstreamTarget,
-  type UpstreamSettings,
-} from "./upstream-target.ts";
+import { type TargetOptions, toUpstreamTarget } from "./upstream-target.ts";
 
 export interface UpstreamModelsOptions extends TargetOptions {
   config: Config;
@@ -33,20 +27,17 @@ const pausesMs = [1000, 2000, 4000, 8000, 10_000];
 export class UpstreamModels implements AsyncDisposable {
   readonly #options: UpstreamModelsOptions;
   readonly #targets = new Map<string, UpstreamTarget>();
-  readonly #reranker: UpstreamTarget | undefined;
   readonly #resources = new AsyncDisposableStack();
   readonly #opening = new Map<string, Promise<void>>();
 
   /** Throws a ConfigError where a key is not there. */
   constructor(options: UpstreamModelsOptions) {
     this.#options = options;
-    const { models, retrieval } = options.config;
-    for (const model of models.filter(({ source }) => isUpstream(source))) {
-      this.#targets.set(model.name, this.#target(model));
+    for (const model of options.config.models.filter(({ source }) => isUpstream(source))) {
+      const target = toUpstreamTarget(model, options);
+      this.#resources.use(target.replicas);
+      this.#targets.set(model.name, target);
     }
-    const { reranker: source } = retrieval;
-    if (source === undefined || !isUpstream(source)) return;
-    this.#reranker = this.#target(rerankerSettings(retrieval, source));
   }
 
   /** Throws where its server cannot be asked, or refuses. */
@@ -89,13 +80,6 @@ export class UpstreamModels implements AsyncDisposable {
     await this.#opening.get(name);
   }
 
-  /** It need not be there yet. */
-  openReranker(): Reranker {
-    const target = this.#reranker;
-    if (target === undefined) throw new NodeError("internal", "The reranker runs on this machine.");
-    return this.#resources.use(openUpstreamReranker(target));
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#resources.disposeAsync();
   }
@@ -124,12 +108,6 @@ export class UpstreamModels implements AsyncDisposable {
       const pause = pausesMs[Math.min(attempts, pausesMs.length - 1)];
       await sleep(pause, undefined, { signal }).catch(() => {});
     }
-  }
-
-  #target(settings: UpstreamSettings): UpstreamTarget {
-    const target = toUpstreamTarget(settings, this.#options);
-    this.#resources.use(target.replicas);
-    return target;
   }
 
   #tell(model: ModelConfig, { message: reason }: NodeError): void {

@@ -1,26 +1,21 @@
 /** What a model of the configuration that runs elsewhere is asked with: its addresses, its name there, its key. */
 import { ConfigError } from "../config/config-error.ts";
 import type { ModelConfig } from "../config/model-schema.ts";
-import type { Config } from "../config/schema.ts";
 import { upstreamUrls } from "../config/upstream-source.ts";
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import { probeServer } from "../upstream/probe-server.ts";
 import type { UpstreamTarget } from "../upstream/upstream-target.ts";
-import { ModelReplicas, rerankerReplicas } from "./model-replicas.ts";
+import { ModelReplicas } from "./model-replicas.ts";
 
 /** The value of an environment variable. */
 export type SecretOf = (variable: string) => string | undefined;
 
-/** A model, or the reranker, that runs elsewhere. */
-export interface UpstreamSettings
-  extends Pick<
-    ModelConfig,
-    "source" | "replicas" | "upstream_model" | "api_key_env" | "upstream_timeout"
-  > {
-  /** Absent for the reranker, which has none. */
-  name?: string;
-}
+/** What of a model's settings is about where it runs. */
+export type UpstreamSettings = Pick<
+  ModelConfig,
+  "name" | "source" | "replicas" | "upstream_model" | "api_key_env" | "upstream_timeout"
+>;
 
 export interface TargetOptions {
   secretOf?: SecretOf;
@@ -29,26 +24,20 @@ export interface TargetOptions {
   log: Log;
 }
 
-/** The reranker's settings, where it runs elsewhere. */
-export const rerankerSettings = (
-  { reranker_upstream: upstream }: Config["retrieval"],
-  source: string,
-): UpstreamSettings => ({ ...upstream, source });
-
 /** Throws a ConfigError where the key is not there; its replicas are the caller's to dispose of. */
 export function toUpstreamTarget(
   settings: UpstreamSettings,
   { secretOf, log, replicas = new ModelReplicas({ log }) }: TargetOptions,
 ): UpstreamTarget & { replicas: Disposable } {
   const { name, upstream_model: upstreamModel } = settings;
-  const named = name === undefined ? "the reranking model" : `the model '${name}'`;
+  const named = `the model '${name}'`;
   const key = keyOf(named, settings.api_key_env, secretOf);
   return {
     named,
-    upstreamModel: upstreamModel ?? name ?? "",
+    upstreamModel: upstreamModel ?? name,
     silenceMs: settings.upstream_timeout * 1000,
     replicas: replicas.open({
-      name: name ?? rerankerReplicas,
+      name,
       named,
       urls: upstreamUrls(settings),
       probe: probeServer(key),

@@ -2,6 +2,7 @@
 
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
+import type { LoadedModel } from "../core/models/model.ts";
 import {
   type Call,
   type CallItem,
@@ -9,7 +10,7 @@ import {
   initialCredits,
   toSentError,
 } from "./protocol.ts";
-import type { Engine, Send } from "./serve-calls.ts";
+import type { Send } from "./serve-calls.ts";
 
 interface InProgress {
   stop: AbortController;
@@ -27,7 +28,7 @@ const isLast = ({ type }: CallItem): boolean => type !== "event" && type !== "st
 type Items = Extract<FromRunner, { type: "items" }>["items"];
 
 export class CallsInProgress {
-  readonly #engine: Engine;
+  readonly #engine: LoadedModel;
   readonly #send: Send;
   readonly #calls = new Map<number, InProgress>();
   #outbox: Items = [];
@@ -35,7 +36,7 @@ export class CallsInProgress {
   #isSending = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(engine: Engine, send: Send) {
+  constructor(engine: LoadedModel, send: Send) {
     this.#engine = engine;
     this.#send = send;
   }
@@ -95,9 +96,9 @@ export class CallsInProgress {
       return { type: "embeddings", embeddings };
     }
     if (engine.type === "reranker" && call.type === "rank") {
-      onStart();
-      const { question, passages } = call;
-      return { type: "scores", scores: await engine.reranker.rank(question, passages, { signal }) };
+      const { type: _, question, passages, ...bounds } = call;
+      const options = { signal, onStart, ...bounds };
+      return { type: "ranking", ranking: await engine.engine.rank(question, passages, options) };
     }
     throw new NodeError(
       "internal",

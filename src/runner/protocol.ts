@@ -17,6 +17,7 @@ import type {
 import type { Embedding, EmbeddingInput } from "../core/ports/embedding-engine.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
+import type { Ranking, RankOptions } from "../core/ports/reranker.ts";
 import type { SerializedCall } from "./serialized-call.ts";
 
 /** What the runner of a model opens the engine with. */
@@ -31,26 +32,24 @@ export interface RunnerBackend {
   rejected: readonly RejectedBackend[];
 }
 
-/** What a runner is started for. */
-export type Work =
-  | { type: "model"; spec: ModelSpec }
-  | { type: "reranker"; name: string; path: string };
-
-/** What a backend is chosen for. A reranking model has no setting of its own. */
-export const subjectOf = (work: Work): BackendSubject =>
-  work.type === "model"
-    ? { path: work.spec.path, nGpuLayers: work.spec.settings.nGpuLayers }
-    : { path: work.path, nGpuLayers: "auto" };
+/** What a backend is chosen for. */
+export const subjectOf = ({ path, settings }: ModelSpec): BackendSubject => ({
+  path,
+  nGpuLayers: settings.nGpuLayers,
+});
 
 export type Call =
   | { type: "count-chat"; messages: readonly ChatMessage[]; tools?: readonly Tool[] }
   | { type: "generate"; request: GenerationRequest; caller?: string; prefixScope?: string }
   | { type: "count-inputs"; inputs: readonly EmbeddingInput[] }
   | { type: "embed"; inputs: readonly EmbeddingInput[]; background?: boolean }
-  | { type: "rank"; question: string; passages: readonly string[] };
+  | ({ type: "rank"; question: string; passages: readonly string[] } & Pick<
+      RankOptions,
+      "maxPassageTokens" | "maxTokens" | "cutsQuestion"
+    >);
 
 export type ToRunner =
-  | { type: "load"; engine: EngineSettings & RunnerBackend; work: Work }
+  | { type: "load"; engine: EngineSettings & RunnerBackend; spec: ModelSpec }
   | { type: "call"; id: number; call: SerializedCall }
   /** Flow control: so many more events of the call may be sent. */
   | { type: "credit"; id: number; events: number }
@@ -79,7 +78,7 @@ export type Facts =
       maxTokens: number;
       vocabularySize: number;
     }
-  | { type: "reranker" };
+  | { type: "reranker"; card: ModelCard; fingerprint: string; maxTokens: number };
 
 /** A serialised error; without a kind it is an unexpected one. */
 export interface SentError {
@@ -96,7 +95,7 @@ export type CallItem =
   | { type: "end" }
   | { type: "counts"; counts: number[] }
   | { type: "embeddings"; embeddings: Embedding[] }
-  | { type: "scores"; scores: number[] }
+  | { type: "ranking"; ranking: Ranking }
   | { type: "error"; error: SentError };
 
 export type LogLevel = "debug" | "info" | "warn" | "error";

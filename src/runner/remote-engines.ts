@@ -54,13 +54,18 @@ export function remoteEmbeddingEngine(
   };
 }
 
-export function remoteReranker(runner: Runner): Reranker {
+export function remoteReranker(
+  runner: Runner,
+  { maxTokens }: Extract<Facts, { type: "reranker" }>,
+): Reranker {
   return {
-    problem: () => runner.problem(),
+    maxTokens,
     async rank(question, passages, options) {
-      return (await ask(runner, { type: "rank", question, passages }, "scores", options)).scores;
+      const { maxPassageTokens, maxTokens: most, cutsQuestion } = options;
+      const bounds = given({ maxPassageTokens, maxTokens: most, cutsQuestion });
+      const call: Call = { type: "rank", question, passages, ...bounds };
+      return (await ask(runner, call, "ranking", options)).ranking;
     },
-    [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
   };
 }
 

@@ -34,13 +34,11 @@ export async function restartProcess(
 
 /** What was measured or chosen at the first start is kept: beside models at work it would come out otherwise. */
 function withFirstChoices(options: RunnerOptions, facts: Facts): RunnerOptions {
-  const { work } = options;
-  if (work.type !== "model" || facts.type === "reranker") return options;
-  const settings = settledSettings(work.spec.settings, facts.card.settings);
+  const { spec } = options;
+  const settings = settledSettings(spec.settings, facts.card.settings);
   const threads = facts.type === "chat" ? { threads: facts.threads } : {};
-  return { ...options, work: { ...work, spec: { ...work.spec, settings, ...threads } } };
+  return { ...options, spec: { ...spec, settings, ...threads } };
 }
 
 /** Changes with the weights, the engine and the settings. */
-const identityOf = (facts: Facts): string =>
-  facts.type === "reranker" ? facts.type : `${facts.type} ${facts.fingerprint}`;
+const identityOf = ({ type, fingerprint }: Facts): string => `${type} ${fingerprint}`;

@@ -11,9 +11,8 @@ import {
 } from "../core/models/engine-backends.ts";
 import type { LoadedModel } from "../core/models/model.ts";
 import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host.ts";
-import type { Reranker } from "../core/ports/reranker.ts";
 import type { Program } from "../subprocess/program.ts";
-import { type EngineSettings, subjectOf, type Work } from "./protocol.ts";
+import { type EngineSettings, subjectOf } from "./protocol.ts";
 import { remoteChatEngine, remoteEmbeddingEngine, remoteReranker } from "./remote-engines.ts";
 import { Runner } from "./runner.ts";
 import { ThreadShares } from "./thread-shares.ts";
@@ -30,7 +29,7 @@ export interface RunnerHostOptions {
   /** Called when a model's process died, or hung, and is restarted. */
   onRestart?: (model: string, why: { hung: boolean }) => void;
   /** Most memory of all models together, and how much one of them needs. */
-  memory?: { limit: number; bytesOf: (work: Work) => Promise<number> };
+  memory?: { limit: number; bytesOf: (spec: ModelSpec) => Promise<number> };
 }
 
 /** A model's process, and the memory that it takes while it runs. */
@@ -38,9 +37,6 @@ interface Resident {
   runner: Runner | undefined;
   bytes: number;
 }
-
-/** What the process of the reranking model is called. */
-export const rerankerName = "reranker";
 
 /** Embedding and reranking models have no queue setting of their own. */
 const mostWaiting = 1024;
@@ -84,13 +80,7 @@ export class RunnerHost implements ModelHost {
 
   async loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel> {
     const most = spec.type === "chat" ? spec.maxQueue + spec.parallel : mostWaiting;
-    const runner = await this.#start({
-      name: spec.name,
-      work: { type: "model", spec },
-      mostWaiting: most,
-      loading: options,
-      ...given({ keepAliveMs: spec.keepAliveMs }),
-    });
+    const runner = await this.#start(spec, most, options);
     const { facts } = runner;
     const shared = {
       problem: () => runner.problem(),
@@ -102,14 +92,7 @@ export class RunnerHost implements ModelHost {
     if (facts.type === "embedding") {
       return { ...facts, engine: remoteEmbeddingEngine(runner, facts), ...shared };
     }
-    throw new NodeError("internal", `The model '${spec.name}' was loaded as a reranking model.`);
-  }
-
-  async loadReranker(path: string, options: LoadOptions): Promise<Reranker> {
-    const name = rerankerName;
-    const work: Work = { type: "reranker", name, path };
-    const runner = await this.#start({ name, work, mostWaiting, loading: options });
-    return remoteReranker(runner);
+    return { ...facts, engine: remoteReranker(runner, facts), ...shared };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -118,14 +101,15 @@ export class RunnerHost implements ModelHost {
     );
   }
 
-  async #start({ name, work, mostWaiting: most, loading, keepAliveMs }: Start): Promise<Runner> {
+  async #start(spec: ModelSpec, most: number, loading: LoadOptions): Promise<Runner> {
+    const { name, keepAliveMs } = spec;
     const { program, engine, accelerators, log, heartbeatTimeoutMs, onRestart } = this.#options;
-    const bytes = (await this.#options.memory?.bytesOf(work)) ?? 0;
+    const bytes = (await this.#options.memory?.bytesOf(spec)) ?? 0;
     const resident: Resident = { runner: undefined, bytes };
     const reserveMemory = (signal: AbortSignal): Promise<Disposable> =>
       this.#reserveMemory(name, bytes, signal);
     using _ = await reserveMemory(loading.signal);
-    const plan = await accelerators.planFor(subjectOf(work));
+    const plan = await accelerators.planFor(subjectOf(spec));
     tellRejected(log, plan.rejected, this.#toldBackends);
     const { loaded: runner, rejected: better } = await loadWithBest(
       plan,
@@ -137,7 +121,7 @@ export class RunnerHost implements ModelHost {
             program,
             name,
             engine: { ...engine, backend, rejected },
-            work,
+            spec,
             log,
             heartbeatTimeoutMs,
             shares: this.#shares,
@@ -227,14 +211,6 @@ export class RunnerHost implements ModelHost {
     if (this.#residents.get(name)?.runner === runner) this.#residents.delete(name);
     await runner[Symbol.asyncDispose]();
   }
-}
-
-interface Start {
-  name: string;
-  work: Work;
-  mostWaiting: number;
-  loading: LoadOptions;
-  keepAliveMs?: number;
 }
 
 /** How often it is looked whether a model can be evicted. */

@@ -4,6 +4,7 @@ import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { LoadStage } from "../core/models/engine-backends.ts";
+import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
 import { exitOf, lastLine, tailOf } from "../subprocess/last-output.ts";
 import type { Program } from "../subprocess/program.ts";
@@ -16,7 +17,6 @@ import {
   fromSentError,
   type RunnerBackend,
   type ToRunner,
-  type Work,
 } from "./protocol.ts";
 import { StallWatch } from "./stall-watch.ts";
 
@@ -25,7 +25,7 @@ export interface RunnerOptions {
   /** What the model is called, in messages and in the list of processes. */
   name: string;
   engine: EngineSettings & RunnerBackend;
-  work: Work;
+  spec: ModelSpec;
   /** How long it may leave its heartbeat unanswered, once it is loaded; 0: for ever. */
   heartbeatTimeoutMs: number;
   log: Log;
@@ -68,7 +68,7 @@ export const runnerCommand = "runner";
 
 /** Starts a process and waits until its model is loaded. */
 export async function startRunner(
-  { program, name, engine, work, log, heartbeatTimeoutMs }: RunnerOptions,
+  { program, name, engine, spec, log, heartbeatTimeoutMs }: RunnerOptions,
   { progress, signal, onItems }: StartOptions,
 ): Promise<RunnerProcess> {
   signal.throwIfAborted();
@@ -95,7 +95,7 @@ export async function startRunner(
       if (message.type !== "heartbeat") stall?.moved();
       switch (message.type) {
         case "listening":
-          send({ type: "load", engine, work });
+          send({ type: "load", engine, spec });
           return;
         case "items":
           onItems(message.items);

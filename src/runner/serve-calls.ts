@@ -2,24 +2,13 @@
 import { reasonOf } from "../core/errors.ts";
 import type { Log, LogFields } from "../core/log.ts";
 import type { LoadedModel } from "../core/models/model.ts";
-import type { LoadOptions } from "../core/ports/model-host.ts";
-import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import { type LocalHost, openLocalHost } from "../engine/local-host.ts";
 import { CallsInProgress } from "./calls-in-progress.ts";
-import {
-  type FromRunner,
-  type LogLevel,
-  type ToRunner,
-  toSentError,
-  type Work,
-} from "./protocol.ts";
+import { type FromRunner, type LogLevel, type ToRunner, toSentError } from "./protocol.ts";
 import { deserialize } from "./serialized-call.ts";
 
 export type Send = (message: FromRunner) => void;
-
-/** What a runner holds, once it is loaded. */
-export type Engine = LoadedModel | { type: "reranker"; reranker: Reranker };
 
 /** Answers the node; the returned function handles every message but heartbeats. */
 export function serveCalls(
@@ -27,9 +16,9 @@ export function serveCalls(
 ): (message: Exclude<ToRunner, { type: "heartbeat" }>) => void {
   let host: LocalHost | undefined;
   let calls: CallsInProgress | undefined;
-  const load = async ({ engine: settings, work }: Extract<ToRunner, { type: "load" }>) => {
+  const load = async ({ engine: settings, spec }: Extract<ToRunner, { type: "load" }>) => {
     host = await openLocalHost({ ...settings, log: logThrough(send) });
-    const engine = await open(host, work, {
+    const engine = await host.loadModel(spec, {
       progress: progressThrough(send),
       signal: new AbortController().signal,
       onStage: (stage) => send({ type: "stage", stage }),
@@ -58,14 +47,11 @@ export function serveCalls(
   };
 }
 
-async function open(host: LocalHost, work: Work, options: LoadOptions): Promise<Engine> {
-  if (work.type === "model") return await host.loadModel(work.spec, options);
-  return { type: "reranker", reranker: await host.loadReranker(work.path, options) };
-}
-
-function factsOf(loaded: Engine): Extract<FromRunner, { type: "loaded" }>["facts"] {
-  if (loaded.type === "reranker") return { type: "reranker" };
+function factsOf(loaded: LoadedModel): Extract<FromRunner, { type: "loaded" }>["facts"] {
   const { card, fingerprint } = loaded;
+  if (loaded.type === "reranker") {
+    return { type: "reranker", card, fingerprint, maxTokens: loaded.engine.maxTokens };
+  }
   if (loaded.type === "chat") {
     const { contextSize } = loaded.engine;
     return { type: "chat", card, fingerprint, contextSize, threads: loaded.threads };

@@ -16,6 +16,7 @@ import { describeNode, getInfo } from "./operations/info/operation.ts";
 import { mcp } from "./operations/mcp/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
+import { rerank, rerankAtCohere } from "./operations/rerank/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
 import {
   cancelResponse,
@@ -56,6 +57,8 @@ const all = [
   listInputItems,
   cancelResponse,
   embeddings,
+  rerank,
+  rerankAtCohere,
   retrieve,
   listModels,
   getModels,

@@ -1,6 +1,7 @@
 /** One request from its arrival to its real end: who asks, what is done for it, and until when. */
 import { NodeError } from "../core/errors.ts";
 import type { Scope } from "../core/limits/api-key.ts";
+import type { ModelType } from "../core/models/model.ts";
 import type { FinishedWork, Outcome, Report, RequestRecord } from "../core/ports/telemetry.ts";
 import type { Access, Caller } from "./middleware/authentication.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
@@ -65,7 +66,7 @@ export class RequestContext {
   #status = 200;
   #brokenStatus: number | undefined;
   #isStream = false;
-  #queueMs: { chat?: number; embedding?: number } = {};
+  #queueMs: Partial<Record<ModelType, number>> = {};
   #firstTokenMs: number | undefined;
 
   constructor(options: ContextOptions) {
@@ -147,6 +148,7 @@ export class RequestContext {
         break;
       case "answered":
       case "embedded":
+      case "reranked":
       case "retrieved":
         this.#work.push(event);
         break;
@@ -197,7 +199,7 @@ export class RequestContext {
 
   /** A chat's wait is that for its own model; the wait inside its retrieval is part of that. */
   get #waitedMs(): number | undefined {
-    return this.#queueMs.chat ?? this.#queueMs.embedding;
+    return this.#queueMs.chat ?? this.#queueMs.embedding ?? this.#queueMs.reranker;
   }
 
   get #retrievalMs(): number | undefined {

@@ -18,6 +18,8 @@ export function usedTokens(work: readonly FinishedWork[]): UsedTokens | undefine
     };
   }
   const embedded = work.filter((done) => done.type === "embedded");
-  if (embedded.length === 0) return undefined;
-  return { prompt: embedded.reduce((sum, { tokens }) => sum + tokens, 0), completion: 0 };
+  // What a search reads of the node's own passages is not the caller's: its question was embedded.
+  const read = embedded.length > 0 ? embedded : work.filter((done) => done.type === "reranked");
+  if (read.length === 0) return undefined;
+  return { prompt: read.reduce((sum, { tokens }) => sum + tokens, 0), completion: 0 };
 }

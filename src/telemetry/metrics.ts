@@ -87,6 +87,17 @@ export class Metrics implements MetricsPage {
     buckets.workSeconds,
     "model",
   );
+  readonly #reranked = this.#counter(
+    "reranked_passages_total",
+    "Passages that were read with a question.",
+    ["model"],
+  );
+  readonly #rerankSeconds = this.#histogram(
+    "rerank_seconds",
+    "How long the passages of a question took to judge, waiting included.",
+    buckets.workSeconds,
+    "model",
+  );
   readonly #retrievalSeconds = this.#histogram(
     "retrieval_seconds",
     "How long a search of the collection took, failed ones included.",
@@ -155,6 +166,8 @@ export class Metrics implements MetricsPage {
       }
       if (type === "embedding") {
         this.#embeddings.inc({ model }, 0);
+      } else if (type === "reranker") {
+        this.#reranked.inc({ model }, 0);
       } else {
         this.#cachedTokens.inc({ model }, 0);
         this.#generatedTokens.inc({ model }, 0);
@@ -207,6 +220,11 @@ export class Metrics implements MetricsPage {
         this.#embeddings.inc({ model: event.model }, event.inputs);
         this.#promptTokens.inc({ model: event.model }, event.tokens);
         this.#embeddingSeconds.observe({ model: event.model }, (event.to - event.from) / 1000);
+        break;
+      case "reranked":
+        this.#reranked.inc({ model: event.model }, event.passages);
+        this.#promptTokens.inc({ model: event.model }, event.tokens);
+        this.#rerankSeconds.observe({ model: event.model }, (event.to - event.from) / 1000);
         break;
       case "retrieved":
         this.#retrievalSeconds.observe((event.to - event.from) / 1000);

@@ -5,7 +5,7 @@ type Attributes = Readonly<Record<string, string | number>>;
 
 /** A span, with the spans inside it. */
 export interface Step extends Span {
-  name: "queue" | "prompt" | "generation" | "retrieval" | "embedding";
+  name: "queue" | "prompt" | "generation" | "retrieval" | "embedding" | "rerank";
   attributes: Attributes;
   inner: readonly Step[];
 }
@@ -14,8 +14,9 @@ export interface Step extends Span {
 export function requestName(record: RequestRecord): string {
   const { operation, genAiOperation: name, method, work } = record;
   if (name === undefined) return operation === "other" ? method : operation;
-  const model = work.findLast((done) => "model" in done)?.model;
-  return model === undefined ? name : `${name} ${model}`;
+  // What reranks inside a search is not what was asked for.
+  const model = work.findLast((done) => "model" in done && done.type !== "reranked");
+  return model !== undefined && "model" in model ? `${name} ${model.model}` : name;
 }
 
 export function requestAttributes(record: RequestRecord): Attributes {
@@ -41,15 +42,16 @@ export function stepsOf({ work }: RequestRecord): Step[] {
   const searches = work.filter((done) => done.type === "retrieved");
   const isInside = ({ from, to }: Span, outer: Span): boolean =>
     from >= outer.from && to <= outer.to;
-  const embeddings = work.filter((done) => done.type === "embedded");
+  const steps = work.flatMap((done) => {
+    if (done.type === "embedded") return embedding(done);
+    return done.type === "reranked" ? reranking(done) : [];
+  });
   return [
     ...searches.map((search) => ({
       ...retrieval(search),
-      inner: embeddings.filter((done) => isInside(done, search)).map(embedding),
+      inner: steps.filter((step) => isInside(step, search)),
     })),
-    ...embeddings
-      .filter((done) => !searches.some((search) => isInside(done, search)))
-      .map(embedding),
+    ...steps.filter((step) => !searches.some((search) => isInside(step, search))),
     ...work.filter((done) => done.type === "answered").flatMap(answer),
   ];
 }
@@ -75,6 +77,19 @@ const embedding = (done: Extract<FinishedWork, { type: "embedded" }>): Step => (
     "gen_ai.request.model": done.model,
     "gen_ai.usage.input_tokens": done.tokens,
     "paddock.inputs": done.inputs,
+  },
+  inner: [],
+});
+
+/** The conventions have no name for this operation. */
+const reranking = (done: Extract<FinishedWork, { type: "reranked" }>): Step => ({
+  name: "rerank",
+  from: done.from,
+  to: done.to,
+  attributes: {
+    "gen_ai.request.model": done.model,
+    "gen_ai.usage.input_tokens": done.tokens,
+    "paddock.passages": done.passages,
   },
   inner: [],
 });

@@ -3,7 +3,6 @@ import { type EmbeddingPrefixes, knownPrefixes } from "../core/embedding/embeddi
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { LoadedModel, ModelSettings, ModelType } from "../core/models/model.ts";
-import type { Reranker } from "../core/ports/reranker.ts";
 import { orNotBegun } from "./ask.ts";
 import { UpstreamChatEngine } from "./chat-engine.ts";
 import { checkChat } from "./check-chat.ts";
@@ -35,22 +34,21 @@ export async function openUpstreamModel(
   signal: AbortSignal,
 ): Promise<LoadedModel> {
   const facts = await serverFacts(target, signal);
-  const listed = checkListed(spec, target, facts);
-  const settings = { ...spec.settings, ctxSize: contextOf(spec, target, facts, listed) };
-  return spec.type === "chat"
-    ? await openChat({ ...spec, settings }, target, { facts, listed, signal })
-    : await openEmbedding({ ...spec, settings }, target, { facts, listed, signal });
+  const asked = withModelThere(spec, target, facts);
+  const listed = checkListed(spec, asked, facts);
+  const settings = { ...spec.settings, ctxSize: contextOf(spec, asked, facts, listed) };
+  return await openers[spec.type]({ ...spec, settings }, asked, { facts, listed, signal });
 }
 
-/** It need not be there yet. */
-export function openUpstreamReranker(target: UpstreamTarget): Reranker {
-  let known: ServerFacts | undefined;
-  return new UpstreamReranker(target, {
-    async facts(signal) {
-      known ??= await serverFacts(target, signal);
-      return known;
-    },
-  });
+/** A server is asked for the model that it has, where nobody says what it is called there. */
+function withModelThere(
+  { type }: UpstreamSpec,
+  target: UpstreamTarget,
+  { models = [] }: ServerFacts,
+): UpstreamTarget {
+  if (target.upstreamModel !== "") return target;
+  const found = models.find((model) => model.type === type) ?? models[0];
+  return { ...target, upstreamModel: found?.id ?? "" };
 }
 
 async function serverFacts(target: UpstreamTarget, signal: AbortSignal): Promise<ServerFacts> {
@@ -130,6 +128,25 @@ async function openEmbedding(
     [Symbol.asyncDispose]: async () => engine.close(),
   };
 }
+
+async function openReranker(
+  spec: UpstreamSpec,
+  target: UpstreamTarget,
+  { facts, listed, signal }: Opening,
+): Promise<LoadedModel> {
+  const engine = new UpstreamReranker(target, { facts, maxTokens: spec.settings.ctxSize });
+  await engine.rank("Does it rank?", ["It ranks."], { signal, cutsQuestion: true });
+  return {
+    type: "reranker",
+    card: cardOf(spec, target, { facts, listed, isCounted: engine.countsTokens }),
+    engine,
+    fingerprint: fingerprintOf(spec, target, facts),
+    problem: () => target.replicas.problem(),
+    [Symbol.asyncDispose]: async () => engine.close(),
+  };
+}
+
+const openers = { chat: openChat, embedding: openEmbedding, reranker: openReranker } as const;
 
 /** The counter, where it counts; a server may be without, or behind something that does not pass it on. */
 async function orEstimated<Counter>(

@@ -1,12 +1,14 @@
 /** A reranking model that runs elsewhere: vLLM, SGLang, llama-server and others at `/v1/rerank`, TEI at `/rerank`. */
 import { NodeError } from "../core/errors.ts";
-import type { Reranker } from "../core/ports/reranker.ts";
+import type { Ranking, RankOptions, Reranker } from "../core/ports/reranker.ts";
+import { mostQuestionTokens, questionTooLong } from "../core/reranking/input-length.ts";
 import { askJson, garbage } from "./ask.ts";
 import { inBatches } from "./batches.ts";
 import { cutToTokens } from "./cut-to-tokens.ts";
-import { countAt, listAt, numberAt } from "./json-fields.ts";
+import { countAt, listAt, numberAt, objectAt } from "./json-fields.ts";
 import type { ServerFacts } from "./server-facts.ts";
-import { textCounter } from "./tokenizer.ts";
+import { TokenEstimate } from "./token-estimate.ts";
+import { type TextCounter, textCounter } from "./tokenizer.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 
 /** Passages of a request, where the server does not say how many it takes. */
@@ -16,78 +18,100 @@ const atOnce = 4;
 const markers = 4;
 
 export interface UpstreamRerankerOptions {
-  /** What the server is; asked until it says so. */
-  facts: (signal: AbortSignal) => Promise<ServerFacts>;
+  facts: ServerFacts;
+  /** Tokens of a question and a passage together. */
+  maxTokens: number;
 }
 
 export class UpstreamReranker implements Reranker {
+  readonly maxTokens: number;
   readonly #target: UpstreamTarget;
-  readonly #facts: UpstreamRerankerOptions["facts"];
+  readonly #facts: ServerFacts;
+  readonly #count: TextCounter | undefined;
+  readonly #estimate = new TokenEstimate();
   readonly #closing = new AbortController();
   /** Whether its scores are logits: nobody says so, but probabilities never leave 0 to 1. */
   #areLogits = false;
+  #countsTokens = true;
 
-  constructor(target: UpstreamTarget, { facts }: UpstreamRerankerOptions) {
+  constructor(target: UpstreamTarget, { facts, maxTokens }: UpstreamRerankerOptions) {
+    this.maxTokens = maxTokens;
     this.#target = target;
     this.#facts = facts;
+    this.#count = textCounter(target, facts.kind);
   }
 
-  problem(): string | undefined {
-    return this.#target.replicas.problem();
+  /** Whether its server says how many tokens it read; known once it was asked. */
+  get countsTokens(): boolean {
+    return this.#countsTokens;
   }
 
   async rank(
     question: string,
     passages: readonly string[],
-    options: { signal: AbortSignal },
-  ): Promise<number[]> {
+    options: RankOptions,
+  ): Promise<Ranking> {
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     signal.throwIfAborted();
-    if (passages.length === 0) return [];
-    const facts = await this.#facts(signal);
-    const bounds = { most: facts.maxBatch ?? defaultBatch, atOnce };
-    const [asked, shown] = await this.#fit(facts, question, passages, signal);
-    const scores = await inBatches(shown, bounds, (batch) =>
-      this.#ask(facts, asked, batch, signal),
-    );
+    const { maxBatch: most = defaultBatch } = this.#facts;
+    const asked = await this.#fitQuestion(question, options.cutsQuestion ?? false, signal);
+    const shown = await this.#fitPassages(passages, options.maxPassageTokens, signal);
+    options.onStart?.();
+    let tokens = 0;
+    const scores = await inBatches(shown, { most, atOnce }, async (batch) => {
+      const judged = await this.#ask(asked, batch, signal);
+      tokens += judged.tokens;
+      return judged.scores;
+    });
     if (scores.some((score) => score < 0 || score > 1)) this.#areLogits = true;
-    return this.#areLogits ? scores.map(sigmoid) : scores;
+    return { scores: this.#areLogits ? scores.map(sigmoid) : scores, tokens };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  close(): void {
     this.#closing.abort(new NodeError("unavailable", "The model is being unloaded."));
   }
 
-  /** llama-server fails at what is longer than its context; the question has at most half of it. */
-  async #fit(
-    { kind, contextSize }: ServerFacts,
-    question: string,
-    passages: readonly string[],
-    signal: AbortSignal,
-  ): Promise<[string, readonly string[]]> {
-    const count = textCounter(this.#target, kind);
-    if (kind !== "llama-server" || contextSize === undefined || count === undefined) {
-      return [question, passages];
-    }
-    const half = Math.floor(contextSize / 2) - markers;
-    const [asked = question] = await cutToTokens([question], half, count, signal);
-    return [asked, await cutToTokens(passages, half, count, signal)];
+  /** llama-server fails at what is longer than its context; others cut it. */
+  async #fitQuestion(question: string, cuts: boolean, signal: AbortSignal): Promise<string> {
+    const half = mostQuestionTokens(this.maxTokens) - markers;
+    // No text has more tokens than bytes.
+    if (this.#count === undefined || Buffer.byteLength(question) <= half) return question;
+    if (cuts && this.#facts.kind !== "llama-server") return question;
+    if (cuts) return (await cutToTokens([question], half, this.#count, signal))[0] ?? question;
+    const [tokens = 0] = await this.#count([question], signal);
+    if (tokens > half) throw questionTooLong(half);
+    return question;
   }
 
-  async #ask(
-    { kind, models }: ServerFacts,
-    question: string,
+  async #fitPassages(
     passages: readonly string[],
+    wanted: number | undefined,
     signal: AbortSignal,
-  ): Promise<number[]> {
-    const { upstreamModel } = this.#target;
+  ): Promise<readonly string[]> {
+    const { kind } = this.#facts;
+    const half =
+      kind === "llama-server"
+        ? mostQuestionTokens(this.maxTokens) - markers
+        : Number.POSITIVE_INFINITY;
+    const most = Math.min(half, wanted ?? half);
+    if (most === Number.POSITIVE_INFINITY) return passages;
+    if (this.#count !== undefined) return await cutToTokens(passages, most, this.#count, signal);
+    if (wanted === undefined) return passages;
+    throw new NodeError(
+      "invalid_request",
+      `'max_tokens_per_doc' cannot be honoured: ${this.#target.named} runs elsewhere, and its server counts no tokens. Leave it out.`,
+      { param: "max_tokens_per_doc" },
+    );
+  }
+
+  async #ask(question: string, passages: readonly string[], signal: AbortSignal): Promise<Ranking> {
+    const { upstreamModel: model } = this.#target;
+    const { kind } = this.#facts;
     const isTei = kind === "tei";
-    // A server that serves one model is asked for that one, where nobody names another.
-    const model = upstreamModel === "" ? models?.[0]?.id : upstreamModel;
     const body = isTei
       ? { query: question, texts: passages, truncate: true }
       : {
-          model,
+          ...(model === "" ? {} : { model }),
           query: question,
           documents: passages,
           // Else a passage that is too long fails all of them.
@@ -95,10 +119,19 @@ export class UpstreamReranker implements Reranker {
         };
     const answer = await askJson(
       this.#target,
-      { path: "/rerank", body: JSON.stringify(body), isBesideVersion: isTei },
+      { path: "/rerank", body: JSON.stringify(body), isBesideVersion: isTei, field: "documents" },
       { signal },
     );
-    return this.#read(Array.isArray(answer) ? answer : listAt(answer, "results"), passages.length);
+    const results = Array.isArray(answer) ? answer : listAt(answer, "results");
+    const counted = countAt(objectAt(answer, "usage"), "total_tokens");
+    this.#countsTokens = counted !== undefined;
+    const tokens = counted ?? this.#estimateOf(question, passages);
+    return { scores: this.#read(results, passages.length), tokens };
+  }
+
+  #estimateOf(question: string, passages: readonly string[]): number {
+    const each = this.#estimate.ofText(question) + markers;
+    return passages.reduce((sum, passage) => sum + each + this.#estimate.ofText(passage), 0);
   }
 
   #read(results: readonly unknown[], count: number): number[] {

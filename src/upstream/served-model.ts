@@ -5,7 +5,7 @@ import type { ListedModel, ServerFacts } from "./server-facts.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 
 /** Tokens that are taken to fit where neither the server nor the configuration says so. */
-const assumedContext = { chat: 4096, embedding: 512 } as const;
+const assumedContext = { chat: 4096, embedding: 512, reranker: 512 } as const;
 
 /** What the server says of the model; llama-server and TEI serve one model, whatever they are asked for. */
 export function checkListed(

@@ -28,7 +28,7 @@ export interface ListedModel {
   /** Unix time in seconds. */
   created?: number;
   ownedBy?: string;
-  /** `chat` or `embedding`, where it says so. */
+  /** `chat`, `embedding` or `reranker`, where it says so. */
   type?: string;
 }
 

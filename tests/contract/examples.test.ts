@@ -4,7 +4,12 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { spawn } from "bun";
 import { loadConfig } from "../../src/config/load.ts";
-import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
+import {
+  listeningNode,
+  type TinyNode,
+  tinyConfig,
+  tinyRerankerSection,
+} from "../support/tiny-node.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const read = (name: string): Promise<string> => Bun.file(join(root, "docs", name)).text();
@@ -13,7 +18,8 @@ const key = "a-key-of-the-examples";
 
 let node: TinyNode;
 beforeAll(async () => {
-  node = await tinyNode({ env: { PADDOCK_API_KEYS: key } });
+  const config = (await tinyConfig()) + (await tinyRerankerSection());
+  node = await listeningNode(config, { PADDOCK_API_KEYS: key });
 });
 afterAll(async () => {
   await node[Symbol.asyncDispose]();
@@ -29,7 +35,8 @@ const adapted = (code: string): string =>
   code
     .replaceAll("http://127.0.0.1:8080", new URL(node.baseUrl).origin)
     .replaceAll("TinyLlama-1.1B-Chat-v1.0", "tiny-chat")
-    .replaceAll("all-MiniLM-L6-v2", "tiny-embedding");
+    .replaceAll("all-MiniLM-L6-v2", "tiny-embedding")
+    .replaceAll("bge-reranker", "tiny-reranker");
 
 async function run(command: string[]): Promise<string> {
   const child = spawn(command, {
@@ -74,7 +81,7 @@ describe("an example of the page about the API", () => {
   );
 
   test("is there for curl, openai, the AI SDK and LangChain", () => {
-    expect(blocks("sh")).toHaveLength(4);
+    expect(blocks("sh")).toHaveLength(5);
     const packages = ['"openai"', '"ai"', '"@langchain/openai"'];
     expect(packages.filter((name) => !blocks("ts").some((code) => code.includes(name)))).toEqual(
       [],

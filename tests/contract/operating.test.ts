@@ -49,8 +49,17 @@ describe("the handbook's page on operating", () => {
   test("lists every operation that a request can count as", () => {
     const [, list = ""] = /`operation` is (.*?)\. /.exec(page) ?? [];
     const names = [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name);
-    const paths = ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve", "/v1/models/x"];
-    const others = ["/v1/info", "/health", "/ready", "/metrics", "/", "/docs/start.js", "/nowhere"];
+    const paths = ["/v1/chat/completions", "/v1/embeddings", "/v1/rerank", "/v1/retrieve"];
+    const others = [
+      "/v1/models/x",
+      "/v1/info",
+      "/health",
+      "/ready",
+      "/metrics",
+      "/",
+      "/docs/start.js",
+      "/nowhere",
+    ];
     expect(names).toEqual([...paths, ...others].map((path) => targetOf(path).name));
   });
 });

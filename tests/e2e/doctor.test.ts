@@ -121,14 +121,25 @@ describe("paddock doctor", () => {
 
   test("finds models that are gone, cut off, no models, or models of another kind", async () => {
     await using folder = await tempDir();
-    const { chat, embedding } = await tinyModels();
+    const { chat, embedding, reranker } = await tinyModels();
     await copyFile(chat, join(folder.path, "cut.gguf"));
     const { size } = Bun.file(chat);
     await truncate(join(folder.path, "cut.gguf"), size - 1000);
     await writeFile(join(folder.path, "page.gguf"), "<html>not found</html>");
-    const sources = ["gone.gguf", "cut.gguf", "page.gguf", embedding];
-    const toml = sources
-      .map((source, at) => `[[models]]\nname = "m${at}"\ntype = "chat"\nsource = "${source}"\n`)
+    const models = [
+      ["chat", "gone.gguf"],
+      ["chat", "cut.gguf"],
+      ["chat", "page.gguf"],
+      ["chat", embedding],
+      ["reranker", embedding],
+      ["embedding", reranker],
+      ["reranker", reranker],
+    ] as const;
+    const toml = models
+      .map(
+        ([type, source], at) =>
+          `[[models]]\nname = "m${at}"\ntype = "${type}"\nsource = "${source}"\n`,
+      )
       .join("");
     await writeFile(join(folder.path, "paddock.toml"), toml);
     expect((await examine(folder.path)).problems).toEqual([
@@ -136,6 +147,8 @@ describe("paddock doctor", () => {
       ["model m1", "cut.gguf is cut off: 1 kB are missing."],
       ["model m2", expect.stringMatching(/^page\.gguf is not a GGUF file: .*\.$/)],
       ["model m3", "It is configured to chat, but its file is a model for embeddings."],
+      ["model m4", "It is configured for ranking, but its file is a model for embeddings."],
+      ["model m5", "It is configured for embeddings, but its file is a model for ranking."],
     ]);
   });
 

@@ -54,7 +54,7 @@ describe("paddock init", () => {
 
   test("puts a model in the place of the starter model of its kind", async () => {
     await using folder = await tempDir();
-    const { chat, embedding } = await tinyModels();
+    const { chat, embedding, reranker } = await tinyModels();
     const modelsWith = async (model: string) => {
       const { stdout } = await runPaddock(["init", "--stdout", "--model", model], {
         cwd: folder.path,
@@ -69,6 +69,14 @@ describe("paddock init", () => {
       ["embedding", embedding],
       ["chat", "starter:chat"],
     ]);
+    const ranks = ["init", "--stdout", "--model", reranker];
+    const { models, retrieval } = load((await runPaddock(ranks, { cwd: folder.path })).stdout);
+    expect(models.map(({ type, name }) => [type, name])).toEqual([
+      ["reranker", "tiny-reranker"],
+      ["chat", "TinyLlama-1.1B-Chat-v1.0"],
+      ["embedding", "all-MiniLM-L6-v2"],
+    ]);
+    expect(retrieval.reranker).toBe("tiny-reranker");
     const gone = await runPaddock(["init", "--model", "gone.gguf"], { cwd: folder.path });
     expect([gone.code, gone.stderr]).toEqual([
       1,

@@ -108,7 +108,10 @@ describe("paddock pull", () => {
       { source: chat, path: chat, files: [chat], kind: "chat", architecture: "llama" },
     ]);
     expect(JSON.parse((await pull(reranker, "--json")).stdout)).toMatchObject([
-      { kind: "reranker", configuration: `[retrieval]\nreranker = ${JSON.stringify(reranker)}\n` },
+      {
+        kind: "reranker",
+        configuration: `[retrieval]\nreranker = "tiny-reranker"\n\n[[models]]\nname = "tiny-reranker"\ntype = "reranker"\nsource = ${JSON.stringify(reranker)}\n`,
+      },
     ]);
     // A path is looked at where it is.
     expect(await readdir(folder.path)).not.toContain(".paddock");

@@ -4,6 +4,7 @@ import { contention } from "../support/contention.ts";
 import { type HealthWatch, watchHealth } from "../support/health-watch.ts";
 import { largestBodies } from "../support/largest-bodies.ts";
 import { type NodeUnderFault, nodeUnderFault } from "../support/node-under-fault.ts";
+import { tinyRerankerSection } from "../support/tiny-node.ts";
 
 /** The rule of docs/architecture.md; a machine of two cores takes a tenth of it. */
 const mostMs = 1000;
@@ -14,7 +15,7 @@ let under: NodeUnderFault;
 let health: HealthWatch;
 
 beforeAll(async () => {
-  under = await nodeUnderFault();
+  under = await nodeUnderFault({ models: await tinyRerankerSection() });
   health = await watchHealth(under.node.origin);
 });
 afterAll(async () => {

@@ -4,6 +4,7 @@ import type { TSchema } from "@sinclair/typebox";
 import fc, { type Arbitrary } from "fast-check";
 import { ChatCompletionRequest } from "../../src/server/operations/chat/schema.ts";
 import { EmbeddingRequest } from "../../src/server/operations/embeddings/schema.ts";
+import { RerankRequest } from "../../src/server/operations/rerank/schema.ts";
 import { RetrieveRequest } from "../../src/server/operations/retrieve/schema.ts";
 import { FileBatchRequest } from "../../src/server/operations/vector-store-batches/schema.ts";
 import {
@@ -24,7 +25,12 @@ import {
   Raw,
   toText,
 } from "../support/hostile-requests.ts";
-import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
+import {
+  listeningNode,
+  type TinyNode,
+  tinyConfig,
+  tinyRerankerSection,
+} from "../support/tiny-node.ts";
 
 const key = "a-key-that-nobody-may-see";
 /** Another run of chance: PADDOCK_TEST_SEED. */
@@ -36,10 +42,8 @@ let node: TinyNode;
 const counts = new Map<number, number>();
 
 beforeAll(async () => {
-  node = await tinyNode({
-    env: { PADDOCK_API_KEYS: key },
-    chatSettings: "ctx_size = 256\nn_predict = 2",
-  });
+  const models = await tinyConfig("ctx_size = 256\nn_predict = 2");
+  node = await listeningNode(models + (await tinyRerankerSection()), { PADDOCK_API_KEYS: key });
 });
 afterAll(async () => {
   await node[Symbol.asyncDispose]();
@@ -91,6 +95,7 @@ const bodies = (schema: TSchema, model: string): Arbitrary<unknown> =>
 
 const chat = bodies(ChatCompletionRequest, "tiny-chat");
 const embeddings = bodies(EmbeddingRequest, "tiny-embedding");
+const rerank = bodies(RerankRequest, "tiny-reranker");
 const retrieve = bodies(RetrieveRequest, "tiny-embedding");
 
 const store = "/v1/vector_stores/vs_default";
@@ -143,6 +148,8 @@ describe("a hostile request", () => {
   test.each([
     ["/v1/chat/completions", chat, 6000],
     ["/v1/embeddings", embeddings, 1500],
+    ["/v1/rerank", rerank, 500],
+    ["/v2/rerank", rerank, 100],
     ["/v1/retrieve", retrieve, 1500],
   ] as const)("to %s breaks nothing", async (path, body, runs) => {
     await fc.assert(

@@ -122,6 +122,7 @@ describe("the document at /openapi.json", () => {
       "POST /v1/files",
       "POST /v1/info",
       "POST /v1/models",
+      "POST /v1/rerank",
       "POST /v1/responses/{response_id}/cancel",
       "POST /v1/retrieve",
       "POST /v1/vector_stores",
@@ -131,6 +132,7 @@ describe("the document at /openapi.json", () => {
       "POST /v1/vector_stores/{vector_store_id}/files",
       "POST /v1/vector_stores/{vector_store_id}/files/{file_id}",
       "POST /v1/vector_stores/{vector_store_id}/search",
+      "POST /v2/rerank",
     ]);
   });
 
@@ -160,6 +162,8 @@ describe("the document at /openapi.json", () => {
     expect(bodies).toEqual([
       ["POST /v1/chat/completions", true, ["application/json"]],
       ["POST /v1/embeddings", true, ["application/json"]],
+      ["POST /v1/rerank", true, ["application/json"]],
+      ["POST /v2/rerank", true, ["application/json"]],
       ["POST /v1/retrieve", true, ["application/json"]],
       ["POST /v1/files", true, ["multipart/form-data"]],
       ...[
@@ -195,7 +199,7 @@ describe("the document at /openapi.json", () => {
     const secured = operations.filter(({ security }) => security.some((need) => "bearer" in need));
     const errors = new Map(secured.map(({ at, responses }) => [at, Object.keys(responses)]));
     expect(errors.get("GET /metrics")).toEqual(["200", "401"]);
-    for (const path of ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"]) {
+    for (const path of ["/v1/chat/completions", "/v1/embeddings", "/v1/rerank", "/v1/retrieve"]) {
       expect(errors.get(`POST ${path}`)).toEqual([
         "200",
         "400",

@@ -126,6 +126,33 @@ describe("a trace", () => {
     expect(asked?.attributes).toMatchObject({ "gen_ai.usage.input_tokens": 3 });
   });
 
+  test("has what is reranked, by itself and inside a search", async () => {
+    const options = { reranks: true, retrieval: { reranker: "judge" } };
+    const spans = await traced(
+      2,
+      async (app) => {
+        await app.repository.upsert([passage(1, [1, 1])]);
+        await app.post("/v1/rerank", { model: "judge", query: "a", documents: ["a", "b"] });
+        await app.post("/v1/retrieve", { ...body, model: "vectors" });
+      },
+      options,
+    );
+    expect(tree(spans)).toEqual([
+      "embedding in retrieval",
+      "rerank in nothing",
+      "rerank in rerank",
+      "rerank in retrieval",
+      "retrieval in retrieval vectors",
+      "retrieval vectors in nothing",
+    ]);
+    const inner = spans.find(({ name, isServer }) => name === "rerank" && !isServer);
+    expect(inner?.attributes).toEqual({
+      "gen_ai.request.model": "judge",
+      "gen_ai.usage.input_tokens": 4,
+      "paddock.passages": 2,
+    });
+  });
+
   test("goes on with the caller's", async () => {
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const [span] = await traced(1, (app) =>

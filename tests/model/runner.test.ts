@@ -388,12 +388,27 @@ describe("a reranking model in a process of its own", () => {
   test("judges passages, and goes on after a crash", async () => {
     const { host } = runners();
     const { reranker: path } = await tinyModels();
-    const reranker = resources.use(await host.loadReranker(path, loading));
-    const judge = () => reranker.rank("a question", ["one", "two"], { signal });
+    const settings = { ...neutralSettings, ctxSize: 0 };
+    const spec = tinySpec({ name: "judge", type: "reranker", path, settings });
+    const model = resources.use(await host.loadModel(spec, loading));
+    if (model.type !== "reranker") throw new Error("not a reranking model");
+    const judge = () => model.engine.rank("a question", ["one", "two"], { signal });
     const before = await judge();
-    kill(host, "reranker");
-    await waitFor("the death", () => pidOf(host, "reranker") === undefined);
+    kill(host, "judge");
+    await waitFor("the death", () => pidOf(host, "judge") === undefined);
     expect(await judge()).toEqual(before);
+  });
+
+  test("gives its memory back after a while, as others do", async () => {
+    const { host } = runners();
+    const { reranker: path } = await tinyModels();
+    const settings = { ...neutralSettings, ctxSize: 0 };
+    const spec = tinySpec({ name: "judge", type: "reranker", path, settings, keepAliveMs: 50 });
+    const model = resources.use(await host.loadModel(spec, loading));
+    if (model.type !== "reranker") throw new Error("not a reranking model");
+    await waitFor("the unloading", () => pidOf(host, "judge") === undefined);
+    const { scores } = await model.engine.rank("a question", ["one"], { signal });
+    expect(scores).toHaveLength(1);
   });
 });
 

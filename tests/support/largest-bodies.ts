@@ -118,6 +118,26 @@ const embeddingBodies: Record<string, () => string> = {
   "a model's name": () => `{"model":"${text(bytes)}","input":"a"}`,
 };
 
+const rerank = (rest: string): string => `{"model":"tiny-reranker",${rest}}`;
+
+const rerankBodies: Record<string, () => string> = {
+  "a long query": () => rerank(`"documents":["a"],"query":"${text(bytes)}"`),
+  "one document": () => rerank(`"query":"a","documents":["${text(bytes)}"]`),
+  "one word": () => rerank(`"query":"a","documents":["${"x".repeat(bytes)}"]`),
+  documents: () => rerank(`"query":"a","documents":[${times(mostMessages, `"${text(share)}"`)}]`),
+  "documents that are cut": () =>
+    rerank(
+      `"query":"a","max_tokens_per_doc":1,"documents":[${times(mostMessages, `"${text(share)}"`)}]`,
+    ),
+  "short documents": () => rerank(`"query":"a","documents":[${times(mostMessages, '"hello"')}]`),
+  "documents that are objects": () =>
+    rerank(`"query":"a","documents":[${times(mostMessages, '{"text":"hello"}')}]`),
+  "fields of documents": () => rerank(`"query":"a","documents":[{"text":"a",${named(keys)}}]`),
+  "too many documents": () => rerank(`"query":"a","documents":[${upTo(values, '""')}]`),
+  "documents that are none": () => rerank(`"query":"a","documents":[${upTo(2000, "true")}]`),
+  "fields that nobody knows": () => rerank(`"query":"a","documents":["a"],${named(keys)}`),
+};
+
 const retrieve = (rest: string): string => `{"model":"tiny-embedding",${rest}}`;
 
 const retrieveBodies: Record<string, () => string> = {
@@ -206,6 +226,8 @@ const of = (path: string, bodies: Record<string, () => string>): LargeBody[] =>
 export const largestBodies: readonly LargeBody[] = [
   ...of("/v1/chat/completions", chatBodies),
   ...of("/v1/embeddings", embeddingBodies),
+  ...of("/v1/rerank", rerankBodies),
+  ...of("/v2/rerank", { documents: rerankBodies.documents ?? (() => "") }),
   ...of("/v1/retrieve", retrieveBodies),
   ...of("/v1/vector_stores", storeBodies),
   ...of("/v1/vector_stores/vs_default", { metadata: storeBodies.metadata ?? (() => "") }),

@@ -13,7 +13,7 @@ export interface LaunchOptions {
   isReady: () => Promise<boolean>;
 }
 
-export async function launchServer(options: LaunchOptions): Promise<Subprocess> {
+async function launchServer(options: LaunchOptions): Promise<Subprocess> {
   const { name, command, cwd, url, isReady } = options;
   const log = Bun.file(join(cwd, "log.txt"));
   const child = Bun.spawn([...command], {

@@ -32,6 +32,8 @@ export interface FaultOptions {
   /** Lines before all sections. */
   top?: string;
   chatSettings?: string;
+  /** Sections of more models. */
+  models?: string;
   /** Where the node lives; default: a temporary folder. */
   folder?: TempDir;
 }
@@ -64,7 +66,7 @@ export async function nodeUnderFault(options: FaultOptions = {}): Promise<NodeUn
     "[vectorstore]",
     `${options.top ?? ""}\n[vectorstore]\nscore_threshold = -1\n${options.vectorstore ?? ""}`,
   );
-  await writeFile(join(folder.path, "paddock.toml"), config);
+  await writeFile(join(folder.path, "paddock.toml"), config + (options.models ?? ""));
   await writeFile(
     join(folder.path, "llamas.md"),
     "# Llamas\n\nLlamas hum.\n\n# Bees\n\nBees buzz.",

@@ -13,6 +13,8 @@ import type {
   EmbedOptions,
 } from "../../src/core/ports/embedding-engine.ts";
 
+import type { Ranking, RankOptions, Reranker } from "../../src/core/ports/reranker.ts";
+
 export type ScriptStep = GenerationEvent | Error | ((signal: AbortSignal) => Promise<void>);
 
 export const finish: Extract<GenerationEvent, { type: "finish" }> = {
@@ -97,5 +99,32 @@ export class ScriptedEmbeddingEngine implements EmbeddingEngine {
 
   #tokensOf(input: EmbeddingInput): number {
     return typeof input === "string" ? input.split(" ").length : input.length;
+  }
+}
+
+/** The share of a passage's letters that are in the question too; a token a word, the question's counted with each passage. */
+export class ScriptedReranker implements Reranker {
+  readonly maxTokens = 16;
+  readonly requests: { question: string; passages: readonly string[]; options: RankOptions }[] = [];
+  /** What a ranking waits for. */
+  line: Promise<void> = Promise.resolve();
+
+  async rank(
+    question: string,
+    passages: readonly string[],
+    options: RankOptions,
+  ): Promise<Ranking> {
+    this.requests.push({ question, passages, options });
+    await this.line;
+    options.signal.throwIfAborted();
+    options.onStart?.();
+    const words = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length;
+    return {
+      scores: passages.map((passage) => {
+        const shared = [...passage].filter((letter) => question.includes(letter)).length;
+        return passage === "" ? 0 : shared / passage.length;
+      }),
+      tokens: passages.reduce((sum, passage) => sum + words(question) + words(passage), 0),
+    };
   }
 }

@@ -11,6 +11,7 @@ import { ModelRegistry } from "../../src/core/models/model.ts";
 import { ModelActivities } from "../../src/core/models/model-activities.ts";
 import type { Limiter } from "../../src/core/ports/limiter.ts";
 import { checkReadiness, type ReadinessParts } from "../../src/core/readiness.ts";
+import { RerankService } from "../../src/core/reranking/rerank-service.ts";
 import {
   RetrievalService,
   type RetrievalSettings,
@@ -25,14 +26,25 @@ import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.
 import { Metrics, type MetricsSources } from "../../src/telemetry/metrics.ts";
 import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
-import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "./scripted-engines.ts";
+import {
+  ScriptedChatEngine,
+  ScriptedEmbeddingEngine,
+  ScriptedReranker,
+} from "./scripted-engines.ts";
 import { type TestDocumentOptions, testDocuments } from "./test-documents.ts";
-import { card, chatModel, embeddingModel, memoryRepository } from "./test-models.ts";
+import {
+  card,
+  chatModel,
+  embeddingModel,
+  memoryRepository,
+  rerankingModel,
+} from "./test-models.ts";
 import { type TestResponseOptions, type TestResponses, testResponses } from "./test-responses.ts";
 
 export interface TestApp {
   chat: ScriptedChatEngine;
   embedding: ScriptedEmbeddingEngine;
+  reranker: ScriptedReranker;
   repository: SqliteRepository;
   models: ModelRegistry;
   retrieval: RetrievalService;
@@ -87,6 +99,8 @@ export interface TestAppOptions {
   unprepared?: boolean;
   /** Embedding models beside those that every app has. */
   moreModels?: readonly string[];
+  /** Whether it has a reranking model, `judge`. */
+  reranks?: boolean;
   nPredict?: number;
   retrieval?: Partial<RetrievalSettings>;
   rag?: Partial<RagSettings>;
@@ -102,9 +116,11 @@ export interface TestAppOptions {
 export function testApp(options: TestAppOptions = {}): TestApp {
   const chat = new ScriptedChatEngine();
   const embedding = new ScriptedEmbeddingEngine();
+  const reranker = new ScriptedReranker();
   const configured = [
     { name: "chatty", type: "chat" },
     { name: "vectors", type: "embedding" },
+    ...(options.reranks === true ? [{ name: "judge", type: "reranker" } as const] : []),
     ...["others", ...(options.moreModels ?? [])].map(
       (name) => ({ name, type: "embedding" }) as const,
     ),
@@ -113,6 +129,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const activities = new ModelActivities([
     { name: "chatty", slots: options.slots ?? 2, maxQueue: options.maxQueue ?? 8 },
     { name: "vectors" },
+    ...(options.reranks === true ? [{ name: "judge" }] : []),
     { name: "others" },
   ]);
   const retrieval = new RetrievalService(
@@ -132,6 +149,9 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     models.add(activities.measured(chatModel("chatty", chat, chatCard)));
     for (const name of ["vectors", "others", ...(options.moreModels ?? [])]) {
       models.add(activities.measured(embeddingModel(name, embedding)));
+    }
+    if (options.reranks === true) {
+      models.add(activities.measured(rerankingModel("judge", reranker)));
     }
     retrieval.attach({ repository, queryPrefix: "" });
   }
@@ -175,6 +195,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
       ),
     ),
     embeddings: new EmbeddingService(models),
+    reranking: new RerankService(models),
     retrieval,
     files: documents.files,
     stores: documents.stores,
@@ -220,6 +241,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   return {
     chat,
     embedding,
+    reranker,
     repository,
     models,
     retrieval,

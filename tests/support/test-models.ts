@@ -4,10 +4,12 @@ import type {
   EmbeddingModel,
   ModelCard,
   ModelType,
+  RerankingModel,
 } from "../../src/core/models/model.ts";
 import type { ChatEngine } from "../../src/core/ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../../src/core/ports/embedding-engine.ts";
 import type { CollectionSpec } from "../../src/core/ports/passage-repository.ts";
+import type { Reranker } from "../../src/core/ports/reranker.ts";
 import { openDatabase } from "../../src/store/sqlite/sqlite-collection-store.ts";
 import { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 
@@ -68,6 +70,17 @@ export function embeddingModel(
     ...lasting,
   };
 }
+
+export const rerankingModel = (
+  name: string,
+  engine: Reranker,
+): RerankingModel & { type: "reranker" } => ({
+  type: "reranker",
+  card: card(name, "reranker"),
+  engine,
+  fingerprint: "fp_facade",
+  ...lasting,
+});
 
 export const specOf = (dimension: number): CollectionSpec => ({
   dimension,

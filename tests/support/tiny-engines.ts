@@ -5,6 +5,7 @@ import type {
   EmbeddingModel,
   LoadedModel,
   ModelSettings,
+  RerankingModel,
 } from "../../src/core/models/model.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
 import { type Backend, openBackend } from "../../src/engine/backend.ts";
@@ -18,7 +19,7 @@ import { oneReplica } from "./one-replica.ts";
 import { mainFile } from "./paddock-process.ts";
 import { silentLog, silentProgress } from "./silence.ts";
 import { tinyModels } from "./tiny-models.ts";
-import { tinyNode } from "./tiny-node.ts";
+import { listeningNode, tinyConfig, tinyRerankerSection } from "./tiny-node.ts";
 
 export const neutralSettings: ModelSettings = {
   promptTemplate: "auto",
@@ -70,6 +71,18 @@ export async function tinyEmbeddingModel(
   return model;
 }
 
+export async function tinyRerankingModel(
+  overrides: Partial<ModelSpec> = {},
+  place?: Place,
+): Promise<RerankingModel> {
+  const { reranker } = await tinyModels();
+  const settings = { ...neutralSettings, ctxSize: 0 };
+  const spec = { name: "tiny", type: "reranker", path: reranker, settings } as const;
+  const model = await load({ ...spec, ...overrides }, place);
+  if (model.type !== "reranker") throw new Error("not a reranking model");
+  return model;
+}
+
 async function load(
   spec: Pick<ModelSpec, "name" | "type" | "path"> & Partial<ModelSpec>,
   place: Place = "this process",
@@ -89,7 +102,8 @@ async function upstreamModel(spec: ModelSpec): Promise<LoadedModel> {
   const { ctxSize, batchSize } = settings;
   await using resources = new AsyncDisposableStack();
   const chatSettings = `ctx_size = ${ctxSize}\nbatch_size = ${batchSize}\nparallel = ${parallel}`;
-  const node = resources.use(await tinyNode({ chatSettings }));
+  const more = type === "reranker" ? await tinyRerankerSection() : "";
+  const node = resources.use(await listeningNode((await tinyConfig(chatSettings)) + more));
   const target: UpstreamTarget = {
     named: `the model '${name}'`,
     upstreamModel: `tiny-${type}`,

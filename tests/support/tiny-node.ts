@@ -68,3 +68,15 @@ type = "embedding"
 source = ${JSON.stringify(embedding)}
 `;
 }
+
+/** A section more, for a reranking model. */
+export async function tinyRerankerSection(settings = ""): Promise<string> {
+  const { reranker } = await tinyModels();
+  return `
+[[models]]
+name = "tiny-reranker"
+type = "reranker"
+source = ${JSON.stringify(reranker)}
+${settings}
+`;
+}

@@ -1,5 +1,5 @@
 /** A model at an address, asked by the engines that ask for models elsewhere. */
-import type { ModelSettings } from "../../src/core/models/model.ts";
+import type { ModelSettings, ModelType } from "../../src/core/models/model.ts";
 import { openUpstreamModel } from "../../src/upstream/open-upstream.ts";
 import type { UpstreamTarget } from "../../src/upstream/upstream-target.ts";
 import { type OneReplica, oneReplica } from "./one-replica.ts";
@@ -35,7 +35,7 @@ export function targetAt(url: string, options: Partial<UpstreamTarget> = {}) {
 
 /** The model of a target; `settings`: what the configuration says of it. */
 async function openFar(
-  type: "chat" | "embedding",
+  type: ModelType,
   target: UpstreamTarget,
   settings: Partial<ModelSettings> = {},
 ) {
@@ -52,5 +52,11 @@ export async function openFarChat(target: UpstreamTarget, settings?: Partial<Mod
 export async function openFarEmbedding(target: UpstreamTarget, settings?: Partial<ModelSettings>) {
   const model = await openFar("embedding", target, settings);
   if (model.type !== "embedding") throw new Error("not an embedding model");
+  return model;
+}
+
+export async function openFarReranker(target: UpstreamTarget, settings?: Partial<ModelSettings>) {
+  const model = await openFar("reranker", target, settings);
+  if (model.type !== "reranker") throw new Error("not a reranking model");
   return model;
 }

@@ -41,7 +41,9 @@ export class ChatServer {
     const { data } = await this.#read(this.#client.models({ signal }), readModelList, "/models");
     const types = await this.#modelTypes(signal);
     const names = data.map(({ id }) => id);
-    return types === undefined ? names : names.filter((name) => types.get(name) !== "embedding");
+    return types === undefined
+      ? names
+      : names.filter((name) => (types.get(name) ?? "chat") === "chat");
   }
 
   /** Ends where the answer does. */

@@ -13,7 +13,7 @@ import { MachineAccelerators } from "../../engine/accelerator/machine-accelerato
 import { forgetFailures, verdictFile } from "../../engine/accelerator/verdicts.ts";
 import { threadBudget } from "../../engine/machine/thread-budget.ts";
 import { toMemoryLimit, toModelSpec } from "../../node/node-settings.ts";
-import { subjectOf, type Work } from "../../runner/protocol.ts";
+import { subjectOf } from "../../runner/protocol.ts";
 import { tryBackend } from "../../runner/try-backend.ts";
 import { type Finding, note, ok } from "./finding.ts";
 import type { Installation } from "./installation.ts";
@@ -67,8 +67,7 @@ async function checkModel(
 ): Promise<Finding> {
   const { config, program } = installation;
   const spec = toModelSpec(model, path, toMemoryLimit(config));
-  const work: Work = { type: "model", spec };
-  const { keep, ...plan } = await accelerators.planFor(subjectOf(work));
+  const { keep, ...plan } = await accelerators.planFor(subjectOf(spec));
   const { threads } = await threadBudget(config.engine.threads);
   // Without the option nothing is changed, the verdicts neither.
   const asked = { ...plan, keep: anew ? keep : async () => {} };
@@ -86,7 +85,7 @@ async function checkModel(
         ...gpuLibrariesOf(installation),
       };
       const heartbeatTimeoutMs = config.engine.heartbeat_timeout * 1000;
-      const trial = { program, name: model.name, engine, work, heartbeatTimeoutMs, log: noLog };
+      const trial = { program, name: model.name, engine, spec, heartbeatTimeoutMs, log: noLog };
       await tryBackend(trial, signal);
     },
   );

@@ -44,10 +44,6 @@ export async function checkModels(installation: Installation): Promise<ModelFind
     results.findings.push(...result.findings);
     results.found.push(...result.found);
   }
-  const { reranker } = installation.config.retrieval;
-  if (reranker !== undefined && !isUpstream(reranker)) {
-    results.findings.push(await checkReranker(installation, reranker));
-  }
   if (results.found.length > 0) results.findings.push(checkMemory(results.found, machine));
   return results;
 }
@@ -75,24 +71,7 @@ async function checkModel(
   return { findings: [ok(check, message)], found: [{ model, path, facts, memory }] };
 }
 
-async function checkReranker(installation: Installation, source: string): Promise<Finding> {
-  const check = "reranker";
-  const folder = modelsFolder(installation.dataDir);
-  const path = await findSource(source, { folder, baseDir: installation.baseDir });
-  if (path === undefined) return absent(check, source, "reranker");
-  const damage = await damageOf(path, source);
-  if (damage !== undefined) return problem(check, damage.message, damage.remedy);
-  const { kind } = await readFacts(path);
-  return kind === "reranker"
-    ? ok(check, `${basename(path)} is whole.`)
-    : problem(
-        check,
-        `${basename(path)} is a model for ${kind}, not one that ranks.`,
-        "Name a reranking model under [retrieval] reranker, or take the key away.",
-      );
-}
-
-function absent(check: string, source: string, type: ModelConfig["type"] | "reranker"): Finding {
+function absent(check: string, source: string, type: ModelConfig["type"]): Finding {
   if (isRemote(source) || source === starterGteSmall.source) {
     return note(
       check,
@@ -169,17 +148,20 @@ async function sha256Of(path: string): Promise<string> {
   return hash.digest("hex");
 }
 
+const purposes = { chat: "to chat", embedding: "for embeddings", reranker: "for ranking" } as const;
+
+/** A chat model makes vectors too, and few do that badly. */
+const canBe = (type: ModelConfig["type"], kind: ModelFacts["kind"]): boolean =>
+  type === kind || (type === "embedding" && kind === "chat");
+
 function misfitOf(
   { name, type, ctx_size: wanted }: ModelConfig,
   facts: ModelFacts,
 ): Fault | undefined {
-  if (type === "chat" && facts.kind !== "chat") {
+  if (!canBe(type, facts.kind)) {
     return {
-      message: `It is configured to chat, but its file is a model for ${facts.kind === "reranker" ? "ranking" : "embeddings"}.`,
-      remedy:
-        facts.kind === "reranker"
-          ? "Name it under [retrieval] reranker, and another model here."
-          : `Set type = "embedding" for '${name}', or name another source.`,
+      message: `It is configured ${purposes[type]}, but its file is a model ${purposes[facts.kind]}.`,
+      remedy: `Set type = "${facts.kind}" for '${name}', or name another source.`,
     };
   }
   if (wanted === "auto" || wanted <= facts.trainContext || facts.trainContext === 0)

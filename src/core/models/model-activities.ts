@@ -2,6 +2,7 @@
 import { given } from "../given.ts";
 import { MeasuredChatEngine } from "./measured-chat-engine.ts";
 import { MeasuredEmbeddingEngine } from "./measured-embedding-engine.ts";
+import { MeasuredReranker } from "./measured-reranker.ts";
 import type { LoadedModel } from "./model.ts";
 import { ModelActivity, type ModelBounds } from "./model-activity.ts";
 
@@ -43,6 +44,10 @@ export class ModelActivities {
       const engine = new MeasuredChatEngine(name, model.engine, activity);
       const { threads, ignores } = model;
       return { type: "chat", engine, threads, ...given({ ignores }), ...same };
+    }
+    if (model.type === "reranker") {
+      const engine = new MeasuredReranker(name, model.engine, activity);
+      return { type: "reranker", engine, ...same };
     }
     const engine = new MeasuredEmbeddingEngine(name, model.engine, activity);
     return { type: "embedding", engine, identity: model.identity, ...same };

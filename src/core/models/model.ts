@@ -4,10 +4,11 @@ import { given } from "../given.ts";
 import type { ChatEngine, Sampling } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
 import type { EmbeddingIdentity } from "../ports/passage-repository.ts";
+import type { Reranker } from "../ports/reranker.ts";
 import { quoted } from "../quoted.ts";
 import type { PromptTemplateName } from "./prompt-templates.ts";
 
-export type ModelType = "chat" | "embedding";
+export type ModelType = "chat" | "embedding" | "reranker";
 
 /** The settings a loaded model runs with; node information reports them under the same names. */
 export interface ModelSettings {
@@ -89,7 +90,19 @@ export interface EmbeddingModel extends AsyncDisposable {
   problem?: () => string | undefined;
 }
 
-export type LoadedModel = ({ type: "chat" } & ChatModel) | ({ type: "embedding" } & EmbeddingModel);
+/** Disposing a model gives its memory back. */
+export interface RerankingModel extends AsyncDisposable {
+  card: ModelCard;
+  engine: Reranker;
+  fingerprint: string;
+  /** Why it cannot answer now, where it can fail by itself. */
+  problem?: () => string | undefined;
+}
+
+export type LoadedModel =
+  | ({ type: "chat" } & ChatModel)
+  | ({ type: "embedding" } & EmbeddingModel)
+  | ({ type: "reranker" } & RerankingModel);
 
 /** Every configured model by name, from the moment the node starts; each is ready once it is loaded. */
 export class ModelRegistry {
@@ -117,7 +130,7 @@ export class ModelRegistry {
     return [...this.#types.keys()].flatMap((name) => this.#loaded.get(name)?.card ?? []);
   }
 
-  /** The card of a model of either type. */
+  /** The card of a model of any type. */
   card(name: string): ModelCard {
     const type = this.#types.get(name);
     if (type === undefined) {
@@ -150,6 +163,12 @@ export class ModelRegistry {
   embedding(name: string): EmbeddingModel {
     const model = this.#find(name, "embedding");
     if (model.type !== "embedding") throw this.#notFound(name, "embedding");
+    return model;
+  }
+
+  reranker(name: string): RerankingModel {
+    const model = this.#find(name, "reranker");
+    if (model.type !== "reranker") throw this.#notFound(name, "reranker");
     return model;
   }
 

@@ -3,13 +3,12 @@ import type { EmbeddingPrefixes } from "../embedding/embedding-prefixes.ts";
 import type { LoadStage } from "../models/engine-backends.ts";
 import type { LoadedModel, ModelType, StepThreads, WantedSettings } from "../models/model.ts";
 import type { Progress } from "../progress.ts";
-import type { Reranker } from "./reranker.ts";
 
 export interface ModelSpec {
   name: string;
   type: ModelType;
   path: string;
-  /** `ctxSize` 0: what the model was trained on, at most 4096. */
+  /** `ctxSize` 0: what the model was trained on, at most 4096, and 1024 of one that reranks. */
   settings: WantedSettings;
   /** Chat answers generated at the same time. */
   parallel: number;
@@ -38,5 +37,4 @@ export interface ModelHost extends AsyncDisposable {
   /** Threads of all models together. */
   readonly threads: number;
   loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel>;
-  loadReranker(path: string, options: LoadOptions): Promise<Reranker>;
 }

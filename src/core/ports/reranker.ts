@@ -1,12 +1,30 @@
 /** What a reranking model does, whatever runs it. */
+import type { Report } from "./telemetry.ts";
 
-export interface Reranker extends AsyncDisposable {
-  /** Why it cannot judge now, where it can fail by itself. */
-  problem?: () => string | undefined;
+export interface Ranking {
   /** How relevant each passage is to the question, 0 to 1, in their order. */
-  rank(
-    question: string,
-    passages: readonly string[],
-    options: { signal: AbortSignal },
-  ): Promise<number[]>;
+  scores: number[];
+  /** Tokens that the model read: the question once for each passage, or for each part of a long one. */
+  tokens: number;
+}
+
+export interface RankOptions {
+  signal: AbortSignal;
+  /** Most tokens of a passage that are read; absent: all of them. */
+  maxPassageTokens?: number;
+  /** Most tokens that may be read for all passages together; absent: any number. */
+  maxTokens?: number;
+  /** Whether a question that leaves passages too little room is cut; default: it is refused. */
+  cutsQuestion?: boolean;
+  /** Called once, when the first passage leaves the queue. */
+  onStart?: () => void;
+  /** Called with what is done, by what measures an engine; the engine itself need not call it. */
+  report?: Report;
+}
+
+export interface Reranker {
+  /** Most tokens that are read at once: a question with a passage, or with a part of a long one. */
+  readonly maxTokens: number;
+  /** Judges passages by reading each of them with the question. */
+  rank(question: string, passages: readonly string[], options: RankOptions): Promise<Ranking>;
 }

@@ -34,17 +34,22 @@ export type WorkEvent =
   | { type: "tokens"; model: string; count: number }
   | ({ type: "answered" } & AnswerRecord)
   | ({ type: "embedded"; model: string; inputs: number; tokens: number } & Span)
+  /** `passages`: how many were judged. */
+  | ({ type: "reranked"; model: string; passages: number; tokens: number } & Span)
   /** `passages`: how many were found; undefined where retrieval failed. */
   | ({ type: "retrieved"; passages: number | undefined } & Span);
 
-export type FinishedWork = Extract<WorkEvent, { type: "answered" | "embedded" | "retrieved" }>;
+export type FinishedWork = Extract<
+  WorkEvent,
+  { type: "answered" | "embedded" | "reranked" | "retrieved" }
+>;
 
 export type Report = (event: WorkEvent) => void;
 
 /** `client left`: nobody waits for the rest any more; `client stalled`: its client took nothing of a stream. */
 export type Outcome = "ok" | "error" | "client left" | "client stalled";
 
-/** What a request used, where an answer or vectors were computed for it. */
+/** What a request used, where an answer, vectors or scores were computed for it. */
 export interface UsedTokens {
   /** Absent where no answer left the line. */
   prompt?: number;

@@ -1,6 +1,7 @@
 /** Retrieval: a question, embedded and matched against the node's collection. */
 import { checkInputs } from "../embedding/embedding-service.ts";
 import { NodeError } from "../errors.ts";
+import { given } from "../given.ts";
 import type { EmbeddingModel, ModelRegistry } from "../models/model.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
@@ -26,14 +27,15 @@ export interface RetrievalSettings {
   mode: RetrievalMode;
   /** How many passages are considered where more than their vectors decides. */
   candidates: number;
+  /** Name of the reranking model that judges them; absent: none does. */
+  reranker?: string;
 }
 
-/** What retrieval searches: the open collection, and what ranks its passages. */
+/** What retrieval searches: the open collection. */
 export interface RetrievalBackend {
   repository: PassageRepository;
   /** What the collection's model wants before a question; empty where it was filled without. */
   queryPrefix: string;
-  reranker?: Reranker;
 }
 
 export interface RetrievalRequest {
@@ -202,8 +204,9 @@ export class RetrievalService {
     { isReranked = true }: SearchScope,
   ): Promise<RetrievalResult> {
     const { vectors, tokens } = await this.#embed(question, targets, options);
-    const reranker = isReranked ? this.#backend?.reranker : undefined;
-    const { mode, candidates } = this.#settings;
+    const { mode, candidates, reranker: name } = this.#settings;
+    const reranker =
+      isReranked && name !== undefined ? this.#models.reranker(name).engine : undefined;
     const isHybrid = mode === "hybrid" && targets.some(({ repository }) => repository.matchesWords);
     const method: RetrievalMethod = {
       mode: isHybrid ? "hybrid" : "dense",
@@ -306,10 +309,11 @@ async function rerank(
   reranker: Reranker,
   question: string,
   points: readonly FoundPassage[],
-  options: { signal: AbortSignal },
+  { signal, report }: EmbedOptions,
 ): Promise<FoundPassage[]> {
   const sources = points.map(({ source }) => source);
-  const relevances = await reranker.rank(question, sources, options);
+  const options = { signal, cutsQuestion: true, ...given({ report }) };
+  const { scores: relevances } = await reranker.rank(question, sources, options);
   return byScore(
     points.map((point, at) => ({ ...point, score: (point.score + (relevances[at] ?? 0)) / 2 })),
   );

@@ -16,7 +16,7 @@ export interface AutoSettingsInput {
   machine: Machine;
   /** What is a number stays; what is `auto` is chosen. */
   wanted: Pick<WantedSettings, keyof FittedSettings>;
-  /** Answers at the same time; contexts, for an embedding model. */
+  /** Answers at the same time; contexts, for a model that reads texts. */
   parallel: number;
 }
 
@@ -57,9 +57,10 @@ export function chooseSettings(input: AutoSettingsInput): ChosenSettings {
 }
 
 /** From the largest down; what the model was trained on is never exceeded. */
-function contextCandidates({ facts: { trainContext }, wanted }: AutoSettingsInput): number[] {
-  // 0 means what the model was trained on, at most the usual.
-  if (wanted.ctxSize === 0) return [defaultContext(trainContext)];
+function contextCandidates({ facts, wanted }: AutoSettingsInput): number[] {
+  const { trainContext, kind } = facts;
+  // 0 means what the model was trained on, at most what is usual for its kind.
+  if (wanted.ctxSize === 0) return [defaultContext(trainContext, kind)];
   if (wanted.ctxSize !== "auto") return [wanted.ctxSize];
   const smaller = contextSizes.filter((size) => size < trainContext);
   return smaller.length === contextSizes.length ? smaller : [trainContext, ...smaller];

@@ -46,10 +46,11 @@ export interface MemoryEstimate {
 }
 
 /** Tokens that a model sees where the configuration says nothing: more would cost memory that few need. */
-export const defaultContext = (trained: number): number => Math.min(trained, 4096);
+export const defaultContext = (trained: number, kind: ModelFacts["kind"]): number =>
+  Math.min(trained, usualContext[kind]);
 
-/** The same for a reranking model: longer pairs of question and passage are read in parts. */
-export const rerankingContext = (trained: number): number => Math.min(trained, 1024);
+/** What a reranking model cannot read at once it reads in parts. */
+const usualContext = { chat: 4096, embedding: 4096, reranker: 1024 } as const;
 
 /** Rows as wide as the model that a step keeps for each token of its batch. */
 const rowsAtWork = 16;

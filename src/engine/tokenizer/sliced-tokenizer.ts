@@ -55,7 +55,18 @@ export class SlicedTokenizer {
     return (await this.#add(collected, text, false)) ? collected.tokens : undefined;
   }
 
-  /** The same for a text with special tokens in it; the tokens are those of `LlamaText.tokenize`. */
+  /** The first tokens of a text, at most so many: what is behind them is not looked at. */
+  async beginning(text: string, { most, loop }: TokenBudget): Promise<Token[]> {
+    const tokens: Token[] = [];
+    for (const slice of this.#slices(text, false)) {
+      for (const token of slice) tokens.push(token);
+      await loop.yieldIfDue();
+      if (tokens.length >= most) return tokens.slice(0, most);
+    }
+    return tokens;
+  }
+
+  /** The tokens of a text with special tokens in it, as `tokens` counts them; they are those of `LlamaText.tokenize`. */
   async tokensOf({ values }: LlamaText, budget: TokenBudget): Promise<Token[] | undefined> {
     const { tokenizer } = this.#model;
     const collected = new Collected(budget);
@@ -79,13 +90,19 @@ export class SlicedTokenizer {
 
   /** Returns whether there is room for more. `trims`: without the space that some vocabularies add at the start. */
   async #add(collected: Collected, text: string, trims: boolean): Promise<boolean> {
-    for (let from = 0, to = 0; from < text.length; from = to) {
-      to = sliceEnd(text, from);
-      const option = trims || from > 0 ? "trimLeadingSpace" : undefined;
-      const slice = this.#model.tokenize(text.slice(from, to), false, option);
+    for (const slice of this.#slices(text, trims)) {
       if (!(await collected.add(slice))) return false;
     }
     return true;
+  }
+
+  /** The tokens of a text, slice by slice, each tokenised when it is asked for. */
+  *#slices(text: string, trims: boolean): Generator<Token[]> {
+    for (let from = 0, to = 0; from < text.length; from = to) {
+      to = sliceEnd(text, from);
+      const option = trims || from > 0 ? "trimLeadingSpace" : undefined;
+      yield this.#model.tokenize(text.slice(from, to), false, option);
+    }
   }
 }
 

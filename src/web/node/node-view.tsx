@@ -126,10 +126,16 @@ function Load() {
 
 const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
+const kinds = {
+  chat: "Chat model",
+  embedding: "Embedding model",
+  reranker: "Reranking model",
+} as const;
+
 function ModelCard({ model }: { model: ModelInfo }) {
   const made = modelList.value.find(({ id }) => id === model.name)?.created;
   const sampling: Fact[] =
-    model.type === "embedding"
+    model.type !== "chat"
       ? []
       : [
           ["Prompt template", model.prompt_template],
@@ -144,7 +150,7 @@ function ModelCard({ model }: { model: ModelInfo }) {
   return (
     <article class="card" aria-label={model.name}>
       <h4>{model.name}</h4>
-      <p class="note">{model.type === "chat" ? "Chat model" : "Embedding model"}</p>
+      <p class="note">{kinds[model.type]}</p>
       <Facts
         facts={[
           ["Context", `${model.ctx_size} tokens`],

@@ -14,7 +14,7 @@ import { waitFor } from "../../support/wait-for.ts";
 
 const key = "key-of-the-upstream";
 
-const model = (type: "chat" | "embedding", url: string, rest = ""): string => `
+const model = (type: "chat" | "embedding" | "reranker", url: string, rest = ""): string => `
 [[models]]
 name = "far-${type}"
 type = "${type}"
@@ -144,8 +144,9 @@ describe("a node in front of a server", () => {
       instead: ({ path }) =>
         isAway && path === "/v1/rerank" ? new Response("no", { status: 500 }) : undefined,
     });
-    const ranking = `[retrieval]\nreranker = "openai:${server.url}/v1"\n[retrieval.reranker_upstream]\napi_key_env = "FAR_KEY"\n`;
-    const toml = `[vectorstore]\nscore_threshold = -1\n${ranking}${model("embedding", server.url)}`;
+    const ranking = '[retrieval]\nreranker = "far-reranker"\n';
+    const models = model("embedding", server.url) + model("reranker", server.url);
+    const toml = `[vectorstore]\nscore_threshold = -1\n${ranking}${models}`;
     await using node = await front(toml, { page: "# France\n\nParis is the capital of France.\n" });
     await node.prepare();
     const asked = { ...chat, model: "far-embedding" };
@@ -164,7 +165,7 @@ describe("a node in front of a server", () => {
       502,
       {
         error: {
-          message: "The server of the reranking model failed (status 500).",
+          message: "The server of the model 'far-reranker' failed (status 500).",
           type: "server_error",
           param: null,
           code: "upstream_failed",

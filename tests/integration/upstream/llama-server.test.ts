@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { chatArguments, startLlamaServer } from "../../../bench/llama-server.ts";
 import { findPeer } from "../../../bench/peer-location.ts";
 import type { GenerationEvent, GenerationRequest } from "../../../src/core/ports/chat-engine.ts";
-import { openUpstreamReranker } from "../../../src/upstream/open-upstream.ts";
 import { greedy } from "../../support/greedy.ts";
 import { rejectionOf } from "../../support/rejection.ts";
 import {
@@ -10,7 +9,12 @@ import {
   tinyEmbeddingDimension,
   tinyModels,
 } from "../../support/tiny-models.ts";
-import { openFarChat, openFarEmbedding, targetAt } from "../../support/upstream-target.ts";
+import {
+  openFarChat,
+  openFarEmbedding,
+  openFarReranker,
+  targetAt,
+} from "../../support/upstream-target.ts";
 
 const { signal } = new AbortController();
 const folder = await findPeer((why) => console.warn(`llama-server is not tested: ${why}`));
@@ -134,13 +138,23 @@ describe.skipIf(folder === undefined)("llama-server", () => {
       threads: 1,
       arguments: ["--reranking", "--parallel", 1, "--ctx-size", tinyEmbeddingContext],
     });
-    await using reranker = openUpstreamReranker(targetAt(server.baseUrl).target);
+    await using far = await openFarReranker(targetAt(server.baseUrl).target);
+    const { engine } = far;
     const passages = ["abc", "something else", "a", "zz top"];
-    const scores = await reranker.rank("a question", passages, { signal });
+    const { scores, tokens } = await engine.rank("a question", passages, { signal });
+    expect([far.card.upstream?.tokens, tokens > 40]).toEqual(["counted", true]);
     expect(scores).toHaveLength(4);
     for (const score of scores) expect(score).toBeWithin(0, 1.000001);
     const long = "many words ".repeat(60);
-    expect(await reranker.rank(long, [long, "short"], { signal })).toHaveLength(2);
+    const cut = await engine.rank(long, [long, "short"], { signal, cutsQuestion: true });
+    expect(cut.scores).toHaveLength(2);
+    const refused = engine.rank(long, ["short"], { signal });
+    expect(await rejectionOf(refused)).toMatchObject({
+      kind: "context_length_exceeded",
+      param: "query",
+    });
+    const few = await engine.rank("a", ["abc abc abc"], { signal, maxPassageTokens: 4 });
+    expect(few.tokens).toBeLessThan((await engine.rank("a", ["abc abc abc"], { signal })).tokens);
     expect(new Set(scores.map((score) => score.toFixed(4))).size).toBeGreaterThan(1);
   });
 });

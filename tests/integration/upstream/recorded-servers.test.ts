@@ -1,12 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import type { GenerationRequest } from "../../../src/core/ports/chat-engine.ts";
-import { openUpstreamReranker } from "../../../src/upstream/open-upstream.ts";
 import { greedy } from "../../support/greedy.ts";
 import { modelList, openAiServer, streamOf } from "../../support/openai-server.ts";
 import { recordedTei } from "../../support/recorded-tei.ts";
 import { recordedVllm, vllmError, vllmModel } from "../../support/recorded-vllm.ts";
 import { rejectionOf } from "../../support/rejection.ts";
-import { openFarChat, openFarEmbedding, targetAt } from "../../support/upstream-target.ts";
+import {
+  openFarChat,
+  openFarEmbedding,
+  openFarReranker,
+  targetAt,
+} from "../../support/upstream-target.ts";
 
 const { signal } = new AbortController();
 const request: GenerationRequest = {
@@ -87,15 +91,24 @@ describe("vLLM, by its documentation", () => {
 
   test("ranks passages, those that are too long as well", async () => {
     await using server = recordedVllm();
-    await using reranker = openUpstreamReranker(vllmTarget(server.url).target);
-    expect(await reranker.rank("q", ["a", "abc", ""], { signal })).toEqual([0.5, 0.75, 0]);
+    await using model = await openFarReranker(vllmTarget(server.url).target);
+    expect(model.card).toMatchObject({
+      type: "reranker",
+      settings: { ctxSize: 40_960 },
+      upstream: { model: vllmModel, server: "vLLM 0.11.0", tokens: "counted" },
+    });
+    const { engine } = model;
+    expect(await engine.rank("q", ["a", "abc", ""], { signal })).toEqual({
+      scores: [0.5, 0.75, 0],
+      tokens: 9,
+    });
     expect(server.asked.at(-1)?.body).toEqual({
       model: vllmModel,
       query: "q",
       documents: ["a", "abc", ""],
       truncate_prompt_tokens: -1,
     });
-    expect(await reranker.rank("q", [], { signal })).toEqual([]);
+    expect(await engine.rank("q", [], { signal })).toEqual({ scores: [], tokens: 0 });
   });
 
   test("that does not accept the key is the node's matter, and the key is in no log", async () => {
@@ -195,17 +208,16 @@ describe("Text Embeddings Inference, by its documentation", () => {
 
   test("ranks at its own address, in as many requests as it wants", async () => {
     await using server = recordedTei();
-    await using reranker = openUpstreamReranker(targetAt(server.url).target);
+    await using model = await openFarReranker(targetAt(server.url).target);
+    const asked = () => server.asked.filter(({ path }) => path === "/rerank").length;
+    const before = asked();
     const passages = Array.from({ length: 6 }, (_, at) => "x".repeat(at));
-    expect(await reranker.rank("q", passages, { signal })).toEqual([
-      1,
-      1 / 2,
-      1 / 3,
-      1 / 4,
-      1 / 5,
-      1 / 6,
-    ]);
-    expect(server.asked.filter(({ path }) => path === "/rerank")).toHaveLength(2);
+    expect(await model.engine.rank("q", passages, { signal })).toEqual({
+      scores: [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6],
+      // Estimated: it says none.
+      tokens: 39,
+    });
+    expect([model.card.upstream?.tokens, asked() - before]).toEqual(["estimated", 2]);
   });
 
   test("tells weights apart by their digest", async () => {
@@ -259,8 +271,8 @@ describe("a server that nobody knows", () => {
           })
         : undefined,
     );
-    await using reranker = openUpstreamReranker(targetAt(`${server.url}/v1`).target);
-    const [low, middle] = await reranker.rank("q", ["a", "b"], { signal });
-    expect([low?.toFixed(3), middle]).toEqual(["0.119", 0.5]);
+    await using model = await openFarReranker(targetAt(`${server.url}/v1`).target);
+    const { scores } = await model.engine.rank("q", ["a", "b"], { signal });
+    expect(scores.map((score) => score.toFixed(3))).toEqual(["0.119", "0.500"]);
   });
 });

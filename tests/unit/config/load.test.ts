@@ -64,7 +64,8 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_VECTORSTORE_API_KEY: ["secret", "secret"],
   PADDOCK_VECTORSTORE_TIMEOUT: ["2.5", 2.5],
   PADDOCK_RETRIEVAL_MODE: ["dense", "dense"],
-  PADDOCK_RERANKER: ["./reranker.gguf", "./reranker.gguf"],
+  // A source: the model that it is of.
+  PADDOCK_RERANKER: ["./reranker.gguf", "reranker"],
   PADDOCK_RAG_POLICY: ["system-message", "system-message"],
   PADDOCK_LIMIT: ["9", 9],
   PADDOCK_SCORE_THRESHOLD: ["-0.5", -0.5],
@@ -115,11 +116,7 @@ describe("the configuration", () => {
         score_threshold: 0.4,
         handbook: true,
       },
-      retrieval: {
-        mode: "hybrid",
-        candidates: 50,
-        reranker_upstream: { replicas: [], upstream_timeout: 120 },
-      },
+      retrieval: { mode: "hybrid", candidates: 50 },
       rag: {
         policy: "off",
         prompt: defaultGroundingPrompt,

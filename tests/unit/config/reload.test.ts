@@ -75,13 +75,15 @@ describe("a configuration that is read again", () => {
   });
 
   test("takes over the addresses of a reranker elsewhere", () => {
-    const reranker = (url: string, replicas: readonly string[]) =>
-      `[retrieval]\nreranker = "openai:${url}"\n[retrieval.reranker_upstream]\nreplicas = ${JSON.stringify(replicas)}\n`;
-    expect(changes(reranker("http://a", []), reranker("http://a", ["http://b"]))).toEqual({
-      changed: ["retrieval.reranker_upstream.replicas"],
+    const reranker = (url: string) => `[retrieval]\nreranker = "openai:${url}"\n`;
+    expect(changes(reranker("http://a"), reranker("http://b"))).toEqual({
+      changed: ["models.reranker.source"],
       needsRestart: [],
     });
-    expect(changes(reranker("http://a", []), "").changed).toEqual([]);
+    expect(changes(reranker("http://a"), "")).toEqual({
+      changed: [],
+      needsRestart: ["retrieval.reranker", "models.reranker"],
+    });
   });
 
   test("tells models apart by their names, wherever they stand", () => {

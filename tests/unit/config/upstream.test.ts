@@ -111,26 +111,3 @@ describe("a model that runs elsewhere", () => {
     expect(() => load(model(""), { PADDOCK_FAR_KEY: "secret" })).toThrow("PADDOCK_FAR_KEY");
   });
 });
-
-describe("a reranker that runs elsewhere", () => {
-  const upstream =
-    '[retrieval.reranker_upstream]\nupstream_model = "org/ranks"\napi_key_env = "GPU_KEY"\n';
-
-  test("has a section of its own", () => {
-    expect(
-      load(`[retrieval]\nreranker = "openai:http://gpu-3:8080"\n${upstream}`).retrieval,
-    ).toMatchObject({
-      reranker: "openai:http://gpu-3:8080",
-      reranker_upstream: { replicas: [], upstream_model: "org/ranks", api_key_env: "GPU_KEY" },
-    });
-  });
-
-  test("is the only one that has it", () => {
-    expect(refusal(`[retrieval]\nreranker = "ranks.gguf"\n${upstream}`)).toContain(
-      "'retrieval.reranker_upstream.upstream_model' is for a model that runs elsewhere",
-    );
-    expect(refusal('[retrieval]\nreranker = "openai:gpu"\n')).toContain(
-      "'retrieval.reranker' must be 'openai:'",
-    );
-  });
-});

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { ReplicaEvent, ReplicaStatus } from "../../../src/core/ports/replica-telemetry.ts";
-import { ModelReplicas, rerankerReplicas } from "../../../src/node/model-replicas.ts";
+import { ModelReplicas } from "../../../src/node/model-replicas.ts";
 import { silentLog } from "../../support/silence.ts";
 
 const opened = { named: "the model", probe: async () => {} };
@@ -54,13 +54,9 @@ describe("the replicas of a node's models", () => {
 
   test("include the reranker's", () => {
     const { replicas } = registry();
-    const set = replicas.open({ ...opened, name: rerankerReplicas, urls: ["http://a"] });
-    replicas.apply(
-      config(
-        '[retrieval]\nreranker = "openai:http://a"\n[retrieval.reranker_upstream]\nreplicas = ["http://b"]',
-      ),
-    );
-    expect(set.all()).toEqual([{ url: "http://a" }, { url: "http://b" }]);
+    const set = replicas.open({ ...opened, name: "reranker", urls: ["http://a"] });
+    replicas.apply(config('[retrieval]\nreranker = "openai:http://b"\n'));
+    expect(set.all()).toEqual([{ url: "http://b" }]);
   });
 
   test("are watched until the node ends", () => {

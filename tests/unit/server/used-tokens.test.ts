@@ -27,7 +27,22 @@ const embedded: FinishedWork = {
   to: 1,
 };
 
+const reranked: FinishedWork = {
+  type: "reranked",
+  model: "r",
+  passages: 3,
+  tokens: 20,
+  from: 0,
+  to: 1,
+};
+
 test.each([
+  ["documents were judged", [reranked], { prompt: 20, completion: 0 }],
+  [
+    "a search judged the node's own passages, which its caller does not owe",
+    [embedded, reranked],
+    { prompt: 7, completion: 0 },
+  ],
   ["nothing was computed", [], undefined],
   ["one answer", [answer(3, 5)], { prompt: 10, cached: 3, completion: 5 }],
   [

@@ -19,7 +19,7 @@ const Upstream = T.Object(
 
 const ModelInfo = T.Object({
   name: T.String(),
-  type: T.Union([T.Literal("chat"), T.Literal("embedding")]),
+  type: T.Union([T.Literal("chat"), T.Literal("embedding"), T.Literal("reranker")]),
   prompt_template: T.String(),
   n_predict: T.Integer(),
   n_gpu_layers: T.Integer(),

@@ -15,7 +15,7 @@ const example: Model = {
 const listing = {
   path: "/v1/models",
   name: "models",
-  description: "The chat and embedding models that are ready. No body is read.",
+  description: "The models that are ready, of every type. No body is read.",
   tag: tags.node,
   answer: {
     name: "ModelList",

@@ -7,12 +7,13 @@ import {
 } from "../../../../src/core/chat/grounding.ts";
 import { ModelRegistry } from "../../../../src/core/models/model.ts";
 import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
+import type { Reranker } from "../../../../src/core/ports/reranker.ts";
 import { RetrievalService } from "../../../../src/core/retrieval/retrieval-service.ts";
 import { passage } from "../../../support/passages.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
-import { embeddingModel, memoryRepository } from "../../../support/test-models.ts";
+import { embeddingModel, memoryRepository, rerankingModel } from "../../../support/test-models.ts";
 import { unusedRepository } from "../../../support/unused-repository.ts";
 
 const user = (content: string): ChatMessage => ({ role: "user", content });
@@ -32,13 +33,31 @@ beforeEach(() => {
   lines.length = 0;
 });
 
-async function grounding(settings: Partial<RagSettings> = {}, attach = true) {
+/** Hears that its caller has left. */
+const strictJudge: Reranker = {
+  maxTokens: 64,
+  rank: async (_question, _passages, { signal }) => {
+    signal.throwIfAborted();
+    return { scores: [], tokens: 0 };
+  },
+};
+
+async function grounding(
+  settings: Partial<RagSettings> = {},
+  attach = true,
+  judging: { reranker?: string } = {},
+) {
   const embedding = new ScriptedEmbeddingEngine();
-  const models = new ModelRegistry([{ name: "vectors", type: "embedding" }]);
+  const models = new ModelRegistry([
+    { name: "vectors", type: "embedding" },
+    { name: "judge", type: "reranker" },
+  ]);
   models.add(embeddingModel("vectors", embedding));
+  models.add(rerankingModel("judge", strictJudge));
   const bounds = { limit: 5, scoreThreshold: 0.9 };
   const collection = { name: "x", embeddingModel: "vectors", url: "embedded", bounds };
-  const retrieval = new RetrievalService(models, collection, { mode: "dense", candidates: 9 });
+  const search = { mode: "dense", candidates: 9, ...judging } as const;
+  const retrieval = new RetrievalService(models, collection, search);
   const repository = memoryRepository(2);
   await repository.upsert(passages);
   if (attach) retrieval.attach({ repository, queryPrefix: "" });
@@ -341,18 +360,7 @@ describe("retrieval that fails", () => {
   });
 
   test("because the caller left is the caller's end", async () => {
-    const { service, engine, retrieval } = await grounding();
-    retrieval.attach({
-      repository: memoryRepository(2),
-      queryPrefix: "",
-      reranker: {
-        rank: async (_question, _passages, { signal }) => {
-          signal.throwIfAborted();
-          return [];
-        },
-        [Symbol.asyncDispose]: async () => {},
-      },
-    });
+    const { service, engine } = await grounding({}, true, { reranker: "judge" });
     const signal = AbortSignal.abort(new Error("left"));
     const conversation = { messages: [user("q")], tools: [], maxTokens: undefined };
     const left = service.ground(conversation, undefined, engine, { signal });

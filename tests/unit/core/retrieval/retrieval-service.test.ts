@@ -12,7 +12,7 @@ import {
 import { passage } from "../../../support/passages.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
-import { embeddingModel, memoryRepository } from "../../../support/test-models.ts";
+import { embeddingModel, memoryRepository, rerankingModel } from "../../../support/test-models.ts";
 
 const user = (content: string): ChatMessage => ({ role: "user", content });
 
@@ -21,7 +21,10 @@ const letters = ["a", "bb", "cccccc", "dddddddddddd"];
 async function service(settings: Partial<RetrievalSettings> = {}) {
   const engine = new ScriptedEmbeddingEngine();
   const names = ["mapper", "other"];
-  const models = new ModelRegistry(names.map((name) => ({ name, type: "embedding" })));
+  const models = new ModelRegistry([
+    ...names.map((name) => ({ name, type: "embedding" }) as const),
+    { name: "judge", type: "reranker" },
+  ]);
   for (const name of names) models.add(embeddingModel(name, engine));
   const retrieval = new RetrievalService(
     models,
@@ -46,7 +49,7 @@ async function service(settings: Partial<RetrievalSettings> = {}) {
     bounds: Partial<SearchBounds> = {},
     model = "mapper",
   ) => retrieval.retrieve({ model, messages, bounds }, { signal: new AbortController().signal });
-  return { engine, retrieval, repository, retrieve };
+  return { engine, models, retrieval, repository, retrieve };
 }
 
 async function attached(
@@ -170,18 +173,40 @@ describe("hybrid search", () => {
 });
 
 describe("a reranking model", () => {
-  const reranker: Reranker = {
-    rank: async (_question, passages) => passages.map((text) => (text === "cccccc" ? 1 : 0)),
-    [Symbol.asyncDispose]: async () => {},
+  const judge: Reranker = {
+    maxTokens: 64,
+    rank: async (_question, passages) => ({
+      scores: passages.map((text) => (text === "cccccc" ? 1 : 0)),
+      tokens: 8,
+    }),
   };
 
   test("has half of the say in the score, and the threshold holds for the whole", async () => {
     const plain = await (await attached()).retrieve([user("q")]);
-    const { points, method } = await (await attached({}, { reranker })).retrieve([user("q")]);
+    const { models, retrieve } = await attached({ reranker: "judge" });
+    models.add(rerankingModel("judge", judge));
+    const { points, method } = await retrieve([user("q")]);
     const similarity = plain.points.find(({ source }) => source === "cccccc")?.score ?? 0;
     expect(method).toEqual({ mode: "dense", reranked: true });
     expect(points).toMatchObject([{ source: "cccccc" }]);
     expect(points[0]?.score).toBeCloseTo((similarity + 1) / 2, 6);
+  });
+
+  test("that is not there yet is waited for by the caller", async () => {
+    const { retrieve } = await attached({ reranker: "judge" });
+    expect(await rejectionOf(retrieve([user("q")]))).toMatchObject({ kind: "model_not_ready" });
+  });
+
+  test("is told to cut a question that is too long for it", async () => {
+    const { models, retrieve } = await attached({ reranker: "judge" });
+    const asked: unknown[] = [];
+    const rank: Reranker["rank"] = async (question, passages, options) => {
+      asked.push([question, options.cutsQuestion]);
+      return await judge.rank(question, passages, options);
+    };
+    models.add(rerankingModel("judge", { ...judge, rank }));
+    await retrieve([user("q")]);
+    expect(asked).toEqual([["q", true]]);
   });
 });
 

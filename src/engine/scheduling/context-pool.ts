@@ -1,0 +1,112 @@
+/** Contexts over one set of weights, which compute the jobs of several requests in turn. */
+import { NodeError } from "../../core/errors.ts";
+import { JobQueue } from "./job-queue.ts";
+
+interface Job<Input, Result> {
+  input: Input;
+  signal: AbortSignal;
+  background: boolean;
+  start: () => void;
+  resolve: (result: Result) => void;
+  reject: (reason: unknown) => void;
+}
+
+/** What else is computed at the same time. */
+interface Company {
+  /** Whether that is nothing but jobs that let others go first, and nothing waits; never for such a job. */
+  isAlone: boolean;
+  /** How many of those there are. */
+  inBackground: number;
+}
+
+export interface PoolOptions<Context, Input, Result> {
+  contexts: readonly Context[];
+  /** What tells long jobs from short ones. */
+  sizeOf: (input: Input) => number;
+  compute: (context: Context, input: Input, company: Company) => Promise<Result>;
+}
+
+export class ContextPool<Context, Input, Result> {
+  readonly #options: PoolOptions<Context, Input, Result>;
+  readonly #idle: Context[];
+  readonly #jobs = new JobQueue<Job<Input, Result>>();
+  readonly #working = new Set<Promise<void>>();
+  #isClosed = false;
+  readonly #computing = { asked: 0, background: 0 };
+
+  constructor(options: PoolOptions<Context, Input, Result>) {
+    this.#options = options;
+    this.#idle = [...options.contexts];
+  }
+
+  /** Computes a request's jobs; `onStart` is called once, when the first of them leaves the queue. */
+  async run(
+    inputs: readonly Input[],
+    { signal, onStart, background = false }: RunOptions,
+  ): Promise<Result[]> {
+    if (this.#isClosed) throw unloaded();
+    const { sizeOf } = this.#options;
+    let waits = true;
+    const start = (): void => {
+      if (waits) onStart?.();
+      waits = false;
+    };
+    const jobs: Job<Input, Result>[] = [];
+    const results = inputs.map((input) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Result>();
+      jobs.push({ input, signal, background, start, resolve, reject });
+      return promise;
+    });
+    this.#jobs.add(jobs, ({ input }) => sizeOf(input));
+    for (const context of this.#idle.splice(0)) {
+      const work = this.#work(context);
+      this.#working.add(work);
+      void work.then(() => this.#working.delete(work));
+    }
+    return await Promise.all(results);
+  }
+
+  /** Fails what waits, and waits for what is being computed, which still reads the weights. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
+      job.reject(unloaded());
+    }
+    await Promise.all(this.#working);
+  }
+
+  /** Computes jobs on one context until there are none. */
+  async #work(context: Context): Promise<void> {
+    for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
+      try {
+        job.signal.throwIfAborted();
+        job.start();
+        job.resolve(await this.#compute(context, job));
+      } catch (error) {
+        job.reject(error);
+      }
+    }
+    this.#idle.push(context);
+  }
+
+  async #compute(context: Context, { input, background }: Job<Input, Result>): Promise<Result> {
+    const { asked, background: inBackground } = this.#computing;
+    const isAlone = !background && asked === 0 && this.#jobs.empty;
+    const kind = background ? "background" : "asked";
+    this.#computing[kind]++;
+    try {
+      return await this.#options.compute(context, input, { isAlone, inBackground });
+    } finally {
+      this.#computing[kind]--;
+    }
+  }
+}
+
+interface RunOptions {
+  signal: AbortSignal;
+  onStart?: () => void;
+  /** Whether they let others go first; default: false. */
+  background?: boolean;
+}
+
+const unloaded = (): NodeError => new NodeError("unavailable", "The model is being unloaded.");

@@ -1,0 +1,73 @@
+/** POST /v1/rerank and POST /v2/rerank */
+import { defineOperation } from "../../define-operation.ts";
+import { modelErrors } from "../../openapi.ts";
+import { tags } from "../../operation.ts";
+import { cohereErrors } from "./cohere-errors.ts";
+import { ignoredFields } from "./fields.ts";
+import { rerankDocuments } from "./handler.ts";
+import { RerankRequest, RerankResult } from "./schema.ts";
+
+const example: RerankRequest = {
+  model: "bge-reranker",
+  query: "What is the capital of France?",
+  documents: ["Paris is the capital of France.", "Bread is made of flour."],
+  top_n: 1,
+};
+
+const declared = {
+  method: "POST",
+  name: "rerank",
+  tag: tags.embeddings,
+  scope: "embeddings",
+  body: {
+    name: "RerankRequest",
+    schema: RerankRequest,
+    example,
+    lists: [{ param: "documents", limit: "maxInputs" }],
+    ignored: ignoredFields,
+    logged: ({ model, query, documents }: RerankRequest) => ({ model, query, documents }),
+  },
+  answer: {
+    name: "RerankResult",
+    schema: RerankResult,
+    description: "The documents' places and scores, best first.",
+    example: {
+      id: "rerank-9f1c",
+      object: "list",
+      model: "bge-reranker",
+      results: [
+        {
+          index: 0,
+          relevance_score: 0.9873,
+          document: { text: "Paris is the capital of France." },
+        },
+      ],
+      usage: { prompt_tokens: 38, total_tokens: 38 },
+      meta: { tokens: { input_tokens: 38 } },
+    },
+  },
+  errors: modelErrors,
+} as const;
+
+export const rerank = defineOperation({
+  ...declared,
+  path: "/v1/rerank",
+  operationId: "rerank",
+  summary: "Rank documents by how well they fit a query",
+  description:
+    "A reranking model reads each document together with the query. As Jina, vLLM and llama-server have it; scores are probabilities.",
+  handler: rerankDocuments(true),
+});
+
+/** Cohere's clients know no other address. */
+export const rerankAtCohere = defineOperation({
+  ...declared,
+  path: "/v2/rerank",
+  operationId: "rerankV2",
+  summary: "The same at the address of Cohere's clients",
+  description:
+    "As `/v1/rerank`; documents are repeated only where the request says so, and errors have their `message` on top too.",
+  errorFormat: cohereErrors,
+  errors: { ...modelErrors, 404: "The named model is not on this node, or of another type." },
+  handler: rerankDocuments(false),
+});

@@ -1,0 +1,71 @@
+/** Reranking on the wire, as Jina, vLLM and Cohere have it. */
+import { type Static, Type as T } from "@sinclair/typebox";
+import { nullable, open } from "../../wire/fields.ts";
+
+const Document = T.Union([T.String(), T.Object({ text: T.String() }, open)], {
+  "x-expected": "a string, or an object with a 'text'",
+});
+
+export const RerankRequest = T.Object(
+  {
+    model: T.String({ minLength: 1, description: "Name of a reranking model of this node." }),
+    query: T.String({
+      minLength: 1,
+      description: "What the documents are to fit; at most half of the model's context.",
+    }),
+    documents: T.Array(Document, {
+      minItems: 1,
+      description:
+        "The texts, or objects with a `text`; no more than the node takes: 2048 unless configured. One that is longer than the model reads at once is read in parts that overlap, and its best part counts.",
+    }),
+    top_n: nullable(
+      T.Integer({ minimum: 0 }),
+      "How many of the best are answered with; absent or 0: all.",
+    ),
+    return_documents: nullable(
+      T.Boolean(),
+      "Whether the answer repeats the documents; default: at `/v1/rerank` it does, as Jina's and vLLM's do, at `/v2/rerank` not, as Cohere's.",
+    ),
+    max_tokens_per_doc: nullable(
+      T.Integer({ minimum: 1 }),
+      "Most tokens of a document that are read; what is behind them does not count. Default: all of it is read.",
+    ),
+    truncate_prompt_tokens: nullable(
+      T.Literal(-1, { "x-expected": "-1; 'max_tokens_per_doc' cuts documents" }),
+      "vLLM's: -1 cuts what does not fit, which is read in parts here. Any other number is refused.",
+    ),
+  },
+  open,
+);
+
+export type RerankRequest = Static<typeof RerankRequest>;
+
+export const RerankResult = T.Object({
+  id: T.String({ description: "Of the request." }),
+  object: T.Literal("list"),
+  model: T.String(),
+  results: T.Array(
+    T.Object({
+      index: T.Integer({ minimum: 0, description: "The document's place in the request." }),
+      relevance_score: T.Number({
+        description: "How well it fits, from 0 to 1: the probability that the model gives.",
+      }),
+      document: T.Optional(T.Object({ text: T.String() })),
+    }),
+    { description: "The best first." },
+  ),
+  usage: T.Object({
+    prompt_tokens: T.Integer({
+      minimum: 0,
+      description:
+        "Tokens that the model read: the query counts once for each document, or part of one.",
+    }),
+    total_tokens: T.Integer({ minimum: 0 }),
+  }),
+  meta: T.Object(
+    { tokens: T.Object({ input_tokens: T.Integer({ minimum: 0 }) }) },
+    { description: "The same count, where Cohere's clients look for it." },
+  ),
+});
+
+export type RerankResult = Static<typeof RerankResult>;
