@@ -16,6 +16,7 @@ import { describeNode, getInfo } from "./operations/info/operation.ts";
 import { mcp } from "./operations/mcp/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
+import { responses } from "./operations/responses/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
 import {
   cancelFileBatch,
@@ -45,6 +46,7 @@ import type { Target } from "./pipeline.ts";
 
 const all = [
   chat,
+  responses,
   embeddings,
   retrieve,
   listModels,

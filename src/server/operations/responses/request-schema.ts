@@ -7,7 +7,7 @@ import { samplingFields } from "../../wire/sampling.ts";
 import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 
 /** A content part of any type; only text is taken, the rest is refused by name. */
-const Part = T.Object(
+export const Part = T.Object(
   {
     type: T.String({ description: "`input_text`, `output_text` or `refusal`." }),
     text: T.Optional(T.String()),

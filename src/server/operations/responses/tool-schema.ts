@@ -25,26 +25,29 @@ export const ResponseTool = T.Object(
 
 export type ResponseTool = Static<typeof ResponseTool>;
 
-const AllowedTools = T.Object(
+/** A choice of any type; what must be in it depends on that, and is checked where it is read. */
+const ChosenTool = T.Object(
   {
-    type: T.Literal("allowed_tools"),
-    mode: T.Union([T.Literal("auto"), T.Literal("required")]),
-    tools: T.Array(T.Object({ type: T.String(), name: T.Optional(T.String()) }, open), {
-      minItems: 1,
-      maxItems: 128,
-    }),
+    type: T.String({ description: "`function`, `file_search` or `allowed_tools`." }),
+    name: T.Optional(T.String({ description: "Of the function that is to be called." })),
+    mode: T.Optional(
+      T.Union([T.Literal("auto"), T.Literal("required")], {
+        description: "Of `allowed_tools`: whether one of them must be called.",
+      }),
+    ),
+    tools: T.Optional(
+      T.Array(T.Object({ type: T.String(), name: T.Optional(T.String()) }, open), {
+        minItems: 1,
+        maxItems: 128,
+        description: "Of `allowed_tools`: those that may be called, by type and name.",
+      }),
+    ),
   },
   open,
 );
 
 export const ToolChoice = T.Union(
-  [
-    T.Literal("none"),
-    T.Literal("auto"),
-    T.Literal("required"),
-    AllowedTools,
-    T.Object({ type: T.String(), name: T.Optional(T.String()) }, open),
-  ],
+  [T.Literal("none"), T.Literal("auto"), T.Literal("required"), ChosenTool],
   {
     "x-expected":
       "'none', 'auto', 'required', {type: 'function', name}, {type: 'file_search'} or {type: 'allowed_tools', mode, tools}",

@@ -1,0 +1,60 @@
+/** A request for a response as one to the chat service: pure functions, no HTTP. */
+import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import type { AnswerFormat, ChatMessage, ToolUse } from "../../../core/ports/chat-engine.ts";
+import { toRag } from "../../wire/rag.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { toSampling } from "../../wire/sampling.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
+import type { ResponseRequest } from "./request-schema.ts";
+
+export const logprobsIncluded = "message.output_text.logprobs";
+
+/** `messages`: the whole conversation, what the model is told before it included. */
+export function toChatRequest(
+  body: ResponseRequest,
+  messages: readonly ChatMessage[],
+  toolUse: ToolUse | undefined,
+): ChatRequest {
+  return {
+    model: body.model,
+    messages,
+    sampling: toSampling(body),
+    ...withoutNulls({
+      maxTokens: body.max_output_tokens,
+      seed: body.seed,
+      stop: typeof body.stop === "string" ? [body.stop] : body.stop,
+      logitBias: body.logit_bias && toLogitBias(body.logit_bias),
+      topLogprobs: toTopLogprobs(body),
+      format: body.text?.format && toFormat(body.text.format),
+      toolUse,
+      rag: toRag(body.rag),
+    }),
+  };
+}
+
+/** What the model is told, and then the conversation. */
+export const withInstructions = (
+  instructions: string | null | undefined,
+  conversation: readonly ChatMessage[],
+): readonly ChatMessage[] =>
+  instructions === null || instructions === undefined
+    ? conversation
+    : [{ role: "system", content: instructions }, ...conversation];
+
+function toTopLogprobs({ include, top_logprobs: top }: ResponseRequest): number | undefined {
+  if (include?.includes(logprobsIncluded) === true) return top ?? 0;
+  if (top === null || top === undefined || top === 0) return undefined;
+  throw refuse("top_logprobs", `needs '${logprobsIncluded}' in 'include'`);
+}
+
+function toLogitBias(biases: Readonly<Record<string, number>>): Map<number, number> {
+  return new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias]));
+}
+
+type Format = NonNullable<NonNullable<ResponseRequest["text"]>["format"]>;
+
+function toFormat(format: Format): AnswerFormat {
+  if (format.type === "text") return "text";
+  if (format.type === "json_object") return "json";
+  return { schema: format.schema };
+}
