@@ -5,6 +5,7 @@ import { Documents, Ingest } from "./documents-schema.ts";
 import { Engine } from "./engine-schema.ts";
 import { Rag, Retrieval, Vectorstore } from "./knowledge-schema.ts";
 import { ModelConfig } from "./model-schema.ts";
+import { Responses } from "./responses-schema.ts";
 import { Shared } from "./shared-schema.ts";
 import { Metrics, Telemetry } from "./telemetry-schema.ts";
 
@@ -37,6 +38,7 @@ export const Config = T.Object(
     rag: Rag,
     ingest: Ingest,
     documents: Documents,
+    responses: Responses,
     engine: Engine,
     limits: Limits,
     shared: Shared,

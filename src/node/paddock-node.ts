@@ -29,6 +29,7 @@ import { dataDirOf, openRightsOf } from "./data-dir.ts";
 import { mcpEndpoint } from "./mcp-endpoint.ts";
 import { ModelReplicas } from "./model-replicas.ts";
 import { NodeDocuments } from "./node-documents.ts";
+import { NodeResponses } from "./node-responses.ts";
 import {
   toCallerLimits,
   toCollection,
@@ -63,6 +64,7 @@ export class PaddockNode implements AsyncDisposable {
   /** Undefined where this node is alone. */
   readonly #shared: SharedState | undefined;
   readonly #documents: NodeDocuments;
+  readonly #responses: NodeResponses;
   readonly #resources = new AsyncDisposableStack();
   readonly #identity: NodeIdentity;
   readonly #stopping = new AbortController();
@@ -89,6 +91,8 @@ export class PaddockNode implements AsyncDisposable {
       }),
     );
     const { documents } = this.#documents;
+    const timeoutMs = (): number => this.services.limits.requestTimeoutMs;
+    this.#responses = this.#resources.use(new NodeResponses({ ...options, timeoutMs }));
     this.#identity = { version, engineVersion: "not loaded yet", port: config.port };
     const isDraining = (): boolean => this.#isDraining;
     const parts = {
@@ -125,6 +129,7 @@ export class PaddockNode implements AsyncDisposable {
       storeAccess: documents.access,
       storeSearch: documents.search,
       batches: documents.batches,
+      responses: this.#responses.responses,
       mcp: mcpEndpoint(version, {
         ...documents,
         retrieval: this.#retrieval,
@@ -203,6 +208,7 @@ export class PaddockNode implements AsyncDisposable {
   async prepare(signal: AbortSignal, onOpen: () => void = () => {}): Promise<void> {
     await this.#openTraces();
     this.#tellOpenRights();
+    this.#resources.use(this.#responses.start(this.#stopping.signal));
     await prepareModels(
       {
         options: this.#options,

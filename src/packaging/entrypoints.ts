@@ -2,7 +2,12 @@
 import { join } from "node:path";
 
 /** The second is a thread of a runner, on systems that need it. */
-const modules = ["main.ts", "parent-watch.ts", "store/sqlite/index-thread.ts"];
+const modules = [
+  "main.ts",
+  "parent-watch.ts",
+  "store/sqlite/index-thread.ts",
+  "store/responses/responses-thread.ts",
+];
 
 export const entrypoints = (root: string): string[] =>
   modules.map((module) => join(root, "src", module));

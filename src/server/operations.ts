@@ -19,6 +19,12 @@ import { getModel, getModels, listModels } from "./operations/models/operation.t
 import { responses } from "./operations/responses/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
 import {
+  cancelResponse,
+  deleteResponse,
+  getResponse,
+  listInputItems,
+} from "./operations/stored-responses/operation.ts";
+import {
   cancelFileBatch,
   createFileBatch,
   getFileBatch,
@@ -47,6 +53,10 @@ import type { Target } from "./pipeline.ts";
 const all = [
   chat,
   responses,
+  getResponse,
+  deleteResponse,
+  listInputItems,
+  cancelResponse,
   embeddings,
   retrieve,
   listModels,

@@ -28,6 +28,7 @@ import { type LogLine, recordingLog } from "./recording-log.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "./scripted-engines.ts";
 import { type TestDocumentOptions, testDocuments } from "./test-documents.ts";
 import { card, chatModel, embeddingModel, memoryRepository } from "./test-models.ts";
+import { type TestResponseOptions, type TestResponses, testResponses } from "./test-responses.ts";
 
 export interface TestApp {
   chat: ScriptedChatEngine;
@@ -38,6 +39,7 @@ export interface TestApp {
   telemetry: NodeTelemetry;
   documents: Documents;
   registry: SqliteDocuments;
+  responses: TestResponses;
   log: LogLine[];
   /** What a server would say of a request's connection. */
   connections: Connections;
@@ -94,6 +96,7 @@ export interface TestAppOptions {
   metricsOpen?: boolean;
   watchers?: readonly RequestWatcher[];
   documents?: TestDocumentOptions;
+  responses?: TestResponseOptions;
 }
 
 export function testApp(options: TestAppOptions = {}): TestApp {
@@ -153,6 +156,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const connections = new Connections();
   const limits = new RateLimiter(options.now ?? (() => performance.now()));
   const { documents, registry } = testDocuments({ models, retrieval }, options.documents);
+  const responses = testResponses({ log, ...options.responses });
   const app = createApp({
     chat: new ChatService(
       models,
@@ -177,6 +181,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     storeAccess: documents.access,
     storeSearch: documents.search,
     batches: documents.batches,
+    responses: responses.responses,
     mcp: mcpEndpoint("1.2.3", { ...documents, retrieval, storeAccess: documents.access }),
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
@@ -220,6 +225,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     telemetry,
     documents,
     registry,
+    responses,
     log: lines,
     connections,
     handle,

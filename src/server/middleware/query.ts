@@ -10,22 +10,38 @@ export interface ReadQuery<Query> {
   ignored: string[];
 }
 
-/** A parameter that is left empty counts as absent. */
+/** A parameter that is left empty counts as absent; a list may be written `name=a&name=b`, with `[]` behind the name. */
 export function queryReader<Query extends TObject>(
   schema: Query,
 ): (asked: URLSearchParams) => ReadQuery<Static<Query>> {
   const checker = TypeCompiler.Compile(schema);
   const known = new Map(Object.entries(schema.properties));
+  const isList = (name: string): boolean => known.get(name)?.type === "array";
+  /** `include` of `include[]` and `include[0]`, where that is a list. */
+  const nameOf = (written: string): string => {
+    const name = written.replace(/\[\d{0,3}\]$/, "");
+    return isList(name) ? name : written;
+  };
   return (asked) => {
     const query: Record<string, unknown> = {};
-    for (const [name, text] of asked) {
+    const lists = new Map<string, string[]>();
+    for (const [written, text] of asked) {
+      const name = nameOf(written);
       const property = known.get(name);
       if (property === undefined || text === "") continue;
+      if (isList(name)) {
+        const list = lists.get(name) ?? [];
+        lists.set(name, list);
+        list.push(text);
+        continue;
+      }
       if (name in query) throw refuse(name, "stands more than once in the address");
       query[name] = property.type === "integer" ? toInteger(text) : text;
     }
+    Object.assign(query, Object.fromEntries(lists));
     if (!checker.Check(query)) throw invalid(schema, query);
-    return { query, ignored: [...new Set(asked.keys())].filter((name) => !known.has(name)) };
+    const names = [...new Set(asked.keys())];
+    return { query, ignored: names.filter((name) => !known.has(nameOf(name))) };
   };
 }
 

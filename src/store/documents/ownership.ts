@@ -1,4 +1,4 @@
-/** Which process the documents of a data dir belong to: one at a time takes files in and deletes them. */
+/** Which process something of a data dir belongs to: of documents, one at a time takes files in and deletes them. */
 import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -9,14 +9,17 @@ export const documentsLock = "documents.lock";
 
 export class Ownership implements Disposable {
   readonly #path: string;
+  readonly #what: string;
   /** SQLite's locks work between processes on every system, and are released when a process dies. */
   #held: Database | undefined;
 
-  constructor(path: string) {
+  /** `what`: as a message calls what is owned. */
+  constructor(path: string, what = "documents") {
     this.#path = path;
+    this.#what = what;
   }
 
-  /** Takes the documents where no other process has them; says whether they are this process's. */
+  /** Takes them where no other process has them; says whether they are this process's. */
   take(): boolean {
     if (this.#held !== undefined) return true;
     let database: Database | undefined;
@@ -31,7 +34,7 @@ export class Ownership implements Disposable {
       if (hasCode(cause, "SQLITE_BUSY")) return false;
       throw new NodeError(
         "unavailable",
-        `The documents of the data dir cannot be changed: ${reasonOf(cause)}. Give this user the right to write to the data dir.`,
+        `The ${this.#what} of the data dir cannot be changed: ${reasonOf(cause)}. Give this user the right to write to the data dir.`,
         { cause },
       );
     }
@@ -42,7 +45,7 @@ export class Ownership implements Disposable {
     if (this.take()) return;
     throw new NodeError(
       "unavailable",
-      "Another node has the documents of this data dir. Stop it, or give this one a data dir of its own.",
+      `Another node has the ${this.#what} of this data dir. Stop it, or give this one a data dir of its own.`,
     );
   }
 

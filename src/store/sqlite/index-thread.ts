@@ -4,6 +4,7 @@
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { Index, MetricKind, ScalarKind } from "usearch";
+import type { ThreadCall, ThreadReply } from "../thread-calls.ts";
 
 export interface IndexOptions {
   dimension: number;
@@ -28,8 +29,6 @@ export interface IndexState {
   lastKey: number;
 }
 
-export type IndexReply = { id: number } & (IndexState | { error: string });
-
 const { dimension, expansion }: IndexOptions = workerData;
 const index = new Index({
   dimensions: dimension,
@@ -44,15 +43,15 @@ const index = new Index({
 });
 let lastKey = 0;
 
-parentPort?.on("message", ({ id, call }: { id: number; call: IndexCall }) => {
+parentPort?.on("message", ({ id, call }: ThreadCall<IndexCall>) => {
   parentPort?.postMessage(replyTo(id, call));
   // With the port closed the thread has nothing to wait for, and ends.
   if (call.type === "close") parentPort?.close();
 });
 
-function replyTo(id: number, call: IndexCall): IndexReply {
+function replyTo(id: number, call: IndexCall): ThreadReply<IndexState> {
   try {
-    return { id, keys: perform(call), lastKey };
+    return { id, result: { keys: perform(call), lastKey } };
   } catch (error) {
     return { id, error: error instanceof Error ? error.message : String(error) };
   }

@@ -1,0 +1,214 @@
+/**
+ * Responses that are made behind their requests: some at the same time, more of them in a line, callers
+ * in turn. Each change is saved, so that whoever asks sees it, also after a restart.
+ *
+ * A run counts as a request in progress until it has ended: its caller's place of `concurrency` and the
+ * tokens that it used are the request's own, which ends with `ended`. Its time, `limits.request_timeout`,
+ * begins when its turn comes.
+ */
+import { NodeError, reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { KeptResponse, ResponseChange, ResponseStore } from "../ports/response-store.ts";
+import { BackgroundRun, type BackgroundWork } from "./background-run.ts";
+import { nodeStopped, toFailure } from "./response-failure.ts";
+
+export interface BackgroundOptions {
+  store: ResponseStore;
+  /** Which process makes responses behind their requests: what it left unfinished is nobody's else. */
+  ownership: { take(): boolean; check(): void };
+  /** How many are made at the same time. */
+  most: number;
+  /** How many more wait; half of them of one caller. */
+  maxQueue: number;
+  /** How long one may take; 0: no bound. */
+  timeoutMs: () => number;
+  log: Log;
+}
+
+/** What is to be made. */
+export interface BackgroundRequest {
+  /** As it is kept until it is made; its status does not matter. */
+  response: KeptResponse;
+  /** Whose runs count together. */
+  caller: string;
+  /** Makes it, once its turn has come; ends early, and may fail, where the signal aborts. */
+  work: BackgroundWork;
+}
+
+/** One that was taken in, and is kept as `queued`. */
+export interface BackgroundStart {
+  /** Settles when nothing is done for it any more, however it ended; it never fails. */
+  ended: Promise<void>;
+}
+
+export class BackgroundResponses implements AsyncDisposable {
+  readonly #options: BackgroundOptions;
+  readonly #runs = new Map<string, BackgroundRun>();
+  #recovered: Promise<number> | undefined;
+  #hasStopped = false;
+
+  constructor(options: BackgroundOptions) {
+    this.#options = options;
+  }
+
+  /** Fails what a process that is gone left unfinished; nothing where another one has it in hand. */
+  async recover(): Promise<void> {
+    const { store, ownership } = this.#options;
+    // A node that has nothing to do with them writes nothing, not even the lock.
+    if (this.#hasStopped || this.#recovered !== undefined) return;
+    if ((await store.hasUnfinished()) && ownership.take()) await this.#own();
+  }
+
+  /** Keeps it as `queued`, and makes it when its turn comes; refuses it where too many wait. */
+  async start({ response, caller, work }: BackgroundRequest): Promise<BackgroundStart> {
+    const { store, ownership } = this.#options;
+    if (this.#hasStopped) throw nodeStopped;
+    ownership.check();
+    await this.#own();
+    this.#checkRoom(caller);
+    const kept: KeptResponse = { ...response, status: "queued", isBackground: true };
+    const run = new BackgroundRun(kept.id, caller, work);
+    this.#runs.set(run.id, run);
+    try {
+      await store.save(kept);
+    } catch (error) {
+      this.#end(run);
+      throw error;
+    }
+    run.state = "waiting";
+    if (run.signal.aborted) void this.#fail(run, nodeStopped).then(() => this.#end(run));
+    this.#takeTurns();
+    return { ended: run.ended };
+  }
+
+  /** Ends the work for it, where this process does it; what is kept of it is the caller's affair. */
+  abort(id: string): void {
+    const run = this.#runs.get(id);
+    if (run === undefined) return;
+    run.abort(new NodeError("unavailable", "The response was cancelled."));
+    if (run.state === "waiting") this.#end(run);
+  }
+
+  /** Ends all, and keeps them as failed. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#hasStopped = true;
+    const runs = [...this.#runs.values()];
+    for (const run of runs) {
+      run.abort(nodeStopped);
+      if (run.state === "waiting") void this.#fail(run, nodeStopped).then(() => this.#end(run));
+    }
+    await Promise.all(runs.map(({ ended }) => ended));
+  }
+
+  #takeTurns(): void {
+    const { most } = this.#options;
+    for (;;) {
+      const running = [...this.#runs.values()].filter(({ state }) => state === "running");
+      const next = this.#hasStopped || running.length >= most ? undefined : this.#next(running);
+      if (next === undefined) return;
+      next.state = "running";
+      void this.#run(next);
+    }
+  }
+
+  /** The first of those whose caller has the fewest at work. */
+  #next(running: readonly BackgroundRun[]): BackgroundRun | undefined {
+    const atWork = ({ caller }: BackgroundRun): number => countOf(running, caller);
+    return [...this.#runs.values()]
+      .filter(({ state }) => state === "waiting")
+      .reduce<BackgroundRun | undefined>(
+        (best, run) => (best !== undefined && atWork(best) <= atWork(run) ? best : run),
+        undefined,
+      );
+  }
+
+  async #run(run: BackgroundRun): Promise<void> {
+    const { store, log, timeoutMs } = this.#options;
+    try {
+      if (await store.change(run.id, { status: "in_progress" })) {
+        await this.#keep(run, await run.make(timeoutMs()));
+      }
+    } catch (error) {
+      if (!(error instanceof NodeError)) log.error("a response failed", { id: run.id, error });
+      await this.#fail(run, error);
+    } finally {
+      this.#end(run);
+    }
+  }
+
+  async #fail(run: BackgroundRun, error: unknown): Promise<void> {
+    const change: ResponseChange = { status: "failed", failure: toFailure(error) };
+    await this.#keep(run, change).catch((cause: unknown) => {
+      const reason = reasonOf(cause);
+      this.#options.log.error("a response has failed, which could not be saved", {
+        ...{ id: run.id, reason },
+      });
+    });
+  }
+
+  /** What was made is not lost to a disk that is full for a while; it keeps its place meanwhile. */
+  async #keep(run: BackgroundRun, change: ResponseChange): Promise<void> {
+    for (let waitMs = 1000; ; waitMs = Math.min(2 * waitMs, 30_000)) {
+      try {
+        await this.#options.store.change(run.id, change);
+        return;
+      } catch (error) {
+        const isAway = error instanceof NodeError && error.kind === "unavailable";
+        if (!isAway || run.signal.aborted) throw error;
+        this.#options.log.warn("a response cannot be saved, which is tried again", {
+          ...{ id: run.id, reason: error.message },
+        });
+        await run.rest(waitMs);
+      }
+    }
+  }
+
+  #end(run: BackgroundRun): void {
+    this.#runs.delete(run.id);
+    run.end();
+    this.#takeTurns();
+  }
+
+  #checkRoom(caller: string): void {
+    const { most, maxQueue } = this.#options;
+    const runs = [...this.#runs.values()];
+    const waiting = runs.filter(({ state }) => state !== "running");
+    const room = Math.max(0, most - (runs.length - waiting.length));
+    const isFull = waiting.length >= room + maxQueue;
+    const isGreedy = countOf(waiting, caller) >= room + Math.ceil(maxQueue / 2);
+    if (!isFull && !isGreedy) return;
+    throw new NodeError(
+      "overloaded",
+      `${isFull ? "Too many responses wait" : "Too many responses of this caller wait"} to be made in the background. Ask again when some of them are done.`,
+      { param: "background" },
+    );
+  }
+
+  /** Before anything new is begun: what is unfinished then is of a process that is gone. */
+  async #own(): Promise<void> {
+    this.#recovered ??= this.#failLeft();
+    await this.#recovered;
+  }
+
+  async #failLeft(): Promise<number> {
+    const { store, log } = this.#options;
+    try {
+      const left = await store.failUnfinished(toFailure(leftBehind));
+      if (left > 0) {
+        log.warn("responses that were being made when the node ended have failed", { left });
+      }
+      return left;
+    } catch (error) {
+      this.#recovered = undefined;
+      throw error;
+    }
+  }
+}
+
+const leftBehind = new NodeError(
+  "unavailable",
+  "The node ended before the response was made. Ask again.",
+);
+
+const countOf = (runs: readonly BackgroundRun[], caller: string): number =>
+  runs.reduce((sum, run) => sum + Number(run.caller === caller), 0);

@@ -1,0 +1,100 @@
+/** Kept responses as callers know them: each sees its own, and can cancel what is made behind. */
+import type { DocumentCaller } from "../documents/document-caller.ts";
+import { NodeError, reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { isFinished, type KeptResponse, type ResponseStore } from "../ports/response-store.ts";
+import { quoted } from "../quoted.ts";
+import type {
+  BackgroundRequest,
+  BackgroundResponses,
+  BackgroundStart,
+} from "./background-responses.ts";
+
+export interface ResponseServiceOptions {
+  store: ResponseStore;
+  background: BackgroundResponses;
+  /** Whether responses are kept at all. */
+  isKeeping: boolean;
+  log: Log;
+}
+
+type Owner = Pick<DocumentCaller, "id">;
+
+export class ResponseService {
+  /** Whether responses are kept at all; where they are not, `keep` does nothing, and `start` refuses. */
+  readonly isKeeping: boolean;
+  readonly #store: ResponseStore;
+  readonly #background: BackgroundResponses;
+  readonly #log: Log;
+
+  constructor({ store, background, isKeeping, log }: ResponseServiceOptions) {
+    this.#store = store;
+    this.#background = background;
+    this.isKeeping = isKeeping;
+    this.#log = log;
+  }
+
+  /**
+   * Keeps a response that is made, and says whether it is kept: an answer that is there is given also
+   * where the disk is full, or where it is larger than what is kept.
+   */
+  async keep(response: KeptResponse): Promise<boolean> {
+    if (!this.isKeeping) return false;
+    try {
+      await this.#store.save(response);
+      return true;
+    } catch (error) {
+      this.#log.warn("a response is not kept", { id: response.id, reason: reasonOf(error) });
+      return false;
+    }
+  }
+
+  /** Undefined where there is none, where its time is over, and where it is somebody else's. */
+  async find(id: string, { id: owner }: Owner): Promise<KeptResponse | undefined> {
+    return this.isKeeping ? await this.#store.find(id, owner) : undefined;
+  }
+
+  async get(id: string, owner: Owner): Promise<KeptResponse> {
+    const response = await this.find(id, owner);
+    if (response === undefined) throw noSuchResponse(id);
+    return response;
+  }
+
+  /** One that is being made is not made any further. */
+  async delete(id: string, owner: Owner): Promise<void> {
+    if (!(await this.#store.delete(id, owner.id))) throw noSuchResponse(id);
+    this.#background.abort(id);
+  }
+
+  /** Ends one that is made behind its request; one that has ended stays as it is. */
+  async cancel(id: string, owner: Owner): Promise<KeptResponse> {
+    const response = await this.get(id, owner);
+    if (!response.isBackground) {
+      throw new NodeError(
+        "invalid_request",
+        "Cannot cancel a synchronous response: only one that was made with 'background': true can be cancelled.",
+        { param: "response_id" },
+      );
+    }
+    if (isFinished(response.status)) return response;
+    // Kept first: what the run still has to say comes too late then.
+    await this.#store.change(id, { status: "cancelled" });
+    this.#background.abort(id);
+    return await this.get(id, owner);
+  }
+
+  /** Has one made behind its request; see BackgroundResponses. */
+  async start(request: BackgroundRequest): Promise<BackgroundStart> {
+    if (!this.isKeeping) {
+      throw new NodeError(
+        "invalid_request",
+        "'background' needs responses to be kept, and this node keeps none (responses.keep_for = 0).",
+        { param: "background" },
+      );
+    }
+    return await this.#background.start(request);
+  }
+}
+
+const noSuchResponse = (id: string): NodeError =>
+  new NodeError("no_such_object", `Response with id ${quoted(id)} not found.`);

@@ -1,0 +1,69 @@
+/** Kept responses: the file of a data dir, and the services on it. */
+import { join } from "node:path";
+import { onAbort } from "../core/abort.ts";
+import { BackgroundResponses } from "../core/responses/background-responses.ts";
+import { ResponseService } from "../core/responses/response-service.ts";
+import { tidyResponses } from "../core/responses/response-tidying.ts";
+import { Ownership } from "../store/documents/ownership.ts";
+import { responsesFile, SqliteResponses } from "../store/responses/sqlite-responses.ts";
+import { dataDirOf } from "./data-dir.ts";
+import type { StoreOptions } from "./part-options.ts";
+
+/** Its name in the data dir. */
+const responsesLock = "responses.lock";
+
+const everyMs = 60_000;
+
+export interface NodeResponseOptions extends StoreOptions {
+  /** How long a response may take; 0: no bound. It may change. */
+  timeoutMs: () => number;
+}
+
+export class NodeResponses implements AsyncDisposable {
+  readonly responses: ResponseService;
+  readonly #resources = new AsyncDisposableStack();
+  readonly #run: (signal: AbortSignal) => Promise<void>;
+
+  /** Nothing is read or written before it is asked for. */
+  constructor({ config, baseDir, log, timeoutMs }: NodeResponseOptions) {
+    const folder = dataDirOf(config, baseDir);
+    const { responses: settings } = config;
+    const store = this.#resources.use(
+      new SqliteResponses({
+        path: join(folder, responsesFile),
+        keepForMs: settings.keep_for * 1000,
+        maxBytes: settings.max_bytes,
+        maxResponseBytes: settings.max_response_bytes,
+        now: Date.now,
+      }),
+    );
+    const ownership = this.#resources.use(
+      new Ownership(join(folder, responsesLock), "background responses"),
+    );
+    const background = this.#resources.use(
+      new BackgroundResponses({
+        ...{ store, ownership, timeoutMs, log },
+        most: settings.max_background,
+        maxQueue: settings.max_queue,
+      }),
+    );
+    const isKeeping = settings.keep_for > 0;
+    this.responses = new ResponseService({ store, background, isKeeping, log });
+    const recover = (): Promise<void> => background.recover();
+    this.#run = async (signal) => {
+      // Before the models are gone, which would be a worse reason.
+      using _ = onAbort(signal, () => void background[Symbol.asyncDispose]());
+      await tidyResponses({ store, recover, everyMs, log }, signal);
+    };
+  }
+
+  /** Deletes what is to be deleted, behind the requests, until the signal aborts; dispose of it afterwards. */
+  start(signal: AbortSignal): AsyncDisposable {
+    const running = this.#run(signal);
+    return { [Symbol.asyncDispose]: () => running };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resources.disposeAsync();
+  }
+}

@@ -1,0 +1,134 @@
+/** GET and DELETE /v1/responses/{response_id}, and what is behind it */
+import type { Log } from "../../../core/log.ts";
+import type { ResponseService } from "../../../core/responses/response-service.ts";
+import { defineOperationWithoutBody, defineOperationWithQuery } from "../../define-operation.ts";
+import { announceIgnored } from "../../middleware/ignored-fields.ts";
+import { documentErrors } from "../../openapi.ts";
+import { tags } from "../../operation.ts";
+import { toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { inputExample, storedExample } from "./examples.ts";
+import { itemWith, unserved } from "./included.ts";
+import {
+  InputItemList,
+  InputItemQuery,
+  itemLimits,
+  ResponseDeleted,
+  ResponseQuery,
+  StoredResponse,
+} from "./schema.ts";
+import { pageOfItems, toStoredResponse } from "./wire.ts";
+
+type Needs = { responses: ResponseService };
+
+const about = {
+  name: "responses",
+  tag: tags.chat,
+  scope: "chat",
+  parameters: { response_id: "The response's id." },
+  errors: {
+    ...documentErrors,
+    403: "The key does not open this operation.",
+    404: "There is no such response: it was not kept, was deleted, its time is over, or it is another key's.",
+    429: "The caller's limit is reached: code `rate_limit_exceeded`.",
+    503: "The kept responses cannot be read or written.",
+  },
+} as const;
+
+export const getResponse = defineOperationWithQuery({
+  ...about,
+  method: "GET",
+  path: "/v1/responses/:response_id",
+  operationId: "getResponse",
+  summary: "Read a kept response",
+  description:
+    "Responses are kept for `responses.keep_for` seconds, for the key that they were made with.",
+  query: ResponseQuery,
+  answer: {
+    name: "StoredResponse",
+    schema: StoredResponse,
+    description: "The response as it stands now.",
+    example: storedExample,
+  },
+  handler: async ({ parameters, query }, context, services: Needs & { log: Log }) => {
+    if (query.stream === "true") {
+      throw refuse(
+        "stream",
+        "is 'true', and a kept response is answered whole; ask again until its status is neither 'queued' nor 'in_progress'",
+      );
+    }
+    const id = parameters.response_id ?? "";
+    const response = await services.responses.get(id, context.authenticated);
+    announceIgnored(unserved(query.include), context, services.log);
+    return { json: toStoredResponse(response, query.include) };
+  },
+});
+
+export const deleteResponse = defineOperationWithoutBody({
+  ...about,
+  method: "DELETE",
+  path: "/v1/responses/:response_id",
+  operationId: "deleteResponse",
+  summary: "Delete a kept response",
+  description:
+    "Deletes it with its conversation; one that is being made is cancelled. Responses that went on from it have their own copy of the conversation, and stay.",
+  answer: {
+    name: "ResponseDeleted",
+    schema: ResponseDeleted,
+    description: "It is gone.",
+    example: { id: storedExample.id, object: "response", deleted: true },
+  },
+  handler: async ({ parameters }, context, { responses }: Needs) => {
+    const id = parameters.response_id ?? "";
+    await responses.delete(id, context.authenticated);
+    return { json: { id, object: "response", deleted: true } };
+  },
+});
+
+export const listInputItems = defineOperationWithQuery({
+  ...about,
+  method: "GET",
+  path: "/v1/responses/:response_id/input_items",
+  operationId: "listResponseInputItems",
+  summary: "List what a response was asked with",
+  query: InputItemQuery,
+  answer: {
+    name: "ResponseInputItemList",
+    schema: InputItemList,
+    description: "A page of items.",
+    example: {
+      object: "list",
+      data: [inputExample],
+      first_id: inputExample.id,
+      last_id: inputExample.id,
+      has_more: false,
+    },
+  },
+  handler: async ({ parameters, query }, context, services: Needs & { log: Log }) => {
+    const id = parameters.response_id ?? "";
+    const { input } = await services.responses.get(id, context.authenticated);
+    const page = pageOfItems(input, toPageRequest(query, itemLimits));
+    announceIgnored(unserved(query.include), context, services.log);
+    return { json: toPage(page, (item) => itemWith(item, query.include)) };
+  },
+});
+
+export const cancelResponse = defineOperationWithoutBody({
+  ...about,
+  method: "POST",
+  path: "/v1/responses/:response_id/cancel",
+  operationId: "cancelResponse",
+  summary: "Cancel a response that is made in the background",
+  description:
+    "Only one that was made with `background: true` can be cancelled; one that has ended is answered as it is.",
+  answer: {
+    name: "StoredResponse",
+    schema: StoredResponse,
+    description: "The response as it stands now.",
+    example: { ...storedExample, status: "cancelled", background: true, output: [], usage: null },
+  },
+  handler: async ({ parameters }, context, { responses }: Needs) => {
+    const id = parameters.response_id ?? "";
+    return { json: toStoredResponse(await responses.cancel(id, context.authenticated)) };
+  },
+});

@@ -1,0 +1,70 @@
+/** Kept responses on the wire. */
+import { type Static, Type as T } from "@sinclair/typebox";
+import { open } from "../../wire/fields.ts";
+import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
+
+/** What can be asked for besides, as OpenAI's API names it. */
+export const includables = [
+  "file_search_call.results",
+  "message.output_text.logprobs",
+  "web_search_call.results",
+  "web_search_call.action.sources",
+  "message.input_image.image_url",
+  "computer_call_output.output.image_url",
+  "code_interpreter_call.outputs",
+  "reasoning.encrypted_content",
+] as const;
+
+export type Includable = (typeof includables)[number];
+
+const include = T.Optional(
+  T.Array(T.Union(includables.map((name) => T.Literal(name))), {
+    maxItems: 32,
+    description:
+      "What the answer has besides: `file_search_call.results` and `message.output_text.logprobs`, where the response was made with them. Of all others this node has nothing.",
+  }),
+);
+
+export const ResponseQuery = T.Object({
+  include,
+  stream: T.Optional(
+    T.Union([T.Literal("true"), T.Literal("false")], {
+      description:
+        "`true` is refused: a kept response is answered whole. Ask again until it is made.",
+    }),
+  ),
+});
+
+export const itemLimits = { most: 100, usual: 20 };
+
+export const InputItemQuery = pageQuery(itemLimits, { include });
+
+export const StoredResponse = T.Object(
+  {
+    id: T.String(),
+    object: T.Literal("response"),
+    status: T.Union([
+      T.Literal("queued"),
+      T.Literal("in_progress"),
+      T.Literal("completed"),
+      T.Literal("failed"),
+      T.Literal("cancelled"),
+      T.Literal("incomplete"),
+    ]),
+    error: T.Union([T.Object({ code: T.String(), message: T.String() }), T.Null()], {
+      description: "Why there is no answer, where the status is `failed`.",
+    }),
+  },
+  { ...open, description: "The response as `POST /v1/responses` answers it." },
+);
+
+export const InputItem = T.Object(
+  { id: T.String(), type: T.Optional(T.String()) },
+  { ...open, description: "A message, a call of a function, or what a function returned." },
+);
+
+export type InputItem = Static<typeof InputItem>;
+
+export const InputItemList = pageSchema(InputItem);
+
+export const ResponseDeleted = deletedSchema("response");

@@ -1,0 +1,106 @@
+/** The file of kept responses: opened when it is first needed, readable by its owner only. */
+import { constants, Database } from "bun:sqlite";
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { reasonOf } from "../../core/errors.ts";
+import { stampOf } from "../file-stamp.ts";
+import { openImmutable } from "../immutable-database.ts";
+import { remedyFor } from "../sqlite/errors.ts";
+import { prepareTables } from "./tables.ts";
+
+const ownerOnly = 0o600;
+const folderOfOwner = 0o700;
+
+interface Opened {
+  database: Database;
+  /** Which file it is. */
+  identity: string | undefined;
+}
+
+export class ResponsesFile implements Disposable {
+  readonly #path: string;
+  #opened: Opened | undefined;
+
+  /** No file is made until something is written. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Asks it; `nothing` is the answer where there is no file. */
+  read<Result>(query: (database: Database) => Result, nothing: Result): Result {
+    return this.#explaining("read", () => {
+      this.#checkIdentity();
+      if (this.#opened === undefined && !existsSync(this.#path)) return nothing;
+      return query(this.#open());
+    });
+  }
+
+  /** Changes it, all or nothing. */
+  write<Result>(change: (database: Database) => Result): Result {
+    return this.#explaining("written", () => {
+      this.#checkIdentity();
+      const database = this.#open();
+      return database.transaction(() => change(database)).immediate();
+    });
+  }
+
+  [Symbol.dispose](): void {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    opened?.database.close();
+  }
+
+  #open(): Database {
+    this.#opened ??= {
+      database: openDatabase(this.#path),
+      identity: stampOf(this.#path)?.identity,
+    };
+    return this.#opened.database;
+  }
+
+  /** What was removed or replaced on the disk is not read or written any more. */
+  #checkIdentity(): void {
+    const opened = this.#opened;
+    if (opened === undefined || stampOf(this.#path)?.identity === opened.identity) return;
+    // The last connection removes the log by its name, which may belong to another database by now.
+    opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
+    this[Symbol.dispose]();
+  }
+
+  #explaining<Result>(what: string, work: () => Result): Result {
+    try {
+      return work();
+    } catch (cause) {
+      const remedy =
+        remedyFor(cause) ??
+        `${reasonOf(cause)}; restore it from a backup, or move it away, and a new one is made`;
+      throw new Error(`Kept responses cannot be ${what}: ${remedy}. Their file is ${this.#path}.`, {
+        cause,
+      });
+    }
+  }
+}
+
+function openDatabase(path: string): Database {
+  mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
+  let database: Database | undefined;
+  try {
+    // SQLite would make it readable by everyone; the files that it makes beside it get the same rights.
+    if (!existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
+    database = new Database(path, { create: true, strict: true });
+    database.run("pragma busy_timeout = 10000");
+    // Room of what was deleted can be given back; it has to be said before anything is in the file.
+    database.run("pragma auto_vacuum = incremental");
+    // What is deleted is overwritten: it may be private.
+    database.run("pragma secure_delete = on");
+    database.run("pragma journal_mode = wal");
+    database.run("pragma synchronous = full");
+    prepareTables(database);
+    return database;
+  } catch (cause) {
+    database?.close();
+    const immutable = openImmutable(path, cause);
+    if (immutable !== undefined) return immutable;
+    throw cause;
+  }
+}

@@ -1,0 +1,184 @@
+/** Kept responses in a SQLite file of the data dir, which a thread of its own reads and writes. */
+import { existsSync } from "node:fs";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import type {
+  KeptResponse,
+  ResponseChange,
+  ResponseFailure,
+  ResponseStatus,
+  ResponseStore,
+  TidiedResponses,
+} from "../../core/ports/response-store.ts";
+import { ThreadCalls } from "../thread-calls.ts";
+import type { ResponseRow, RowBounds, RowChange } from "./response-rows.ts";
+import type { ResponseCall, ResponseResult } from "./responses-thread.ts";
+
+/** Its name in the data dir. */
+export const responsesFile = "responses.sqlite";
+
+export interface SqliteResponsesOptions {
+  path: string;
+  /** How long after it was made a response is kept; those that are there already, too. */
+  keepForMs: number;
+  /** Bytes of all together; the oldest go first. */
+  maxBytes: number;
+  /** Bytes of one. */
+  maxResponseBytes: number;
+  /** Milliseconds of Unix time. */
+  now: () => number;
+}
+
+/** In the executable all modules are one file, and this path begins at the folder of main.ts. */
+const thread = import.meta.url.endsWith("/sqlite-responses.ts")
+  ? "./responses-thread.ts"
+  : "./store/responses/responses-thread.ts";
+
+type CallWithoutBounds = ResponseCall extends infer Call
+  ? Call extends ResponseCall
+    ? Omit<Call, "bounds">
+    : never
+  : never;
+
+export class SqliteResponses implements ResponseStore, AsyncDisposable {
+  readonly #options: SqliteResponsesOptions;
+  #thread: ThreadCalls<ResponseCall, ResponseResult> | undefined;
+
+  /** Neither a file nor a thread is made before one is needed. */
+  constructor(options: SqliteResponsesOptions) {
+    this.#options = options;
+  }
+
+  async save(response: KeptResponse): Promise<void> {
+    const row = toRow(response);
+    this.#checkSize(row);
+    await this.#call({ type: "save", row });
+  }
+
+  async change(id: string, change: ResponseChange): Promise<boolean> {
+    const texts = toRowChange(change);
+    this.#checkSize(texts);
+    const { isDone = false } = await this.#ask({ type: "change", id, change: texts });
+    return isDone;
+  }
+
+  async find(id: string, owner: string | undefined): Promise<KeptResponse | undefined> {
+    const { row } = await this.#ask({ type: "find", id, owner: owner ?? null });
+    return row === undefined ? undefined : toResponse(row);
+  }
+
+  async delete(id: string, owner: string | undefined): Promise<boolean> {
+    const { isDone = false } = await this.#ask({ type: "delete", id, owner: owner ?? null });
+    return isDone;
+  }
+
+  async hasUnfinished(): Promise<boolean> {
+    const { count = 0 } = await this.#ask({ type: "countUnfinished" });
+    return count > 0;
+  }
+
+  async failUnfinished(failure: ResponseFailure): Promise<number> {
+    const call = { type: "failUnfinished", failure: JSON.stringify(failure) } as const;
+    const { count = 0 } = await this.#ask(call);
+    return count;
+  }
+
+  async tidy(): Promise<TidiedResponses> {
+    const { tidied } = await this.#ask({ type: "tidy" });
+    return tidied ?? { expired: 0, displaced: 0, isDone: true };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const running = this.#thread;
+    this.#thread = undefined;
+    await running?.close();
+  }
+
+  /** The same where there may be no file, and so nothing to say. */
+  async #ask(call: CallWithoutBounds): Promise<ResponseResult> {
+    if (this.#thread === undefined && !existsSync(this.#options.path)) return {};
+    return await this.#call(call);
+  }
+
+  async #call(call: CallWithoutBounds): Promise<ResponseResult> {
+    try {
+      // One that has died with a call is started again with the next.
+      if (this.#thread === undefined || this.#thread.hasEnded) this.#thread = this.#start();
+      return await this.#thread.call({ ...call, bounds: this.#bounds() });
+    } catch (cause) {
+      throw new NodeError("unavailable", reasonOf(cause), { cause });
+    }
+  }
+
+  #start(): ThreadCalls<ResponseCall, ResponseResult> {
+    return new ThreadCalls({
+      module: new URL(thread, import.meta.url),
+      data: { path: this.#options.path },
+      called: "kept responses",
+      close: { type: "close", bounds: this.#bounds() },
+    });
+  }
+
+  #bounds(): RowBounds {
+    const { keepForMs, maxBytes, now } = this.#options;
+    return { before: now() - keepForMs, maxBytes };
+  }
+
+  #checkSize({ body = "", conversation = "", input = "" }: Partial<ResponseRow>): void {
+    const bytes = [body, conversation, input].reduce(
+      (sum, text) => sum + Buffer.byteLength(text),
+      0,
+    );
+    const most = Math.min(this.#options.maxResponseBytes, this.#options.maxBytes);
+    if (bytes <= most) return;
+    throw new NodeError(
+      "payload_too_large",
+      `The response has ${bytes} bytes with its conversation, and ${most} are kept at most. Send a shorter conversation, send 'store': false, or raise responses.max_response_bytes.`,
+      { param: "store" },
+    );
+  }
+}
+
+const toRow = (response: KeptResponse): ResponseRow => ({
+  id: response.id,
+  owner: response.owner ?? null,
+  created_at: response.createdAt,
+  status: response.status,
+  failure: response.failure === undefined ? null : JSON.stringify(response.failure),
+  background: Number(response.isBackground),
+  body: JSON.stringify(response.body),
+  input: JSON.stringify(response.input),
+  conversation: JSON.stringify(response.conversation),
+});
+
+const toRowChange = ({ status, failure, body, conversation }: ResponseChange): RowChange =>
+  given({
+    status,
+    failure: failure && JSON.stringify(failure),
+    body: body && JSON.stringify(body),
+    conversation: conversation && JSON.stringify(conversation),
+  });
+
+const toResponse = (row: ResponseRow): KeptResponse => ({
+  id: row.id,
+  owner: row.owner ?? undefined,
+  createdAt: row.created_at,
+  status: statusOf(row.status),
+  ...given({ failure: row.failure === null ? undefined : JSON.parse(row.failure) }),
+  isBackground: row.background === 1,
+  body: JSON.parse(row.body),
+  input: JSON.parse(row.input),
+  conversation: JSON.parse(row.conversation),
+});
+
+const statuses: readonly ResponseStatus[] = [
+  "queued",
+  "in_progress",
+  "completed",
+  "failed",
+  "cancelled",
+  "incomplete",
+];
+
+const statusOf = (text: string): ResponseStatus =>
+  statuses.find((status) => status === text) ?? "failed";

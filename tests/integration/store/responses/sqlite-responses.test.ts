@@ -1,0 +1,233 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { NodeError } from "../../../../src/core/errors.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+import { keptResponse, responseStore } from "../../../support/test-responses.ts";
+
+const fileIn = (folder: { path: string }): string => join(folder.path, "data", "responses.sqlite");
+
+test("gives back what was kept, to its owner alone, also after a restart", async () => {
+  await using folder = await tempDir();
+  const path = fileIn(folder);
+  const own = keptResponse("resp_a", { owner: "ada" });
+  const open = keptResponse("resp_b");
+  {
+    await using store = responseStore({ path });
+    await store.save(own);
+    await store.save(open);
+  }
+  await using store = responseStore({ path });
+  expect(await store.find("resp_a", "ada")).toEqual(own);
+  expect(await store.find("resp_a", "bob")).toBeUndefined();
+  expect(await store.find("resp_a", undefined)).toBeUndefined();
+  expect(await store.find("resp_b", undefined)).toEqual(open);
+  expect(await store.find("resp_b", "ada")).toBeUndefined();
+  expect(await store.find("resp_c", "ada")).toBeUndefined();
+});
+
+test("makes no file and no folder before something is kept", async () => {
+  await using folder = await tempDir();
+  const path = fileIn(folder);
+  await using store = responseStore({ path });
+  expect(await store.find("resp_a", undefined)).toBeUndefined();
+  expect(await store.delete("resp_a", undefined)).toBe(false);
+  expect(await store.hasUnfinished()).toBe(false);
+  expect(await store.tidy()).toEqual({ expired: 0, displaced: 0, isDone: true });
+  expect(existsSync(join(folder.path, "data"))).toBe(false);
+});
+
+test("keeps its files from everybody but their owner", async () => {
+  await using folder = await tempDir();
+  const path = fileIn(folder);
+  await using store = responseStore({ path });
+  await store.save(keptResponse("resp_a"));
+  const rights = ["", "-wal", "-shm"].map((suffix) => statSync(`${path}${suffix}`).mode & 0o777);
+  expect(rights).toEqual([0o600, 0o600, 0o600]);
+  expect(statSync(join(folder.path, "data")).mode & 0o777).toBe(0o700);
+});
+
+test("deletes what its owner deletes, and leaves nothing of it on the disk", async () => {
+  await using folder = await tempDir();
+  const path = fileIn(folder);
+  await using store = responseStore({ path });
+  const secret = "the-horse-is-called-Bucephalus";
+  await store.save(
+    keptResponse("resp_a", { owner: "ada", conversation: [{ role: "user", content: secret }] }),
+  );
+  expect(await store.delete("resp_a", "bob")).toBe(false);
+  expect(await store.delete("resp_a", "ada")).toBe(true);
+  expect(await store.delete("resp_a", "ada")).toBe(false);
+  expect(await store.find("resp_a", "ada")).toBeUndefined();
+  const files = [path, `${path}-wal`].map((file) => readFileSync(file, "latin1"));
+  expect(files.some((text) => text.includes(secret))).toBe(false);
+});
+
+test("answers nothing whose time is over, and deletes it in steps", async () => {
+  await using folder = await tempDir();
+  let now = 1_000_000;
+  await using store = responseStore({ path: fileIn(folder), keepForMs: 1000, now: () => now });
+  for (let number = 0; number < 130; number++) {
+    await store.save(keptResponse(`resp_${number}`, { createdAt: now }));
+  }
+  await store.save(keptResponse("resp_new", { createdAt: now + 500 }));
+  now += 1000;
+  expect(await store.find("resp_0", undefined)).toBeUndefined();
+  expect(await store.delete("resp_0", undefined)).toBe(false);
+  expect(await store.change("resp_0", { status: "failed" })).toBe(false);
+  expect(await store.tidy()).toEqual({ expired: 100, displaced: 0, isDone: false });
+  expect(await store.tidy()).toEqual({ expired: 30, displaced: 0, isDone: true });
+  expect(await store.find("resp_new", undefined)).toMatchObject({ id: "resp_new" });
+});
+
+test("keeps what is there already no longer than it is told when it is opened again", async () => {
+  await using folder = await tempDir();
+  const path = fileIn(folder);
+  {
+    await using store = responseStore({ path, keepForMs: 1e9 });
+    await store.save(keptResponse("resp_a", { createdAt: Date.now() - 5000 }));
+  }
+  await using store = responseStore({ path, keepForMs: 1000 });
+  expect(await store.find("resp_a", undefined)).toBeUndefined();
+  expect(await store.tidy()).toEqual({ expired: 1, displaced: 0, isDone: true });
+});
+
+test("lets the oldest go where all are too large together, and says how many", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder), maxBytes: 10_000 });
+  const large = (id: string, createdAt: number) =>
+    keptResponse(id, { createdAt, body: { id, text: "ü".repeat(1200) } });
+  const now = Date.now();
+  await store.save({ ...large("resp_made", now - 100), status: "in_progress" });
+  for (const number of [1, 2, 3, 4, 5])
+    await store.save(large(`resp_${number}`, now - 50 + number));
+  const ids = ["resp_made", "resp_1", "resp_2", "resp_3", "resp_4", "resp_5"];
+  const found = await Promise.all(ids.map((id) => store.find(id, undefined)));
+  expect(found.flatMap((response) => response?.id ?? [])).toEqual([
+    "resp_made",
+    "resp_4",
+    "resp_5",
+  ]);
+  expect(await store.tidy()).toEqual({ expired: 0, displaced: 3, isDone: true });
+  expect(await store.tidy()).toEqual({ expired: 0, displaced: 0, isDone: true });
+});
+
+test("gives the room of what went back to the disk", async () => {
+  await using folder = await tempDir();
+  const path = fileIn(folder);
+  let now = 1_000_000;
+  await using store = responseStore({
+    ...{ path, keepForMs: 1000, now: () => now },
+    ...{ maxBytes: 1e8, maxResponseBytes: 1e8 },
+  });
+  const body = { text: "x".repeat(1 << 20) };
+  for (let number = 0; number < 20; number++) {
+    await store.save(keptResponse(`resp_${number}`, { createdAt: now, body }));
+  }
+  await store.tidy();
+  const before = statSync(path).size;
+  now += 1000;
+  const steps = [await store.tidy(), await store.tidy(), await store.tidy()];
+  expect(steps.map(({ isDone }) => isDone)).toEqual([false, false, true]);
+  expect(before).toBeGreaterThan(20e6);
+  expect(statSync(path).size).toBeLessThan(before / 2);
+});
+
+test("refuses a response that is larger than it keeps, by what to do about it", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder), maxResponseBytes: 2000 });
+  const body = { text: "ü".repeat(1000) };
+  expect(await rejectionOf(store.save(keptResponse("resp_a", { body })))).toMatchObject({
+    kind: "payload_too_large",
+    param: "store",
+    message: expect.stringContaining("responses.max_response_bytes"),
+  });
+  await store.save(keptResponse("resp_b", { status: "queued" }));
+  expect(await rejectionOf(store.change("resp_b", { body }))).toBeInstanceOf(NodeError);
+});
+
+test("changes one that is not finished, and no other", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder) });
+  const queued = keptResponse("resp_a", { status: "queued", isBackground: true });
+  await store.save(queued);
+  expect(await store.change("resp_a", { status: "in_progress" })).toBe(true);
+  const failure = { code: "server_error", message: "no" };
+  const body = { id: "resp_a", output: [] };
+  expect(await store.change("resp_a", { status: "failed", failure, body })).toBe(true);
+  expect(await store.change("resp_a", { status: "completed" })).toBe(false);
+  expect(await store.change("resp_b", { status: "completed" })).toBe(false);
+  expect(await store.find("resp_a", undefined)).toEqual({
+    ...queued,
+    status: "failed",
+    failure,
+    body,
+  });
+});
+
+test("fails all that are not finished", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder) });
+  await store.save(keptResponse("resp_a", { status: "queued" }));
+  await store.save(keptResponse("resp_b", { status: "in_progress", owner: "ada" }));
+  await store.save(keptResponse("resp_c"));
+  expect(await store.hasUnfinished()).toBe(true);
+  const failure = { code: "server_error", message: "The node ended." };
+  expect(await store.failUnfinished(failure)).toBe(2);
+  expect(await store.failUnfinished(failure)).toBe(0);
+  expect(await store.find("resp_b", "ada")).toMatchObject({ status: "failed", failure });
+  expect(await store.find("resp_c", undefined)).toMatchObject({ status: "completed" });
+});
+
+test("explains a file that is damaged or of a newer version, and begins anew without it", async () => {
+  await using folder = await tempDir();
+  const path = fileIn(folder);
+  await using store = responseStore({ path });
+  await store.save(keptResponse("resp_a"));
+  await store[Symbol.asyncDispose]();
+  writeFileSync(path, "not a database, and longer than a header would be".repeat(200));
+  expect(await rejectionOf(store.find("resp_a", undefined))).toMatchObject({
+    kind: "unavailable",
+    message: expect.stringContaining("move it away"),
+  });
+  expect(await rejectionOf(store.save(keptResponse("resp_b")))).toMatchObject({
+    kind: "unavailable",
+  });
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
+  await store.save(keptResponse("resp_b"));
+  expect(await store.find("resp_b", undefined)).toMatchObject({ id: "resp_b" });
+  await store[Symbol.asyncDispose]();
+  const newer = new Database(path);
+  newer.run("pragma user_version = 7");
+  newer.close();
+  expect(await rejectionOf(store.find("resp_b", undefined))).toMatchObject({
+    message: expect.stringContaining("newer Paddock"),
+  });
+});
+
+test("notices that its file was removed, and writes no more into what nobody sees", async () => {
+  await using folder = await tempDir();
+  const path = fileIn(folder);
+  await using store = responseStore({ path });
+  await store.save(keptResponse("resp_a"));
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
+  expect(await store.find("resp_a", undefined)).toBeUndefined();
+  await store.save(keptResponse("resp_b"));
+  await using other = responseStore({ path });
+  expect(await other.find("resp_b", undefined)).toMatchObject({ id: "resp_b" });
+});
+
+test("lets two processes' worth of stores write the same file", async () => {
+  await using folder = await tempDir();
+  const path = fileIn(folder);
+  await using one = responseStore({ path });
+  await using two = responseStore({ path });
+  const saves = Array.from({ length: 20 }, (_, number) =>
+    (number % 2 === 0 ? one : two).save(keptResponse(`resp_${number}`)),
+  );
+  await Promise.all(saves);
+  const found = await Promise.all(saves.map((_, number) => one.find(`resp_${number}`, undefined)));
+  expect(found.every((response) => response !== undefined)).toBe(true);
+});
