@@ -20,8 +20,11 @@ export class Connections {
     return address === undefined ? undefined : toClient(address);
   }
 
+  /** Says so once: what comes later may be of the next request on the same connection. */
   ended(request: Request): void {
-    this.#of.get(request)?.onIdle();
+    const connection = this.#of.get(request);
+    this.#of.delete(request);
+    connection?.onIdle();
   }
 }
 

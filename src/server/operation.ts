@@ -34,7 +34,11 @@ export type Answer = {
   /** Default: 200. */
   status?: number;
 } & (
-  | { json: object }
+  | {
+      json: object;
+      /** What goes on for the request when this is answered; the request ends with it. */
+      behind?: Promise<void>;
+    }
   /** Text of a type of its own, or JSON that is written already. */
   | { text: string; contentType: string }
   /** Server-sent events in their order; default format: data alone. */

@@ -8,6 +8,7 @@
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
+import { goOnBehind } from "./middleware/behind.ts";
 import { type BodyLimits, readBody } from "./middleware/body-limit.ts";
 import { answerPreflight, corsHeaders } from "./middleware/cors.ts";
 import { downloadResponse } from "./middleware/download.ts";
@@ -149,6 +150,11 @@ export class Pipeline {
     if ("events" in answer) {
       const end = ending.move();
       return await streamResponse(answer, request, context, end, { stallTimeoutMs, log });
+    }
+    if ("behind" in answer && answer.behind !== undefined) {
+      rateLimit.connections.ended(request);
+      goOnBehind(answer.behind, context, ending.move());
+      return answer.json;
     }
     // What the caller has left is known before the headers go.
     const metered = operation.facts.scope === undefined ? undefined : meter(context);

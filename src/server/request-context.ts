@@ -120,6 +120,11 @@ export class RequestContext {
     this.signal = AbortSignal.any([this.signal, this.#cancelled.signal, ...signals]);
   }
 
+  /** Has the work go on behind the answer, and end with this signal alone: whoever asked may leave. */
+  goOnWith(signal: AbortSignal): void {
+    this.signal = signal;
+  }
+
   /** Ends the work for a request whose answer nobody takes. */
   cancel(reason: unknown): void {
     this.#cancelled.abort(reason);

@@ -9,17 +9,14 @@
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { KeptResponse, ResponseChange, ResponseStore } from "../ports/response-store.ts";
+import { BackgroundLine, type LineBounds } from "./background-line.ts";
 import { BackgroundRun, type BackgroundWork } from "./background-run.ts";
 import { nodeStopped, toFailure } from "./response-failure.ts";
 
-export interface BackgroundOptions {
+export interface BackgroundOptions extends LineBounds {
   store: ResponseStore;
   /** Which process makes responses behind their requests: what it left unfinished is nobody's else. */
   ownership: { take(): boolean; check(): void };
-  /** How many are made at the same time. */
-  most: number;
-  /** How many more wait; half of them of one caller. */
-  maxQueue: number;
   /** How long one may take; 0: no bound. */
   timeoutMs: () => number;
   log: Log;
@@ -43,12 +40,13 @@ export interface BackgroundStart {
 
 export class BackgroundResponses implements AsyncDisposable {
   readonly #options: BackgroundOptions;
-  readonly #runs = new Map<string, BackgroundRun>();
+  readonly #line: BackgroundLine;
   #recovered: Promise<number> | undefined;
   #hasStopped = false;
 
   constructor(options: BackgroundOptions) {
     this.#options = options;
+    this.#line = new BackgroundLine(options);
   }
 
   /** Fails what a process that is gone left unfinished; nothing where another one has it in hand. */
@@ -65,10 +63,9 @@ export class BackgroundResponses implements AsyncDisposable {
     if (this.#hasStopped) throw nodeStopped;
     ownership.check();
     await this.#own();
-    this.#checkRoom(caller);
     const kept: KeptResponse = { ...response, status: "queued", isBackground: true };
     const run = new BackgroundRun(kept.id, caller, work);
-    this.#runs.set(run.id, run);
+    this.#line.join(run);
     try {
       await store.save(kept);
     } catch (error) {
@@ -83,7 +80,7 @@ export class BackgroundResponses implements AsyncDisposable {
 
   /** Ends the work for it, where this process does it; what is kept of it is the caller's affair. */
   abort(id: string): void {
-    const run = this.#runs.get(id);
+    const run = this.#line.get(id);
     if (run === undefined) return;
     run.abort(new NodeError("unavailable", "The response was cancelled."));
     if (run.state === "waiting") this.#end(run);
@@ -92,7 +89,7 @@ export class BackgroundResponses implements AsyncDisposable {
   /** Ends all, and keeps them as failed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#hasStopped = true;
-    const runs = [...this.#runs.values()];
+    const runs = this.#line.all;
     for (const run of runs) {
       run.abort(nodeStopped);
       if (run.state === "waiting") void this.#fail(run, nodeStopped).then(() => this.#end(run));
@@ -101,25 +98,11 @@ export class BackgroundResponses implements AsyncDisposable {
   }
 
   #takeTurns(): void {
-    const { most } = this.#options;
-    for (;;) {
-      const running = [...this.#runs.values()].filter(({ state }) => state === "running");
-      const next = this.#hasStopped || running.length >= most ? undefined : this.#next(running);
-      if (next === undefined) return;
+    if (this.#hasStopped) return;
+    for (let next = this.#line.next(); next !== undefined; next = this.#line.next()) {
       next.state = "running";
       void this.#run(next);
     }
-  }
-
-  /** The first of those whose caller has the fewest at work. */
-  #next(running: readonly BackgroundRun[]): BackgroundRun | undefined {
-    const atWork = ({ caller }: BackgroundRun): number => countOf(running, caller);
-    return [...this.#runs.values()]
-      .filter(({ state }) => state === "waiting")
-      .reduce<BackgroundRun | undefined>(
-        (best, run) => (best !== undefined && atWork(best) <= atWork(run) ? best : run),
-        undefined,
-      );
   }
 
   async #run(run: BackgroundRun): Promise<void> {
@@ -130,6 +113,9 @@ export class BackgroundResponses implements AsyncDisposable {
       }
     } catch (error) {
       if (!(error instanceof NodeError)) log.error("a response failed", { id: run.id, error });
+      else if (!run.signal.aborted) {
+        log.warn("a response failed", { id: run.id, reason: error.message });
+      }
       await this.#fail(run, error);
     } finally {
       this.#end(run);
@@ -164,24 +150,9 @@ export class BackgroundResponses implements AsyncDisposable {
   }
 
   #end(run: BackgroundRun): void {
-    this.#runs.delete(run.id);
+    this.#line.leave(run);
     run.end();
     this.#takeTurns();
-  }
-
-  #checkRoom(caller: string): void {
-    const { most, maxQueue } = this.#options;
-    const runs = [...this.#runs.values()];
-    const waiting = runs.filter(({ state }) => state !== "running");
-    const room = Math.max(0, most - (runs.length - waiting.length));
-    const isFull = waiting.length >= room + maxQueue;
-    const isGreedy = countOf(waiting, caller) >= room + Math.ceil(maxQueue / 2);
-    if (!isFull && !isGreedy) return;
-    throw new NodeError(
-      "overloaded",
-      `${isFull ? "Too many responses wait" : "Too many responses of this caller wait"} to be made in the background. Ask again when some of them are done.`,
-      { param: "background" },
-    );
   }
 
   /** Before anything new is begun: what is unfinished then is of a process that is gone. */
@@ -209,6 +180,3 @@ const leftBehind = new NodeError(
   "unavailable",
   "The node ended before the response was made. Ask again.",
 );
-
-const countOf = (runs: readonly BackgroundRun[], caller: string): number =>
-  runs.reduce((sum, run) => sum + Number(run.caller === caller), 0);

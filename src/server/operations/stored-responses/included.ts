@@ -11,13 +11,9 @@ export const unserved = (include: readonly Includable[] = []): string[] =>
 /** The body of a response, with the details in its output that are asked for, and without the others. */
 export function shownWith(body: object, include: readonly Includable[] = []): object {
   if (!("output" in body) || !Array.isArray(body.output)) return body;
-  return { ...body, output: itemsWith(body.output, include) };
+  const output = body.output.map((item) => (isObject(item) ? itemWith(item, include) : item));
+  return { ...body, output };
 }
-
-export const itemsWith = (
-  items: readonly unknown[],
-  include: readonly Includable[] = [],
-): unknown[] => items.map((item) => (isObject(item) ? itemWith(item, include) : item));
 
 /** An item of the output, or one of the input that was an output before. */
 export function itemWith<Item extends object>(

@@ -1,10 +1,10 @@
 /** Kept responses on the wire. */
-import { type Static, Type as T } from "@sinclair/typebox";
+import { Type as T } from "@sinclair/typebox";
 import { open } from "../../wire/fields.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
 /** What can be asked for besides, as OpenAI's API names it. */
-export const includables = [
+const includables = [
   "file_search_call.results",
   "message.output_text.logprobs",
   "web_search_call.results",
@@ -58,12 +58,10 @@ export const StoredResponse = T.Object(
   { ...open, description: "The response as `POST /v1/responses` answers it." },
 );
 
-export const InputItem = T.Object(
+const InputItem = T.Object(
   { id: T.String(), type: T.Optional(T.String()) },
   { ...open, description: "A message, a call of a function, or what a function returned." },
 );
-
-export type InputItem = Static<typeof InputItem>;
 
 export const InputItemList = pageSchema(InputItem);
 
