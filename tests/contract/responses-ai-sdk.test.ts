@@ -115,6 +115,20 @@ describe("the AI SDK's OpenAI provider, with its defaults, against a listening n
     expect(steps[1]?.usage.inputTokens).toBeGreaterThan(0);
   });
 
+  test("goes on from an answer that the node keeps, by references to its items", async () => {
+    const asked = { model: openai("tiny-chat"), output: Output.object({ schema: Lamp }) };
+    const question = { role: "user" as const, content: "Light?" };
+    const first = await generateText({ ...asked, messages: [question] });
+    const second = await generateText({
+      ...asked,
+      messages: [question, ...first.response.messages, { role: "user", content: "Again?" }],
+      include: { requestBody: true },
+    });
+    expect(JSON.stringify(second.request.body)).toContain("item_reference");
+    expect(Lamp.safeParse(second.output).success).toBe(true);
+    expect(second.usage.inputTokenDetails.cacheReadTokens).toBeGreaterThan(0);
+  });
+
   test("gets an error with the node's own words, and does not ask again", async () => {
     const refused = await rejectionOf(
       generateText({ model: openai("tiny-chat"), prompt: "Hello", temperature: 9 }),

@@ -2,6 +2,7 @@
 import { unknownKeys } from "../../middleware/ignored-fields.ts";
 import { unknownInRag } from "../../wire/rag.ts";
 import { refuse } from "../../wire/refuse.ts";
+import { unserved } from "../stored-responses/included.ts";
 import { ResponseRequest } from "./request-schema.ts";
 
 /** Nothing about the answer depends on these. */
@@ -58,7 +59,7 @@ export function ignoredFields(body: ResponseRequest): string[] {
     ...unknownKeys(body.reasoning ?? {}, []).map(under("reasoning")),
     ...unknownKeys(body.text ?? {}, ["format"]).map(under("text")),
     ...unknownKeys(body.text?.format ?? {}, formatFields).map(under("text.format")),
-    ...(body.include ?? []).flatMap((name, at) => (name === encrypted ? [`include[${at}]`] : [])),
+    ...unserved(body.include ?? []),
     ...unknownInRag(body.rag),
     ...(body.tools ?? []).flatMap((tool, at) =>
       unknownKeys(tool, toolFields[tool.type] ?? []).map(under(`tools[${at}]`)),
@@ -66,9 +67,6 @@ export function ignoredFields(body: ResponseRequest): string[] {
     ...items.flatMap((item, at) => unknownKeys(item, itemFields).map(under(`input[${at}]`))),
   ].filter((name) => !harmless.has(name.replace(/\[\d+\]/, "")));
 }
-
-/** Thoughts are in the clear, and models are not shown their earlier ones. */
-const encrypted = "reasoning.encrypted_content";
 
 const under = (place: string) => (name: string) => `${place}.${name}`;
 

@@ -1,21 +1,23 @@
-/** A request to its response, whole or as the events of a stream. */
-import type { ModelRegistry } from "../../../core/models/model.ts";
+/** A request to its response: whole, as the events of a stream, or behind the answer. */
+import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
+import type { KeptResponse } from "../../../core/ports/response-store.ts";
+import type { ResponseService } from "../../../core/responses/response-service.ts";
 import { namedEvents } from "../../event-format.ts";
 import type { Answer, Handler } from "../../operation.ts";
+import type { RequestContext } from "../../request-context.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
-import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";
-import { itemId, newResponseId } from "./ids.ts";
-import { toMessages } from "./input-messages.ts";
-import { renamed } from "./own-field-names.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { type AskedConversation, askedConversation, withAnswer } from "./conversation.ts";
+import { newResponseId } from "./ids.ts";
+import { type AskedResponse, type MakingNeeds, makeResponse } from "./make-response.ts";
 import type { ResponseRequest } from "./request-schema.ts";
-import { answeredBy, begunResponse, secondsNow } from "./response-body.ts";
-import { ResponseRun } from "./response-run.ts";
-import { logprobsIncluded, toChatRequest, withInstructions } from "./to-chat-request.ts";
+import { begunResponse, type ResponseFacts, secondsNow } from "./response-body.ts";
+import type { ResponseObject } from "./schema.ts";
 import { toOfferedTools } from "./tool-use.ts";
-import { truncated } from "./truncation.ts";
 
-export interface ResponseNeeds extends ChatNeeds {
-  models: ModelRegistry;
+export interface ResponseNeeds extends MakingNeeds {
+  responses: ResponseService;
+  limits: { maxMessages: number };
 }
 
 export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
@@ -23,37 +25,95 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   context,
   needs,
 ): Promise<Answer> => {
-  const id = newResponseId();
-  const createdAt = secondsNow();
+  const { responses, limits } = needs;
   checkedPairs(body.metadata ?? {}, "metadata");
+  checkBackground(body);
+  const id = newResponseId();
   const offered = toOfferedTools(body);
-  const said = withInstructions(body.instructions, toMessages(body.input));
-  const conversation = { messages: said, tools: offered.toolUse?.tools ?? [] };
-  const { messages, dropped } =
-    body.truncation === "auto"
-      ? await truncated(
-          { ...conversation, maxTokens: body.max_output_tokens ?? undefined },
-          needs.models.chat(body.model).engine,
-          context.signal,
-        )
-      : { messages: said, dropped: 0 };
-  const rename = (error: unknown): unknown => renamed(error, offered);
-  const answer = await beginAnswer(
-    toChatRequest(body, messages, offered.toolUse),
+  const isKept = responses.isKeeping && body.store !== false;
+  const facts = { id, createdAt: secondsNow(), body, isKept };
+  const conversation = await askedConversation(body, {
+    ...{ id, maxMessages: limits.maxMessages },
+    find: (other) => responses.find(other, context.authenticated),
+  });
+  const { messages } = conversation;
+  const kept = { facts, conversation, owner: context.authenticated.id };
+  const asked: Omit<AskedResponse, "settle"> = { facts, messages, offered };
+  if (body.background === true) return await behind();
+  const run = await makeResponse(
+    {
+      ...asked,
+      settle: async (response, said) => {
+        if (!isKept) return response;
+        const whole = toKept(kept, response, withAnswer(said, response.output));
+        return (await responses.keep(whole)) ? response : { ...response, store: false };
+      },
+    },
     context,
     needs,
-  ).catch((error) => {
-    throw rename(error);
-  });
-  const facts = { id, createdAt, body, isKept: false, truncated: dropped };
-  const begun = { ...begunResponse(facts, "in_progress"), ...answeredBy(answer) };
-  const run = new ResponseRun(begun, answer, {
-    itemId: (kind, index) => itemId(id, kind, index),
-    withLogprobs: body.include?.includes(logprobsIncluded) ?? false,
-    annotate: () => [],
-    rename,
-    settle: async () => {},
-  });
+  );
   if (body.stream !== true) return { json: await run.whole() };
   return { events: run.streamed(), format: namedEvents((error) => run.failed(error)) };
+
+  async function behind(): Promise<Answer> {
+    const queued = begunResponse(facts, "queued");
+    const { ended } = await responses.start({
+      response: toKept(kept, queued, messages),
+      caller: context.lease.caller,
+      work: async (signal) => {
+        context.goOnWith(signal);
+        return await made(asked, context, needs);
+      },
+    });
+    return { json: queued, behind: ended };
+  }
 };
+
+/** What a response has become that was made behind its request. */
+async function made(
+  asked: Omit<AskedResponse, "settle">,
+  context: RequestContext,
+  needs: ResponseNeeds,
+): Promise<Pick<KeptResponse, "status" | "body" | "conversation">> {
+  let said = asked.messages;
+  const settle: AskedResponse["settle"] = async (response, messages) => {
+    said = messages;
+    return response;
+  };
+  const body = await (await makeResponse({ ...asked, settle }, context, needs)).whole();
+  return { status: body.status, body, conversation: withAnswer(said, body.output) };
+}
+
+interface KeptParts {
+  facts: ResponseFacts;
+  conversation: AskedConversation;
+  owner: string | undefined;
+}
+
+function toKept(
+  { facts, conversation, owner }: KeptParts,
+  body: ResponseObject,
+  said: readonly ChatMessage[],
+): KeptResponse {
+  return {
+    id: facts.id,
+    owner,
+    createdAt: facts.createdAt * 1000,
+    status: body.status,
+    isBackground: body.background,
+    body,
+    input: conversation.items,
+    conversation: said,
+  };
+}
+
+function checkBackground({ background, stream, store }: ResponseRequest): void {
+  if (background !== true) return;
+  if (stream === true) {
+    throw refuse(
+      "stream",
+      "cannot be used with 'background'; ask GET /v1/responses/{id} until the response is made",
+    );
+  }
+  if (store === false) throw refuse("store", "must not be false where 'background' is true");
+}

@@ -14,8 +14,6 @@ export interface ResponseFacts {
   body: ResponseRequest;
   /** Whether it is kept. */
   isKept: boolean;
-  /** How many of the conversation's oldest messages were left out. */
-  truncated: number;
 }
 
 export const secondsNow = (): number => Math.floor(Date.now() / 1000);
@@ -25,7 +23,7 @@ export function begunResponse(
   facts: ResponseFacts,
   status: "queued" | "in_progress",
 ): ResponseObject {
-  const { id, createdAt, body, isKept, truncated } = facts;
+  const { id, createdAt, body, isKept } = facts;
   return {
     id,
     object: "response",
@@ -53,7 +51,6 @@ export function begunResponse(
     text: { format: body.text?.format ?? { type: "text" } },
     reasoning: { effort: null, summary: null },
     truncation: body.truncation ?? "disabled",
-    ...(truncated === 0 ? {} : { truncated_messages: truncated }),
     service_tier: "default",
   };
 }

@@ -13,8 +13,8 @@ import type { ResponseObject } from "./schema.ts";
 export interface RunOptions extends OutputOptions {
   /** The error with this API's names. */
   rename: (error: unknown) => unknown;
-  /** Called when the response is whole, before anybody is told. */
-  settle: (response: ResponseObject) => Promise<void>;
+  /** Called when the response is whole, before anybody is told; returns what is told. */
+  settle: (response: ResponseObject) => Promise<ResponseObject>;
 }
 
 type Finish = Extract<GenerationEvent, { type: "finish" }>;
@@ -73,8 +73,9 @@ export class ResponseRun {
     if (finish === undefined) throw unfinished();
     const isCut = cutShort(finish.reason) !== undefined;
     yield* this.#writer.end(isCut ? "incomplete" : "completed");
-    const response = endedResponse(this.#begun, this.#writer.items, finish);
-    await this.#options.settle(response);
+    const response = await this.#options.settle(
+      endedResponse(this.#begun, this.#writer.items, finish),
+    );
     yield { type: isCut ? "response.incomplete" : "response.completed", response };
   }
 

@@ -2,7 +2,7 @@
 import type { ChatEngine, ChatMessage, Tool } from "../../../core/ports/chat-engine.ts";
 
 export interface TruncatedConversation {
-  messages: readonly ChatMessage[];
+  kept: readonly ChatMessage[];
   /** How many messages were left out. */
   dropped: number;
 }
@@ -11,7 +11,7 @@ interface Conversation {
   messages: readonly ChatMessage[];
   tools: readonly Tool[];
   /** Most tokens of the answer, where that is known. */
-  maxTokens: number | undefined;
+  maxTokens?: number;
 }
 
 /** Tokens of the context that are left to the answer where the request does not say. */
@@ -34,7 +34,8 @@ export async function truncated(
   const tokensOf = (kept: readonly ChatMessage[]): Promise<number> =>
     engine.countTokens(kept, tools, { signal });
   const cuts = cutsOf(messages);
-  if (cuts.length === 0 || (await tokensOf(messages)) <= room) return { messages, dropped: 0 };
+  if (cuts.length === 0 || (await tokensOf(messages)) <= room)
+    return { kept: messages, dropped: 0 };
   // The first cut that leaves little enough, by halves: each try counts the whole conversation.
   let [from, to] = [0, cuts.length - 1];
   while (from < to) {
@@ -44,7 +45,7 @@ export async function truncated(
     else from = middle + 1;
   }
   const kept = without(messages, cuts[to]);
-  return { messages: kept, dropped: messages.length - kept.length };
+  return { kept, dropped: messages.length - kept.length };
 }
 
 /** The messages from `from` to before `to` go. */
