@@ -45,7 +45,7 @@ export class StoreSearchService {
     { queries, fieldOf, bounds, filter, isReranked }: StoreQuestion,
     options: EmbedOptions,
   ): Promise<FoundInFile[]> {
-    const { registry, access, retrieval } = this.#parts;
+    const { access, retrieval } = this.#parts;
     const store = await access.get(caller, storeId);
     const { signal } = options;
     const prefix = retrieval.queryPrefix;
@@ -61,9 +61,11 @@ export class StoreSearchService {
     return [...best.values()]
       .sort((a, b) => b.score - a.score)
       .slice(0, bounds.limit)
-      .map((point) => ({
-        ...point,
-        attributes: registry.storeFiles.storeFile(store.id, point.file)?.attributes ?? {},
-      }));
+      .map((point) => ({ ...point, attributes: this.attributesOf(point) }));
+  }
+
+  /** Those of the file that a passage is of. */
+  attributesOf({ store, file }: Pick<FoundPassage, "store" | "file">): Attributes {
+    return this.#parts.registry.storeFiles.storeFile(store, file)?.attributes ?? {};
   }
 }

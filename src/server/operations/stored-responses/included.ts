@@ -6,7 +6,7 @@ const shown: readonly Includable[] = ["file_search_call.results", "message.outpu
 
 /** Names of what was asked for, and nothing on this node has. */
 export const unserved = (include: readonly Includable[] = []): string[] =>
-  include.filter((name) => !shown.includes(name)).map((name) => `include.${name}`);
+  include.flatMap((name, at) => (shown.includes(name) ? [] : [`include[${at}]`]));
 
 /** The body of a response, with the details in its output that are asked for, and without the others. */
 export function shownWith(body: object, include: readonly Includable[] = []): object {

@@ -1,0 +1,149 @@
+/** The tool `file_search`: what it asks for as grounding, and what grounding gave as its call and its citations. */
+import { type Static, Type as T } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import type { Grounding, RagRequest } from "../../../core/chat/grounding.ts";
+import type { Attributes } from "../../../core/documents/records.ts";
+import { NodeError } from "../../../core/errors.ts";
+import type { FoundPassage } from "../../../core/retrieval/found-passage.ts";
+import { unknownKeys } from "../../middleware/ignored-fields.ts";
+import { invalid } from "../../middleware/validation.ts";
+import { nullable, open } from "../../wire/fields.ts";
+import { Filter, toFilter } from "../../wire/filter.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { StoreReferences } from "../../wire/store-references.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
+
+export const FileSearchTool = T.Object(
+  {
+    type: T.Literal("file_search"),
+    vector_store_ids: StoreReferences,
+    filters: nullable(Filter, "Which of their files count."),
+    max_num_results: nullable(
+      T.Integer({ minimum: 1, maximum: 50 }),
+      "Most passages; never more than the node's `rag.limit`.",
+    ),
+    ranking_options: nullable(
+      T.Object(
+        {
+          ranker: nullable(
+            T.Union([T.Literal("auto"), T.Literal("default-2024-11-15")]),
+            "Both are the node's: its reranking model, where it has one.",
+          ),
+          score_threshold: nullable(
+            T.Number({ minimum: 0, maximum: 1 }),
+            "Least score of a passage; never less than the node's `rag.score_threshold`.",
+          ),
+          hybrid_search: T.Optional(T.Unknown({ description: "Refused: weights are not taken." })),
+        },
+        open,
+      ),
+      "How passages are ranked.",
+    ),
+  },
+  open,
+);
+
+export type FileSearchTool = Static<typeof FileSearchTool>;
+
+const checker = TypeCompiler.Compile(FileSearchTool);
+
+/** A tool whose type is `file_search`, or an error that names the field; `at`: `tools[0]`. */
+export function checkedFileSearch(tool: object, at: string): FileSearchTool {
+  if (checker.Check(tool)) {
+    if (tool.ranking_options?.hybrid_search == null) return tool;
+    throw refuse(
+      `${at}.ranking_options.hybrid_search`,
+      "cannot be honoured: how vectors and words count together is the node's, retrieval.mode. Leave it out",
+    );
+  }
+  const { kind, message, param = "" } = invalid(FileSearchTool, tool);
+  const named = message.replace(`'${param}'`, `'${at}.${param}'`);
+  throw new NodeError(kind, named, { param: `${at}.${param}` });
+}
+
+/** Names of what is in its options and not acted on. */
+export const unknownInFileSearch = ({ ranking_options: options }: FileSearchTool): string[] =>
+  unknownKeys(options ?? {}, ["ranker", "score_threshold", "hybrid_search"]).map(
+    (name) => `ranking_options.${name}`,
+  );
+
+/** What it asks for, as grounding: every turn is searched for, whatever the node does by itself. */
+export function toRag(tool: FileSearchTool, at: string): RagRequest {
+  const { vector_store_ids: stores, filters, max_num_results: limit, ranking_options } = tool;
+  return {
+    stores,
+    ...withoutNulls({ filter: filters && toFilter(filters, `${at}.filters`) }),
+    bounds: withoutNulls({ limit, scoreThreshold: ranking_options?.score_threshold }),
+  };
+}
+
+interface FileSearchResult {
+  /** Empty where the collection does not say which document it is; so is the name then. */
+  file_id: string;
+  filename: string;
+  score: number;
+  text: string;
+  attributes: Record<string, string | number | boolean>;
+}
+
+/** A call as its output item has it, which adds its id and type. */
+export interface FileSearchAnswer {
+  status: "completed" | "failed";
+  queries: string[];
+  /** Null where nobody asked for them. */
+  results: FileSearchResult[] | null;
+}
+
+export interface FileSearchAsked {
+  /** What was searched for: the last user message. */
+  question: string;
+  /** Whether `include` asks for the results. */
+  includesResults: boolean;
+  /** The attributes of a passage's file; default: none are known. */
+  attributesOf?: (passage: FoundPassage) => Attributes;
+}
+
+/** The results are those of this turn: passages of earlier turns were found by earlier calls. */
+export function toFileSearchCall(
+  { points, carried, error }: Grounding,
+  { question, includesResults, attributesOf = () => ({}) }: FileSearchAsked,
+): FileSearchAnswer {
+  const results = points.slice(carried).map((passage) => ({
+    file_id: passage.file,
+    filename: passage.document,
+    score: Math.max(0, passage.score),
+    text: passage.source,
+    attributes: { ...attributesOf(passage) },
+  }));
+  return {
+    status: error === undefined ? "completed" : "failed",
+    queries: [question],
+    results: includesResults ? results : null,
+  };
+}
+
+export interface FileCitation {
+  type: "file_citation";
+  file_id: string;
+  filename: string;
+  /** Where in the text its marker begins, as JavaScript counts. */
+  index: number;
+}
+
+/** `[1]`, and `[1, 3]` as some models write it. */
+const markers = /\[(\d{1,4}(?:, ?\d{1,4})*)\]/g;
+
+/**
+ * A citation for each marker in the text that stands for a passage. Documents of the command line and
+ * of the handbook have file ids too. What has none, in a collection that another program filled, cannot
+ * be cited: its marker stays in the text, and the response's `retrieval` says what it stands for.
+ */
+export function annotationsOf(text: string, { points }: Pick<Grounding, "points">): FileCitation[] {
+  return [...text.matchAll(markers)].flatMap(({ index, 1: numbers = "" }) =>
+    numbers.split(",").flatMap((number): FileCitation[] => {
+      const passage = points[Number(number) - 1];
+      if (passage === undefined || passage.file === "") return [];
+      return [{ type: "file_citation", file_id: passage.file, filename: passage.document, index }];
+    }),
+  );
+}
