@@ -1,19 +1,13 @@
 /** A response that failed after it began. */
 import type { NodeError } from "../../../core/errors.ts";
+import { toFailure } from "../../../core/responses/response-failure.ts";
 import { errorBody } from "../../middleware/errors.ts";
 import type { ItemEvent } from "./item-writers.ts";
 import type { ResponseObject } from "./schema.ts";
 
-/** The codes of the OpenAI API, by its types of errors. */
-const codes: Readonly<Record<string, string>> = {
-  invalid_request_error: "invalid_prompt",
-  requests: "rate_limit_exceeded",
-  tokens: "rate_limit_exceeded",
-};
-
 export function failedResponse(begun: ResponseObject, error: NodeError): ResponseObject {
-  const { message, type } = errorBody(error).error;
-  return { ...begun, status: "failed", error: { code: codes[type] ?? "server_error", message } };
+  const { message } = errorBody(error).error;
+  return { ...begun, status: "failed", error: { code: toFailure(error).code, message } };
 }
 
 /** What failed, and the response as it is then. */

@@ -1,9 +1,12 @@
 /** What becomes of the OpenAI API's fields that are not in the schema: accepted, refused, or ignored and named. */
-import { unknownKeys } from "../../middleware/ignored-fields.ts";
+import type { TSchema } from "@sinclair/typebox";
+import { unknownFields, unknownKeys } from "../../middleware/ignored-fields.ts";
 import { unknownInRag } from "../../wire/rag.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { unserved } from "../stored-responses/included.ts";
+import { FileSearchTool } from "./file-search.ts";
 import { ResponseRequest } from "./request-schema.ts";
+import { ResponseTool } from "./tool-schema.ts";
 
 /** Nothing about the answer depends on these. */
 const harmless = new Set([
@@ -62,7 +65,7 @@ export function ignoredFields(body: ResponseRequest): string[] {
     ...unserved(body.include ?? []),
     ...unknownInRag(body.rag),
     ...(body.tools ?? []).flatMap((tool, at) =>
-      unknownKeys(tool, toolFields[tool.type] ?? []).map(under(`tools[${at}]`)),
+      unknownFields(toolSchemas[tool.type] ?? ResponseTool, tool, `tools[${at}]`),
     ),
     ...items.flatMap((item, at) => unknownKeys(item, itemFields).map(under(`input[${at}]`))),
   ].filter((name) => !harmless.has(name.replace(/\[\d+\]/, "")));
@@ -72,7 +75,8 @@ const under = (place: string) => (name: string) => `${place}.${name}`;
 
 const formatFields = ["type", "name", "description", "schema", "strict"];
 const itemFields = ["type", "role", "content", "id", "call_id", "name", "arguments", "output"];
-const toolFields: Readonly<Record<string, readonly string[]>> = {
-  function: ["type", "name", "description", "parameters", "strict"],
-  file_search: ["type", "vector_store_ids", "filters", "max_num_results", "ranking_options"],
+/** Of a tool of any other type nothing is said: it is refused. */
+const toolSchemas: Readonly<Record<string, TSchema>> = {
+  function: ResponseTool,
+  file_search: FileSearchTool,
 };

@@ -1,9 +1,11 @@
 /** Has the chat service answer what a response is asked with. */
+import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
 import { given } from "../../../core/given.ts";
 import type { ModelRegistry } from "../../../core/models/model.ts";
 import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";
+import { annotationsOf, type FileSearchAsked, toFileSearchCall } from "./file-search.ts";
 import { itemId } from "./ids.ts";
 import { renamed } from "./own-field-names.ts";
 import { answeredBy, begunResponse, type ResponseFacts } from "./response-body.ts";
@@ -15,6 +17,7 @@ import { truncated } from "./truncation.ts";
 
 export interface MakingNeeds extends ChatNeeds {
   models: ModelRegistry;
+  storeSearch: StoreSearchService;
 }
 
 export interface AskedResponse {
@@ -37,7 +40,8 @@ export async function makeResponse(
   try {
     const told = withInstructions(body.instructions, messages);
     const { kept, dropped } = await fitted(told);
-    const answer = await beginAnswer(toChatRequest(body, kept, offered.toolUse), context, needs);
+    const answer = await beginAnswer(toChatRequest(body, kept, offered), context, needs);
+    const { grounding } = answer;
     const begun = {
       ...begunResponse(facts, "in_progress"),
       ...(dropped === 0 ? {} : { truncated_messages: dropped }),
@@ -46,12 +50,21 @@ export async function makeResponse(
     return new ResponseRun(begun, answer, {
       itemId: (kind, index) => itemId(id, kind, index),
       withLogprobs: body.include?.includes(logprobsIncluded) ?? false,
-      annotate: () => [],
+      annotate: (text) => (grounding === undefined ? [] : annotationsOf(text, grounding)),
+      search: grounding && offered.search && toFileSearchCall(grounding, searchAsked()),
       rename,
       settle: (response) => settle(response, kept.slice(told.length - messages.length)),
     });
   } catch (error) {
     throw rename(error);
+  }
+
+  function searchAsked(): FileSearchAsked {
+    return {
+      question: messages.findLast(({ role }) => role === "user")?.content ?? "",
+      includesResults: body.include?.includes("file_search_call.results") ?? false,
+      attributesOf: (passage) => needs.storeSearch.attributesOf(passage),
+    };
   }
 
   async function fitted(told: readonly ChatMessage[]) {

@@ -26,7 +26,8 @@ export const responses = defineOperation({
     schema: ResponseRequest,
     example: responseExamples.request,
     lists: [{ param: "input", limit: "maxMessages" }],
-    scopes: ({ rag }) => scopesOfRag(rag),
+    scopes: ({ rag, tools }) =>
+      tools?.some(({ type }) => type === "file_search") === true ? ["retrieve"] : scopesOfRag(rag),
     ignored: ignoredFields,
     logged: ({ model, instructions, input }) => ({ model, instructions, input }),
   },

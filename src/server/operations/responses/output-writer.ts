@@ -1,6 +1,7 @@
 /** The events of a generation, written into the items of a response; each step is told as the API's events. */
 import { NodeError } from "../../../core/errors.ts";
 import type { GenerationEvent } from "../../../core/ports/chat-engine.ts";
+import type { FileSearchAnswer } from "./file-search.ts";
 import {
   CallWriter,
   type EndStatus,
@@ -38,17 +39,18 @@ export class OutputWriter {
   }
 
   /** A search that was made before the answer began. */
-  searched(call: Pick<FileSearchCall, "queries" | "results" | "status">): ItemEvent[] {
+  searched(call: FileSearchAnswer): ItemEvent[] {
     const at = this.#place("fs");
     const done: FileSearchCall = { type: "file_search_call", id: at.item_id, ...call };
     const begun: FileSearchCall = { ...done, status: "in_progress", queries: [], results: null };
     this.#items.push(done);
     const { output_index } = at;
+    const completed = { type: "response.file_search_call.completed", ...at } as const;
     return [
       { type: "response.output_item.added", output_index, item: begun },
       { type: "response.file_search_call.in_progress", ...at },
       { type: "response.file_search_call.searching", ...at },
-      { type: "response.file_search_call.completed", ...at },
+      ...(call.status === "completed" ? [completed] : []),
       { type: "response.output_item.done", output_index, item: done },
     ];
   }

@@ -6,7 +6,7 @@ export interface FieldPlaces {
   /** Where each of the functions stands among the request's tools. */
   places: readonly number[];
   /** Where the search stands among them. */
-  search: number | undefined;
+  search: { place: number } | undefined;
 }
 
 /** The error with this API's names; what is none of the node's own stays as it is. */
@@ -22,7 +22,7 @@ export function renamed(error: unknown, fields: FieldPlaces): unknown {
 function ownName(param: string, { places, search }: FieldPlaces): string {
   if (search !== undefined) {
     const stores = /^rag\.(vector_store_ids.*)$/.exec(param)?.[1];
-    if (stores !== undefined) return `tools[${search}].${stores}`;
+    if (stores !== undefined) return `tools[${search.place}].${stores}`;
   }
   return param
     .replace(/^messages\b/, "input")

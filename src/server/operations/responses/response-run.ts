@@ -5,12 +5,15 @@ import type { GenerationEvent } from "../../../core/ports/chat-engine.ts";
 import { namedEvent } from "../../event-format.ts";
 import { unfinished } from "../../wire/whole-answer.ts";
 import { failedResponse, failureEvents } from "./failure.ts";
+import type { FileSearchAnswer } from "./file-search.ts";
 import type { ItemEvent } from "./item-writers.ts";
 import { type OutputOptions, OutputWriter } from "./output-writer.ts";
 import { cutShort, endedResponse } from "./response-body.ts";
 import type { ResponseObject } from "./schema.ts";
 
 export interface RunOptions extends OutputOptions {
+  /** A search that was made for it. */
+  search: FileSearchAnswer | undefined;
   /** The error with this API's names. */
   rename: (error: unknown) => unknown;
   /** Called when the response is whole, before anybody is told; returns what is told. */
@@ -82,6 +85,8 @@ export class ResponseRun {
   *#beginning(): Generator<ItemEvent> {
     yield { type: "response.created", response: this.#begun };
     yield { type: "response.in_progress", response: this.#begun };
+    const { search } = this.#options;
+    if (search !== undefined) yield* this.#writer.searched(search);
   }
 
   #numbered(event: ItemEvent): string {

@@ -1,11 +1,13 @@
 /** A request for a response as one to the chat service: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
-import type { AnswerFormat, ChatMessage, ToolUse } from "../../../core/ports/chat-engine.ts";
+import type { AnswerFormat, ChatMessage } from "../../../core/ports/chat-engine.ts";
 import { toRag } from "../../wire/rag.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { toSampling } from "../../wire/sampling.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
+import { toRag as searchToRag } from "./file-search.ts";
 import type { ResponseRequest } from "./request-schema.ts";
+import type { OfferedTools } from "./tool-use.ts";
 
 export const logprobsIncluded = "message.output_text.logprobs";
 
@@ -13,8 +15,14 @@ export const logprobsIncluded = "message.output_text.logprobs";
 export function toChatRequest(
   body: ResponseRequest,
   messages: readonly ChatMessage[],
-  toolUse: ToolUse | undefined,
+  { toolUse, search }: OfferedTools,
 ): ChatRequest {
+  if (search !== undefined && body.rag !== null && body.rag !== undefined) {
+    throw refuse(
+      "rag",
+      "cannot be used with the tool 'file_search', which grounds the answer itself",
+    );
+  }
   return {
     model: body.model,
     messages,
@@ -27,7 +35,8 @@ export function toChatRequest(
       topLogprobs: toTopLogprobs(body),
       format: body.text?.format && toFormat(body.text.format),
       toolUse,
-      rag: toRag(body.rag),
+      rag:
+        search === undefined ? toRag(body.rag) : searchToRag(search.tool, `tools[${search.place}]`),
     }),
   };
 }

@@ -4,17 +4,24 @@ import { quoted } from "../../../core/quoted.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { checkedToolUse } from "../../wire/tool-use.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
+import { checkedFileSearch, type FileSearchTool } from "./file-search.ts";
 import { refusedTool } from "./refused-types.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 import type { ToolChoice } from "./tool-schema.ts";
+
+/** A search of vector stores, and where it stands among the request's tools. */
+interface OfferedSearch {
+  tool: FileSearchTool;
+  place: number;
+}
 
 export interface OfferedTools {
   /** Undefined where no function may be called. */
   toolUse: ToolUse | undefined;
   /** Where each of the functions stands among the request's tools. */
   places: readonly number[];
-  /** Where the search stands among them; undefined where there is none, or none is wanted. */
-  search: number | undefined;
+  /** Undefined where no search is offered, or none is wanted. */
+  search: OfferedSearch | undefined;
 }
 
 type Offered = NonNullable<ResponseRequest["tools"]>;
@@ -42,11 +49,13 @@ export function toOfferedTools(body: RequestedTools): OfferedTools {
   const kept = functions.filter(({ tool }) => allowed?.names.has(tool.name) ?? true);
   const tools = kept.map(({ tool }) => tool);
   const mayCall = checked !== undefined && tools.length > 0;
-  const maySearch = found !== -1 && choice !== "none" && (allowed?.search ?? true);
+  const tool = offered[found];
+  const searched = tool && { tool: checkedFileSearch(tool, `tools[${found}]`), place: found };
+  const maySearch = choice !== "none" && (allowed?.search ?? true);
   return {
     toolUse: mayCall ? { ...checked, tools } : undefined,
     places: kept.map(({ place }) => place),
-    search: maySearch ? found : undefined,
+    search: maySearch ? searched : undefined,
   };
 }
 
