@@ -22,7 +22,7 @@ export async function withoutReferences(
   const found = new Map<string, KeptResponse | undefined>();
   const resolved: InputItem[] = [];
   for (const [at, item] of items.entries()) {
-    if (item.type !== "item_reference") {
+    if (!isReference(item)) {
       resolved.push(item);
       continue;
     }
@@ -46,6 +46,10 @@ export async function withoutReferences(
   }
   return resolved;
 }
+
+/** An id alone is one too. */
+const isReference = ({ type, role, id }: InputItem): boolean =>
+  type === "item_reference" || (!type && role === undefined && typeof id === "string");
 
 function itemOf(response: KeptResponse | undefined, id: string): InputItem | undefined {
   if (response === undefined) return undefined;

@@ -21,11 +21,9 @@ export type Part = Static<typeof Part>;
 /** An item of any type. What must be in it depends on that, and is checked where it is read. */
 export const InputItem = T.Object(
   {
-    type: T.Optional(
-      T.String({
-        description:
-          "`message`, the default, `function_call`, `function_call_output`, `reasoning`, `file_search_call` or `item_reference`.",
-      }),
+    type: nullable(
+      T.String(),
+      "`message`, the default, `function_call`, `function_call_output`, `reasoning`, `file_search_call` or `item_reference`.",
     ),
     role: T.Optional(
       T.Union(
