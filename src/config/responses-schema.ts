@@ -10,7 +10,7 @@ export const Responses = T.Object(
       maximum: tenYears,
       default: 30 * 24 * 60 * 60,
       description:
-        "Seconds that a response is kept with its conversation, those that are there already included; 0: nothing is kept.",
+        "How long a response is kept with its conversation, in seconds; those that are there already, too. 0: nothing is kept.",
     }),
     max_bytes: T.Integer({
       minimum: 1024 * 1024,

@@ -95,6 +95,7 @@ describe("the document at /openapi.json", () => {
     expect(operations.map(({ at }) => at).sort()).toEqual(listed.sort());
     expect(listed).toEqual([
       "DELETE /v1/files/{file_id}",
+      "DELETE /v1/responses/{response_id}",
       "DELETE /v1/vector_stores/{vector_store_id}",
       "DELETE /v1/vector_stores/{vector_store_id}/files/{file_id}",
       "GET /health",
@@ -106,6 +107,8 @@ describe("the document at /openapi.json", () => {
       "GET /v1/info",
       "GET /v1/models",
       "GET /v1/models/{id}",
+      "GET /v1/responses/{response_id}",
+      "GET /v1/responses/{response_id}/input_items",
       "GET /v1/vector_stores",
       "GET /v1/vector_stores/{vector_store_id}",
       "GET /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}",
@@ -119,6 +122,7 @@ describe("the document at /openapi.json", () => {
       "POST /v1/files",
       "POST /v1/info",
       "POST /v1/models",
+      "POST /v1/responses/{response_id}/cancel",
       "POST /v1/retrieve",
       "POST /v1/vector_stores",
       "POST /v1/vector_stores/{vector_store_id}",

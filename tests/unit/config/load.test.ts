@@ -158,6 +158,13 @@ describe("the configuration", () => {
         max_vector_stores: 1000,
         max_queue: 10_000,
       },
+      responses: {
+        keep_for: 2_592_000,
+        max_bytes: 1_073_741_824,
+        max_response_bytes: 8_388_608,
+        max_background: 4,
+        max_queue: 64,
+      },
       limits: {
         max_body_bytes: 16 * 1024 * 1024,
         request_timeout: 600,
