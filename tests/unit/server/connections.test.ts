@@ -21,3 +21,13 @@ test("a request that no server announced has no client", () => {
   expect(connections.clientOf(request)).toBeUndefined();
   connections.ended(request);
 });
+
+test("a connection is told once that it is idle: later it may be at the next request", () => {
+  const connections = new Connections();
+  const request = new Request("http://localhost/");
+  let told = 0;
+  connections.opened(request, { onIdle: () => told++ });
+  connections.ended(request);
+  connections.ended(request);
+  expect(told).toBe(1);
+});

@@ -1,7 +1,13 @@
 import { expect, test } from "bun:test";
+import { Type as T } from "@sinclair/typebox";
+import { defineOperationWithoutBody } from "../../../../src/server/define-operation.ts";
 import { keyAccess } from "../../../../src/server/middleware/authentication.ts";
 import { goOnBehind } from "../../../../src/server/middleware/behind.ts";
-import { openContext } from "../../../../src/server/request-context.ts";
+import { tags } from "../../../../src/server/operation.ts";
+import { Pipeline } from "../../../../src/server/pipeline.ts";
+import { contextOf, openContext } from "../../../../src/server/request-context.ts";
+import { bareNode } from "../../../support/bare-node.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
 
 const open = () =>
   openContext({
@@ -42,4 +48,35 @@ test("what goes on behind an answer ends with its own signal, and not with the c
   expect(context.signal.aborted).toBe(false);
   run.abort();
   expect(context.signal.aborted).toBe(true);
+});
+
+test("its caller's place is held, and what it used is charged, until it has ended", async () => {
+  await using node = bareNode({ toml: "[limits]\nconcurrency = 1\ntokens_per_minute = 100\n" });
+  const pipeline = new Pipeline(node.services);
+  const behind = Promise.withResolvers<void>();
+  const operation = defineOperationWithoutBody({
+    ...{ method: "POST", path: "/behind", name: "behind", operationId: "behind" },
+    ...{ summary: "Goes on", tag: tags.chat, scope: "chat", errors: {} },
+    answer: { name: "Behind", schema: T.Object({}), description: "Nothing." },
+    handler: () => ({ json: { status: "queued" }, behind: behind.promise }),
+  });
+  const ask = async () => {
+    const request = new Request("http://localhost/behind", { method: "POST" });
+    const headers = {};
+    pipeline.receive(request, { name: "behind", operation: operation.facts }, headers);
+    const answer = await pipeline.serve(operation, {}, { request, params: {}, set: { headers } });
+    pipeline.responded(request, 200);
+    return { answer, context: contextOf(request) };
+  };
+  const { answer, context } = await ask();
+  expect(answer).toEqual({ status: "queued" });
+  expect(await rejectionOf(ask())).toMatchObject({ kind: "too_many_requests" });
+  context.report({
+    ...{ type: "answered", model: "chatty", calledAt: 0, startedAt: 0, endedAt: 1 },
+    ...{ promptTokens: 90, generatedTokens: 60 },
+  });
+  behind.resolve();
+  expect(await context.ended).toMatchObject({ tokens: { prompt: 90, completion: 60 } });
+  // The place is free again, and now the tokens are what is missing.
+  expect(await rejectionOf(ask())).toMatchObject({ kind: "too_many_tokens" });
 });
