@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Scope } from "../../src/core/limits/api-key.ts";
 import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
+import { SqliteKeys } from "../../src/store/keys/sqlite-keys.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { passage } from "../support/passages.ts";
 import { readEvents } from "../support/response-events.ts";
 import { finish } from "../support/scripted-engines.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
 
 const path = "/v1/responses";
@@ -136,8 +140,15 @@ describe("the tool file_search", () => {
   });
 
   test("wants a key that opens retrieve", async () => {
-    const app = await filledApp({ keys: ["all"] });
-    const answer = await app.post(path, body, { authorization: "Bearer other" });
-    expect(answer.status).toBe(401);
+    await using folder = await tempDir();
+    using keys = new SqliteKeys(join(folder.path, "keys.sqlite"));
+    const app = await filledApp({ ring: keys });
+    app.chat.script(finish);
+    const ask = (...scopes: Scope[]): Promise<Response> => {
+      const { text } = keys.create({ name: scopes.join(), scopes });
+      return app.post(path, body, { authorization: `Bearer ${text}` });
+    };
+    expect((await ask("chat")).status).toBe(403);
+    expect((await ask("chat", "retrieve")).status).toBe(200);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import OpenAI from "openai";
 import { NodeError } from "../../src/core/errors.ts";
 import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
 import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
@@ -22,7 +23,12 @@ const args = (index: number, value: string): GenerationEvent => ({
   index,
   text: value,
 });
-const tools = ["look", "jump"].map((name) => ({ type: "function", name }));
+const tools = ["look", "jump"].map((name) => ({
+  type: "function" as const,
+  name,
+  parameters: null,
+  strict: false,
+}));
 
 describe("a plain response", () => {
   test("has every field, also those that nobody asked for", async () => {
@@ -196,6 +202,36 @@ describe("a streamed response", () => {
       event.type === "response.output_item.done" && "item" in event ? [event.item] : [],
     );
     expect(last).toMatchObject({ response: { status: "completed", output: items } });
+  });
+
+  test("adds up in the openai package to what it ends with", async () => {
+    const app = testApp();
+    app.chat.script(
+      thought("Hm"),
+      text("I look."),
+      ...[call(0, "look"), args(0, '{"at":'), args(0, "1}"), call(1, "jump"), args(1, "{}")],
+      { ...finish, reason: "tool_calls" },
+    );
+    const client = new OpenAI({
+      baseURL: "http://localhost/v1",
+      apiKey: "any",
+      fetch: (url, init) =>
+        app.handle(new Request(url instanceof Request ? url.url : String(url), init)),
+    });
+    const stream = client.responses.stream({ ...body, tools });
+    let output: unknown;
+    stream.on("event", (event) => {
+      if (event.type === "response.completed") output = event.response.output;
+    });
+    const added = await stream.finalResponse();
+    expect(added.output_text).toBe("I look.");
+    expect(added.output.map(({ type }) => type)).toEqual([
+      "reasoning",
+      "message",
+      "function_call",
+      "function_call",
+    ]);
+    expect(added.output).toMatchObject(Object(output));
   });
 
   test("keeps a real status where it fails before the first token", async () => {
