@@ -44,6 +44,9 @@ export const responses = defineOperation({
       "Each as a line `event: <type>` and a line `data: <event>`, numbered from 0 by `sequence_number`.",
     example: responseExamples.event,
   },
-  errors: modelErrors,
+  errors: {
+    ...modelErrors,
+    404: "There is no such response to go on from: it was not kept, was deleted, its time is over, or it is another key's.",
+  },
   handler: createResponse,
 });
