@@ -117,6 +117,21 @@ describe("a response that goes on from another", () => {
     await missing(forgetful, answer.id);
   });
 
+  test("refers to items of its own key's responses alone", async () => {
+    const app = testApp({ keys: ["key-of-ada", "key-of-bob"] });
+    app.chat.script(text("Hi"), finish).script(finish);
+    const { output: items } = await make(app, {}, as("ada"));
+    const input = [{ role: "user", content: "Hello" }, { id: items[0]?.id }];
+    const refused = await app.post(path, { ...body, input }, as("bob"));
+    expect(refused.status).toBe(400);
+    expect((await decodeError(refused)).param).toBe("input[1]");
+    await make(app, { input }, as("ada"));
+    expect(app.chat.requests[1]?.messages).toEqual([
+      { role: "user", content: "Hello" },
+      { role: "assistant", content: "Hi" },
+    ]);
+  });
+
   test("is refused where the conversation has more messages than the node takes", async () => {
     const app = testApp({ maxMessages: 2 });
     app.chat.script(finish);
@@ -184,9 +199,16 @@ describe("a response in the background", () => {
   test.each([
     ["stream", { stream: true }],
     ["store", { store: false }],
+    ["top_logprobs", { top_logprobs: 2 }],
+    ["rag.filters.key", { rag: { filters: { type: "eq", value: 1 } } }],
   ])("is refused with %s", async (param, more) => {
     const answer = await testApp().post(path, { ...body, background: true, ...more });
     expect(answer.status).toBe(400);
     expect((await decodeError(answer)).param).toBe(param);
+  });
+
+  test("is refused at once for a model that is not there", async () => {
+    const answer = await testApp().post(path, { ...body, model: "nobody", background: true });
+    expect((await decodeError(answer)).code).toBe("model_not_found");
   });
 });

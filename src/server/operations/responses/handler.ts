@@ -13,6 +13,7 @@ import { type AskedResponse, type MakingNeeds, makeResponse } from "./make-respo
 import type { ResponseRequest } from "./request-schema.ts";
 import { begunResponse, type ResponseFacts, secondsNow } from "./response-body.ts";
 import type { ResponseObject } from "./schema.ts";
+import { toChatRequest } from "./to-chat-request.ts";
 import { toOfferedTools } from "./tool-use.ts";
 
 export interface ResponseNeeds extends MakingNeeds {
@@ -25,11 +26,14 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   context,
   needs,
 ): Promise<Answer> => {
-  const { responses, limits } = needs;
+  const { responses, limits, models } = needs;
+  // What can be refused is refused here, also where the response is made behind its request.
   checkedPairs(body.metadata ?? {}, "metadata");
   checkBackground(body);
+  models.chat(body.model);
   const id = newResponseId();
   const offered = toOfferedTools(body);
+  const request = toChatRequest(body, offered);
   const isKept = responses.isKeeping && body.store !== false;
   const facts = { id, createdAt: secondsNow(), body, isKept };
   const conversation = await askedConversation(body, {
@@ -38,7 +42,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   });
   const { messages } = conversation;
   const kept = { facts, conversation, owner: context.authenticated.id };
-  const asked: Omit<AskedResponse, "settle"> = { facts, messages, offered };
+  const asked: Omit<AskedResponse, "settle"> = { facts, messages, request, offered };
   if (body.background === true) return await behind();
   const run = await makeResponse(
     {

@@ -1,4 +1,5 @@
 /** Has the chat service answer what a response is asked with. */
+import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
 import { given } from "../../../core/given.ts";
 import type { ModelRegistry } from "../../../core/models/model.ts";
@@ -11,7 +12,7 @@ import { renamed } from "./own-field-names.ts";
 import { answeredBy, begunResponse, type ResponseFacts } from "./response-body.ts";
 import { ResponseRun } from "./response-run.ts";
 import type { ResponseObject } from "./schema.ts";
-import { logprobsIncluded, toChatRequest, withInstructions } from "./to-chat-request.ts";
+import { logprobsIncluded, withInstructions } from "./to-chat-request.ts";
 import type { OfferedTools } from "./tool-use.ts";
 import { truncated } from "./truncation.ts";
 
@@ -24,6 +25,8 @@ export interface AskedResponse {
   facts: ResponseFacts;
   /** The conversation, without what the model is told before it. */
   messages: readonly ChatMessage[];
+  /** What the chat service is asked with besides. */
+  request: Omit<ChatRequest, "messages">;
   offered: OfferedTools;
   /** Called when the response is whole, with the conversation that it was made of; returns what is answered. */
   settle: (response: ResponseObject, messages: readonly ChatMessage[]) => Promise<ResponseObject>;
@@ -31,7 +34,7 @@ export interface AskedResponse {
 
 /** Errors name this API's fields. */
 export async function makeResponse(
-  { facts, messages, offered, settle }: AskedResponse,
+  { facts, messages, request, offered, settle }: AskedResponse,
   context: RequestContext,
   needs: MakingNeeds,
 ): Promise<ResponseRun> {
@@ -40,7 +43,7 @@ export async function makeResponse(
   try {
     const told = withInstructions(body.instructions, messages);
     const { kept, dropped } = await fitted(told);
-    const answer = await beginAnswer(toChatRequest(body, kept, offered), context, needs);
+    const answer = await beginAnswer({ ...request, messages: kept }, context, needs);
     const { grounding } = answer;
     const begun = {
       ...begunResponse(facts, "in_progress"),

@@ -11,12 +11,11 @@ import type { OfferedTools } from "./tool-use.ts";
 
 export const logprobsIncluded = "message.output_text.logprobs";
 
-/** `messages`: the whole conversation, what the model is told before it included. */
+/** All of it but the conversation. */
 export function toChatRequest(
   body: ResponseRequest,
-  messages: readonly ChatMessage[],
   { toolUse, search }: OfferedTools,
-): ChatRequest {
+): Omit<ChatRequest, "messages"> {
   if (search !== undefined && body.rag !== null && body.rag !== undefined) {
     throw refuse(
       "rag",
@@ -25,7 +24,6 @@ export function toChatRequest(
   }
   return {
     model: body.model,
-    messages,
     sampling: toSampling(body),
     ...withoutNulls({
       maxTokens: body.max_output_tokens,
