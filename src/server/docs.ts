@@ -68,6 +68,7 @@ export function docs({ version, schemas }: DocsOptions) {
             servers: [{ url: "/", description: "This node" }],
             tags: [
               { name: "Chat", description: "Answers from a chat model." },
+              { name: "Responses", description: "OpenAI's Responses API, on the same models." },
               { name: "Embeddings", description: "Vectors of texts." },
               { name: "Retrieval", description: "Passages from the node's collection." },
               { name: "Node", description: "What the node has, and how it is." },

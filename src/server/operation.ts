@@ -9,6 +9,7 @@ import type { RequestContext } from "./request-context.ts";
 
 export const tags = {
   chat: "Chat",
+  responses: "Responses",
   embeddings: "Embeddings",
   retrieval: "Retrieval",
   files: "Files",

@@ -17,6 +17,7 @@ import { mcp } from "./operations/mcp/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
 import { rerank, rerankAtCohere } from "./operations/rerank/operation.ts";
+import { responses } from "./operations/responses/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
 import {
   cancelResponse,
@@ -52,6 +53,7 @@ import type { Target } from "./pipeline.ts";
 
 const all = [
   chat,
+  responses,
   getResponse,
   deleteResponse,
   listInputItems,

@@ -119,6 +119,25 @@ describe("an example of the page about documents", () => {
   });
 });
 
+describe("an example of the page about responses", () => {
+  test.skipIf(!hasCurl)("in curl works", async () => {
+    const examples = blocks("sh", await read("responses.md"));
+    expect(examples).toHaveLength(2);
+    for (const code of examples) {
+      expect(await run(["bash", "-c", adapted(code)])).toContain('"object":"response"');
+    }
+  });
+
+  test("in TypeScript works", async () => {
+    const [following = "", agent = ""] = blocks("ts", await read("responses.md"));
+    expect(await runTypeScript(adapted(following))).toMatch(
+      /[1-9]\d* of \d+ tokens were cached\n$/,
+    );
+    expect(agent).toContain("@openai/agents");
+    expect(await runTypeScript(adapted(agent))).toMatch(/^It is the (llama|horse|bee)\.\n$/);
+  });
+});
+
 describe("an example of a configuration", () => {
   // The page about MCP has those of other programs, which mcp-page.test.ts reads.
   const pages = [...new Bun.Glob("*.md").scanSync(join(root, "docs"))].filter(

@@ -1,10 +1,14 @@
 /** More than 10,000 bad requests, made by chance from the schemas: each is answered as the API says. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { TSchema } from "@sinclair/typebox";
+import { Type as T, type TSchema } from "@sinclair/typebox";
 import fc, { type Arbitrary } from "fast-check";
 import { ChatCompletionRequest } from "../../src/server/operations/chat/schema.ts";
 import { EmbeddingRequest } from "../../src/server/operations/embeddings/schema.ts";
 import { RerankRequest } from "../../src/server/operations/rerank/schema.ts";
+import {
+  InputItem,
+  ResponseRequest,
+} from "../../src/server/operations/responses/request-schema.ts";
 import { RetrieveRequest } from "../../src/server/operations/retrieve/schema.ts";
 import { FileBatchRequest } from "../../src/server/operations/vector-store-batches/schema.ts";
 import {
@@ -79,7 +83,9 @@ async function send({ path, method = "POST", headers = {}, body }: Sent): Promis
     if (response.status === 500) expect(code).toBe("model_not_found");
     // As many vector stores as the node keeps.
     if (response.status === 429) expect(code).toBe("insufficient_quota");
-    if (response.status === 503) expect(["collection_mismatch"]).toContain(code ?? "");
+    // As many responses as wait to be made in the background.
+    if (response.status === 503)
+      expect(["collection_mismatch", "queue_full"]).toContain(code ?? "");
   } finally {
     clearTimeout(timer);
   }
@@ -97,6 +103,21 @@ const chat = bodies(ChatCompletionRequest, "tiny-chat");
 const embeddings = bodies(EmbeddingRequest, "tiny-embedding");
 const rerank = bodies(RerankRequest, "tiny-reranker");
 const retrieve = bodies(RetrieveRequest, "tiny-embedding");
+
+/** With items of types that are known, so that more than the type is looked at. */
+const itemTypes = ["message", "function_call", "function_call_output", "item_reference", "custom"];
+const anItem = T.Object({
+  ...InputItem.properties,
+  type: T.Optional(T.Union(itemTypes.map((type) => T.Literal(type)))),
+});
+const responses = bodies(
+  T.Object({
+    ...ResponseRequest.properties,
+    input: T.Union([T.String(), T.Array(anItem)]),
+  }),
+  "tiny-chat",
+  // The disk takes its time for each that is kept.
+).map((body) => (body instanceof Raw ? body : { store: false, ...Object(body) }));
 
 const store = "/v1/vector_stores/vs_default";
 
@@ -147,6 +168,7 @@ describe("a hostile request", () => {
 
   test.each([
     ["/v1/chat/completions", chat, 6000],
+    ["/v1/responses", responses, 800],
     ["/v1/embeddings", embeddings, 1500],
     ["/v1/rerank", rerank, 500],
     ["/v2/rerank", rerank, 100],

@@ -123,6 +123,7 @@ describe("the document at /openapi.json", () => {
       "POST /v1/info",
       "POST /v1/models",
       "POST /v1/rerank",
+      "POST /v1/responses",
       "POST /v1/responses/{response_id}/cancel",
       "POST /v1/retrieve",
       "POST /v1/vector_stores",
@@ -161,6 +162,7 @@ describe("the document at /openapi.json", () => {
     );
     expect(bodies).toEqual([
       ["POST /v1/chat/completions", true, ["application/json"]],
+      ["POST /v1/responses", true, ["application/json"]],
       ["POST /v1/embeddings", true, ["application/json"]],
       ["POST /v1/rerank", true, ["application/json"]],
       ["POST /v2/rerank", true, ["application/json"]],
@@ -178,15 +180,14 @@ describe("the document at /openapi.json", () => {
     ]);
   });
 
-  test("answers with JSON everywhere but for metrics and files, and with an event stream from chat too", () => {
+  test("answers with JSON everywhere but for metrics and files, and with an event stream from chat and responses too", () => {
     const types = new Map(
       operations.map(({ at, responses }) => [at, Object.keys(responses["200"]?.content ?? {})]),
     );
-    expect(types.get("POST /v1/chat/completions")).toEqual([
-      "application/json",
-      "text/event-stream",
-    ]);
-    types.delete("POST /v1/chat/completions");
+    for (const streaming of ["POST /v1/chat/completions", "POST /v1/responses"]) {
+      expect(types.get(streaming)).toEqual(["application/json", "text/event-stream"]);
+      types.delete(streaming);
+    }
     expect(types.get("GET /metrics")).toEqual(["text/plain"]);
     types.delete("GET /metrics");
     const content = "GET /v1/files/{file_id}/content";

@@ -9,6 +9,7 @@ import {
 import { EmbeddingList } from "../../src/server/operations/embeddings/schema.ts";
 import { NodeInfo } from "../../src/server/operations/info/schema.ts";
 import { ModelList } from "../../src/server/operations/models/schema.ts";
+import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
@@ -212,6 +213,31 @@ describe("a first start with the starter models", () => {
   );
 
   test(
+    "makes a response that goes on from another, and reuses what that one evaluated",
+    async () => {
+      const ask = async (more: object) =>
+        await decode(
+          ResponseObject,
+          await post("/responses", {
+            model: question.model,
+            instructions: "You are a helpful assistant.",
+            temperature: 0,
+            max_output_tokens: 16,
+            ...more,
+          }),
+        );
+      const first = await ask({ input: "What is the capital of France?" });
+      expect(JSON.stringify(first.output)).toContain("Paris");
+      const second = await ask({ input: "And of Italy?", previous_response_id: first.id });
+      expect(second.output).toMatchObject([{ type: "message" }]);
+      expect(second.usage?.input_tokens_details.cached_tokens).toBeGreaterThanOrEqual(
+        first.usage?.input_tokens ?? 9999,
+      );
+    },
+    2 * minutes,
+  );
+
+  test(
     "answers every example of its own description",
     async () => {
       const { paths } = await decode(Examples, await fetch(`${node.origin}/openapi.json`));
@@ -222,6 +248,7 @@ describe("a first start with the starter models", () => {
       });
       expect(asked.map(({ path }) => path)).toEqual([
         "/v1/chat/completions",
+        "/v1/responses",
         "/v1/embeddings",
         "/v1/retrieve",
         "/v1/vector_stores",

@@ -43,12 +43,16 @@ function toToolCall(
   at: string,
   size: JsonSize,
 ): ToolCall {
-  const param = `${at}.function.arguments`;
+  return { id, name, arguments: checkedArguments(text, `${at}.function.arguments`, size) };
+}
+
+/** A call's arguments as JSON that is known not to be too large; `size` counts those of all calls. */
+export function checkedArguments(text: string, param: string, size: JsonSize): string {
   const complete = text === "" ? "{}" : text;
   const excess = size.add(Buffer.from(complete));
   if (excess !== undefined) throw refuse(param, excessText[excess.what]);
   checkJson(complete, param);
-  return { id, name, arguments: complete };
+  return complete;
 }
 
 function checkJson(text: string, param: string): void {
@@ -88,7 +92,8 @@ function checkToolCalls(messages: readonly Message[]): void {
 /** So many calls are named; the rest is counted. */
 const mostNamed = 8;
 
-function unanswered(open: ReadonlySet<string>, param: string): NodeError {
+/** The error for what comes while calls wait for their results. */
+export function unanswered(open: ReadonlySet<string>, param: string): NodeError {
   const named = [...open].slice(0, mostNamed).map(shortened).join(", ");
   const rest = open.size > mostNamed ? ` and ${open.size - mostNamed} more` : "";
   return refuse(param, `comes before the tool calls ${named}${rest} were answered`);

@@ -5,7 +5,6 @@ import type { Grounding, RagRequest } from "../../../core/chat/grounding.ts";
 import type { Attributes } from "../../../core/documents/records.ts";
 import { NodeError } from "../../../core/errors.ts";
 import type { FoundPassage } from "../../../core/retrieval/found-passage.ts";
-import { unknownKeys } from "../../middleware/ignored-fields.ts";
 import { invalid } from "../../middleware/validation.ts";
 import { nullable, open } from "../../wire/fields.ts";
 import { Filter, toFilter } from "../../wire/filter.ts";
@@ -60,12 +59,6 @@ export function checkedFileSearch(tool: object, at: string): FileSearchTool {
   const named = message.replace(`'${param}'`, `'${at}.${param}'`);
   throw new NodeError(kind, named, { param: `${at}.${param}` });
 }
-
-/** Names of what is in its options and not acted on. */
-export const unknownInFileSearch = ({ ranking_options: options }: FileSearchTool): string[] =>
-  unknownKeys(options ?? {}, ["ranker", "score_threshold", "hybrid_search"]).map(
-    (name) => `ranking_options.${name}`,
-  );
 
 /** What it asks for, as grounding: every turn is searched for, whatever the node does by itself. */
 export function toRag(tool: FileSearchTool, at: string): RagRequest {

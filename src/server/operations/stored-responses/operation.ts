@@ -23,7 +23,7 @@ type Needs = { responses: ResponseService };
 
 const about = {
   name: "responses",
-  tag: tags.chat,
+  tag: tags.responses,
   scope: "chat",
   parameters: { response_id: "The response's id." },
   errors: {

@@ -6,7 +6,6 @@ import {
   checkedFileSearch,
   toFileSearchCall,
   toRag,
-  unknownInFileSearch,
 } from "../../../../../src/server/operations/responses/file-search.ts";
 import { passage } from "../../../../support/passages.ts";
 
@@ -80,11 +79,6 @@ describe("the tool file_search", () => {
   test("names the filter that cannot be read where it stands", () => {
     const asked = checkedFileSearch({ ...tool, filters: { type: "eq" } }, "tools[2]");
     expect(refusalOf(() => toRag(asked, "tools[2]")).param).toBe("tools[2].filters.key");
-  });
-
-  test("says which of its options are not acted on", () => {
-    const asked = checkedFileSearch({ ...tool, ranking_options: { colour: "red" } }, "tools[0]");
-    expect(unknownInFileSearch(asked)).toEqual(["ranking_options.colour"]);
   });
 });
 

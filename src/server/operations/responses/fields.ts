@@ -1,0 +1,82 @@
+/** What becomes of the OpenAI API's fields that are not in the schema: accepted, refused, or ignored and named. */
+import type { TSchema } from "@sinclair/typebox";
+import { unknownFields, unknownKeys } from "../../middleware/ignored-fields.ts";
+import { unknownInRag } from "../../wire/rag.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { unserved } from "../stored-responses/included.ts";
+import { FileSearchTool } from "./file-search.ts";
+import { ResponseRequest } from "./request-schema.ts";
+import { ResponseTool } from "./tool-schema.ts";
+
+/** Nothing about the answer depends on these. */
+const harmless = new Set([
+  "user",
+  "safety_identifier",
+  "service_tier",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+  "access_programs",
+  "image",
+  "stream_options.include_obfuscation",
+  "input.status",
+  "input.phase",
+  "input.summary",
+  "input.encrypted_content",
+  "input.queries",
+  "input.results",
+]);
+
+/** An answer without these would be another answer than the one asked for. */
+const refused = new Map([
+  ["prompt", "cannot be honoured: this node keeps no prompts; send 'instructions' and 'input'"],
+  [
+    "conversation",
+    "cannot be honoured: this node keeps no conversations; send 'previous_response_id'",
+  ],
+  [
+    "context_management",
+    "cannot be honoured: this node does not compact conversations; send 'truncation': 'auto'",
+  ],
+  ["moderation", "cannot be honoured: this node has no moderation"],
+  ["n", "is a field of chat; a response has one answer"],
+  ["messages", "is a field of chat; send 'input'"],
+  ["max_tokens", "is a field of chat; send 'max_output_tokens'"],
+  ["max_completion_tokens", "is a field of chat; send 'max_output_tokens'"],
+  ["response_format", "is a field of chat; send 'text.format'"],
+]);
+
+/**
+ * Refuses what would change the meaning and cannot be honoured; returns the names of the fields
+ * that the node does not act on. A field that is null counts as absent.
+ */
+export function ignoredFields(body: ResponseRequest): string[] {
+  for (const [name, value] of Object.entries(body)) {
+    const why = value === null ? undefined : refused.get(name);
+    if (why !== undefined) throw refuse(name, why);
+  }
+  const items = typeof body.input === "string" ? [] : body.input;
+  return [
+    ...unknownKeys(body, Object.keys(ResponseRequest.properties)),
+    ...unknownKeys(body.stream_options ?? {}, []).map(under("stream_options")),
+    ...unknownKeys(body.reasoning ?? {}, []).map(under("reasoning")),
+    ...unknownKeys(body.text ?? {}, ["format"]).map(under("text")),
+    ...unknownKeys(body.text?.format ?? {}, formatFields).map(under("text.format")),
+    ...unserved(body.include ?? []),
+    ...unknownInRag(body.rag),
+    ...(body.tools ?? []).flatMap((tool, at) =>
+      unknownFields(toolSchemas[tool.type] ?? ResponseTool, tool, `tools[${at}]`),
+    ),
+    ...items.flatMap((item, at) => unknownKeys(item, itemFields).map(under(`input[${at}]`))),
+  ].filter((name) => !harmless.has(name.replace(/\[\d+\]/, "")));
+}
+
+const under = (place: string) => (name: string) => `${place}.${name}`;
+
+const formatFields = ["type", "name", "description", "schema", "strict"];
+const itemFields = ["type", "role", "content", "id", "call_id", "name", "arguments", "output"];
+/** Of a tool of any other type nothing is said: it is refused. */
+const toolSchemas: Readonly<Record<string, TSchema>> = {
+  function: ResponseTool,
+  file_search: FileSearchTool,
+};

@@ -1,0 +1,82 @@
+/** Has the chat service answer what a response is asked with. */
+import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
+import { given } from "../../../core/given.ts";
+import type { ModelRegistry } from "../../../core/models/model.ts";
+import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
+import type { RequestContext } from "../../request-context.ts";
+import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";
+import { annotationsOf, type FileSearchAsked, toFileSearchCall } from "./file-search.ts";
+import { itemId } from "./ids.ts";
+import { renamed } from "./own-field-names.ts";
+import { answeredBy, begunResponse, type ResponseFacts } from "./response-body.ts";
+import { ResponseRun } from "./response-run.ts";
+import type { ResponseObject } from "./schema.ts";
+import { logprobsIncluded, withInstructions } from "./to-chat-request.ts";
+import type { OfferedTools } from "./tool-use.ts";
+import { truncated } from "./truncation.ts";
+
+export interface MakingNeeds extends ChatNeeds {
+  models: ModelRegistry;
+  storeSearch: StoreSearchService;
+}
+
+export interface AskedResponse {
+  facts: ResponseFacts;
+  /** The conversation, without what the model is told before it. */
+  messages: readonly ChatMessage[];
+  /** What the chat service is asked with besides. */
+  request: Omit<ChatRequest, "messages">;
+  offered: OfferedTools;
+  /** Called when the response is whole, with the conversation that it was made of; returns what is answered. */
+  settle: (response: ResponseObject, messages: readonly ChatMessage[]) => Promise<ResponseObject>;
+}
+
+/** Errors name this API's fields. */
+export async function makeResponse(
+  { facts, messages, request, offered, settle }: AskedResponse,
+  context: RequestContext,
+  needs: MakingNeeds,
+): Promise<ResponseRun> {
+  const { id, body } = facts;
+  const rename = (error: unknown): unknown => renamed(error, offered);
+  try {
+    const told = withInstructions(body.instructions, messages);
+    const { kept, dropped } = await fitted(told);
+    const answer = await beginAnswer({ ...request, messages: kept }, context, needs);
+    const { grounding } = answer;
+    const begun = {
+      ...begunResponse(facts, "in_progress"),
+      ...(dropped === 0 ? {} : { truncated_messages: dropped }),
+      ...answeredBy(answer),
+    };
+    return new ResponseRun(begun, answer, {
+      itemId: (kind, index) => itemId(id, kind, index),
+      withLogprobs: body.include?.includes(logprobsIncluded) ?? false,
+      annotate: (text) => (grounding === undefined ? [] : annotationsOf(text, grounding)),
+      search: grounding && offered.search && toFileSearchCall(grounding, searchAsked()),
+      rename,
+      settle: (response) => settle(response, kept.slice(told.length - messages.length)),
+    });
+  } catch (error) {
+    throw rename(error);
+  }
+
+  function searchAsked(): FileSearchAsked {
+    return {
+      question: messages.findLast(({ role }) => role === "user")?.content ?? "",
+      includesResults: body.include?.includes("file_search_call.results") ?? false,
+      attributesOf: (passage) => needs.storeSearch.attributesOf(passage),
+    };
+  }
+
+  async function fitted(told: readonly ChatMessage[]) {
+    if (body.truncation !== "auto") return { kept: told, dropped: 0 };
+    const conversation = {
+      messages: told,
+      tools: offered.toolUse?.tools ?? [],
+      ...given({ maxTokens: body.max_output_tokens ?? undefined }),
+    };
+    return await truncated(conversation, needs.models.chat(body.model).engine, context.signal);
+  }
+}

@@ -1,0 +1,33 @@
+/** Errors of the chat service name chat's fields; here they are called otherwise. */
+import { NodeError } from "../../../core/errors.ts";
+import { given } from "../../../core/given.ts";
+
+export interface FieldPlaces {
+  /** Where each of the functions stands among the request's tools. */
+  places: readonly number[];
+  /** Where the search stands among them. */
+  search: { place: number } | undefined;
+}
+
+/** The error with this API's names; what is none of the node's own stays as it is. */
+export function renamed(error: unknown, fields: FieldPlaces): unknown {
+  if (!(error instanceof NodeError) || error.param === undefined) return error;
+  const { kind, message, param, retryAfterMs } = error;
+  const own = ownName(param, fields);
+  if (own === param) return error;
+  const said = param === "messages" ? message : message.replaceAll(param, own);
+  return new NodeError(kind, said, { param: own, cause: error, ...given({ retryAfterMs }) });
+}
+
+function ownName(param: string, { places, search }: FieldPlaces): string {
+  if (search !== undefined) {
+    const stores = /^rag\.(vector_store_ids.*)$/.exec(param)?.[1];
+    if (stores !== undefined) return `tools[${search.place}].${stores}`;
+  }
+  return param
+    .replace(/^messages\b/, "input")
+    .replace(/^response_format\.json_schema\.schema/, "text.format.schema")
+    .replace(/^response_format/, "text.format")
+    .replace(/^tools\[(\d+)\]\.function/, (_, at) => `tools[${places[Number(at)] ?? at}]`)
+    .replace(/^(max_tokens|max_completion_tokens)$/, "max_output_tokens");
+}

@@ -1,0 +1,293 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { FileSearchTool } from "../../src/server/operations/responses/file-search.ts";
+import {
+  InputItem,
+  ResponseRequest,
+} from "../../src/server/operations/responses/request-schema.ts";
+import { decodeError } from "../support/decode.ts";
+import { finish } from "../support/scripted-engines.ts";
+import { type TestApp, testApp } from "../support/test-app.ts";
+import { keptResponse } from "../support/test-responses.ts";
+
+const read = (path: string): Promise<string> =>
+  Bun.file(join(import.meta.dir, "..", "..", path)).text();
+
+const tableRow = /^\| `(?<field>[^`]+)` \| `(?<name>\w+)` \| `(?<example>[^`]+)` \| [^|]+ \|$/;
+const lines = (await read("docs/reference/responses-fields.md"))
+  .split("\n")
+  .filter((line) => line.startsWith("| `"));
+const rows = lines.map((line) => {
+  const { field = "", name = "", example = "" } = tableRow.exec(line)?.groups ?? {};
+  return { field, name, example };
+});
+const ofClass = (wanted: string) => rows.filter(({ name }) => name === wanted);
+
+/** A conversation in which every item that is taken has its place. */
+const conversation: readonly Record<string, unknown>[] = [
+  { role: "user", content: "Good day" },
+  { role: "user", content: "Hello" },
+  { type: "reasoning", id: "rs_0", summary: [], content: [] },
+  { type: "file_search_call", id: "fs_0", queries: ["Hi"], status: "completed" },
+  { type: "function_call", call_id: "call_1", name: "look_up", arguments: "{}" },
+  { type: "function_call_output", call_id: "call_1", output: "Found" },
+];
+const placeOf = (type: string): number =>
+  type === "message" ? 1 : conversation.findIndex((item) => item.type === type);
+
+const offered: Readonly<Record<string, Record<string, unknown>>> = {
+  function: { type: "function", name: "look_up" },
+  file_search: { type: "file_search", vector_store_ids: ["vs_default"] },
+};
+
+/** What a field means nothing without. */
+const beside: Readonly<Record<string, object>> = {
+  top_logprobs: { include: ["message.output_text.logprobs"] },
+  include: { tools: [offered.file_search] },
+  tool_choice: { tools: [{ type: "function", name: "jump" }, offered.function] },
+  parallel_tool_calls: { tools: [offered.function] },
+  stream_options: { stream: true },
+};
+
+const base = { model: "chatty", input: conversation };
+const omit = (value: object, key: string): object =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
+
+interface Requests {
+  with: object;
+  without: object;
+  /** The field's name on the wire. */
+  as: string;
+}
+
+/** A request whose field has the value, and the same without the field. */
+function requestsWith(field: string, value: unknown): Requests {
+  const [, list = "", type = "", inner = ""] = /^(\w+)\[(\w*)\]\.?(\w*)$/.exec(field) ?? [];
+  if (list === "input" && type === "") {
+    const as = `input[${conversation.length}]`;
+    return { with: { ...base, input: [...conversation, value] }, without: base, as };
+  }
+  if (list === "input") {
+    const at = placeOf(type);
+    const change = (to: (item: object) => object): object => ({
+      ...base,
+      input: conversation.map((item, index) => (index === at ? to(item) : item)),
+    });
+    return {
+      with: change((item) => ({ ...item, [inner]: value })),
+      without: change((item) => omit(item, inner)),
+      as: `input[${at}].${inner}`,
+    };
+  }
+  if (list === "tools" && type === "") {
+    return { with: { ...base, tools: [value] }, without: base, as: "tools[0]" };
+  }
+  if (list === "tools") {
+    const tool = offered[type] ?? {};
+    return {
+      with: { ...base, tools: [{ ...tool, [inner]: value }] },
+      without: { ...base, tools: [omit(tool, inner)] },
+      as: `tools[0].${inner}`,
+    };
+  }
+  const [outer = "", nested] = field.split(".");
+  const whole = { ...base, ...beside[outer] };
+  if (nested === undefined) {
+    const as = field === "include" ? "include[0]" : field;
+    return { with: { ...whole, [field]: value }, without: omit(whole, field), as };
+  }
+  return {
+    with: { ...whole, [outer]: { [nested]: value } },
+    without: { ...whole, [outer]: {} },
+    as: field,
+  };
+}
+
+/** The one that the page's examples name. */
+const kept = keptResponse(`resp_${"0".repeat(32)}`, {
+  body: {
+    output: [
+      {
+        type: "message",
+        id: `msg_${"0".repeat(32)}_0`,
+        role: "assistant",
+        content: [{ type: "output_text", text: "Hello" }],
+      },
+    ],
+  },
+});
+
+async function appForField(): Promise<TestApp> {
+  const app = testApp();
+  await app.responses.responses.keep(kept);
+  return app;
+}
+
+/** For all that end with their answers. */
+const shared = await appForField();
+
+/** What comes of a request: the status, what the engine was asked, and the answer but for ids and times. */
+async function outcome(body: object): Promise<{ ignored: string | null; seen: unknown }> {
+  const app = "background" in body ? await appForField() : shared;
+  app.chat.requests.splice(0);
+  app.chat.script({ type: "text", text: "Hi" }, finish);
+  const response = await app.post("/v1/responses", body);
+  const text = (await response.text()).replaceAll(
+    /"(id|item_id|created_at|completed_at)":("[^"]*"|\d+)/g,
+    "",
+  );
+  return {
+    ignored: response.headers.get("x-paddock-ignored"),
+    seen: { status: response.status, asked: [...app.chat.requests], text },
+  };
+}
+
+describe("the handbook's table of a response's fields", () => {
+  test("has a class and an example in every row", () => {
+    expect(lines.filter((line) => !tableRow.test(line))).toEqual([]);
+    const classes = ["honoured", "accepted", "ignored", "refused"];
+    expect(rows.filter(({ name }) => !classes.includes(name))).toEqual([]);
+    for (const name of classes) expect(ofClass(name)).not.toEqual([]);
+  });
+
+  test.each(ofClass("honoured"))("honours $field: $example", async ({ field, example }) => {
+    const requests = requestsWith(field, JSON.parse(example));
+    const { ignored, seen } = await outcome(requests.with);
+    expect(seen).toMatchObject({ status: 200 });
+    expect(ignored).toBeNull();
+    expect(seen).not.toEqual((await outcome(requests.without)).seen);
+  });
+
+  test.each(ofClass("accepted"))("accepts $field: $example", async ({ field, example }) => {
+    const requests = requestsWith(field, JSON.parse(example));
+    const { ignored, seen } = await outcome(requests.with);
+    expect(seen).toMatchObject({ status: 200 });
+    expect(ignored).toBeNull();
+    expect(seen).toEqual((await outcome(requests.without)).seen);
+  });
+
+  test.each(ofClass("ignored"))("names $field as ignored: $example", async ({ field, example }) => {
+    const requests = requestsWith(field, JSON.parse(example));
+    const { ignored, seen } = await outcome(requests.with);
+    expect(seen).toMatchObject({ status: 200 });
+    expect(ignored).toBe(requests.as);
+    const { asked } = Object(seen);
+    expect(asked).toEqual(Object((await outcome(requests.without)).seen).asked);
+  });
+
+  test.each(ofClass("refused"))("refuses $field: $example", async ({ field, example }) => {
+    const { with: body, as } = requestsWith(field, JSON.parse(example));
+    shared.chat.requests.splice(0);
+    const response = await shared.post("/v1/responses", body);
+    expect(response.status).toBe(400);
+    // The field itself, or the part of it that is at fault.
+    expect((await decodeError(response)).param).toStartWith(as);
+    expect(shared.chat.requests).toEqual([]);
+  });
+});
+
+describe("the handbook's table of a response's fields has a row for everything", async () => {
+  const types = await read("node_modules/openai/resources/responses/responses.d.ts");
+  const common = await read("node_modules/openai/resources/shared.d.ts");
+  const named = new Set(rows.map(({ field }) => field));
+  const missing = (fields: readonly string[]): string[] =>
+    fields.filter((name) => !named.has(name));
+  const under = (place: string) => (name: string) => `${place}.${name}`;
+  /** The types of the examples of such rows. */
+  const exampleTypes = (field: string): Set<string> => {
+    const examples = rows.filter((row) => row.field === field);
+    const known = examples.map(({ example }): string => JSON.parse(example).type ?? "message");
+    const nested = [...named].flatMap((name) => {
+      const [, list, type = ""] = /^(\w+)\[(\w+)\]/.exec(name) ?? [];
+      return `${list}[]` === field ? [type] : [];
+    });
+    return new Set([...known, ...nested]);
+  };
+
+  test("of the OpenAI API's request", () => {
+    const request = fieldsOf(types, "ResponseCreateParamsBase");
+    expect(request.length).toBeGreaterThan(30);
+    const options = fieldsOf(types, "ResponseCreateParams.StreamOptions");
+    const reasoning = fieldsOf(common, "Reasoning");
+    const text = fieldsOf(types, "ResponseTextConfig");
+    expect(
+      missing([
+        ...request,
+        ...options.map(under("stream_options")),
+        ...reasoning.map(under("reasoning")),
+        ...text.map(under("text")),
+      ]),
+    ).toEqual([]);
+  });
+
+  test("of the OpenAI API's items and tools that the node takes", () => {
+    const items = {
+      message: ["EasyInputMessage", "ResponseInputItem.Message", "ResponseOutputMessage"],
+      function_call: ["ResponseFunctionToolCall"],
+      function_call_output: ["ResponseInputItem.FunctionCallOutput"],
+      reasoning: ["ResponseReasoningItem"],
+      file_search_call: ["ResponseFileSearchToolCall"],
+    };
+    const ofItems = Object.entries(items).flatMap(([type, names]) =>
+      names.flatMap((name) => fieldsOf(types, name).map(under(`input[${type}]`))),
+    );
+    const ofTools = [
+      ...fieldsOf(types, "FunctionTool").map(under("tools[function]")),
+      ...fieldsOf(types, "FileSearchTool").map(under("tools[file_search]")),
+    ];
+    expect(missing([...ofItems, ...ofTools])).toEqual([]);
+  });
+
+  test("of the OpenAI API's types of items, types of tools and values of include", () => {
+    const items = typesOf(types, "ResponseInputItem");
+    const tools = typesOf(types, "Tool");
+    expect(items.length).toBeGreaterThan(25);
+    expect(tools.length).toBeGreaterThan(15);
+    expect(items.filter((type) => !exampleTypes("input[]").has(type))).toEqual([]);
+    expect(tools.filter((type) => !exampleTypes("tools[]").has(type))).toEqual([]);
+    const [, values = ""] = /^export type ResponseIncludable = (.*);$/m.exec(types) ?? [];
+    const includable = [...values.matchAll(/'([^']+)'/g)].map(([, value = ""]) => value);
+    const included = ofField("include").flatMap(({ example }): string[] => JSON.parse(example));
+    expect(includable.filter((value) => !included.includes(value))).toEqual([]);
+  });
+
+  test("of the node's own schemas", () => {
+    expect(missing(Object.keys(ResponseRequest.properties))).toEqual([]);
+    const search = Object.keys(FileSearchTool.properties).map(under("tools[file_search]"));
+    expect(missing(search)).toEqual([]);
+    const ofItem = Object.keys(InputItem.properties);
+    expect(
+      ofItem.filter((name) => ![...named].some((field) => field.endsWith(`.${name}`))),
+    ).toEqual([]);
+  });
+});
+
+const ofField = (wanted: string) => rows.filter(({ field }) => field === wanted);
+
+/** The text of an interface, which may be inside a namespace. */
+function bodyOf(types: string, name: string): string {
+  const [outer = "", inner] = name.split(".");
+  const space = new RegExp(`^export declare namespace ${outer} \\{\\n(.*?)^\\}`, "ms");
+  const within = inner === undefined ? types : (space.exec(types)?.[1] ?? "");
+  const indent = inner === undefined ? "" : " {4}";
+  const start = inner === undefined ? `export interface ${outer}` : `interface ${inner}`;
+  const found = new RegExp(`^${indent}${start} \\{\\n(.*?)^${indent}\\}`, "ms").exec(within);
+  if (found?.[1] === undefined) throw new Error(`The OpenAI API's types have no ${name}`);
+  return found[1];
+}
+
+/** The names of an interface's own properties; nested ones are indented further. */
+function fieldsOf(types: string, name: string): string[] {
+  const indent = name.includes(".") ? 8 : 4;
+  const property = new RegExp(`^ {${indent}}(\\w+)\\??:`, "gm");
+  return [...bodyOf(types, name).matchAll(property)].map(([, field = ""]) => field);
+}
+
+/** The types that the members of a union have. */
+function typesOf(types: string, union: string): string[] {
+  const [, members = ""] = new RegExp(`^export type ${union} = (.*);$`, "m").exec(types) ?? [];
+  return members.split(" | ").flatMap((member) => {
+    const [, written = ""] = /^ +type\??: (.*);$/m.exec(bodyOf(types, member)) ?? [];
+    return [...written.matchAll(/'([^']+)'/g)].map(([, type = ""]) => type);
+  });
+}

@@ -1,0 +1,107 @@
+import { describe, expect, test } from "bun:test";
+import { NodeError } from "../../../../../src/core/errors.ts";
+import { renamed } from "../../../../../src/server/operations/responses/own-field-names.ts";
+import { toOfferedTools } from "../../../../../src/server/operations/responses/tool-use.ts";
+
+const search = { type: "file_search" as const, vector_store_ids: ["house"] };
+const look = { type: "function", name: "look" };
+const jump = { type: "function", name: "jump", description: "Jumps", strict: true };
+const tools = [jump, search, look];
+
+function refusalOf(act: () => unknown): string | undefined {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof NodeError) return error.param;
+  }
+  return undefined;
+}
+
+describe("the tools of a request", () => {
+  test("are functions with their places, and a search apart", () => {
+    expect(toOfferedTools({ tools })).toEqual({
+      toolUse: {
+        tools: [{ name: "jump", description: "Jumps" }, { name: "look" }],
+        choice: "auto",
+        parallel: true,
+      },
+      places: [0, 2],
+      search: { tool: search, place: 1 },
+    });
+  });
+
+  test("are none where none is offered, or none wanted", () => {
+    const nothing = { toolUse: undefined, places: [], search: undefined };
+    expect(toOfferedTools({})).toEqual(nothing);
+    expect(toOfferedTools({ tools: [] })).toEqual(nothing);
+    expect(toOfferedTools({ tools, tool_choice: "none" })).toMatchObject({
+      toolUse: undefined,
+      search: undefined,
+    });
+  });
+
+  test("are those that are allowed", () => {
+    const choice = (mode: "auto" | "required", ...allowed: { type: string; name?: string }[]) =>
+      toOfferedTools({ tools, tool_choice: { type: "allowed_tools", mode, tools: allowed } });
+    expect(choice("required", look)).toMatchObject({
+      toolUse: { tools: [{ name: "look" }], choice: "required" },
+      places: [2],
+      search: undefined,
+    });
+    expect(choice("required", { type: "file_search" })).toMatchObject({
+      toolUse: undefined,
+      search: { place: 1 },
+    });
+  });
+
+  test.each([
+    ["tools[0].name", { tools: [{ type: "function" }] }],
+    ["tools[1].name", { tools: [look, look] }],
+    ["tools[1]", { tools: [look, { type: "mcp" }] }],
+    ["tools[2]", { tools: [search, look, search] }],
+    ["tool_choice", { tool_choice: "required" as const }],
+    ["tool_choice.name", { tools, tool_choice: { type: "function", name: "fly" } }],
+    ["tool_choice.name", { tools, tool_choice: { type: "function" } }],
+    ["tool_choice", { tools: [look], tool_choice: { type: "file_search" } }],
+    ["tool_choice", { tools, tool_choice: { type: "shell" } }],
+    ["tool_choice.mode", { tools, tool_choice: { type: "allowed_tools", tools: [look] } }],
+    ["tool_choice.tools", { tools, tool_choice: { type: "allowed_tools", mode: "auto" as const } }],
+    [
+      "tool_choice.tools[0]",
+      {
+        tools,
+        tool_choice: {
+          type: "allowed_tools",
+          mode: "auto" as const,
+          tools: [{ type: "function", name: "fly" }],
+        },
+      },
+    ],
+  ])("are refused by %s: %j", (param, body) => {
+    expect(refusalOf(() => toOfferedTools(body))).toBe(param);
+  });
+});
+
+describe("an error of the chat service", () => {
+  const fields = { places: [0, 2], search: { place: 1 } };
+  const error = (param: string): NodeError =>
+    new NodeError("invalid_request", `'${param}' is odd.`, { param });
+
+  test.each([
+    ["tools[1].function.parameters", "tools[2].parameters"],
+    ["response_format.json_schema.schema", "text.format.schema"],
+    ["rag.vector_store_ids[0]", "tools[1].vector_store_ids[0]"],
+    ["logit_bias", "logit_bias"],
+  ])("names %s as it is called here", (theirs, ours) => {
+    expect(renamed(error(theirs), fields)).toMatchObject({
+      param: ours,
+      message: `'${ours}' is odd.`,
+    });
+  });
+
+  test("keeps when to ask again, and what is no error of the node's", () => {
+    const busy = new NodeError("overloaded", "Busy.", { param: "messages", retryAfterMs: 5 });
+    expect(renamed(busy, fields)).toMatchObject({ param: "input", retryAfterMs: 5 });
+    expect(renamed("else", fields)).toBe("else");
+  });
+});
