@@ -14,6 +14,7 @@ import {
 import { health, ready } from "./operations/health/operation.ts";
 import { describeNode, getInfo } from "./operations/info/operation.ts";
 import { mcp } from "./operations/mcp/operation.ts";
+import { countTokens, createMessage } from "./operations/messages/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
@@ -45,6 +46,8 @@ import type { Target } from "./pipeline.ts";
 
 const all = [
   chat,
+  createMessage,
+  countTokens,
   embeddings,
   retrieve,
   listModels,

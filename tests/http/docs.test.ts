@@ -118,6 +118,8 @@ describe("the document at /openapi.json", () => {
       "POST /v1/embeddings",
       "POST /v1/files",
       "POST /v1/info",
+      "POST /v1/messages",
+      "POST /v1/messages/count_tokens",
       "POST /v1/models",
       "POST /v1/retrieve",
       "POST /v1/vector_stores",
@@ -155,6 +157,8 @@ describe("the document at /openapi.json", () => {
     );
     expect(bodies).toEqual([
       ["POST /v1/chat/completions", true, ["application/json"]],
+      ["POST /v1/messages", true, ["application/json"]],
+      ["POST /v1/messages/count_tokens", true, ["application/json"]],
       ["POST /v1/embeddings", true, ["application/json"]],
       ["POST /v1/retrieve", true, ["application/json"]],
       ["POST /v1/files", true, ["multipart/form-data"]],
@@ -174,11 +178,10 @@ describe("the document at /openapi.json", () => {
     const types = new Map(
       operations.map(({ at, responses }) => [at, Object.keys(responses["200"]?.content ?? {})]),
     );
-    expect(types.get("POST /v1/chat/completions")).toEqual([
-      "application/json",
-      "text/event-stream",
-    ]);
-    types.delete("POST /v1/chat/completions");
+    for (const streamed of ["POST /v1/chat/completions", "POST /v1/messages"]) {
+      expect(types.get(streamed)).toEqual(["application/json", "text/event-stream"]);
+      types.delete(streamed);
+    }
     expect(types.get("GET /metrics")).toEqual(["text/plain"]);
     types.delete("GET /metrics");
     const content = "GET /v1/files/{file_id}/content";

@@ -95,7 +95,8 @@ export type GenerationEvent =
   /** A call begins; its arguments follow piece by piece. */
   | { type: "tool-call"; index: number; id: string; name: string }
   | { type: "tool-arguments"; index: number; text: string }
-  | { type: "finish"; reason: FinishReason; usage: TokenUsage };
+  /** `stop`: which of the stop texts ended it, where one did and what runs the model tells. */
+  | { type: "finish"; reason: FinishReason; usage: TokenUsage; stop?: string };
 
 export interface CallOptions {
   signal: AbortSignal;

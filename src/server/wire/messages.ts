@@ -88,7 +88,8 @@ function checkToolCalls(messages: readonly Message[]): void {
 /** So many calls are named; the rest is counted. */
 const mostNamed = 8;
 
-function unanswered(open: ReadonlySet<string>, param: string): NodeError {
+/** The error for what comes where the results of calls were due. */
+export function unanswered(open: ReadonlySet<string>, param: string): NodeError {
   const named = [...open].slice(0, mostNamed).map(shortened).join(", ");
   const rest = open.size > mostNamed ? ` and ${open.size - mostNamed} more` : "";
   return refuse(param, `comes before the tool calls ${named}${rest} were answered`);
