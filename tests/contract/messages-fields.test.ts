@@ -169,13 +169,20 @@ async function expectRefusal(body: Json, as: string): Promise<void> {
   expect(response.status).toBe(400);
   expect(await response.json()).toEqual({
     type: "error",
-    error: { type: "invalid_request_error", message: expect.stringContaining(`'${as}`) },
+    error: {
+      type: "invalid_request_error",
+      message: expect.stringContaining(`'${as}`),
+      ...(as === "thread" ? { details: { error_code: "thread_unsupported_request" } } : {}),
+    },
     request_id: response.headers.get("request-id"),
   });
   expect(app.chat.requests).toEqual([]);
 }
 
-const types = await read("node_modules/@anthropic-ai/sdk/resources/messages/messages.d.ts");
+const readTypes = (path: string): Promise<string> =>
+  read(`node_modules/@anthropic-ai/sdk/resources/${path}/messages.d.ts`);
+const types = await readTypes("messages");
+const betaTypes = await readTypes("beta/messages");
 
 describe("the handbook's table of Messages fields has a row for every field", () => {
   const named = new Set(rows.map(({ field }) => field));
@@ -201,8 +208,8 @@ describe("the handbook's table of Messages fields has a row for every field", ()
       thinking: "ThinkingBlockParam",
       redacted_thinking: "RedactedThinkingBlockParam",
     }).flatMap(([type, name]) => under(`messages[].content[${type}]`, fieldsOf(name)));
-    const choices = membersOf("ToolChoice").flatMap(fieldsOf);
-    const thinking = membersOf("ThinkingConfigParam").flatMap(fieldsOf);
+    const choices = membersOf("ToolChoice").flatMap((name) => fieldsOf(name));
+    const thinking = membersOf("ThinkingConfigParam").flatMap((name) => fieldsOf(name));
     expect(
       missing([
         ...under("messages[]", roles),
@@ -212,6 +219,24 @@ describe("the handbook's table of Messages fields has a row for every field", ()
         ...under("thinking", thinking),
         ...under("output_config", fieldsOf("OutputConfig")),
         ...under("metadata", fieldsOf("Metadata")),
+      ]),
+    ).toEqual([]);
+  });
+
+  test("of the betas, which ask at the same address", () => {
+    const beta = (name: string): string[] => fieldsOf(name, betaTypes);
+    const thinking = membersOf("BetaThinkingConfigParam", betaTypes).flatMap(beta);
+    const roles = ["User", "Assistant", "System"].flatMap((role) =>
+      beta(`Beta${role}MessageParam`),
+    );
+    expect(
+      missing([
+        ...beta("MessageCreateParamsBase"),
+        ...beta("MessageCountTokensParams"),
+        ...under("messages[]", roles),
+        ...under("tools[]", beta("BetaTool")),
+        ...under("thinking", thinking),
+        ...under("output_config", beta("BetaOutputConfig")),
       ]),
     ).toEqual([]);
   });
@@ -252,13 +277,13 @@ describe("what Anthropic's package knows and the node does not", () => {
 });
 
 /** The names of an exported interface's own properties; nested ones are indented further. */
-function fieldsOf(name: string): string[] {
-  return [...bodyOf(name).matchAll(/^ {4}(\w+)\??:/gm)].map(([, field = ""]) => field);
+function fieldsOf(name: string, text = types): string[] {
+  return [...bodyOf(name, text).matchAll(/^ {4}(\w+)\??:/gm)].map(([, field = ""]) => field);
 }
 
 /** The interfaces that an exported union is of. */
-function membersOf(name: string): string[] {
-  const [, members] = new RegExp(`^export type ${name} = ([^;]+);`, "m").exec(types) ?? [];
+function membersOf(name: string, text = types): string[] {
+  const [, members] = new RegExp(`^export type ${name} = ([^;]+);`, "m").exec(text) ?? [];
   if (members === undefined) throw new Error(`The types of Anthropic's API have no ${name}`);
   return members.split("|").map((member) => member.trim());
 }
@@ -270,8 +295,8 @@ function typeOf(name: string): string {
   return type;
 }
 
-function bodyOf(name: string): string {
-  const [, body] = new RegExp(`^export interface ${name} \\{\\n(.*?)^\\}`, "ms").exec(types) ?? [];
+function bodyOf(name: string, text = types): string {
+  const [, body] = new RegExp(`^export interface ${name} \\{\\n(.*?)^\\}`, "ms").exec(text) ?? [];
   if (body === undefined) throw new Error(`The types of Anthropic's API have no ${name}`);
   return body;
 }

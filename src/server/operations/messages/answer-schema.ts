@@ -107,6 +107,7 @@ export const ErrorBody = T.Object({
   error: T.Object({
     type: T.String({ description: "The reason, for a program." }),
     message: T.String({ description: "What happened and what to do, for a person." }),
+    details: T.Optional(T.Object({ error_code: T.String() })),
   }),
   request_id: T.String(),
 });

@@ -29,12 +29,14 @@ const types: Readonly<Partial<Record<ErrorKind, string>>> = {
 
 type Body = Static<typeof ErrorBody>;
 
-const toBody = ({ kind }: NodeError, message: string, requestId: string): Body => ({
+const toBody = ({ kind, param }: NodeError, message: string, requestId: string): Body => ({
   type: "error",
   error: {
     type: types[kind] ?? "invalid_request_error",
     // Clients that shorten a conversation by themselves know that they must by these words.
     message: kind === "context_length_exceeded" ? `prompt is too long: ${message}` : message,
+    // Clients that would rather have the server remember go on without it by this code.
+    ...(param === "thread" ? { details: { error_code: "thread_unsupported_request" } } : {}),
   },
   request_id: requestId,
 });

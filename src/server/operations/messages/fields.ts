@@ -17,6 +17,10 @@ const harmless = [
 
 /** An answer without these would be another answer than the one asked for. */
 const refused = new Map([
+  [
+    "thread",
+    "cannot be honoured: this node keeps no conversations; send all messages, without 'thread'",
+  ],
   ["container", "cannot be honoured: this node runs no code"],
   ["mcp_servers", "cannot be honoured: this node asks no MCP servers; send their tools as 'tools'"],
   ["inference_geo", "cannot be honoured: this node's models run where they run"],
@@ -47,7 +51,7 @@ export function ignoredInCount(body: CountTokensRequest): string[] {
 
 function ignoredOf(body: CountTokensRequest, known: readonly string[]): string[] {
   for (const [name, value] of Object.entries(body)) {
-    const why = value === null ? undefined : refused.get(name);
+    const why = value === null || isEmptyList(value) ? undefined : refused.get(name);
     if (why !== undefined) throw refuse(name, why);
   }
   const { thinking, tools, system, messages, output_config: output } = body;
@@ -55,6 +59,9 @@ function ignoredOf(body: CountTokensRequest, known: readonly string[]): string[]
     ...unknownKeys(body, known),
     ...unknownKeys(thinking ?? {}, thinkingFields).map(under("thinking")),
     ...(thinking?.type === "between_tools" ? ["thinking.type"] : []),
+    ...(thinking && "display" in thinking && thinking.display === "updates"
+      ? ["thinking.display"]
+      : []),
     ...unknownKeys(output ?? {}, ["format"]).map(under("output_config")),
     ...(tools ?? []).flatMap((tool, at) =>
       unknownKeys(tool, toolFields)
@@ -68,6 +75,8 @@ function ignoredOf(body: CountTokensRequest, known: readonly string[]): string[]
     ]),
   ];
 }
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
 const under = (place: string) => (name: string) => `${place}.${name}`;
 

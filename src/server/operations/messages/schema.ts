@@ -40,7 +40,7 @@ const ToolChoice = T.Union(
 );
 
 const display = nullable(
-  T.Union([T.Literal("summarized"), T.Literal("omitted")]),
+  T.Union([T.Literal("summarized"), T.Literal("omitted"), T.Literal("updates")]),
   "`omitted`: blocks of thoughts come without their text.",
 );
 
