@@ -1,5 +1,5 @@
 /** Messages of Anthropic's API as the domain's: turns joined, calls and their results in place. */
-import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
+import type { ChatMessage, ToolCall } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { unanswered } from "../../wire/messages.ts";
 import { refuse } from "../../wire/refuse.ts";
@@ -13,9 +13,12 @@ import {
 } from "./blocks.ts";
 import type { Message, TextBlocks } from "./content-schema.ts";
 
-/** Messages of one role that follow each other. */
-interface Turn extends MessageContent {
+/** Messages of one role that follow each other; collected first, since there may be many. */
+interface Turn {
   role: Message["role"];
+  texts: string[];
+  calls: ToolCall[];
+  results: ToolResult[];
   /** Of its last message. */
   at: string;
 }
@@ -43,27 +46,25 @@ function toTurns(messages: readonly Message[]): Turn[] {
   const turns: Turn[] = [];
   for (const [index, message] of messages.entries()) {
     const at = `messages[${index}]`;
-    const content = readBlocks(message, at);
-    const last = turns.at(-1);
-    if (last?.role === message.role) turns[turns.length - 1] = joined(last, content, at);
-    else turns.push({ role: message.role, at, ...content });
+    const { role } = message;
+    if (turns.at(-1)?.role !== role) turns.push({ role, texts: [], calls: [], results: [], at });
+    const turn = turns.at(-1);
+    if (turn !== undefined) extend(turn, readBlocks(message, at), at);
   }
   return turns;
 }
 
-function joined(turn: Turn, { text, calls, results }: MessageContent, at: string): Turn {
+function extend(turn: Turn, { text, calls, results }: MessageContent, at: string): void {
   const [late] = results;
-  if (late !== undefined && turn.text !== "") throw refuse(late.at, behindText);
-  return {
-    role: turn.role,
-    at,
-    text: [turn.text, text].filter((part) => part !== "").join(paragraph),
-    calls: [...turn.calls, ...calls],
-    results: [...turn.results, ...results],
-  };
+  if (late !== undefined && turn.texts.length > 0) throw refuse(late.at, behindText);
+  if (text !== "") turn.texts.push(text);
+  for (const call of calls) turn.calls.push(call);
+  for (const result of results) turn.results.push(result);
+  turn.at = at;
 }
 
-function toChatMessages({ role, text, calls, results }: Turn): ChatMessage[] {
+function toChatMessages({ role, texts, calls, results }: Turn): ChatMessage[] {
+  const text = texts.join(paragraph);
   switch (role) {
     case "system":
       return [{ role, content: text }];
