@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import Anthropic from "@anthropic-ai/sdk";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError } from "../../src/core/errors.ts";
 import {
@@ -17,8 +18,8 @@ const user = { role: "user", content: "Hello" } as const;
 const body = { model: "chatty", max_tokens: 64, messages: [user] };
 const text = (value: string) => ({ type: "text", text: value }) as const;
 const tools = [
-  { name: "look", description: "Looks.", input_schema: { type: "object" } },
-  { name: "hear", input_schema: { type: "object" } },
+  { name: "look", description: "Looks.", input_schema: { type: "object" as const } },
+  { name: "hear", input_schema: { type: "object" as const } },
 ];
 
 const head = {
@@ -331,5 +332,43 @@ describe("a count of tokens", () => {
         message: expect.stringMatching(/^prompt is too long: .* context of 128 /),
       },
     });
+  });
+});
+
+describe("Anthropic's package", () => {
+  test("accumulates thoughts with their signature, and several calls", async () => {
+    const app = testApp();
+    const written = [
+      { type: "reasoning", text: "Look " },
+      { type: "reasoning", text: "up." },
+      { type: "text", text: "I look." },
+      { type: "tool-call", index: 0, id: "call_1", name: "look" },
+      { type: "tool-arguments", index: 0, text: '{"at":' },
+      { type: "tool-arguments", index: 0, text: '"sky"}' },
+      { type: "tool-call", index: 1, id: "call_2", name: "hear" },
+      { type: "tool-arguments", index: 1, text: "{}" },
+      { ...finish, reason: "tool_calls" },
+    ] as const;
+    app.chat.script(...written).script(...written);
+    const client = new Anthropic({
+      apiKey: "any",
+      baseURL: "http://localhost",
+      fetch: (url, init) => app.post(new URL(String(url)).pathname, String(init?.body)),
+    });
+    const asked = { ...body, tools };
+    const thoughts: string[] = [];
+    const stream = client.messages
+      .stream(asked)
+      .on("thinking", (thought) => thoughts.push(thought));
+    const { content } = await stream.finalMessage();
+    expect(thoughts).toEqual(["Look ", "up."]);
+    expect(content).toMatchObject([
+      { type: "thinking", thinking: "Look up.", signature: expect.stringMatching(/^[\w-]{43}$/) },
+      { type: "text", text: "I look." },
+      { type: "tool_use", id: "call_1", name: "look", input: { at: "sky" } },
+      { type: "tool_use", id: "call_2", name: "hear", input: {} },
+    ]);
+    const whole = await decode(Message, await app.post(path, asked));
+    expect<unknown>(content).toMatchObject(whole.content);
   });
 });
