@@ -214,7 +214,7 @@ describe.each(nodesForClients)("Anthropic's package against %s", (_, start) => {
       AuthenticationError,
     );
     const odd = { type: "object", properties: { a: { not: { type: "string" } } } } as const;
-    const tools = [{ name: "odd", input_schema: odd }];
+    const tools = [{ name: "odd", input_schema: odd, strict: true }];
     expect(await rejectionOf(client.messages.create({ ...question, tools }))).toMatchObject({
       constructor: BadRequestError,
       apiMessage: expect.stringMatching(/^tools\[0\]\.input_schema.*not/),
@@ -263,6 +263,28 @@ describe("Anthropic's package against a node of its own", () => {
       constructor: BadRequestError,
       apiMessage: expect.stringMatching(/^prompt is too long: /),
     });
+  });
+
+  test("has what a grammar can hold of a tool's schema held, and the rest let go", async () => {
+    const { properties, ...schema } = lightTool.input_schema;
+    const script = { enum: ["on"], not: { const: "off" }, if: {} };
+    const { content } = await client.messages.create({
+      ...question,
+      max_tokens: 300,
+      tools: [
+        {
+          ...lightTool,
+          input_schema: {
+            ...schema,
+            type: "object",
+            properties: { ...properties, script },
+            required: ["room", "level", "script"],
+          },
+        },
+      ],
+      tool_choice: { type: "any" },
+    });
+    expect(content).toMatchObject([{ type: "tool_use", input: { ...lit, script: "on" } }]);
   });
 
   test("learns which stop sequence was met", async () => {

@@ -127,8 +127,8 @@ describe("a message", () => {
     });
     expect(app.chat.requests[0]?.toolUse).toEqual({
       tools: [
-        { name: "look", description: "Looks.", parameters: { type: "object" } },
-        { name: "hear", parameters: { type: "object" } },
+        { name: "look", description: "Looks.", parameters: { type: "object" }, strict: false },
+        { name: "hear", parameters: { type: "object" }, strict: false },
       ],
       choice: "auto",
       parallel: true,

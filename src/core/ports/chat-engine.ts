@@ -20,6 +20,8 @@ export interface Tool {
   description?: string;
   /** JSON Schema of the arguments; absent: it takes none. */
   parameters?: unknown;
+  /** Where false, what of the parameters a grammar cannot hold is let go; else they are refused. */
+  strict?: boolean;
 }
 
 /** `auto`: the model decides; `required`: some tool; a name: that tool. */

@@ -64,7 +64,10 @@ function toToolUse({ tools, tool_choice: choice }: CountTokensRequest): ToolUse 
 
 type WireTool = NonNullable<CountTokensRequest["tools"]>[number];
 
-function toTool({ type, name, description, input_schema: parameters }: WireTool, at: number): Tool {
+function toTool(
+  { type, name, description, input_schema: parameters, strict }: WireTool,
+  at: number,
+): Tool {
   const place = `tools[${at}]`;
   if (type !== undefined && type !== null && type !== "custom") {
     throw refuse(
@@ -76,5 +79,5 @@ function toTool({ type, name, description, input_schema: parameters }: WireTool,
   if (parameters === undefined || parameters === null) {
     throw refuse(`${place}.input_schema`, "is required: a JSON Schema");
   }
-  return { name, parameters, ...withoutNulls({ description }) };
+  return { name, parameters, strict: strict === true, ...withoutNulls({ description }) };
 }
