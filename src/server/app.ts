@@ -1,8 +1,7 @@
 /** The node's HTTP interface: services in, an Elysia app out. Callers use only its `fetch` or `handle`. */
 import { Elysia } from "elysia";
-import { allowedMethods, missingRoute } from "./allowed-methods.ts";
+import { allowedMethods } from "./allowed-methods.ts";
 import { docs } from "./docs.ts";
-import { errorResponse } from "./middleware/errors.ts";
 import { describe, schemasOf } from "./openapi.ts";
 import { type OperationServices, operations, targetOf } from "./operations.ts";
 import { page } from "./page.ts";
@@ -19,8 +18,7 @@ export function createApp(services: Services) {
     .onError(({ code, error, request, set }) => {
       if (code === "NOT_FOUND") {
         const allowed = allowedMethods(app.routes, new URL(request.url).pathname);
-        const allow = allowed.length > 0 ? { allow: allowed.join(", ") } : {};
-        const response = errorResponse(missingRoute(request, allowed), allow);
+        const response = pipeline.missing(request, allowed);
         set.status = response.status;
         return response;
       }

@@ -5,6 +5,7 @@ import type { EventFormat } from "./event-format.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import type { ListBound } from "./middleware/list-length.ts";
 import type { UploadForm } from "./middleware/multipart.ts";
+import type { HeaderFormat } from "./middleware/rate-limit-headers.ts";
 import type { RequestContext } from "./request-context.ts";
 
 export const tags = {
@@ -84,6 +85,8 @@ export interface OperationFacts {
   stream?: NamedSchema & { description: string; example: unknown };
   /** How its errors are written; default: as the OpenAI API has them. */
   errorFormat?: ErrorFormat;
+  /** Headers that its clients look for, beside those of the OpenAI API. */
+  headerFormat?: HeaderFormat;
   /** Further statuses, each with when it comes; a body other than the error's is named. */
   errors: Readonly<Record<number, string | (NamedSchema & { description: string })>>;
 }

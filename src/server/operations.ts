@@ -14,6 +14,7 @@ import {
 import { health, ready } from "./operations/health/operation.ts";
 import { describeNode, getInfo } from "./operations/info/operation.ts";
 import { mcp } from "./operations/mcp/operation.ts";
+import { countTokens, createMessage } from "./operations/messages/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
 import { rerank, rerankAtCohere } from "./operations/rerank/operation.ts";
@@ -58,6 +59,8 @@ const all = [
   deleteResponse,
   listInputItems,
   cancelResponse,
+  createMessage,
+  countTokens,
   embeddings,
   rerank,
   rerankAtCohere,

@@ -7,13 +7,14 @@
  */
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
+import { missingRoute } from "./allowed-methods.ts";
 import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
 import { goOnBehind } from "./middleware/behind.ts";
 import { type BodyLimits, readBody } from "./middleware/body-limit.ts";
 import { answerPreflight, corsHeaders } from "./middleware/cors.ts";
 import { downloadResponse } from "./middleware/download.ts";
 import { rejectWhileDraining } from "./middleware/drain.ts";
-import { toErrorResponse } from "./middleware/errors.ts";
+import { answerError, toErrorResponse } from "./middleware/errors.ts";
 import { checkForwarded } from "./middleware/forwarded.ts";
 import { checkHost } from "./middleware/host-header.ts";
 import { announceIgnored } from "./middleware/ignored-fields.ts";
@@ -86,12 +87,13 @@ export class Pipeline {
     const { access, corsOrigins, allowedHosts, isOpen, telemetry } = this.#settings;
     const id = requestId(request);
     headers[requestIdHeader] = id;
+    if (operation?.headerFormat !== undefined) headers[operation.headerFormat.requestId] = id;
     headers["x-content-type-options"] = "nosniff";
     const context = openContext({
       request,
       id,
       operation: { operation: name, genAiOperation: operation?.genAiName },
-      ...given({ errorFormat: operation?.errorFormat }),
+      ...given({ errorFormat: operation?.errorFormat, headerFormat: operation?.headerFormat }),
       headers,
       access,
       logsPrompts: this.#settings.promptLog.isOn,
@@ -104,7 +106,7 @@ export class Pipeline {
     checkForwarded(request, isHarmless, { wantsKeys: () => access.wantsKeys(), isOpen });
     const early =
       answerPreflight(request, corsOrigins) ??
-      (this.#settings.isDraining() ? rejectWhileDraining(operation) : undefined);
+      (this.#settings.isDraining() ? rejectWhileDraining(operation, id) : undefined);
     // What is answered here passes by all that follows.
     if (early !== undefined) context.responded(early.status);
     return early;
@@ -163,6 +165,12 @@ export class Pipeline {
     if ("json" in answer) return answer.json;
     if ("download" in answer) return downloadResponse(answer.download);
     return new Response(answer.text, { headers: { "content-type": answer.contentType } });
+  }
+
+  /** Nothing is at the address, or not for the method; `allowed` are the methods that there are. */
+  missing(request: Request, allowed: readonly string[]): Response {
+    const allow: Record<string, string> = allowed.length > 0 ? { allow: allowed.join(", ") } : {};
+    return answerError(missingRoute(request, allowed), contextOf(request), allow);
   }
 
   /** What a failure answers, whatever failed. */

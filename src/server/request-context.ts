@@ -6,6 +6,7 @@ import type { FinishedWork, Outcome, Report, RequestRecord } from "../core/ports
 import type { Access, Caller } from "./middleware/authentication.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import type { RateLimitLease } from "./middleware/rate-limit.ts";
+import type { HeaderFormat } from "./middleware/rate-limit-headers.ts";
 import { usedTokens } from "./used-tokens.ts";
 
 /** The status that proxies log for a request whose client went away. */
@@ -30,6 +31,8 @@ export interface ContextOptions {
   logsPrompts: boolean;
   /** How the operation's errors are written; default: as the OpenAI API has them. */
   errorFormat?: ErrorFormat;
+  /** Headers beside those of the OpenAI API. */
+  headerFormat?: HeaderFormat;
   /** Hears what is done for the request, with how long ago it came. */
   onWork: (...event: [...Parameters<Report>, sinceReceivedMs: number]) => void;
 }
@@ -50,6 +53,7 @@ export class RequestContext {
   /** Whether what is asked and answered is logged. */
   readonly logsPrompts: boolean;
   readonly errorFormat: ErrorFormat | undefined;
+  readonly headerFormat: HeaderFormat | undefined;
   /** What the prompt log says of the answer, asked for when it has ended, however it ends. */
   loggedAnswer: (() => object) | undefined;
   readonly #operation: ContextOptions["operation"];
@@ -76,6 +80,7 @@ export class RequestContext {
     this.requestHeaders = request.headers;
     this.logsPrompts = logsPrompts;
     this.errorFormat = options.errorFormat;
+    this.headerFormat = options.headerFormat;
     this.signal = request.signal;
     this.#operation = operation;
     this.#authenticate = (scopes) => access.check(request, ...scopes);

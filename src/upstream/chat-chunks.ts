@@ -35,6 +35,7 @@ export class ChatChunks {
   /** Those of tokens that have no text of their own. */
   #logprobs: TokenLogprobs[] = [];
   #reason: FinishReason | undefined;
+  #stop: string | undefined;
   #usage: TokenUsage | undefined;
   #events = 0;
   #reasoningEvents = 0;
@@ -69,7 +70,8 @@ export class ChatChunks {
       completionTokens: this.#events,
       reasoningTokens: this.#reasoningEvents,
     };
-    return { type: "finish", reason: isCall ? "tool_calls" : this.#reason, usage };
+    const reason = isCall ? "tool_calls" : this.#reason;
+    return { type: "finish", reason, usage, ...given({ stop: this.#stop }) };
   }
 
   #takeChoice(choice: unknown): GenerationEvent[] {
@@ -85,6 +87,8 @@ export class ChatChunks {
     if (reason === undefined) return events;
     if (reason === "abort" || reason === "error") throw new BadChunk("an answer that it broke off");
     this.#reason = finishReasons[reason] ?? "stop";
+    // vLLM's name and SGLang's; a token that ended the answer is a number there.
+    this.#stop = textAt(choice, "stop_reason") ?? textAt(choice, "matched_stop");
     return events;
   }
 

@@ -65,7 +65,8 @@ export class UpstreamChatEngine implements ChatEngine {
     const { messages, toolUse } = request;
     if (this.#isTooLong(messages)) throw tooLong(this.contextSize);
     const tools = toolUse?.tools ?? [];
-    const body = toChatBody(request, { model, kind: this.#kind, ...given({ prefixScope }) });
+    const server = { model, kind: this.#kind, contextSize: this.contextSize };
+    const body = toChatBody(request, { ...server, ...given({ prefixScope }) });
     const prefix = promptPrefix(messages, { model, scope: prefixScope });
     const promptTokens = this.#estimate.ofChat(messages, tools);
     let waits = true;

@@ -12,6 +12,8 @@ import { type ServerKind, toSampling } from "./server-kind.ts";
 export interface ChatRequestOptions {
   model: string;
   kind: ServerKind;
+  /** Most tokens of a prompt and its answer there. */
+  contextSize: number;
   /** Whose prompts may share what is evaluated of them. */
   prefixScope?: string;
 }
@@ -19,7 +21,7 @@ export interface ChatRequestOptions {
 /** JSON, in parts. */
 export function toChatBody(
   request: GenerationRequest,
-  { model, kind, prefixScope }: ChatRequestOptions,
+  { model, kind, contextSize, prefixScope }: ChatRequestOptions,
 ): (string | Uint8Array)[] {
   const { messages, sampling, logitBias, topLogprobs, format, toolUse } = request;
   const rest = {
@@ -28,7 +30,7 @@ export function toChatBody(
     stream_options: { include_usage: true },
     ...toSampling(sampling, kind),
     ...given({
-      max_tokens: request.maxTokens,
+      max_tokens: toMaxTokens(request, kind, contextSize),
       seed: request.seed,
       stop: request.stop,
       logit_bias: logitBias && Object.fromEntries(logitBias),
@@ -42,6 +44,17 @@ export function toChatBody(
     ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
   };
   return withMessages(rest, messages);
+}
+
+/** These refuse more than the context holds; where nothing is said, they fill it. */
+function toMaxTokens(
+  { maxTokens }: GenerationRequest,
+  kind: ServerKind,
+  contextSize: number,
+): number | undefined {
+  const fillsContext = kind === "vllm" || kind === "sglang";
+  const isAll = maxTokens !== undefined && maxTokens >= contextSize;
+  return fillsContext && isAll ? undefined : maxTokens;
 }
 
 /** The fields, and the conversation; JSON, in parts. */

@@ -25,7 +25,8 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     const failed = failedUpload(page, "notes.md");
     await failed.getByText("The node cannot be reached.").waitFor();
     await page.context().setOffline(false);
-    app.instead = ({ method }) => (method === "POST" ? rejectWhileDraining(undefined) : undefined);
+    app.instead = ({ method }) =>
+      method === "POST" ? rejectWhileDraining(undefined, "req_1") : undefined;
     await failed.getByRole("button", { name: "Try again" }).click();
     await failed.getByText("The node is not ready for this. The node is stopping.").waitFor();
     app.instead = () => undefined;
@@ -41,7 +42,7 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     await page.getByRole("heading", { name: "default" }).waitFor();
     app.instead = ({ method, url }) =>
       method === "POST" && url.endsWith("/vs_default/files")
-        ? rejectWhileDraining(undefined)
+        ? rejectWhileDraining(undefined, "req_1")
         : undefined;
     await chooseFiles(page, notes);
     const failed = failedUpload(page, "notes.md");

@@ -69,20 +69,21 @@ describe("an example of the page about the API", () => {
     "in curl works: %s",
     async (_, code) => {
       const answer = await run(["bash", "-c", adapted(code)]);
-      expect(answer).toMatch(/^(data: )?\{"(id|object|points)"/);
+      expect(answer).toMatch(/^(data: )?\{"(id|object|points|input_tokens)"/);
     },
   );
 
   test.each(blocks("ts").map((code) => [/from "([^"]+)"/.exec(code)?.[1] ?? "", code]))(
     "in TypeScript works: %s",
     async (_, code) => {
-      expect(await runTypeScript(adapted(code))).toContain("32 dimensions");
+      const out = await runTypeScript(adapted(code));
+      expect(out).toMatch(code.includes("dimensions") ? /32 dimensions/ : /^\d+ tokens\n/);
     },
   );
 
-  test("is there for curl, openai, the AI SDK and LangChain", () => {
-    expect(blocks("sh")).toHaveLength(5);
-    const packages = ['"openai"', '"ai"', '"@langchain/openai"'];
+  test("is there for curl, openai, the AI SDK, LangChain and Anthropic's package", () => {
+    expect(blocks("sh")).toHaveLength(7);
+    const packages = ['"openai"', '"ai"', '"@langchain/openai"', '"@anthropic-ai/sdk"'];
     expect(packages.filter((name) => !blocks("ts").some((code) => code.includes(name)))).toEqual(
       [],
     );

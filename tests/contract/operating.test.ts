@@ -49,17 +49,16 @@ describe("the handbook's page on operating", () => {
   test("lists every operation that a request can count as", () => {
     const [, list = ""] = /`operation` is (.*?)\. /.exec(page) ?? [];
     const names = [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name);
-    const paths = ["/v1/chat/completions", "/v1/embeddings", "/v1/rerank", "/v1/retrieve"];
-    const others = [
+    const messages = ["/v1/messages", "/v1/messages/count_tokens"];
+    const paths = [
+      "/v1/chat/completions",
+      ...messages,
+      "/v1/embeddings",
+      "/v1/rerank",
+      "/v1/retrieve",
       "/v1/models/x",
-      "/v1/info",
-      "/health",
-      "/ready",
-      "/metrics",
-      "/",
-      "/docs/start.js",
-      "/nowhere",
     ];
+    const others = ["/v1/info", "/health", "/ready", "/metrics", "/", "/docs/start.js", "/nowhere"];
     expect(names).toEqual([...paths, ...others].map((path) => targetOf(path).name));
   });
 });

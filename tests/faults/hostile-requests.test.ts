@@ -4,6 +4,8 @@ import { Type as T, type TSchema } from "@sinclair/typebox";
 import fc, { type Arbitrary } from "fast-check";
 import { ChatCompletionRequest } from "../../src/server/operations/chat/schema.ts";
 import { EmbeddingRequest } from "../../src/server/operations/embeddings/schema.ts";
+import { ErrorBody } from "../../src/server/operations/messages/answer-schema.ts";
+import { CountTokensRequest, MessageRequest } from "../../src/server/operations/messages/schema.ts";
 import { RerankRequest } from "../../src/server/operations/rerank/schema.ts";
 import {
   InputItem,
@@ -20,7 +22,7 @@ import {
   VectorStoreRequest,
   VectorStoreUpdate,
 } from "../../src/server/operations/vector-stores/schema.ts";
-import { decodeError } from "../support/decode.ts";
+import { decode, decodeError } from "../support/decode.ts";
 import {
   broken,
   brokenBytes,
@@ -56,6 +58,9 @@ afterAll(async () => {
   );
 });
 
+/** Where errors are Anthropic's. */
+const messagePaths: readonly string[] = ["/v1/messages", "/v1/messages/count_tokens"];
+
 interface Sent {
   path: string;
   method?: string;
@@ -78,6 +83,11 @@ async function send({ path, method = "POST", headers = {}, body }: Sent): Promis
     expect(text).not.toContain(key);
     if (response.ok || method === "HEAD") return;
     expect([400, 401, 403, 404, 405, 413, 415, 429, 500, 503]).toContain(response.status);
+    if (messagePaths.includes(path)) {
+      await decode(ErrorBody, response);
+      expect(response.status).toBeLessThan(500);
+      return;
+    }
     const { code } = await decodeError(response);
     // The API's own 500 is for a model that the node does not have.
     if (response.status === 500) expect(code).toBe("model_not_found");
@@ -103,6 +113,8 @@ const chat = bodies(ChatCompletionRequest, "tiny-chat");
 const embeddings = bodies(EmbeddingRequest, "tiny-embedding");
 const rerank = bodies(RerankRequest, "tiny-reranker");
 const retrieve = bodies(RetrieveRequest, "tiny-embedding");
+const messages = bodies(MessageRequest, "tiny-chat");
+const counted = bodies(CountTokensRequest, "tiny-chat");
 
 /** With items of types that are known, so that more than the type is looked at. */
 const itemTypes = ["message", "function_call", "function_call_output", "item_reference", "custom"];
@@ -173,6 +185,8 @@ describe("a hostile request", () => {
     ["/v1/rerank", rerank, 500],
     ["/v2/rerank", rerank, 100],
     ["/v1/retrieve", retrieve, 1500],
+    ["/v1/messages", messages, 800],
+    ["/v1/messages/count_tokens", counted, 200],
   ] as const)("to %s breaks nothing", async (path, body, runs) => {
     await fc.assert(
       fc.asyncProperty(broken(body).map(toText), (text) => send({ path, body: text })),
@@ -181,7 +195,9 @@ describe("a hostile request", () => {
   });
 
   test("of bytes that are no JSON, of any content type, breaks nothing", async () => {
-    const paths = fc.constantFrom("/v1/chat/completions", "/v1/embeddings", "/v1/retrieve");
+    const paths = fc.constantFrom(
+      ...["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve", "/v1/messages"],
+    );
     await fc.assert(
       fc.asyncProperty(paths, brokenBytes(chat.map(toText)), contentTypes, (path, body, type) =>
         send({ path, body, headers: { "content-type": type } }),
@@ -193,7 +209,7 @@ describe("a hostile request", () => {
   test("to any path, with any method and any key, breaks nothing and shows no key", async () => {
     const paths = fc.oneof(
       fc.constantFrom("/v1/models", "/v1/models/tiny-chat", "/v1/info", "/health", "/ready", "/"),
-      fc.constantFrom("/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"),
+      fc.constantFrom("/v1/chat/completions", "/v1/embeddings", "/v1/retrieve", ...messagePaths),
       fc.constantFrom(
         "/v1/files",
         "/v1/files/x",

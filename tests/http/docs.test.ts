@@ -121,6 +121,8 @@ describe("the document at /openapi.json", () => {
       "POST /v1/embeddings",
       "POST /v1/files",
       "POST /v1/info",
+      "POST /v1/messages",
+      "POST /v1/messages/count_tokens",
       "POST /v1/models",
       "POST /v1/rerank",
       "POST /v1/responses",
@@ -163,6 +165,8 @@ describe("the document at /openapi.json", () => {
     expect(bodies).toEqual([
       ["POST /v1/chat/completions", true, ["application/json"]],
       ["POST /v1/responses", true, ["application/json"]],
+      ["POST /v1/messages", true, ["application/json"]],
+      ["POST /v1/messages/count_tokens", true, ["application/json"]],
       ["POST /v1/embeddings", true, ["application/json"]],
       ["POST /v1/rerank", true, ["application/json"]],
       ["POST /v2/rerank", true, ["application/json"]],
@@ -184,7 +188,11 @@ describe("the document at /openapi.json", () => {
     const types = new Map(
       operations.map(({ at, responses }) => [at, Object.keys(responses["200"]?.content ?? {})]),
     );
-    for (const streaming of ["POST /v1/chat/completions", "POST /v1/responses"]) {
+    for (const streaming of [
+      "POST /v1/chat/completions",
+      "POST /v1/responses",
+      "POST /v1/messages",
+    ]) {
       expect(types.get(streaming)).toEqual(["application/json", "text/event-stream"]);
       types.delete(streaming);
     }

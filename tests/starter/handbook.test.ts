@@ -22,6 +22,7 @@ const questions = [
   ["How do I add an API key?", "keys.md"],
   ["How do I stream an answer?", "api.md"],
   ["How do I use the node with LangChain?", "api.md"],
+  ["How do I use the node with Claude Code?", "api.md"],
   ["How do I add my own documents?", "knowledge.md"],
   ["How do I run it with systemd?", "deploy.md"],
   ["How many threads should it use?", "tuning.md"],

@@ -8,6 +8,7 @@ import {
 } from "../../src/server/operations/chat/schema.ts";
 import { EmbeddingList } from "../../src/server/operations/embeddings/schema.ts";
 import { NodeInfo } from "../../src/server/operations/info/schema.ts";
+import { Message } from "../../src/server/operations/messages/answer-schema.ts";
 import { ModelList } from "../../src/server/operations/models/schema.ts";
 import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
@@ -97,6 +98,20 @@ describe("a first start with the starter models", () => {
       const chunks: ChatCompletionChunk[] = frames.map((frame) => JSON.parse(frame));
       const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
       expect(text).toContain("Paris");
+    },
+    2 * minutes,
+  );
+
+  test(
+    "answers as Anthropic's API does",
+    async () => {
+      const [{ content: system } = { content: "" }, ...messages] = question.messages;
+      const response = await post("/messages", { ...question, system, messages });
+      const answer = await decode(Message, response);
+      expect(answer.content).toMatchObject([
+        { type: "text", text: expect.stringMatching(/Paris/) },
+      ]);
+      expect(answer.stop_reason).toBe("end_turn");
     },
     2 * minutes,
   );
@@ -249,6 +264,8 @@ describe("a first start with the starter models", () => {
       expect(asked.map(({ path }) => path)).toEqual([
         "/v1/chat/completions",
         "/v1/responses",
+        "/v1/messages",
+        "/v1/messages/count_tokens",
         "/v1/embeddings",
         "/v1/retrieve",
         "/v1/vector_stores",

@@ -47,7 +47,7 @@ export class ChatService {
   }
 
   /** Starts an answer; a model that is missing or not ready is refused here, before any event. */
-  async answer(request: ChatRequest, options: Omit<CallOptions, "onStart">): Promise<ChatAnswer> {
+  async answer(request: ChatRequest, { onStart, ...options }: CallOptions): Promise<ChatAnswer> {
     const { model, sampling, choices = 1, rag, searcher, ...generation } = request;
     const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
     const { nPredict, temperature, topP, minP, ...penalties } = card.settings;
@@ -78,7 +78,7 @@ export class ChatService {
     const abandoned = new AbortController();
     const signal = AbortSignal.any([options.signal, abandoned.signal]);
     const answers = Array.from({ length: choices }, (_, index) =>
-      engine.generate(withSeedOf(complete, index), { ...options, signal }),
+      engine.generate(withSeedOf(complete, index), { ...options, ...given({ onStart }), signal }),
     );
     return {
       model: card.name,

@@ -20,6 +20,8 @@ export interface Tool {
   description?: string;
   /** JSON Schema of the arguments; absent: it takes none. */
   parameters?: unknown;
+  /** Where false, what of the parameters a grammar cannot hold is let go; else they are refused. */
+  strict?: boolean;
 }
 
 /** `auto`: the model decides; `required`: some tool; a name: that tool. */
@@ -95,7 +97,8 @@ export type GenerationEvent =
   /** A call begins; its arguments follow piece by piece. */
   | { type: "tool-call"; index: number; id: string; name: string }
   | { type: "tool-arguments"; index: number; text: string }
-  | { type: "finish"; reason: FinishReason; usage: TokenUsage };
+  /** `stop`: which of the stop texts ended it, where one did and what runs the model tells. */
+  | { type: "finish"; reason: FinishReason; usage: TokenUsage; stop?: string };
 
 export interface CallOptions {
   signal: AbortSignal;

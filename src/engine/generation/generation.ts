@@ -1,5 +1,6 @@
 /** Generates one answer: a coroutine that is resumed with each token and emits reasoning, text and tool calls. */
 import type { LlamaGrammarEvaluationState, LlamaModel, Token } from "node-llama-cpp";
+import { given } from "../../core/given.ts";
 import type {
   FinishReason,
   GenerationEvent,
@@ -76,11 +77,13 @@ export class Generation {
     const { toolUse } = this.#options.request;
     const forced = toolUse !== undefined && toolUse.choice !== "auto";
     const outcome = forced ? ({ call: 0 } as const) : yield* this.#writeText(sampler, emit);
-    const reason =
-      "reason" in outcome ? outcome.reason : yield* this.#writeCalls(sampler, outcome.call, emit);
+    const end =
+      "reason" in outcome
+        ? outcome
+        : { reason: yield* this.#writeCalls(sampler, outcome.call, emit) };
     emit({
       type: "finish",
-      reason,
+      ...end,
       usage: {
         promptTokens: this.#options.prompt.tokens.length,
         cachedTokens: this.cachedTokens,
@@ -94,7 +97,7 @@ export class Generation {
   *#writeText(
     sampler: AnswerSampler,
     emit: (event: GenerationEvent) => void,
-  ): Steps<{ reason: FinishReason } | { call: number }> {
+  ): Steps<{ reason: FinishReason; stop?: string } | { call: number }> {
     const { text } = this.#options.shape;
     const writing: Writing = {
       text: this.#textStream(),
@@ -107,7 +110,7 @@ export class Generation {
       if (piece === undefined) break;
       const start = this.#generated.length - piece.tokens;
       for (const segment of this.#segmenter.push({ ...piece, start })) {
-        if (segment.type === "end") return { reason: "stop" };
+        if (segment.type === "end") return { reason: "stop", ...given({ stop: segment.stop }) };
         if (segment.type === "call") return { call: segment.start };
         this.#emitSegment(segment, emit);
       }

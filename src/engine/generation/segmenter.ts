@@ -31,14 +31,15 @@ export type Segment =
   | { type: "reasoning"; text: string; tokens: number }
   /** A tool call begins; `start` is how many tokens came before it. */
   | { type: "call"; start: number }
-  | { type: "end" };
+  /** `stop`: the caller's text that ends the turn, where it is one. */
+  | { type: "end"; stop?: string };
 
 type Action =
   | { type: "open"; close: string }
   | { type: "close" }
   | { type: "call" }
   | { type: "skip" }
-  | { type: "end" };
+  | { type: "end"; stop?: string };
 
 interface Match {
   at: number;
@@ -94,7 +95,7 @@ export class Segmenter {
     const rest = this.#held;
     this.#held = [];
     if (action.type === "call") return [...before, { type: "call", start }];
-    if (action.type === "end") return [...before, { type: "end" }];
+    if (action.type === "end") return [...before, action];
     if (action.type === "open") this.#close = action.close;
     if (action.type === "close") this.#close = undefined;
     this.#triggers = this.#activeTriggers();
@@ -174,7 +175,7 @@ export class Segmenter {
     return [
       ...thoughts.map(({ open, close }) => [open, { type: "open", close }] as const),
       ...calls.map((text) => [text, { type: "call" }] as const),
-      ...stops.map((text) => [text, { type: "end" }] as const),
+      ...stops.map((text) => [text, { type: "end", stop: text }] as const),
       ...skip,
       ...end,
     ];

@@ -8,8 +8,9 @@ import {
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { AnswerFormat, Tool } from "../../core/ports/chat-engine.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
-import { mostOpenReadings, OverBudget } from "./budget.ts";
+import { Budget, mostOpenReadings, OverBudget } from "./budget.ts";
 import { JsonSchemaCompiler } from "./json-schema.ts";
+import { loosened } from "./loosened-schema.ts";
 import { nativeCost } from "./native-cost.ts";
 import { GrammarRules, literal } from "./rules.ts";
 
@@ -97,11 +98,14 @@ function callRule(
   { tools, only, syntax, parallel, withPrefix }: CallShape,
 ): string {
   const readingsOf = new Map<string, number>();
+  const loosening = new Budget();
   const one = tools.flatMap((tool, at) => {
     const { name } = tool;
     if (only !== undefined && name !== only) return [];
     const param = `tools[${at}].function.parameters`;
-    const compiler = new JsonSchemaCompiler(rules, argumentsSchema(tool, param), param);
+    const wanted = argumentsSchema(tool, param);
+    const schema = tool.strict === false ? loosened(wanted, param, loosening) : wanted;
+    const compiler = new JsonSchemaCompiler(rules, schema, param);
     const head = literal(`${name}${syntax.paramsPrefix(name)}`);
     const { rule, readings } = compiler.compile();
     // Tools of one name differ only in their arguments, so all of their readings are open together.
@@ -123,7 +127,7 @@ function callRule(
 }
 
 /** Arguments are an object, whether or not the schema says so. */
-function argumentsSchema({ parameters }: Tool, param: string): unknown {
+function argumentsSchema({ parameters }: Tool, param: string): object {
   if (parameters === undefined) return { type: "object", additionalProperties: false };
   if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters)) {
     throw new NodeError("invalid_request", `'${param}' must be a JSON Schema object.`, { param });

@@ -1,5 +1,5 @@
 /** Compiles a JSON Schema to a grammar that allows only JSON which validates against it. */
-import { NodeError } from "../../core/errors.ts";
+import type { NodeError } from "../../core/errors.ts";
 import { arrayGrammar } from "./arrays.ts";
 import { textsGrammar } from "./automaton-rules.ts";
 import { deepestSchema, mostOpenReadings, OverBudget } from "./budget.ts";
@@ -18,6 +18,7 @@ import { integerGrammar, numberGrammar, stringGrammar } from "./scalars.ts";
 import { assertions, isObject, isOfType, type SchemaObject } from "./schema-merge.ts";
 import { SchemaResolver } from "./schema-resolver.ts";
 import { impliedType, kindOf } from "./schema-types.ts";
+import { Unholdable } from "./unholdable.ts";
 
 /** A longer piece is a rule of its own, so that it is written once however often it is used. */
 const longestInline = 120;
@@ -265,8 +266,6 @@ export class JsonSchemaCompiler {
 
   #refuse(path: readonly string[], why: string): NodeError {
     const keyword = path.length === 0 ? "The schema" : `'${shown(path.join("/"))}'`;
-    return new NodeError("invalid_request", `${this.#param}: ${keyword} ${why}.`, {
-      param: this.#param,
-    });
+    return new Unholdable(`${this.#param}: ${keyword} ${why}.`, path, this.#param);
   }
 }

@@ -7,7 +7,7 @@ const longestName = 40;
 
 export class GrammarRules {
   /** Counts the work of all that is compiled into this grammar. */
-  readonly budget = new Budget();
+  readonly budget: Budget;
   readonly #rules = new Map<string, string>();
   /** Names by what they were asked for and stand for. */
   readonly #known = new Map<string, string>();
@@ -15,6 +15,10 @@ export class GrammarRules {
   readonly #taken = new Map<string, number>();
   readonly #made = new Map<string, string>();
   #characters = 0;
+
+  constructor(budget = new Budget()) {
+    this.budget = budget;
+  }
 
   /** Defines a rule, under its name or a name made unique, and returns the name to refer to it by. */
   add(name: string, body: string): string {

@@ -8,12 +8,16 @@ export function followPointer(root: unknown, reference: string): unknown {
     throw new BadPointer("points outside of the schema");
   }
   let target = root;
-  for (const part of reference.split("/").slice(1)) {
-    target = memberOf(target, decoded(part));
+  for (const key of pointerSteps(reference)) {
+    target = memberOf(target, key);
     if (target === undefined) throw new BadPointer("points to nothing");
   }
   return target;
 }
+
+/** The steps of a pointer, from the root of its document. */
+export const pointerSteps = (reference: string): string[] =>
+  reference.split("/").slice(1).map(decoded);
 
 function decoded(part: string): string {
   try {

@@ -131,7 +131,18 @@ export class SchemaResolver {
   }
 
   checkKeywords(schema: SchemaObject, path: Path): void {
-    const keyword = unsupported.find((name) => name in schema);
+    const keyword = unsupported.find(
+      (name) => name in schema && !(name === "propertyNames" && isAnyName(schema[name])),
+    );
     if (keyword !== undefined) throw this.#options.refuse([...path, keyword], "is not supported");
   }
+}
+
+/** Names are texts anyway; libraries say so of every record. */
+function isAnyName(schema: unknown): boolean {
+  if (schema === true) return true;
+  return (
+    isObject(schema) &&
+    Object.entries(schema).every(([key, value]) => key === "type" && value === "string")
+  );
 }

@@ -4,8 +4,12 @@ const methods = "GET, POST, DELETE, OPTIONS";
 const exposed = [
   "retry-after",
   "x-request-id",
+  "request-id",
   ...["limit", "remaining", "reset"].flatMap((part) =>
-    ["requests", "tokens"].map((what) => `x-ratelimit-${part}-${what}`),
+    ["requests", "tokens"].flatMap((what) => [
+      `x-ratelimit-${part}-${what}`,
+      `anthropic-ratelimit-${what}-${part}`,
+    ]),
   ),
   "x-paddock-ignored",
   "x-paddock-retrieval",

@@ -127,14 +127,29 @@ export function toNodeError(error: unknown): NodeError {
 export function toErrorResponse(
   error: unknown,
   request: Request,
-  { id, errorFormat }: Pick<RequestContext, "id" | "errorFormat">,
+  context: Answered,
   log: Log,
 ): Response {
   // Nobody is left to read it; the log must not count it as a failure of the node.
   if (request.signal.aborted) return new Response(null, { status: clientGone });
   const known = toNodeError(error);
-  if (known.kind === "internal") log.error("a request failed", { id, error });
-  return errorFormat === undefined ? errorResponse(known) : formatted(known, errorFormat, id);
+  if (known.kind === "internal") log.error("a request failed", { id: context.id, error });
+  return answerError(known, context);
+}
+
+/** What of a request says how its errors are written. */
+type Answered = Pick<RequestContext, "id" | "errorFormat">;
+
+/** The error as the API has it that was asked. */
+export function answerError(
+  error: NodeError,
+  { id: requestId, errorFormat }: Answered,
+  headers: Record<string, string> = {},
+): Response {
+  if (errorFormat === undefined) return errorResponse(error, headers);
+  const status = errorFormat.statuses?.[error.kind] ?? table[error.kind].status;
+  const body = errorFormat.body(error, { status, message: toldMessage(error), requestId });
+  return respond(error, body, { status, headers });
 }
 
 /** Both may repeat what the caller wrote, which may be as long as a body. */
@@ -157,12 +172,6 @@ const shorten = (text: string, most: number): string =>
 
 export function errorResponse(error: NodeError, headers: Record<string, string> = {}): Response {
   return respond(error, errorBody(error), { status: table[error.kind].status, headers });
-}
-
-function formatted(error: NodeError, format: ErrorFormat, requestId: string): Response {
-  const status = format.statuses?.[error.kind] ?? table[error.kind].status;
-  const body = format.body(error, { status, message: toldMessage(error), requestId });
-  return respond(error, body, { status, headers: {} });
 }
 
 function respond(

@@ -82,7 +82,8 @@ function toLease(
   { caller, context, held, settings }: LeaseParts,
 ): RateLimitLease {
   const tell = (status: RateLimitStatus): void => {
-    Object.assign(context.headers, rateLimitHeaders(status));
+    const more = context.headerFormat?.rateLimit(status);
+    Object.assign(context.headers, rateLimitHeaders(status), more);
   };
   if ("refused" in decision) {
     tell(decision.status);

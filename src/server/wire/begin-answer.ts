@@ -2,6 +2,7 @@
 import type { ChatAnswer, ChatRequest, ChatService } from "../../core/chat/chat-service.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
+import type { CallOptions } from "../../core/ports/chat-engine.ts";
 import { announceIgnored } from "../middleware/ignored-fields.ts";
 import type { RequestContext } from "../request-context.ts";
 import { recorded } from "./recording.ts";
@@ -17,12 +18,13 @@ export async function beginAnswer(
   request: ChatRequest,
   context: RequestContext,
   { chat, log }: ChatNeeds,
+  { onStart }: Pick<CallOptions, "onStart"> = {},
 ): Promise<ChatAnswer> {
   const { signal, report, lease } = context;
   const { caller, prefixScope } = lease;
   const begun = await chat.answer(
     { ...request, searcher: context.authenticated },
-    { signal, caller, ...given({ prefixScope }), report },
+    { signal, caller, ...given({ prefixScope, onStart }), report },
   );
   announceIgnored(begun.ignored.map(wireName), context, log);
   return context.logsPrompts ? recorded(begun, context) : begun;

@@ -129,6 +129,23 @@ describe("the chunks of a streamed completion", () => {
   });
 
   test.each([
+    ["stop_reason", "END", "END"],
+    ["matched_stop", "END", "END"],
+    // The id of the token that ended it.
+    ["stop_reason", 2, undefined],
+    ["stop_reason", null, undefined],
+  ])("name the stop text where the server does: %s %p", (field, value, stop) => {
+    const last = { index: 0, delta: {}, finish_reason: "stop", [field]: value };
+    const found = read([delta({ content: "a" }), { choices: [last] }]).at(-1);
+    expect(found).toEqual({
+      type: "finish",
+      reason: "stop",
+      usage: usage({ promptTokens: 99, completionTokens: 1 }),
+      ...(stop === undefined ? {} : { stop }),
+    });
+  });
+
+  test.each([
     ["no reason", [delta({ content: "a" })], "an answer that ends without a reason"],
     ["an abort", [delta({}, "abort")], "an answer that it broke off"],
     [

@@ -18,6 +18,7 @@ const bodyFor = (kind: ServerKind, request = ask(), prefixScope?: string): unkno
     toChatBody(request, {
       model: "far",
       kind,
+      contextSize: 100,
       ...(prefixScope === undefined ? {} : { prefixScope }),
     }),
   );
@@ -53,6 +54,13 @@ describe("a chat request to a server elsewhere", () => {
     expect(bodyFor("paddock", ask({ sampling: { ...greedy, topP: 0 } }))).toMatchObject({
       top_p: 0,
     });
+  });
+
+  test("asks no server for more tokens than its context holds that would refuse to", () => {
+    const most = (kind: ServerKind, maxTokens: number): unknown =>
+      Object(bodyFor(kind, ask({ maxTokens }))).max_tokens;
+    expect([most("vllm", 100), most("sglang", 32_000)]).toEqual([undefined, undefined]);
+    expect([most("vllm", 99), most("paddock", 100), most("plain", 100)]).toEqual([99, 100, 100]);
   });
 
   test("carries everything that a generation can be asked for", () => {
@@ -130,8 +138,9 @@ describe("a chat request to a server elsewhere", () => {
 
   test("is held once for several answers to one conversation", () => {
     const request = ask();
-    const [, one] = toChatBody({ ...request, seed: 1 }, { model: "far", kind: "vllm" });
-    const [, two] = toChatBody({ ...request, seed: 2 }, { model: "far", kind: "vllm" });
+    const server = { model: "far", kind: "vllm", contextSize: 100 } as const;
+    const [, one] = toChatBody({ ...request, seed: 1 }, server);
+    const [, two] = toChatBody({ ...request, seed: 2 }, server);
     expect(two).toBe(one);
   });
 

@@ -27,6 +27,7 @@ const thought = (value: string, tokens = 1): Segment => ({
   tokens,
 });
 const end: Segment = { type: "end" };
+const endBy = (stop: string): Segment => ({ type: "end", stop });
 
 describe("text", () => {
   test("comes piece by piece where nothing could begin", () => {
@@ -67,7 +68,7 @@ describe("a stop text", () => {
     expect(pieces(["one #", "#", "# two"]).map((piece) => segmenter.push(piece))).toEqual([
       [],
       [],
-      [text("one "), end],
+      [text("one "), endBy("###")],
     ]);
   });
 
@@ -75,8 +76,13 @@ describe("a stop text", () => {
     const segmenter = new Segmenter({ ...none, stops: ["b"] });
     expect(segmenter.push({ raw: "abc", text: "abc", start: 0, tokens: 1 })).toEqual([
       text("a"),
-      end,
+      endBy("b"),
     ]);
+  });
+
+  test("is the one that is named among several", () => {
+    const segmenter = new Segmenter({ ...none, ends: ["<|end|>"], stops: ["x", "one", "on"] });
+    expect(segments(segmenter, ["not ", "on"]).flat()).toEqual([text("not "), endBy("on")]);
   });
 
   test("is of no effect in a thought", () => {
@@ -84,7 +90,7 @@ describe("a stop text", () => {
     expect(segments(segmenter, ["<think>", "x", "</think>", "axb"]).flat()).toEqual([
       thought("x"),
       text("a"),
-      end,
+      endBy("x"),
     ]);
   });
 
@@ -242,7 +248,10 @@ describe("markers", () => {
 
   test("at two places are taken in their order", () => {
     const segmenter = new Segmenter({ ...none, noise: ["late marker"], stops: ["x"] });
-    expect(segments(segmenter, ["axlate marker"]).flat().slice(0, 2)).toEqual([text("a"), end]);
+    expect(segments(segmenter, ["axlate marker"]).flat().slice(0, 2)).toEqual([
+      text("a"),
+      endBy("x"),
+    ]);
   });
 });
 
@@ -270,7 +279,10 @@ describe("log probabilities", () => {
   test("of a stop text go with it", () => {
     const segmenter = new Segmenter({ ...none, stops: ["bc"] });
     const found = ["a", "b", "c"].flatMap((value, at) => segmenter.push(scored(value, at)));
-    expect(found).toEqual([{ type: "text", text: "a", logprobs: scored("a", 0).logprobs }, end]);
+    expect(found).toEqual([
+      { type: "text", text: "a", logprobs: scored("a", 0).logprobs },
+      endBy("bc"),
+    ]);
   });
 
   test("of a token that a stop text cuts stay with the part that is sent, once", () => {

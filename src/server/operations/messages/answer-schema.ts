@@ -1,0 +1,135 @@
+/** Answers of Anthropic's Messages API on the wire: whole, as events, as counts and as errors. */
+import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
+import { RetrievalReport } from "../../wire/retrieval-report-schema.ts";
+
+const orNull = <Schema extends TSchema>(schema: Schema) => T.Union([schema, T.Null()]);
+const count = T.Integer({ minimum: 0 });
+
+const ContentBlock = T.Union([
+  T.Object({ type: T.Literal("text"), text: T.String(), citations: T.Null() }),
+  T.Object({
+    type: T.Literal("thinking"),
+    thinking: T.String({ description: "A reasoning model's thoughts." }),
+    signature: T.String({
+      description: "A digest of the thoughts, which the node does not check.",
+    }),
+  }),
+  T.Object({
+    type: T.Literal("tool_use"),
+    id: T.String(),
+    name: T.String(),
+    input: T.Unknown(),
+    caller: T.Object({ type: T.Literal("direct") }),
+  }),
+]);
+
+export type ContentBlock = Static<typeof ContentBlock>;
+
+const StopReason = T.Union(
+  [
+    T.Literal("end_turn"),
+    T.Literal("max_tokens"),
+    T.Literal("stop_sequence"),
+    T.Literal("tool_use"),
+    T.Literal("refusal"),
+    T.Literal("model_context_window_exceeded"),
+  ],
+  { description: "`refusal` comes from a server that a model runs on elsewhere." },
+);
+
+export type StopReason = Static<typeof StopReason>;
+
+const StopDetails = T.Object({
+  type: T.Literal("refusal"),
+  category: T.Null(),
+  explanation: T.Null(),
+});
+
+const deltaUsage = {
+  input_tokens: T.Integer({
+    minimum: 0,
+    description: "Those of the prompt that were evaluated for this answer.",
+  }),
+  cache_creation_input_tokens: T.Literal(0),
+  cache_read_input_tokens: T.Integer({
+    minimum: 0,
+    description: "Those of the prompt that needed no evaluation.",
+  }),
+  output_tokens: count,
+  output_tokens_details: T.Object({
+    thinking_tokens: T.Integer({ minimum: 0, description: "Those that were thoughts." }),
+  }),
+  server_tool_use: T.Null(),
+};
+
+const DeltaUsage = T.Object(deltaUsage);
+
+export type DeltaUsage = Static<typeof DeltaUsage>;
+
+const end = {
+  stop_reason: orNull(StopReason),
+  stop_sequence: orNull(T.String({ description: "The one of `stop_sequences` that was met." })),
+  stop_details: orNull(StopDetails),
+  container: T.Null(),
+};
+
+export const Message = T.Object({
+  id: T.String({ pattern: "^msg_[0-9a-f]{32}$" }),
+  type: T.Literal("message"),
+  role: T.Literal("assistant"),
+  model: T.String(),
+  content: T.Array(ContentBlock),
+  ...end,
+  diagnostics: T.Null(),
+  usage: T.Object({
+    ...deltaUsage,
+    cache_creation: T.Null(),
+    inference_geo: T.Null(),
+    service_tier: T.Literal("standard"),
+    speed: T.Null(),
+  }),
+  retrieval: T.Optional(RetrievalReport),
+});
+
+export type Message = Static<typeof Message>;
+
+const Delta = T.Union([
+  T.Object({ type: T.Literal("text_delta"), text: T.String() }),
+  T.Object({ type: T.Literal("thinking_delta"), thinking: T.String() }),
+  T.Object({ type: T.Literal("signature_delta"), signature: T.String() }),
+  T.Object({ type: T.Literal("input_json_delta"), partial_json: T.String() }),
+]);
+
+export type Delta = Static<typeof Delta>;
+
+export const ErrorBody = T.Object({
+  type: T.Literal("error"),
+  error: T.Object({
+    type: T.String({ description: "The reason, for a program." }),
+    message: T.String({ description: "What happened and what to do, for a person." }),
+    details: T.Optional(T.Object({ error_code: T.String() })),
+  }),
+  request_id: T.String(),
+});
+
+export const MessageEvent = T.Union([
+  T.Object({ type: T.Literal("message_start"), message: Message }),
+  T.Object({ type: T.Literal("ping") }),
+  T.Object({
+    type: T.Literal("content_block_start"),
+    index: count,
+    content_block: ContentBlock,
+  }),
+  T.Object({ type: T.Literal("content_block_delta"), index: count, delta: Delta }),
+  T.Object({ type: T.Literal("content_block_stop"), index: count }),
+  T.Object({ type: T.Literal("message_delta"), delta: T.Object(end), usage: DeltaUsage }),
+  T.Object({ type: T.Literal("message_stop") }),
+  ErrorBody,
+]);
+
+/** What an answer comes in; a failure is written by who sends the stream. */
+export type MessageEvent = Exclude<Static<typeof MessageEvent>, { type: "error" }>;
+
+export const TokenCount = T.Object({
+  input_tokens: T.Integer({ minimum: 0, description: "Of the system prompt, messages and tools." }),
+});

@@ -1,0 +1,302 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { Block } from "../../src/server/operations/messages/content-schema.ts";
+import { MessageRequest } from "../../src/server/operations/messages/schema.ts";
+import { finish } from "../support/scripted-engines.ts";
+import { testApp } from "../support/test-app.ts";
+
+const read = (path: string): Promise<string> =>
+  Bun.file(join(import.meta.dir, "..", "..", path)).text();
+
+const tableRow = /^\| `(?<field>[^`]+)` \| `(?<name>\w+)` \| `(?<example>[^`]+)` \| [^|]+ \|$/;
+const [table = ""] = (await read("docs/reference/messages-fields.md")).split("\n## Headers");
+const lines = table.split("\n").filter((line) => line.startsWith("| `"));
+const rows = lines.map((line) => {
+  const { field = "", name = "", example = "" } = tableRow.exec(line)?.groups ?? {};
+  return { field, name, example };
+});
+const ofClass = (wanted: string) => rows.filter(({ name }) => name === wanted);
+
+const tool = { name: "look_up", input_schema: { type: "object" } };
+
+/** A request in which everything that a field can be in has its place. */
+const whole = (): Json => ({
+  model: "chatty",
+  max_tokens: 64,
+  messages: [
+    { role: "user", content: [{ type: "text", text: "Hello" }] },
+    {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: "Hm", signature: "s" },
+        { type: "redacted_thinking", data: "d" },
+        { type: "tool_use", id: "toolu_1", name: "look_up", input: {} },
+      ],
+    },
+    {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "Found" }],
+    },
+  ],
+});
+
+const blockPlaces: Readonly<Record<string, readonly [message: number, block: number]>> = {
+  text: [0, 0],
+  thinking: [1, 0],
+  redacted_thinking: [1, 1],
+  tool_use: [1, 2],
+  tool_result: [2, 0],
+};
+
+/** What a field means nothing without. */
+const beside: Readonly<Record<string, Json>> = {
+  tool_choice: { tools: [tool] },
+  "tool_choice.type": { tools: [tool], tool_choice: { type: "any", name: "look_up" } },
+  "tool_choice.name": { tools: [tool], tool_choice: { type: "tool" } },
+  "tool_choice.disable_parallel_tool_use": { tools: [tool], tool_choice: { type: "any" } },
+  thinking: { thinking: { type: "enabled" } },
+  tools: { tools: [tool] },
+  output_config: { output_config: {} },
+  metadata: { metadata: {} },
+};
+
+/** A field that is not there has the value of another that means the same. */
+const without: Readonly<Record<string, unknown>> = {
+  "messages[].content": "",
+  "messages[].role": "system",
+  "messages[].content[text].text": "Hi",
+  "messages[].content[thinking].type": "redacted_thinking",
+  "messages[].content[redacted_thinking].type": "thinking",
+  "tool_choice.type": "any",
+  "thinking.type": "adaptive",
+};
+
+type Json = { [name: string]: unknown };
+
+/** The steps from a request to the field, and the field's name on the wire. */
+function placeOf(field: string): { steps: (string | number)[]; as: string } {
+  const [, type, inner = ""] = /^messages\[\]\.content\[(\w+)\]\.(\w+)$/.exec(field) ?? [];
+  if (type !== undefined) {
+    const [message, block] = blockPlaces[type] ?? [0, 0];
+    return {
+      steps: ["messages", message, "content", block, inner],
+      as: `messages[${message}].content[${block}].${inner}`,
+    };
+  }
+  const steps = field.split(".").flatMap((step): (string | number)[] => {
+    const list = /^(\w+)\[\]$/.exec(step)?.[1];
+    return list === undefined ? [step] : [list, 0];
+  });
+  return { steps, as: field.replaceAll("[]", "[0]") };
+}
+
+function changed(body: Json, steps: readonly (string | number)[], value: unknown): Json {
+  const copy: Json = structuredClone(body);
+  let at: unknown = copy;
+  for (const step of steps.slice(0, -1)) at = Reflect.get(Object(at), step);
+  const last = steps.at(-1) ?? "";
+  if (value === undefined) Reflect.deleteProperty(Object(at), last);
+  else Reflect.set(Object(at), last, value);
+  return copy;
+}
+
+function requestsWith(field: string, value: unknown): { with: Json; without: Json; as: string } {
+  const { steps, as } = placeOf(field);
+  const [outer = ""] = field.split(/\[|\./);
+  const more = beside[field] ?? (field === outer && outer !== "tool_choice" ? {} : beside[outer]);
+  const body = { ...whole(), ...more };
+  return {
+    with: changed(body, steps, value),
+    without: changed(body, steps, without[field]),
+    as,
+  };
+}
+
+/** What comes of a request: the status, what the engine was asked, and the answer but for its id. */
+async function outcome(body: Json): Promise<{ ignored: string | null; seen: unknown }> {
+  const app = testApp();
+  app.chat.script({ type: "reasoning", text: "Hm" }, { type: "text", text: "Hi" }, finish);
+  const response = await app.post("/v1/messages", body);
+  const text = (await response.text()).replaceAll(/"(request_)?id":"[^"]*"/g, "");
+  return {
+    ignored: response.headers.get("x-paddock-ignored"),
+    seen: { status: response.status, asked: app.chat.requests, text },
+  };
+}
+
+describe("the handbook's table of Messages fields", () => {
+  test("has a class and an example in every row", () => {
+    expect(lines.filter((line) => !tableRow.test(line))).toEqual([]);
+    const classes = ["honoured", "accepted", "ignored", "refused"];
+    expect(rows.filter(({ name }) => !classes.includes(name))).toEqual([]);
+    for (const name of classes) expect(ofClass(name)).not.toEqual([]);
+  });
+
+  test.each(ofClass("honoured"))("honours $field: $example", async ({ field, example }) => {
+    const requests = requestsWith(field, JSON.parse(example));
+    const { ignored, seen } = await outcome(requests.with);
+    expect(seen).toMatchObject({ status: 200 });
+    expect(ignored).toBeNull();
+    expect(seen).not.toEqual((await outcome(requests.without)).seen);
+  });
+
+  test.each(ofClass("accepted"))("accepts $field: $example", async ({ field, example }) => {
+    const requests = requestsWith(field, JSON.parse(example));
+    const { ignored, seen } = await outcome(requests.with);
+    expect(seen).toMatchObject({ status: 200 });
+    expect(ignored).toBeNull();
+    expect(seen).toEqual((await outcome(requests.without)).seen);
+  });
+
+  test.each(ofClass("ignored"))("names $field as ignored: $example", async ({ field, example }) => {
+    const requests = requestsWith(field, JSON.parse(example));
+    const { ignored, seen } = await outcome(requests.with);
+    expect(seen).toMatchObject({ status: 200 });
+    expect(ignored).toBe(requests.as);
+    expect(seen).toEqual((await outcome(requests.without)).seen);
+  });
+
+  test.each(ofClass("refused"))("refuses $field: $example", async ({ field, example }) => {
+    const { with: body, as } = requestsWith(field, JSON.parse(example));
+    await expectRefusal(body, as);
+  });
+});
+
+/** A 400 whose message names the field, or the part of it that is at fault. */
+async function expectRefusal(body: Json, as: string): Promise<void> {
+  const app = testApp();
+  const response = await app.post("/v1/messages", body);
+  expect(response.status).toBe(400);
+  expect(await response.json()).toEqual({
+    type: "error",
+    error: {
+      type: "invalid_request_error",
+      message: expect.stringContaining(`'${as}`),
+      ...(as === "thread" ? { details: { error_code: "thread_unsupported_request" } } : {}),
+    },
+    request_id: response.headers.get("request-id"),
+  });
+  expect(app.chat.requests).toEqual([]);
+}
+
+const readTypes = (path: string): Promise<string> =>
+  read(`node_modules/@anthropic-ai/sdk/resources/${path}/messages.d.ts`);
+const types = await readTypes("messages");
+const betaTypes = await readTypes("beta/messages");
+
+describe("the handbook's table of Messages fields has a row for every field", () => {
+  const named = new Set(rows.map(({ field }) => field));
+  const missing = (fields: readonly string[]): string[] =>
+    fields.filter((name) => !named.has(name));
+  const under = (place: string, names: readonly string[]): string[] =>
+    names.map((name) => `${place}.${name}`);
+
+  test("of Anthropic's request and its count", () => {
+    const request = fieldsOf("MessageCreateParamsBase");
+    expect(request.length).toBeGreaterThan(15);
+    expect(missing([...request, ...fieldsOf("MessageCountTokensParams")])).toEqual([]);
+  });
+
+  test("of its messages, blocks, tools and options", () => {
+    const roles = ["User", "Assistant", "System"].flatMap((role) =>
+      fieldsOf(`${role}MessageParam`),
+    );
+    const blocks = Object.entries({
+      text: "TextBlockParam",
+      tool_use: "ToolUseBlockParam",
+      tool_result: "ToolResultBlockParam",
+      thinking: "ThinkingBlockParam",
+      redacted_thinking: "RedactedThinkingBlockParam",
+    }).flatMap(([type, name]) => under(`messages[].content[${type}]`, fieldsOf(name)));
+    const choices = membersOf("ToolChoice").flatMap((name) => fieldsOf(name));
+    const thinking = membersOf("ThinkingConfigParam").flatMap((name) => fieldsOf(name));
+    expect(
+      missing([
+        ...under("messages[]", roles),
+        ...blocks,
+        ...under("tools[]", fieldsOf("Tool")),
+        ...under("tool_choice", choices),
+        ...under("thinking", thinking),
+        ...under("output_config", fieldsOf("OutputConfig")),
+        ...under("metadata", fieldsOf("Metadata")),
+      ]),
+    ).toEqual([]);
+  });
+
+  test("of the betas, which ask at the same address", () => {
+    const beta = (name: string): string[] => fieldsOf(name, betaTypes);
+    const thinking = membersOf("BetaThinkingConfigParam", betaTypes).flatMap(beta);
+    const roles = ["User", "Assistant", "System"].flatMap((role) =>
+      beta(`Beta${role}MessageParam`),
+    );
+    expect(
+      missing([
+        ...beta("MessageCreateParamsBase"),
+        ...beta("MessageCountTokensParams"),
+        ...under("messages[]", roles),
+        ...under("tools[]", beta("BetaTool")),
+        ...under("thinking", thinking),
+        ...under("output_config", beta("BetaOutputConfig")),
+      ]),
+    ).toEqual([]);
+  });
+
+  test("of the node's own schema", () => {
+    expect(missing(Object.keys(MessageRequest.properties))).toEqual([]);
+    const inBlocks = new Set([...named].map((field) => /\]\.(\w+)$/.exec(field)?.[1]));
+    expect(Object.keys(Block.properties).filter((name) => !inBlocks.has(name))).toEqual([]);
+  });
+});
+
+describe("what Anthropic's package knows and the node does not", () => {
+  const blocks = membersOf("ContentBlockParam").map(typeOf);
+  const tools = membersOf("ToolUnion").map(typeOf);
+
+  test("is most of the blocks and all but one of the tools", () => {
+    expect(blocks).toContain("image");
+    expect(Object.keys(blockPlaces).filter((type) => !blocks.includes(type))).toEqual([]);
+    expect(tools.filter((type) => type === "custom")).toHaveLength(1);
+    expect(tools).toContain("web_search_20250305");
+  });
+
+  test.each(blocks.filter((type) => !(type in blockPlaces)))(
+    "is refused by its name: a block %s",
+    async (type) => {
+      const body = { ...whole(), messages: [{ role: "user", content: [{ type }] }] };
+      await expectRefusal(body, `messages[0].content[0]' has the type '${type}'`);
+    },
+  );
+
+  test.each(tools.filter((type) => type !== "custom"))(
+    "is refused by its name: a tool %s",
+    async (type) => {
+      const body = { ...whole(), tools: [{ type, name: "a" }] };
+      await expectRefusal(body, `tools[0].type' is '${type}'`);
+    },
+  );
+});
+
+/** The names of an exported interface's own properties; nested ones are indented further. */
+function fieldsOf(name: string, text = types): string[] {
+  return [...bodyOf(name, text).matchAll(/^ {4}(\w+)\??:/gm)].map(([, field = ""]) => field);
+}
+
+/** The interfaces that an exported union is of. */
+function membersOf(name: string, text = types): string[] {
+  const [, members] = new RegExp(`^export type ${name} = ([^;]+);`, "m").exec(text) ?? [];
+  if (members === undefined) throw new Error(`The types of Anthropic's API have no ${name}`);
+  return members.split("|").map((member) => member.trim());
+}
+
+/** The value of an interface's `type`. */
+function typeOf(name: string): string {
+  const [, type] = /^ {4}type\??: '(\w+)'/m.exec(bodyOf(name)) ?? [];
+  if (type === undefined) throw new Error(`${name} has no type`);
+  return type;
+}
+
+function bodyOf(name: string, text = types): string {
+  const [, body] = new RegExp(`^export interface ${name} \\{\\n(.*?)^\\}`, "ms").exec(text) ?? [];
+  if (body === undefined) throw new Error(`The types of Anthropic's API have no ${name}`);
+  return body;
+}
