@@ -6,21 +6,30 @@ import type {
   CallOptions,
   ChatEngine,
   ChatMessage,
+  CompletionRequest,
   GenerationEvent,
   GenerationRequest,
+  GenerationSettings,
   Tool,
 } from "../core/ports/chat-engine.ts";
 import { type AnswerShape, Generation } from "./generation/generation.ts";
 import { Grammars } from "./grammar/grammars.ts";
 import { NativeChatContext } from "./native/chat-context.ts";
 import type { NativeSampler } from "./native/sampler.ts";
-import { type CallStyle, type PromptTemplate, tooLong } from "./prompt/prompt-template.ts";
+import {
+  type CallStyle,
+  type Prompt,
+  type PromptTemplate,
+  tooLong,
+} from "./prompt/prompt-template.ts";
+import { beginning, RawPrompts } from "./prompt/raw-prompt.ts";
 import { AnswerSampler } from "./sampling/answer-sampler.ts";
 import { type TokenBias, toTokenBias } from "./sampling/logit-bias.ts";
 import { KvCache } from "./scheduling/kv-cache.ts";
 import { readAnswer } from "./scheduling/read-answer.ts";
 import { Scheduler } from "./scheduling/scheduler.ts";
 import { type Slot, Slots } from "./scheduling/slots.ts";
+import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
 import { TokenBytes } from "./tokenizer/token-bytes.ts";
 
 export class LlamaChatEngine implements ChatEngine {
@@ -34,6 +43,9 @@ export class LlamaChatEngine implements ChatEngine {
   readonly #grammars: Grammars;
   readonly #tokenBytes: TokenBytes;
   readonly #vocabularySize: number;
+  /** Made when it is first needed: most nodes only chat. */
+  #rawPrompts: RawPrompts | undefined;
+  #tokenizer: ModelTokenizer | undefined;
 
   constructor(
     model: LlamaModel,
@@ -54,6 +66,19 @@ export class LlamaChatEngine implements ChatEngine {
     this.#vocabularySize = model.fileInfo.metadata.tokenizer.ggml.tokens.length;
   }
 
+  get tokenizer(): ModelTokenizer {
+    this.#tokenizer ??= new ModelTokenizer({
+      model: this.#model,
+      contextSize: this.contextSize,
+      withMarkers: (tokens) => beginning(this.#model, tokens),
+      render: async ({ messages, tools }, signal) => {
+        const bounds = { most: this.contextSize, signal };
+        return (await this.#template.render(messages, tools, bounds))?.tokens;
+      },
+    });
+    return this.#tokenizer;
+  }
+
   async countTokens(
     messages: readonly ChatMessage[],
     tools?: readonly Tool[],
@@ -63,15 +88,15 @@ export class LlamaChatEngine implements ChatEngine {
   }
 
   async *generate(
-    request: GenerationRequest,
+    request: GenerationRequest | CompletionRequest,
     options: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
     this.#slots.checkQueue(options.caller);
-    const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
-    const bounds = { most: this.contextSize, signal: options.signal };
-    const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
-    if (prompt === undefined) throw tooLong("more", this.contextSize);
-    const room = this.#room(prompt.tokens.length);
+    const { maxTokens = Number.POSITIVE_INFINITY, logitBias } = request;
+    const { signal } = options;
+    const isRaw = "prompt" in request;
+    const prompt = await (isRaw ? this.#raw(request, signal) : this.#rendered(request, signal));
+    const room = this.#room(prompt.tokens.length, isRaw ? "prompt" : "messages");
     // An invalid logit_bias is refused before a slot is taken.
     const bias = logitBias === undefined ? undefined : toTokenBias(logitBias, this.#vocabularySize);
     const generation = new Generation({
@@ -79,7 +104,8 @@ export class LlamaChatEngine implements ChatEngine {
       tokenBytes: this.#tokenBytes,
       prompt,
       request,
-      shape: await this.#shape(request, prompt.calls),
+      toolUse: isRaw ? undefined : request.toolUse,
+      shape: isRaw ? freeText : await this.#shape(request, prompt.calls),
       maxTokens: Math.min(maxTokens, room),
     });
     // A seed promises the same answer each time, so the prompt is evaluated without the prefix cache.
@@ -97,7 +123,21 @@ export class LlamaChatEngine implements ChatEngine {
     for (const sampler of this.#samplers) sampler.dispose();
   }
 
-  #sampler(slot: Slot, request: GenerationRequest, bias: TokenBias | undefined): AnswerSampler {
+  async #rendered({ messages, toolUse }: GenerationRequest, signal: AbortSignal): Promise<Prompt> {
+    const bounds = { most: this.contextSize, signal };
+    const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
+    if (prompt === undefined) throw tooLong("more", this.contextSize);
+    return prompt;
+  }
+
+  async #raw(request: CompletionRequest, signal: AbortSignal): Promise<Prompt> {
+    this.#rawPrompts ??= new RawPrompts(this.#model, this.#tokenBytes, this.#vocabularySize);
+    const prompt = await this.#rawPrompts.render(request, { most: this.contextSize, signal });
+    if (prompt === undefined) throw tooLong("more", this.contextSize, "prompt");
+    return prompt;
+  }
+
+  #sampler(slot: Slot, request: GenerationSettings, bias: TokenBias | undefined): AnswerSampler {
     const native = this.#samplers[slot.sequence.id];
     if (native === undefined) throw new NodeError("internal", "The sequence has no sampler.");
     return new AnswerSampler(native, { request, contextSize: this.contextSize, bias });
@@ -133,9 +173,11 @@ export class LlamaChatEngine implements ChatEngine {
   }
 
   /** How many tokens the context has room for after the prompt. */
-  #room(promptTokens: number): number {
+  #room(promptTokens: number, param: "messages" | "prompt"): number {
     const { contextSize } = this;
     if (promptTokens < contextSize) return contextSize - promptTokens;
-    throw tooLong(promptTokens, contextSize);
+    throw tooLong(promptTokens, contextSize, param);
   }
 }
+
+const freeText: AnswerShape = { text: undefined, calls: undefined };

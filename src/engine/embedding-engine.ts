@@ -11,6 +11,7 @@ import type {
 import type { NativeEmbeddingContext } from "./native/embedding-context.ts";
 import { JobQueue } from "./scheduling/job-queue.ts";
 import { InputTokens } from "./tokenizer/input-tokens.ts";
+import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
 
 interface Job {
   /** With the special tokens that the model wants around a text. */
@@ -24,6 +25,7 @@ interface Job {
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
+  readonly #model: LlamaModel;
   readonly #inputTokens: InputTokens;
   readonly #first: NativeEmbeddingContext;
   readonly #idle: NativeEmbeddingContext[];
@@ -33,6 +35,8 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   #closed = false;
   /** Texts that are being computed. */
   #computing = 0;
+  /** Made when it is first asked. */
+  #tokenizer: ModelTokenizer | undefined;
 
   constructor(
     model: LlamaModel,
@@ -41,6 +45,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
+    this.#model = model;
     this.#inputTokens = new InputTokens(model);
     this.#first = contexts[0];
     this.#idle = [...contexts];
@@ -49,6 +54,15 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
 
   get vocabularySize(): number {
     return this.#inputTokens.vocabularySize;
+  }
+
+  get tokenizer(): ModelTokenizer {
+    this.#tokenizer ??= new ModelTokenizer({
+      model: this.#model,
+      contextSize: this.maxTokens,
+      withMarkers: (tokens) => this.#first.withMarkers(tokens),
+    });
+    return this.#tokenizer;
   }
 
   async countTokens(

@@ -1,5 +1,6 @@
 /** The calls that a runner answers, with credit-based flow control: each sends only the events that its reader has room for. */
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import {
   type Call,
   type CallItem,
@@ -94,6 +95,16 @@ export class CallsInProgress {
       onStart();
       const { question, passages } = call;
       return { type: "scores", scores: await engine.reranker.rank(question, passages, { signal }) };
+    }
+    const { tokenizer } = engine.type === "reranker" ? {} : engine.engine;
+    if (tokenizer !== undefined && call.type === "tokenize") {
+      const found = await tokenizer.tokenize(call.input, { signal });
+      const pieces = found?.pieces && JSON.stringify(found.pieces);
+      const tokenized = found && { tokens: found.tokens, ...given({ pieces }) };
+      return { type: "tokens", ...given({ tokenized }) };
+    }
+    if (tokenizer !== undefined && call.type === "detokenize") {
+      return { type: "text", text: await tokenizer.detokenize(call.tokens, { signal }) };
     }
     throw new NodeError(
       "internal",

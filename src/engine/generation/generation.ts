@@ -3,8 +3,9 @@ import type { LlamaGrammarEvaluationState, LlamaModel, Token } from "node-llama-
 import type {
   FinishReason,
   GenerationEvent,
-  GenerationRequest,
+  GenerationSettings,
   TokenLogprobs,
+  ToolUse,
 } from "../../core/ports/chat-engine.ts";
 import type { Prompt } from "../prompt/prompt-template.ts";
 import type { AnswerSampler } from "../sampling/answer-sampler.ts";
@@ -27,7 +28,8 @@ export interface GenerationOptions {
   model: LlamaModel;
   tokenBytes: TokenBytes;
   prompt: Prompt;
-  request: GenerationRequest;
+  request: GenerationSettings;
+  toolUse?: ToolUse | undefined;
   shape: AnswerShape;
   maxTokens: number;
 }
@@ -73,7 +75,8 @@ export class Generation {
 
   /** Writes the answer after its prompt. */
   *write(sampler: AnswerSampler, emit: (event: GenerationEvent) => void): Steps<void> {
-    const { toolUse } = this.#options.request;
+    const { toolUse, prompt } = this.#options;
+    if (prompt.echoed) emit({ type: "text", text: prompt.echoed, echoed: true });
     const forced = toolUse !== undefined && toolUse.choice !== "auto";
     const outcome = forced ? ({ call: 0 } as const) : yield* this.#writeText(sampler, emit);
     const reason =
@@ -82,7 +85,7 @@ export class Generation {
       type: "finish",
       reason,
       usage: {
-        promptTokens: this.#options.prompt.tokens.length,
+        promptTokens: prompt.tokens.length,
         cachedTokens: this.cachedTokens,
         completionTokens: this.#generated.length,
         reasoningTokens: this.#reasoningTokens,
@@ -125,7 +128,7 @@ export class Generation {
     start: number,
     emit: (event: GenerationEvent) => void,
   ): Steps<FinishReason> {
-    const { prompt, request, shape, maxTokens } = this.#options;
+    const { prompt, toolUse, shape, maxTokens } = this.#options;
     const { syntax, opening, parallel } = prompt.calls;
     const sampled = this.#generated.length;
     this.#generated.splice(start);
@@ -136,9 +139,9 @@ export class Generation {
       feed: sampled === 0 ? { tokens: opening } : this.#feedAfter(start, opening),
     };
     this.#generated.push(...opening);
-    const names = (request.toolUse?.tools ?? []).map(({ name }) => name);
+    const names = (toolUse?.tools ?? []).map(({ name }) => name);
     const parser = new ToolCallParser(names, syntax);
-    const several = parallel && request.toolUse?.parallel === true && !isNamed(request);
+    const several = parallel && toolUse?.parallel === true && typeof toolUse.choice !== "object";
     for (;;) {
       const piece = yield* this.#piece(sampler, writing);
       if (piece === undefined) break;
@@ -185,7 +188,8 @@ export class Generation {
   }
 
   #textStream(): TextStream {
-    return textStream(this.#options.model, this.#options.tokenBytes);
+    const { model, tokenBytes, prompt } = this.#options;
+    return textStream(model, tokenBytes, prompt.isRaw === true ? prompt.tokens : []);
   }
 
   #emitSegment(segment: Segment, emit: (event: GenerationEvent) => void): void {
@@ -198,7 +202,5 @@ export class Generation {
     }
   }
 }
-
-const isNamed = ({ toolUse }: GenerationRequest): boolean => typeof toolUse?.choice === "object";
 
 const callId = (): string => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;

@@ -16,8 +16,15 @@ export interface TextStream {
   push(token: Token): TokenText | undefined;
 }
 
-export function textStream(model: LlamaModel, tokenBytes: TokenBytes): TextStream {
-  return tokenBytes.known ? new ByteTextStream(tokenBytes) : new DetokenizingTextStream(model);
+/** `before`: the tokens that it goes on from; absent: a text of its own. */
+export function textStream(
+  model: LlamaModel,
+  tokenBytes: TokenBytes,
+  before: readonly Token[] = [],
+): TextStream {
+  if (!tokenBytes.known) return new DetokenizingTextStream(model, before);
+  const begins = before.every((token) => tokenBytes.isSpecial(token));
+  return new ByteTextStream(tokenBytes, begins);
 }
 
 /** Joins the tokens' bytes, without calls to llama.cpp. */
@@ -27,9 +34,10 @@ class ByteTextStream implements TextStream {
   #held = 0;
   #first: boolean;
 
-  constructor(tokenBytes: TokenBytes) {
+  /** `begins`: no text stands before it. */
+  constructor(tokenBytes: TokenBytes, begins: boolean) {
     this.#tokenBytes = tokenBytes;
-    this.#first = tokenBytes.leadingSpace;
+    this.#first = tokenBytes.leadingSpace && begins;
   }
 
   push(token: Token): TokenText | undefined {
@@ -62,11 +70,12 @@ const contextLength = 3;
 /** For vocabularies in which a token's text depends on its neighbours. */
 class DetokenizingTextStream implements TextStream {
   readonly #model: LlamaModel;
-  #before: Token[] = [];
+  #before: Token[];
   #held: Token[] = [];
 
-  constructor(model: LlamaModel) {
+  constructor(model: LlamaModel, before: readonly Token[]) {
     this.#model = model;
+    this.#before = before.slice(-contextLength);
   }
 
   push(token: Token): TokenText | undefined {

@@ -75,7 +75,7 @@ function sampledToken(token: number): Token {
 /** The library brands numbers that are tokens. */
 const isToken = (value: number): value is Token => value >= 0;
 
-function toToken(value: number): Token {
+export function toToken(value: number): Token {
   if (isToken(value)) return value;
   throw new NodeError("internal", `${value} is no token.`);
 }

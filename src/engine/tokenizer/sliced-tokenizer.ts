@@ -13,6 +13,7 @@ import {
 } from "node-llama-cpp";
 import { longestTokenBytes } from "./longest-token.ts";
 import type { LoopYield } from "./loop-yield.ts";
+import { SpecialTokens } from "./special-tokens.ts";
 
 export interface TokenBudget {
   /** More tokens than this are of no use. */
@@ -21,7 +22,7 @@ export interface TokenBudget {
 }
 
 /** Counting goes on to this multiple of the limit, so that an error can say by how much a text is too long. */
-const countedTimes = 4;
+export const countedTimes = 4;
 /** Characters in a slice, which takes tens of milliseconds at worst. */
 const sliceLength = 8192;
 
@@ -30,6 +31,7 @@ export class SlicedTokenizer {
   readonly #longest: number;
   /** Whether white space may take no token at all, as in WordPiece. */
   readonly #dropsSpace: boolean;
+  #specials: SpecialTokens | undefined;
 
   constructor(model: LlamaModel) {
     this.#model = model;
@@ -46,6 +48,24 @@ export class SlicedTokenizer {
       if (room < 0) return true;
     }
     return false;
+  }
+
+  /**
+   * The tokens of a text in which special tokens count. Only where the text begins is a space added,
+   * in vocabularies that do so: behind a special token it is as in a chat template.
+   */
+  async rawTokens(text: string, budget: TokenBudget): Promise<Token[] | undefined> {
+    if (this.cannotFit([text], budget.most)) return undefined;
+    this.#specials ??= new SpecialTokens(this.#model);
+    const collected = new Collected(budget);
+    for (const part of this.#specials.split(text)) {
+      const isRoom =
+        typeof part === "string"
+          ? await this.#add(collected, part, collected.tokens.length > 0)
+          : await collected.add([part]);
+      if (!isRoom) return undefined;
+    }
+    return collected.tokens;
   }
 
   /** The tokens of a text; undefined where they are too many to be counted. */
