@@ -3,6 +3,7 @@ import { isAddressOf } from "./allowed-methods.ts";
 import { docsPath, documentPath } from "./docs.ts";
 import type { Operation } from "./operation.ts";
 import { chat } from "./operations/chat/operation.ts";
+import { completions } from "./operations/completions/operation.ts";
 import { embeddings } from "./operations/embeddings/operation.ts";
 import {
   deleteFile,
@@ -45,6 +46,7 @@ import type { Target } from "./pipeline.ts";
 
 const all = [
   chat,
+  completions,
   embeddings,
   retrieve,
   listModels,

@@ -3,6 +3,7 @@ import type {
   CallOptions,
   ChatEngine,
   ChatMessage,
+  CompletionRequest,
   GenerationEvent,
   GenerationRequest,
 } from "../../src/core/ports/chat-engine.ts";
@@ -24,6 +25,8 @@ export const finish: Extract<GenerationEvent, { type: "finish" }> = {
 export class ScriptedChatEngine implements ChatEngine {
   contextSize = 128;
   readonly requests: GenerationRequest[] = [];
+  /** Those of prompts without a template. */
+  readonly completions: CompletionRequest[] = [];
   /** Whose evaluated prompts each of them may share. */
   readonly prefixScopes: (string | undefined)[] = [];
   /** What a generation waits for in line. */
@@ -43,15 +46,16 @@ export class ScriptedChatEngine implements ChatEngine {
   }
 
   async *generate(
-    request: GenerationRequest,
+    request: GenerationRequest | CompletionRequest,
     { signal, onStart, prefixScope }: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
-    this.requests.push(request);
+    if ("prompt" in request) this.completions.push(request);
+    else this.requests.push(request);
     this.prefixScopes.push(prefixScope);
     const steps = this.#scripts.shift();
     if (steps === undefined) throw new Error("The chat engine was asked without a script");
     await this.line;
-    onStart?.(wordsOf(request.messages));
+    onStart?.("prompt" in request ? request.prompt.length : wordsOf(request.messages));
     try {
       for (const step of steps) {
         signal.throwIfAborted();
