@@ -40,6 +40,9 @@ export class LlamaChatEngine implements ChatEngine {
   readonly #scheduler: Scheduler;
   /** One for each sequence, reused by its answers: a sampler holds memory of the vocabulary's size. */
   readonly #samplers: readonly NativeSampler[];
+  /** The same for prompts whose log probabilities are asked for. */
+  readonly #scorers = new Map<number, NativeSampler>();
+  readonly #native: NativeChatContext;
   readonly #grammars: Grammars;
   readonly #tokenBytes: TokenBytes;
   readonly #vocabularySize: number;
@@ -56,6 +59,7 @@ export class LlamaChatEngine implements ChatEngine {
     const native = new NativeChatContext(context, model, options.threads);
     const cache = new KvCache(native);
     this.contextSize = context.contextSize;
+    this.#native = native;
     this.#model = model;
     this.#template = template;
     this.#slots = new Slots(cache, options.maxQueue);
@@ -99,6 +103,7 @@ export class LlamaChatEngine implements ChatEngine {
     const room = this.#room(prompt.tokens.length, isRaw ? "prompt" : "messages");
     // An invalid logit_bias is refused before a slot is taken.
     const bias = logitBias === undefined ? undefined : toTokenBias(logitBias, this.#vocabularySize);
+    const scoresPrompt = isRaw && request.echo === true && request.topLogprobs !== undefined;
     const generation = new Generation({
       model: this.#model,
       tokenBytes: this.#tokenBytes,
@@ -107,6 +112,7 @@ export class LlamaChatEngine implements ChatEngine {
       toolUse: isRaw ? undefined : request.toolUse,
       shape: isRaw ? freeText : await this.#shape(request, prompt.calls),
       maxTokens: Math.min(maxTokens, room),
+      scoresPrompt,
     });
     // A seed promises the same answer each time, so the prompt is evaluated without the prefix cache.
     const fresh = request.seed !== undefined;
@@ -114,13 +120,15 @@ export class LlamaChatEngine implements ChatEngine {
     using slot = await this.#slots.acquire(wanted, options);
     options.onStart?.(prompt.tokens.length);
     const sampler = this.#sampler(slot, request, bias);
-    yield* readAnswer(this.#scheduler, { ...wanted, slot, generation, sampler }, options.signal);
+    const scorer = scoresPrompt ? this.#scorer(slot) : undefined;
+    const started = { ...wanted, slot, generation, sampler, scorer };
+    yield* readAnswer(this.#scheduler, started, signal);
   }
 
   /** Ends every answer, and waits for the step in progress. */
   async close(): Promise<void> {
     await this.#scheduler.close(new NodeError("unavailable", "The model is being unloaded."));
-    for (const sampler of this.#samplers) sampler.dispose();
+    for (const sampler of [...this.#samplers, ...this.#scorers.values()]) sampler.dispose();
   }
 
   async #rendered({ messages, toolUse }: GenerationRequest, signal: AbortSignal): Promise<Prompt> {
@@ -141,6 +149,14 @@ export class LlamaChatEngine implements ChatEngine {
     const native = this.#samplers[slot.sequence.id];
     if (native === undefined) throw new NodeError("internal", "The sequence has no sampler.");
     return new AnswerSampler(native, { request, contextSize: this.contextSize, bias });
+  }
+
+  /** It changes nothing of the model's own logits, and is made for a sequence when it is first needed. */
+  #scorer({ sequence }: Slot): NativeSampler {
+    const scorer = this.#scorers.get(sequence.id) ?? this.#native.makeSampler();
+    this.#scorers.set(sequence.id, scorer);
+    scorer.configure({ temperature: 0, seed: 0 });
+    return scorer;
   }
 
   /** The grammars that constrain the answer; a schema that cannot become one is refused here. */

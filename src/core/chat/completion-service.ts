@@ -66,7 +66,10 @@ async function* named<Value>(
     if (prompts === 1 || !(error instanceof NodeError) || error.param !== "prompt") throw error;
     const { kind, message, retryAfterMs } = error;
     const param = `prompt[${at}]`;
-    throw new NodeError(kind, `'${param}': ${message}`, {
+    const told = message.startsWith("'prompt' ")
+      ? message.replace("'prompt'", `'${param}'`)
+      : `'${param}': ${message}`;
+    throw new NodeError(kind, told, {
       param,
       cause: error,
       ...given({ retryAfterMs }),

@@ -12,6 +12,7 @@ import type { AnswerSampler } from "../sampling/answer-sampler.ts";
 import { toLogprobs } from "../sampling/logprobs.ts";
 import type { Feed, Sampled } from "../scheduling/answer.ts";
 import type { TokenBytes } from "../tokenizer/token-bytes.ts";
+import { PromptEcho } from "./prompt-echo.ts";
 import { type Segment, Segmenter } from "./segmenter.ts";
 import { type TextStream, type TokenText, textStream } from "./text-stream.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
@@ -32,6 +33,8 @@ export interface GenerationOptions {
   toolUse?: ToolUse | undefined;
   shape: AnswerShape;
   maxTokens: number;
+  /** Whether the log probabilities of the prompt are wanted with its echo. */
+  scoresPrompt?: boolean;
 }
 
 interface Piece extends TokenText {
@@ -56,12 +59,15 @@ export class Generation {
   /** The tokens of the answer so far. */
   readonly #generated: Token[] = [];
   #reasoningTokens = 0;
+  /** The prompt before the answer, where that is wanted. */
+  readonly echo: PromptEcho;
   /** Tokens of the prompt that were in the KV cache already. */
   cachedTokens = 0;
 
   constructor(options: GenerationOptions) {
-    const { prompt, request } = options;
+    const { prompt, request, tokenBytes, scoresPrompt = false } = options;
     this.#options = options;
+    this.echo = new PromptEcho(prompt, tokenBytes, scoresPrompt ? request.topLogprobs : undefined);
     this.#segmenter = new Segmenter(
       { ...prompt.markers, stops: request.stop ?? [] },
       { startsInThought: prompt.startsInThought },
@@ -76,7 +82,8 @@ export class Generation {
   /** Writes the answer after its prompt. */
   *write(sampler: AnswerSampler, emit: (event: GenerationEvent) => void): Steps<void> {
     const { toolUse, prompt } = this.#options;
-    if (prompt.echoed) emit({ type: "text", text: prompt.echoed, echoed: true });
+    if (!this.echo.isScored) this.echo.emit(emit);
+    else if (this.#full) yield* this.#evaluate(sampler);
     const forced = toolUse !== undefined && toolUse.choice !== "auto";
     const outcome = forced ? ({ call: 0 } as const) : yield* this.#writeText(sampler, emit);
     const reason =
@@ -91,6 +98,12 @@ export class Generation {
         reasoningTokens: this.#reasoningTokens,
       },
     });
+  }
+
+  /** Has the prompt evaluated where nothing is to follow it. */
+  *#evaluate(sampler: AnswerSampler): Steps<void> {
+    sampler.use(undefined, []);
+    yield { tokens: [] };
   }
 
   /** Writes reasoning and text until the end, or until a tool call begins; `call` is after how many tokens. */

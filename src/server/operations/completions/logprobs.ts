@@ -15,19 +15,41 @@ export class ChoiceLogprobs {
     this.#offset += characters(text);
     if (logprobs === undefined) return undefined;
     const all: Logprobs = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] };
-    const decoder = new TextDecoder();
-    let at = start;
+    const places = new TextPlaces(text);
     for (const token of logprobs) {
       // Nothing comes before the first token of a prompt.
       const isFirst = echoed === true && all.tokens.length === 0;
       all.tokens.push(tokenText(token));
       all.token_logprobs.push(isFirst ? null : token.logprob);
       all.top_logprobs.push(isFirst ? null : toTop([...token.top, token]));
-      // A special token has a name, and no text.
-      all.text_offset.push(Math.min(at, this.#offset));
-      at += characters(decoder.decode(Uint8Array.from(token.bytes), { stream: true }));
+      all.text_offset.push(start + places.next(token.bytes));
     }
     return all;
+  }
+}
+
+/** Where tokens begin in the text that they make. */
+class TextPlaces {
+  readonly #text: string;
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  /** In UTF-16 units, and in characters. */
+  #at = 0;
+  #characters = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  next(bytes: readonly number[]): number {
+    const place = this.#characters;
+    const written = this.#decoder.decode(Uint8Array.from(bytes), { stream: true });
+    // The space that a tokenizer puts before a text is not in it, and a special token has no text.
+    const part = [written, written.replace(/^ /, "")].find((one) =>
+      this.#text.startsWith(one, this.#at),
+    );
+    this.#at += part?.length ?? 0;
+    this.#characters += characters(part ?? "");
+    return place;
   }
 }
 
