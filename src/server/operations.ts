@@ -18,6 +18,7 @@ import { mcp } from "./operations/mcp/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
+import { detokenize, tokenize } from "./operations/tokenize/operation.ts";
 import {
   cancelFileBatch,
   createFileBatch,
@@ -49,6 +50,8 @@ const all = [
   completions,
   embeddings,
   retrieve,
+  tokenize,
+  detokenize,
   listModels,
   getModels,
   getModel,
