@@ -23,8 +23,7 @@ export function textStream(
   before: readonly Token[] = [],
 ): TextStream {
   if (!tokenBytes.known) return new DetokenizingTextStream(model, before);
-  const begins = before.every((token) => tokenBytes.isSpecial(token));
-  return new ByteTextStream(tokenBytes, begins);
+  return new ByteTextStream(tokenBytes, tokenBytes.dropsSpaceAfter(before));
 }
 
 /** Joins the tokens' bytes, without calls to llama.cpp. */
@@ -34,10 +33,10 @@ class ByteTextStream implements TextStream {
   #held = 0;
   #first: boolean;
 
-  /** `begins`: no text stands before it. */
-  constructor(tokenBytes: TokenBytes, begins: boolean) {
+  /** `dropsSpace`: whether it begins with a space that is no part of the text. */
+  constructor(tokenBytes: TokenBytes, dropsSpace: boolean) {
     this.#tokenBytes = tokenBytes;
-    this.#first = tokenBytes.leadingSpace && begins;
+    this.#first = dropsSpace;
   }
 
   push(token: Token): TokenText | undefined {

@@ -28,7 +28,9 @@ export async function detokenize(
     text += model.detokenize(slice, options.special, before);
     await options.loop.yieldIfDue();
   }
-  return text;
+  // WordPiece writes a space before every word, the first one too.
+  const { model: kind } = model.fileInfo.metadata.tokenizer.ggml;
+  return kind === "bert" ? text.replace(/^ /, "") : text;
 }
 
 async function joinBytes(
@@ -38,16 +40,19 @@ async function joinBytes(
 ): Promise<string> {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let text = "";
-  // The tokenizer adds a space where a text begins, which is no part of it.
-  let drops = tokenBytes.leadingSpace;
+  const isSpecialAt = (at: number): boolean => {
+    const token = tokens[at];
+    return token !== undefined && tokenBytes.isSpecial(token);
+  };
+  const first = [0, 1].find(
+    (at) => tokenBytes.dropsSpaceAfter(tokens.slice(0, at)) && !isSpecialAt(at),
+  );
   for (let from = 0; from < tokens.length; from += sliceLength) {
-    for (const token of tokens.slice(from, from + sliceLength)) {
-      const isSpecial = tokenBytes.isSpecial(token);
-      if (isSpecial && !special) continue;
+    for (const [index, token] of tokens.slice(from, from + sliceLength).entries()) {
+      if (!special && tokenBytes.isSpecial(token)) continue;
       const bytes = tokenBytes.of(token);
-      const isDropped = drops && !isSpecial && bytes[0] === space;
+      const isDropped = from + index === first && bytes[0] === space;
       text += decoder.decode(isDropped ? bytes.subarray(1) : bytes, { stream: true });
-      if (!isSpecial) drops = false;
     }
     await loop.yieldIfDue();
   }

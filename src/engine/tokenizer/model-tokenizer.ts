@@ -79,9 +79,7 @@ export class ModelTokenizer implements Tokenizer {
     }
     const { text, addSpecial, parseSpecial } = input;
     const budget = { most: contextSize, loop };
-    const tokens = parseSpecial
-      ? await this.#sliced.rawTokens(text, budget)
-      : await this.#sliced.tokens(text, budget);
+    const tokens = await this.#sliced.rawTokens(text, budget, parseSpecial);
     return tokens === undefined || !addSpecial ? tokens : withMarkers(tokens);
   }
 

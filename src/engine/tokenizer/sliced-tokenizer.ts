@@ -51,21 +51,52 @@ export class SlicedTokenizer {
   }
 
   /**
-   * The tokens of a text in which special tokens count. Only where the text begins is a space added,
-   * in vocabularies that do so: behind a special token it is as in a chat template.
+   * The tokens of a text in which special tokens count. Where the text begins, behind the token for
+   * that or without it, a space is added in vocabularies that do so; nowhere else.
    */
-  async rawTokens(text: string, budget: TokenBudget): Promise<Token[] | undefined> {
+  async rawTokens(
+    text: string,
+    budget: TokenBudget,
+    parsesSpecial = true,
+  ): Promise<Token[] | undefined> {
     if (this.cannotFit([text], budget.most)) return undefined;
-    this.#specials ??= new SpecialTokens(this.#model);
+    if (parsesSpecial) this.#specials ??= new SpecialTokens(this.#model);
     const collected = new Collected(budget);
-    for (const part of this.#specials.split(text)) {
+    for (const part of parsesSpecial ? (this.#specials?.split(text) ?? []) : [text]) {
+      await budget.loop.yieldIfDue();
+      if (part === undefined) continue;
       const isRoom =
         typeof part === "string"
-          ? await this.#add(collected, part, collected.tokens.length > 0)
+          ? await this.#addRaw(collected, part)
           : await collected.add([part]);
       if (!isRoom) return undefined;
     }
     return collected.tokens;
+  }
+
+  async #addRaw(collected: Collected, text: string): Promise<boolean> {
+    for (let from = 0, to = 0; from < text.length; from = to) {
+      to = sliceEnd(text, from);
+      const slice = text.slice(from, to);
+      const tokens = this.#begins(collected.tokens)
+        ? this.#model.tokenize(slice)
+        : this.#continued(slice);
+      if (!(await collected.add(tokens))) return false;
+    }
+    return true;
+  }
+
+  #begins(before: readonly Token[]): boolean {
+    return before.length === 0 || (before.length === 1 && before[0] === this.#model.tokens.bos);
+  }
+
+  /** Without a space at the start, which the library leaves there before a line break. */
+  #continued(text: string): Token[] {
+    if (!text.startsWith("\n")) return this.#model.tokenize(text, false, "trimLeadingSpace");
+    const before = this.#model.tokenize("\t");
+    const tokens = this.#model.tokenize(`\t${text}`);
+    if (before.every((token, at) => tokens[at] === token)) return tokens.slice(before.length);
+    return this.#model.tokenize(text, false, "trimLeadingSpace");
   }
 
   /** The tokens of a text; undefined where they are too many to be counted. */

@@ -5,6 +5,9 @@ import { toToken } from "../native/sampler.ts";
 /** Kinds of tokens as GGUF numbers them: unknown, control and user-defined. */
 const specialKinds: ReadonlySet<number> = new Set([2, 3, 4]);
 
+/** Characters that are looked at in some milliseconds at worst. */
+const pauseLength = 65_536;
+
 /** A trie by UTF-16 units, so that a place of a text costs no more than the longest special token. */
 interface Branch {
   next: Map<number, Branch>;
@@ -22,10 +25,18 @@ export class SpecialTokens {
     }
   }
 
-  /** The text between special tokens, and those tokens, in their order. */
-  *split(text: string): Generator<string | Token> {
+  /**
+   * The text between special tokens, and those tokens, in their order; undefined now and then,
+   * where the event loop may turn.
+   */
+  *split(text: string): Generator<string | Token | undefined> {
     let from = 0;
+    let paused = 0;
     for (let at = 0; at < text.length; ) {
+      if (at - paused >= pauseLength) {
+        paused = at;
+        yield undefined;
+      }
       const found = this.#longestAt(text, at);
       if (found === undefined) {
         at++;

@@ -31,6 +31,12 @@ export class TokenBytes {
     return kind !== kinds.normal && kind !== kinds.userDefined && kind !== kinds.byte;
   }
 
+  /** Whether what follows begins a text, and with a space that is no part of it. */
+  dropsSpaceAfter(before: readonly Token[]): boolean {
+    if (!this.leadingSpace || before.length > 1) return false;
+    return before.length === 0 || before[0] === this.#model.tokens.bos;
+  }
+
   /** The token as the vocabulary writes it. */
   piece(token: Token): string {
     return this.#pieces[token] ?? "";

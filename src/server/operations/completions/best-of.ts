@@ -19,10 +19,10 @@ export function bestOf(
   ).flat();
 }
 
-/** An answer without a token is the last choice. */
-function scoreOf({ scores, finish }: Draft): number {
-  if (scores.length > 0) return scores.reduce((sum, score) => sum + score, 0) / scores.length;
-  if ((finish?.usage.completionTokens ?? 0) === 0) return Number.NEGATIVE_INFINITY;
+/** An answer without text is the last choice. */
+function scoreOf({ scores, isUnscored }: Draft): number {
+  if (!isUnscored && scores.length === 0) return Number.NEGATIVE_INFINITY;
+  if (!isUnscored) return scores.reduce((sum, score) => sum + score, 0) / scores.length;
   throw new NodeError(
     "invalid_request",
     "'best_of' cannot be honoured: the server that this model runs on gives no log probabilities to choose by. Send 'n' and choose yourself.",

@@ -18,6 +18,8 @@ export interface Draft {
   logprobs: Logprobs | undefined;
   /** Of the tokens that were generated. */
   scores: number[];
+  /** Whether some of its text came without log probabilities. */
+  isUnscored: boolean;
   finish: { reason: FinishReason; usage: TokenUsage } | undefined;
 }
 
@@ -59,6 +61,7 @@ async function readDrafts({ choices, events }: ChatAnswer): Promise<Draft[]> {
     text: "",
     logprobs: undefined,
     scores: [],
+    isUnscored: false,
     finish: undefined,
     places: new ChoiceLogprobs(),
   }));
@@ -74,6 +77,7 @@ async function readDrafts({ choices, events }: ChatAnswer): Promise<Draft[]> {
       append(draft.logprobs, more);
     }
     if (event.echoed === true) continue;
+    if (event.logprobs === undefined) draft.isUnscored = true;
     for (const { logprob } of event.logprobs ?? []) draft.scores.push(logprob);
   }
   return drafts;
