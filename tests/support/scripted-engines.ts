@@ -14,6 +14,8 @@ import type {
   EmbedOptions,
 } from "../../src/core/ports/embedding-engine.ts";
 
+import type { Tokenizer, TokenizerInput } from "../../src/core/ports/tokenizer.ts";
+
 export type ScriptStep = GenerationEvent | Error | ((signal: AbortSignal) => Promise<void>);
 
 export const finish: Extract<GenerationEvent, { type: "finish" }> = {
@@ -33,7 +35,29 @@ export class ScriptedChatEngine implements ChatEngine {
   line: Promise<void> = Promise.resolve();
   /** How many generations ran to their end or were returned from. */
   ended = 0;
+  /** What its tokenizer was asked. */
+  readonly tokenized: (TokenizerInput | readonly number[])[] = [];
   readonly #scripts: (readonly ScriptStep[])[] = [];
+
+  /** A token a character, by its code; more than 4 times the context are too many. */
+  get tokenizer(): Tokenizer {
+    return {
+      tokenize: async (input) => {
+        this.tokenized.push(input);
+        const text = "text" in input ? input.text : input.messages.map((one) => one.content).join();
+        const characters = [...text];
+        if (characters.length > 4 * this.contextSize) return undefined;
+        return {
+          tokens: Uint32Array.from(characters, (character) => character.codePointAt(0) ?? 0),
+          ...(input.pieces === undefined ? {} : { pieces: characters }),
+        };
+      },
+      detokenize: async (tokens) => {
+        this.tokenized.push(tokens);
+        return String.fromCodePoint(...tokens);
+      },
+    };
+  }
 
   /** The events of the next generation; a function among them is waited for. */
   script(...steps: readonly ScriptStep[]): this {
