@@ -51,7 +51,7 @@ export const Limits = T.Object(
     max_inputs: T.Integer({
       minimum: 1,
       default: 2048,
-      description: "Most texts of a request for embeddings.",
+      description: "Most texts of a request for embeddings, and prompts of a completion.",
     }),
     connections_per_client: T.Integer({
       minimum: 0,

@@ -62,7 +62,7 @@ describe("an example of the page about the API", () => {
     "in curl works: %s",
     async (_, code) => {
       const answer = await run(["bash", "-c", adapted(code)]);
-      expect(answer).toMatch(/^(data: )?\{"(id|object|points)"/);
+      expect(answer).toMatch(/^(data: )?\{"(id|object|points|count|prompt)"/);
     },
   );
 
@@ -74,7 +74,7 @@ describe("an example of the page about the API", () => {
   );
 
   test("is there for curl, openai, the AI SDK and LangChain", () => {
-    expect(blocks("sh")).toHaveLength(4);
+    expect(blocks("sh")).toHaveLength(7);
     const packages = ['"openai"', '"ai"', '"@langchain/openai"'];
     expect(packages.filter((name) => !blocks("ts").some((code) => code.includes(name)))).toEqual(
       [],

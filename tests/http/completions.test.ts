@@ -154,7 +154,7 @@ describe("a completion", () => {
       message: expect.stringContaining("several prompts"),
     });
     const metrics = await (await app.get("/metrics")).text();
-    expect(metrics).toMatch(/operation="completions"/);
+    expect(metrics).toContain('paddock_generated_tokens_total{model="chatty"} 4');
   });
 
   test("asks with the key's own prefix cache, and a key that opens chat", async () => {
