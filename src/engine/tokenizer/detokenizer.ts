@@ -40,18 +40,14 @@ async function joinBytes(
 ): Promise<string> {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let text = "";
-  const isSpecialAt = (at: number): boolean => {
-    const token = tokens[at];
-    return token !== undefined && tokenBytes.isSpecial(token);
-  };
-  const first = [0, 1].find(
-    (at) => tokenBytes.dropsSpaceAfter(tokens.slice(0, at)) && !isSpecialAt(at),
-  );
+  // The tokenizer puts a space where a text begins, and behind what is no text; it is no part of it.
+  let drops = tokenBytes.leadingSpace;
   for (let from = 0; from < tokens.length; from += sliceLength) {
-    for (const [index, token] of tokens.slice(from, from + sliceLength).entries()) {
+    for (const token of tokens.slice(from, from + sliceLength)) {
+      const isDropped = drops && tokenBytes.of(token)[0] === space && !tokenBytes.isMarker(token);
+      drops = tokenBytes.leadingSpace && tokenBytes.isMarker(token);
       if (!special && tokenBytes.isSpecial(token)) continue;
       const bytes = tokenBytes.of(token);
-      const isDropped = from + index === first && bytes[0] === space;
       text += decoder.decode(isDropped ? bytes.subarray(1) : bytes, { stream: true });
     }
     await loop.yieldIfDue();

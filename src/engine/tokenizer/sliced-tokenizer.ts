@@ -51,8 +51,8 @@ export class SlicedTokenizer {
   }
 
   /**
-   * The tokens of a text in which special tokens count. Where the text begins, behind the token for
-   * that or without it, a space is added in vocabularies that do so; nowhere else.
+   * The tokens of a text in which special tokens count. In vocabularies that begin a text with a
+   * space there is one behind each special token too. The tokens are those of llama.cpp.
    */
   async rawTokens(
     text: string,
@@ -78,16 +78,10 @@ export class SlicedTokenizer {
     for (let from = 0, to = 0; from < text.length; from = to) {
       to = sliceEnd(text, from);
       const slice = text.slice(from, to);
-      const tokens = this.#begins(collected.tokens)
-        ? this.#model.tokenize(slice)
-        : this.#continued(slice);
+      const tokens = from === 0 ? this.#model.tokenize(slice) : this.#continued(slice);
       if (!(await collected.add(tokens))) return false;
     }
     return true;
-  }
-
-  #begins(before: readonly Token[]): boolean {
-    return before.length === 0 || (before.length === 1 && before[0] === this.#model.tokens.bos);
   }
 
   /** Without a space at the start, which the library leaves there before a line break. */

@@ -1,9 +1,7 @@
 /** Finds the special tokens that a text writes out: `<|im_start|>`, `</s>`. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { toToken } from "../native/sampler.ts";
-
-/** Kinds of tokens as GGUF numbers them: unknown, control and user-defined. */
-const specialKinds: ReadonlySet<number> = new Set([2, 3, 4]);
+import { markerKinds } from "./token-bytes.ts";
 
 /** Characters that are looked at in some milliseconds at worst. */
 const pauseLength = 65_536;
@@ -21,7 +19,7 @@ export class SpecialTokens {
     const { tokens, token_type: kinds = [] } = model.fileInfo.metadata.tokenizer.ggml;
     for (const [id, kind] of kinds.entries()) {
       const text = tokens[id];
-      if (specialKinds.has(kind) && text) this.#add(text, toToken(id));
+      if (markerKinds.has(kind) && text) this.#add(text, toToken(id));
     }
   }
 

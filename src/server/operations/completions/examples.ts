@@ -11,18 +11,19 @@ const head = {
 
 const request: CompletionRequest = {
   model: "TinyLlama-1.1B-Chat-v1.0",
-  prompt: "The capital of France is",
+  prompt: "France: Paris\nItaly: Rome\nSpain:",
   max_tokens: 5,
   temperature: 0,
+  stop: "\n",
 };
 
 const completion: Completion = {
   ...head,
-  choices: [{ index: 0, text: " Paris.", logprobs: null, finish_reason: "stop" }],
+  choices: [{ index: 0, text: " Madrid", logprobs: null, finish_reason: "stop" }],
   usage: {
-    prompt_tokens: 6,
+    prompt_tokens: 13,
     completion_tokens: 2,
-    total_tokens: 8,
+    total_tokens: 15,
     prompt_tokens_details: { cached_tokens: 0 },
     completion_tokens_details: { reasoning_tokens: 0 },
   },
@@ -30,7 +31,7 @@ const completion: Completion = {
 
 const chunk: CompletionChunk = {
   ...head,
-  choices: [{ index: 0, text: " Paris", logprobs: null, finish_reason: null }],
+  choices: [{ index: 0, text: " Madrid", logprobs: null, finish_reason: null }],
 };
 
 export const completionExamples = { request, completion, chunk };

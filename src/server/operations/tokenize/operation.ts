@@ -7,7 +7,7 @@ import { detokenizeTokens, tokenizeText } from "./handler.ts";
 import { DetokenizeRequest, DetokenizeResult, TokenizeRequest, TokenizeResult } from "./schema.ts";
 
 const model = "TinyLlama-1.1B-Chat-v1.0";
-const tokens = [1, 365, 5083, 29879, 3165, 29889];
+const tokens = [1, 365, 5288, 294, 3165, 29889];
 
 export const tokenize = defineOperation({
   method: "POST",
