@@ -115,11 +115,14 @@ describe("the document at /openapi.json", () => {
       "GET /v1/vector_stores/{vector_store_id}/files/{file_id}/content",
       "POST /mcp",
       "POST /v1/chat/completions",
+      "POST /v1/completions",
+      "POST /v1/detokenize",
       "POST /v1/embeddings",
       "POST /v1/files",
       "POST /v1/info",
       "POST /v1/models",
       "POST /v1/retrieve",
+      "POST /v1/tokenize",
       "POST /v1/vector_stores",
       "POST /v1/vector_stores/{vector_store_id}",
       "POST /v1/vector_stores/{vector_store_id}/file_batches",
@@ -154,9 +157,14 @@ describe("the document at /openapi.json", () => {
         : [[at, requestBody.required, Object.keys(requestBody.content)]],
     );
     expect(bodies).toEqual([
-      ["POST /v1/chat/completions", true, ["application/json"]],
-      ["POST /v1/embeddings", true, ["application/json"]],
-      ["POST /v1/retrieve", true, ["application/json"]],
+      ...[
+        "chat/completions",
+        "completions",
+        "embeddings",
+        "retrieve",
+        "tokenize",
+        "detokenize",
+      ].map((path) => [`POST /v1/${path}`, true, ["application/json"]]),
       ["POST /v1/files", true, ["multipart/form-data"]],
       ...[
         "",
@@ -174,11 +182,10 @@ describe("the document at /openapi.json", () => {
     const types = new Map(
       operations.map(({ at, responses }) => [at, Object.keys(responses["200"]?.content ?? {})]),
     );
-    expect(types.get("POST /v1/chat/completions")).toEqual([
-      "application/json",
-      "text/event-stream",
-    ]);
-    types.delete("POST /v1/chat/completions");
+    for (const streams of ["POST /v1/chat/completions", "POST /v1/completions"]) {
+      expect(types.get(streams)).toEqual(["application/json", "text/event-stream"]);
+      types.delete(streams);
+    }
     expect(types.get("GET /metrics")).toEqual(["text/plain"]);
     types.delete("GET /metrics");
     const content = "GET /v1/files/{file_id}/content";
@@ -191,7 +198,14 @@ describe("the document at /openapi.json", () => {
     const secured = operations.filter(({ security }) => security.some((need) => "bearer" in need));
     const errors = new Map(secured.map(({ at, responses }) => [at, Object.keys(responses)]));
     expect(errors.get("GET /metrics")).toEqual(["200", "401"]);
-    for (const path of ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"]) {
+    for (const path of [
+      "/v1/chat/completions",
+      "/v1/completions",
+      "/v1/tokenize",
+      "/v1/detokenize",
+      "/v1/embeddings",
+      "/v1/retrieve",
+    ]) {
       expect(errors.get(`POST ${path}`)).toEqual([
         "200",
         "400",
