@@ -15,8 +15,8 @@ export interface Wanted {
 const sources = ["prompt", "content", "messages"] as const;
 
 export function toWanted(body: TokenizeRequest): Wanted {
-  const given = sources.filter((name) => body[name] !== null && body[name] !== undefined);
-  const [field, second] = given;
+  const sent = sources.filter((name) => body[name] !== null && body[name] !== undefined);
+  const [field, second] = sent;
   if (field === undefined) throw refuse("prompt", "is required; or 'messages', or 'content'");
   if (second !== undefined)
     throw refuse(second, `cannot stand beside '${field}'; send one of them`);
