@@ -51,7 +51,8 @@ export const Limits = T.Object(
     max_inputs: T.Integer({
       minimum: 1,
       default: 2048,
-      description: "Most texts of a request for embeddings, and most documents of one to rerank.",
+      description:
+        "Most texts of a request for embeddings, documents of one to rerank, and prompts of a completion.",
     }),
     connections_per_client: T.Integer({
       minimum: 0,

@@ -6,21 +6,30 @@ import type {
   CallOptions,
   ChatEngine,
   ChatMessage,
+  CompletionRequest,
   GenerationEvent,
   GenerationRequest,
+  GenerationSettings,
   Tool,
 } from "../core/ports/chat-engine.ts";
 import { type AnswerShape, Generation } from "./generation/generation.ts";
 import { Grammars } from "./grammar/grammars.ts";
 import { NativeChatContext } from "./native/chat-context.ts";
 import type { NativeSampler } from "./native/sampler.ts";
-import { type CallStyle, type PromptTemplate, tooLong } from "./prompt/prompt-template.ts";
+import {
+  type CallStyle,
+  type Prompt,
+  type PromptTemplate,
+  tooLong,
+} from "./prompt/prompt-template.ts";
+import { beginning, RawPrompts } from "./prompt/raw-prompt.ts";
 import { AnswerSampler } from "./sampling/answer-sampler.ts";
 import { type TokenBias, toTokenBias } from "./sampling/logit-bias.ts";
 import { KvCache } from "./scheduling/kv-cache.ts";
 import { readAnswer } from "./scheduling/read-answer.ts";
 import { Scheduler } from "./scheduling/scheduler.ts";
 import { type Slot, Slots } from "./scheduling/slots.ts";
+import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
 import { TokenBytes } from "./tokenizer/token-bytes.ts";
 
 export class LlamaChatEngine implements ChatEngine {
@@ -31,9 +40,15 @@ export class LlamaChatEngine implements ChatEngine {
   readonly #scheduler: Scheduler;
   /** One for each sequence, reused by its answers: a sampler holds memory of the vocabulary's size. */
   readonly #samplers: readonly NativeSampler[];
+  /** The same for prompts whose log probabilities are asked for. */
+  readonly #scorers = new Map<number, NativeSampler>();
+  readonly #native: NativeChatContext;
   readonly #grammars: Grammars;
   readonly #tokenBytes: TokenBytes;
   readonly #vocabularySize: number;
+  /** Made when it is first needed: most nodes only chat. */
+  #rawPrompts: RawPrompts | undefined;
+  #tokenizer: ModelTokenizer | undefined;
 
   constructor(
     model: LlamaModel,
@@ -44,6 +59,7 @@ export class LlamaChatEngine implements ChatEngine {
     const native = new NativeChatContext(context, model, options.threads);
     const cache = new KvCache(native);
     this.contextSize = context.contextSize;
+    this.#native = native;
     this.#model = model;
     this.#template = template;
     this.#slots = new Slots(cache, options.maxQueue);
@@ -52,6 +68,19 @@ export class LlamaChatEngine implements ChatEngine {
     this.#grammars = new Grammars(model.llama, model);
     this.#tokenBytes = new TokenBytes(model);
     this.#vocabularySize = model.fileInfo.metadata.tokenizer.ggml.tokens.length;
+  }
+
+  get tokenizer(): ModelTokenizer {
+    this.#tokenizer ??= new ModelTokenizer({
+      model: this.#model,
+      contextSize: this.contextSize,
+      withMarkers: (tokens) => beginning(this.#model, tokens),
+      render: async ({ messages, tools }, signal) => {
+        const bounds = { most: this.contextSize, signal };
+        return (await this.#template.render(messages, tools, bounds))?.tokens;
+      },
+    });
+    return this.#tokenizer;
   }
 
   async countTokens(
@@ -63,24 +92,27 @@ export class LlamaChatEngine implements ChatEngine {
   }
 
   async *generate(
-    request: GenerationRequest,
+    request: GenerationRequest | CompletionRequest,
     options: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
     this.#slots.checkQueue(options.caller);
-    const { messages, maxTokens = Number.POSITIVE_INFINITY, toolUse, logitBias } = request;
-    const bounds = { most: this.contextSize, signal: options.signal };
-    const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
-    if (prompt === undefined) throw tooLong("more", this.contextSize);
-    const room = this.#room(prompt.tokens.length);
+    const { maxTokens = Number.POSITIVE_INFINITY, logitBias } = request;
+    const { signal } = options;
+    const isRaw = "prompt" in request;
+    const prompt = await (isRaw ? this.#raw(request, signal) : this.#rendered(request, signal));
+    const room = this.#room(prompt.tokens.length, isRaw ? "prompt" : "messages");
     // An invalid logit_bias is refused before a slot is taken.
     const bias = logitBias === undefined ? undefined : toTokenBias(logitBias, this.#vocabularySize);
+    const scoresPrompt = isRaw && request.echo === true && request.topLogprobs !== undefined;
     const generation = new Generation({
       model: this.#model,
       tokenBytes: this.#tokenBytes,
       prompt,
       request,
-      shape: await this.#shape(request, prompt.calls),
+      toolUse: isRaw ? undefined : request.toolUse,
+      shape: isRaw ? freeText : await this.#shape(request, prompt.calls),
       maxTokens: Math.min(maxTokens, room),
+      scoresPrompt,
     });
     // A seed promises the same answer each time, so the prompt is evaluated without the prefix cache.
     const fresh = request.seed !== undefined;
@@ -88,19 +120,43 @@ export class LlamaChatEngine implements ChatEngine {
     using slot = await this.#slots.acquire(wanted, options);
     options.onStart?.(prompt.tokens.length);
     const sampler = this.#sampler(slot, request, bias);
-    yield* readAnswer(this.#scheduler, { ...wanted, slot, generation, sampler }, options.signal);
+    const scorer = scoresPrompt ? this.#scorer(slot) : undefined;
+    const started = { ...wanted, slot, generation, sampler, scorer };
+    yield* readAnswer(this.#scheduler, started, signal);
   }
 
   /** Ends every answer, and waits for the step in progress. */
   async close(): Promise<void> {
     await this.#scheduler.close(new NodeError("unavailable", "The model is being unloaded."));
-    for (const sampler of this.#samplers) sampler.dispose();
+    for (const sampler of [...this.#samplers, ...this.#scorers.values()]) sampler.dispose();
   }
 
-  #sampler(slot: Slot, request: GenerationRequest, bias: TokenBias | undefined): AnswerSampler {
+  async #rendered({ messages, toolUse }: GenerationRequest, signal: AbortSignal): Promise<Prompt> {
+    const bounds = { most: this.contextSize, signal };
+    const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
+    if (prompt === undefined) throw tooLong("more", this.contextSize);
+    return prompt;
+  }
+
+  async #raw(request: CompletionRequest, signal: AbortSignal): Promise<Prompt> {
+    this.#rawPrompts ??= new RawPrompts(this.#model, this.#tokenBytes, this.#vocabularySize);
+    const prompt = await this.#rawPrompts.render(request, { most: this.contextSize, signal });
+    if (prompt === undefined) throw tooLong("more", this.contextSize, "prompt");
+    return prompt;
+  }
+
+  #sampler(slot: Slot, request: GenerationSettings, bias: TokenBias | undefined): AnswerSampler {
     const native = this.#samplers[slot.sequence.id];
     if (native === undefined) throw new NodeError("internal", "The sequence has no sampler.");
     return new AnswerSampler(native, { request, contextSize: this.contextSize, bias });
+  }
+
+  /** It changes nothing of the model's own logits, and is made for a sequence when it is first needed. */
+  #scorer({ sequence }: Slot): NativeSampler {
+    const scorer = this.#scorers.get(sequence.id) ?? this.#native.makeSampler();
+    this.#scorers.set(sequence.id, scorer);
+    scorer.configure({ temperature: 0, seed: 0 });
+    return scorer;
   }
 
   /** The grammars that constrain the answer; a schema that cannot become one is refused here. */
@@ -133,9 +189,11 @@ export class LlamaChatEngine implements ChatEngine {
   }
 
   /** How many tokens the context has room for after the prompt. */
-  #room(promptTokens: number): number {
+  #room(promptTokens: number, param: "messages" | "prompt"): number {
     const { contextSize } = this;
     if (promptTokens < contextSize) return contextSize - promptTokens;
-    throw tooLong(promptTokens, contextSize);
+    throw tooLong(promptTokens, contextSize, param);
   }
 }
+
+const freeText: AnswerShape = { text: undefined, calls: undefined };

@@ -10,14 +10,18 @@ import type {
 import type { NativeEmbeddingContext } from "./native/embedding-context.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
 import { InputTokens } from "./tokenizer/input-tokens.ts";
+import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
 
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
+  readonly #model: LlamaModel;
   readonly #inputTokens: InputTokens;
   readonly #first: NativeEmbeddingContext;
   /** Its jobs are tokens, with the special ones that the model wants around a text. */
   readonly #pool: ContextPool<NativeEmbeddingContext, readonly Token[], Embedding>;
+  /** Made when it is first asked. */
+  #tokenizer: ModelTokenizer | undefined;
 
   constructor(
     model: LlamaModel,
@@ -26,6 +30,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
+    this.#model = model;
     this.#inputTokens = new InputTokens(model);
     this.#first = contexts[0];
     this.#pool = new ContextPool({
@@ -42,6 +47,15 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
 
   get vocabularySize(): number {
     return this.#inputTokens.vocabularySize;
+  }
+
+  get tokenizer(): ModelTokenizer {
+    this.#tokenizer ??= new ModelTokenizer({
+      model: this.#model,
+      contextSize: this.maxTokens,
+      withMarkers: (tokens) => this.#first.withMarkers(tokens),
+    });
+    return this.#tokenizer;
   }
 
   async countTokens(

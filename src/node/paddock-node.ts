@@ -4,6 +4,7 @@ import { checkExposure } from "../config/consistency.ts";
 import type { Config } from "../config/schema.ts";
 import { isUpstream } from "../config/upstream-source.ts";
 import { ChatService } from "../core/chat/chat-service.ts";
+import { CompletionService } from "../core/chat/completion-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
 import { EmbeddingService } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
@@ -123,6 +124,7 @@ export class PaddockNode implements AsyncDisposable {
         this.#models,
         new GroundingService(this.#retrieval, toRagSettings(config), log),
       ),
+      completions: new CompletionService(this.#models),
       embeddings: new EmbeddingService(this.#models),
       reranking: new RerankService(this.#models),
       retrieval: this.#retrieval,

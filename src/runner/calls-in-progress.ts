@@ -100,6 +100,16 @@ export class CallsInProgress {
       const options = { signal, onStart, ...bounds };
       return { type: "ranking", ranking: await engine.engine.rank(question, passages, options) };
     }
+    const { tokenizer } = engine.type === "reranker" ? {} : engine.engine;
+    if (tokenizer !== undefined && call.type === "tokenize") {
+      const found = await tokenizer.tokenize(call.input, { signal });
+      const pieces = found?.pieces && JSON.stringify(found.pieces);
+      const tokenized = found && { tokens: found.tokens, ...given({ pieces }) };
+      return { type: "tokens", ...given({ tokenized }) };
+    }
+    if (tokenizer !== undefined && call.type === "detokenize") {
+      return { type: "text", text: await tokenizer.detokenize(call.tokens, { signal }) };
+    }
     throw new NodeError(
       "internal",
       `A runner of type '${engine.type}' was asked to '${call.type}'.`,

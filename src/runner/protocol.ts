@@ -10,6 +10,7 @@ import type {
 import type { ModelCard, StepThreads } from "../core/models/model.ts";
 import type {
   ChatMessage,
+  CompletionRequest,
   GenerationEvent,
   GenerationRequest,
   Tool,
@@ -18,6 +19,7 @@ import type { Embedding, EmbeddingInput } from "../core/ports/embedding-engine.t
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Ranking, RankOptions } from "../core/ports/reranker.ts";
+import type { TokenizedText, TokenizerInput } from "../core/ports/tokenizer.ts";
 import type { SerializedCall } from "./serialized-call.ts";
 
 /** What the runner of a model opens the engine with. */
@@ -40,7 +42,14 @@ export const subjectOf = ({ path, settings }: ModelSpec): BackendSubject => ({
 
 export type Call =
   | { type: "count-chat"; messages: readonly ChatMessage[]; tools?: readonly Tool[] }
-  | { type: "generate"; request: GenerationRequest; caller?: string; prefixScope?: string }
+  | {
+      type: "generate";
+      request: GenerationRequest | CompletionRequest;
+      caller?: string;
+      prefixScope?: string;
+    }
+  | { type: "tokenize"; input: TokenizerInput }
+  | { type: "detokenize"; tokens: readonly number[] }
   | { type: "count-inputs"; inputs: readonly EmbeddingInput[] }
   | { type: "embed"; inputs: readonly EmbeddingInput[]; background?: boolean }
   | ({ type: "rank"; question: string; passages: readonly string[] } & Pick<
@@ -96,6 +105,9 @@ export type CallItem =
   | { type: "counts"; counts: number[] }
   | { type: "embeddings"; embeddings: Embedding[] }
   | { type: "ranking"; ranking: Ranking }
+  /** The pieces are JSON, since the channel's own serialisation takes microseconds for each. */
+  | { type: "tokens"; tokenized?: Pick<TokenizedText, "tokens"> & { pieces?: string } }
+  | { type: "text"; text: string }
   | { type: "error"; error: SentError };
 
 export type LogLevel = "debug" | "info" | "warn" | "error";

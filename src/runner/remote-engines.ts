@@ -6,11 +6,13 @@ import { given } from "../core/given.ts";
 import type {
   CallOptions,
   ChatEngine,
+  CompletionRequest,
   GenerationEvent,
   GenerationRequest,
 } from "../core/ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
+import type { TokenizedText, Tokenizer } from "../core/ports/tokenizer.ts";
 import { type Call, type CallItem, type Facts, initialCredits } from "./protocol.ts";
 import type { Runner } from "./runner.ts";
 
@@ -22,6 +24,7 @@ export function remoteChatEngine(
 ): ChatEngine {
   return {
     contextSize,
+    tokenizer: remoteTokenizer(runner),
     async countTokens(messages, tools, options) {
       const call: Call = {
         type: "count-chat",
@@ -43,6 +46,7 @@ export function remoteEmbeddingEngine(
     dimension,
     maxTokens,
     vocabularySize,
+    tokenizer: remoteTokenizer(runner),
     async countTokens(inputs, options) {
       return (await ask(runner, { type: "count-inputs", inputs }, "counts", options)).counts;
     },
@@ -65,6 +69,21 @@ export function remoteReranker(
       const bounds = given({ maxPassageTokens, maxTokens: most, cutsQuestion });
       const call: Call = { type: "rank", question, passages, ...bounds };
       return (await ask(runner, call, "ranking", options)).ranking;
+    },
+  };
+}
+
+function remoteTokenizer(runner: Runner): Tokenizer {
+  return {
+    async tokenize(input, options) {
+      const { tokenized } = await ask(runner, { type: "tokenize", input }, "tokens", options);
+      if (tokenized === undefined) return undefined;
+      const { tokens, pieces: written } = tokenized;
+      const pieces: TokenizedText["pieces"] = written && JSON.parse(written);
+      return { tokens, ...given({ pieces }) };
+    },
+    async detokenize(tokens, options) {
+      return (await ask(runner, { type: "detokenize", tokens }, "text", options)).text;
     },
   };
 }
@@ -104,7 +123,7 @@ async function ask<Type extends Asked>(
 /** A generation's events; flow control keeps the runner at most some events ahead of the reader. */
 async function* generate(
   runner: Runner,
-  request: GenerationRequest,
+  request: GenerationRequest | CompletionRequest,
   { signal, caller, prefixScope, onStart }: CallOptions,
 ): AsyncGenerator<GenerationEvent> {
   signal.throwIfAborted();

@@ -55,7 +55,7 @@ export interface OperationFacts {
   /** In metrics, traces and logs; operations of one resource share it. */
   name: string;
   /** What OpenTelemetry's conventions for generative AI call it, where a model works for it. */
-  genAiName?: "chat" | "embeddings" | "retrieval";
+  genAiName?: "chat" | "text_completion" | "embeddings" | "retrieval";
   operationId: string;
   summary: string;
   description?: string;

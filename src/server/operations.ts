@@ -3,6 +3,7 @@ import { isAddressOf } from "./allowed-methods.ts";
 import { docsPath, documentPath } from "./docs.ts";
 import type { Operation } from "./operation.ts";
 import { chat } from "./operations/chat/operation.ts";
+import { completions } from "./operations/completions/operation.ts";
 import { embeddings } from "./operations/embeddings/operation.ts";
 import {
   deleteFile,
@@ -26,6 +27,7 @@ import {
   getResponse,
   listInputItems,
 } from "./operations/stored-responses/operation.ts";
+import { detokenize, tokenize } from "./operations/tokenize/operation.ts";
 import {
   cancelFileBatch,
   createFileBatch,
@@ -54,6 +56,7 @@ import type { Target } from "./pipeline.ts";
 
 const all = [
   chat,
+  completions,
   responses,
   getResponse,
   deleteResponse,
@@ -65,6 +68,8 @@ const all = [
   rerank,
   rerankAtCohere,
   retrieve,
+  tokenize,
+  detokenize,
   listModels,
   getModels,
   getModel,

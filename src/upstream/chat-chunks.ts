@@ -80,7 +80,8 @@ export class ChatChunks {
     if (logprobs !== undefined) this.#logprobs.push(...toLogprobs(logprobs));
     const events = [
       ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
-      ...this.#text(textAt(delta, "content") ?? ""),
+      // Completions without a template have their text beside the index.
+      ...this.#text(textAt(delta, "content") ?? textAt(choice, "text") ?? ""),
       ...listAt(delta, "tool_calls").flatMap((call) => this.#toolCall(call)),
     ];
     const reason = textAt(choice, "finish_reason");

@@ -5,13 +5,16 @@ import type {
   CallOptions,
   ChatEngine,
   ChatMessage,
+  CompletionRequest,
   GenerationEvent,
   GenerationRequest,
   Tool,
 } from "../core/ports/chat-engine.ts";
-import { openResponse } from "./ask.ts";
+import type { Tokenizer } from "../core/ports/tokenizer.ts";
+import { openResponse, type Question } from "./ask.ts";
 import { toChatBody } from "./chat-request.ts";
-import { promptPrefix } from "./prompt-prefix.ts";
+import { echoOf, toCompletionBody } from "./completion-request.ts";
+import { promptPrefix, rawPrefix } from "./prompt-prefix.ts";
 import type { ReplicaLease } from "./replicas/replica.ts";
 import type { ServerKind } from "./server-kind.ts";
 import { StreamedAnswer } from "./streamed-answer.ts";
@@ -24,6 +27,20 @@ export interface UpstreamChatOptions {
   contextSize: number;
   /** Absent: tokens are estimated. */
   count?: ChatCounter;
+  /** Absent: the server does not tell its tokens. */
+  tokenizer?: Tokenizer;
+}
+
+/** What a server is asked. */
+interface Asked {
+  question: Question & { field: "messages" | "prompt" };
+  prefix: string;
+  /** As it is estimated. */
+  promptTokens: number;
+  /** What comes before the answer. */
+  echoed: string;
+  /** Hears how many tokens the server counted. */
+  learn: (promptTokens: number) => void;
 }
 
 /** No tokenizer has tokens of so many bytes all along. */
@@ -31,6 +48,7 @@ const mostBytesPerToken = 128;
 
 export class UpstreamChatEngine implements ChatEngine {
   readonly contextSize: number;
+  readonly tokenizer: Tokenizer | undefined;
   readonly #target: UpstreamTarget;
   readonly #kind: ServerKind;
   readonly #count: ChatCounter | undefined;
@@ -38,8 +56,10 @@ export class UpstreamChatEngine implements ChatEngine {
   readonly #closing = new AbortController();
   #hasToldOfUsage = false;
 
-  constructor(target: UpstreamTarget, { kind, contextSize, count }: UpstreamChatOptions) {
+  constructor(target: UpstreamTarget, options: UpstreamChatOptions) {
+    const { kind, contextSize, count, tokenizer } = options;
     this.contextSize = contextSize;
+    this.tokenizer = tokenizer;
     this.#target = target;
     this.#kind = kind;
     this.#count = count;
@@ -56,19 +76,15 @@ export class UpstreamChatEngine implements ChatEngine {
   }
 
   async *generate(
-    request: GenerationRequest,
+    request: GenerationRequest | CompletionRequest,
     { signal: wanted, prefixScope, onStart }: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
     const signal = this.#untilClosed(wanted);
     signal.throwIfAborted();
-    const { upstreamModel: model } = this.#target;
-    const { messages, toolUse } = request;
-    if (this.#isTooLong(messages)) throw tooLong(this.contextSize);
-    const tools = toolUse?.tools ?? [];
-    const server = { model, kind: this.#kind, contextSize: this.contextSize };
-    const body = toChatBody(request, { ...server, ...given({ prefixScope }) });
-    const prefix = promptPrefix(messages, { model, scope: prefixScope });
-    const promptTokens = this.#estimate.ofChat(messages, tools);
+    const { prefix, question, promptTokens, echoed, learn } =
+      "prompt" in request
+        ? this.#completion(request, prefixScope)
+        : this.#chat(request, prefixScope);
     let waits = true;
     const start = (): void => {
       if (waits) onStart?.(promptTokens);
@@ -76,11 +92,12 @@ export class UpstreamChatEngine implements ChatEngine {
     };
     const choice = { prefix, isRepeatable: true, signal };
     using answer = await this.#target.replicas.attempt(choice, (lease) =>
-      this.#begin(body, lease, signal, start),
+      this.#begin(question, lease, signal, start),
     );
+    if (echoed !== "") yield { type: "text", text: echoed, echoed: true };
     for await (const event of answer.events(promptTokens, signal)) {
       if (event.type === "finish") {
-        if (answer.isCounted) this.#estimate.learn(messages, tools, event.usage.promptTokens);
+        if (answer.isCounted) learn(event.usage.promptTokens);
         else this.#tellOfUsage();
       }
       yield event;
@@ -92,18 +109,48 @@ export class UpstreamChatEngine implements ChatEngine {
     this.#closing.abort(new NodeError("unavailable", "The model is being unloaded."));
   }
 
+  #chat(request: GenerationRequest, prefixScope: string | undefined): Asked {
+    const { messages, toolUse } = request;
+    if (this.#isTooLong(messages)) throw tooLong(this.contextSize, "messages");
+    const tools = toolUse?.tools ?? [];
+    const { upstreamModel: model } = this.#target;
+    const server = { model, kind: this.#kind, contextSize: this.contextSize };
+    const body = toChatBody(request, { ...server, ...given({ prefixScope }) });
+    return {
+      question: { path: "/chat/completions", body, field: "messages" },
+      prefix: promptPrefix(messages, { model, scope: prefixScope }),
+      promptTokens: this.#estimate.ofChat(messages, tools),
+      echoed: "",
+      learn: (tokens) => this.#estimate.learn(messages, tools, tokens),
+    };
+  }
+
+  #completion(request: CompletionRequest, prefixScope: string | undefined): Asked {
+    const { prompt } = request;
+    const most = this.contextSize * (typeof prompt === "string" ? mostBytesPerToken : 1);
+    if (prompt.length > most) throw tooLong(this.contextSize, "prompt");
+    const { upstreamModel: model } = this.#target;
+    const body = toCompletionBody(request, { model, kind: this.#kind, ...given({ prefixScope }) });
+    return {
+      question: { path: "/completions", body, field: "prompt" },
+      prefix: rawPrefix(prompt, { model, scope: prefixScope }),
+      promptTokens: typeof prompt === "string" ? this.#estimate.ofText(prompt) : prompt.length,
+      echoed: echoOf(request),
+      learn: () => {},
+    };
+  }
+
   async #begin(
-    body: ReturnType<typeof toChatBody>,
+    question: Asked["question"],
     lease: ReplicaLease,
     signal: AbortSignal,
     start: () => void,
   ): Promise<StreamedAnswer> {
-    const question = { path: "/chat/completions", body, field: "messages" } as const;
     const response = await openResponse(this.#target, question, lease, signal);
     using resources = new DisposableStack();
     resources.use(response);
     start();
-    const answer = new StreamedAnswer(this.#target, lease, response);
+    const answer = new StreamedAnswer(this.#target, lease, response, question.field);
     await answer.begin();
     resources.move();
     return answer;
@@ -127,9 +174,9 @@ export class UpstreamChatEngine implements ChatEngine {
   }
 }
 
-const tooLong = (contextSize: number): NodeError =>
+const tooLong = (contextSize: number, param: "messages" | "prompt"): NodeError =>
   new NodeError(
     "context_length_exceeded",
-    `The messages have more tokens than this model's context of ${contextSize} holds. Shorten the messages.`,
-    { param: "messages" },
+    `The ${param} ${param === "messages" ? "have" : "has"} more tokens than this model's context of ${contextSize} holds. Shorten the ${param}.`,
+    { param },
   );

@@ -38,8 +38,7 @@ export function toChatBody(
       tools: toolUse && toWireTools(toolUse.tools),
       tool_choice: toolUse && toToolChoice(toolUse.choice),
       parallel_tool_calls: toolUse?.parallel,
-      // Other servers have no way to keep callers apart; see docs/scaling.md.
-      cache_salt: kind === "vllm" ? prefixScope && digest(prefixScope) : undefined,
+      cache_salt: saltOf(kind, prefixScope),
     }),
     ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
   };
@@ -113,6 +112,10 @@ function toResponseFormat(format: AnswerFormat): object {
   const { schema } = format;
   return { type: "json_schema", json_schema: { name: "answer", schema, strict: true } };
 }
+
+/** Other servers have no way to keep callers apart; see docs/scaling.md. */
+export const saltOf = (kind: ServerKind, prefixScope: string | undefined): string | undefined =>
+  kind === "vllm" ? prefixScope && digest(prefixScope) : undefined;
 
 const digest = (text: string): string =>
   new Bun.CryptoHasher("sha256").update(text).digest("base64url");

@@ -7,6 +7,7 @@ import type {
   EmbeddingInput,
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
+import type { Tokenizer } from "../core/ports/tokenizer.ts";
 import { askJson, garbage } from "./ask.ts";
 import { inBatches } from "./batches.ts";
 import { countAt, objectAt } from "./json-fields.ts";
@@ -23,6 +24,8 @@ export interface UpstreamEmbeddingOptions {
   maxBatch: number;
   /** Absent: tokens are estimated. */
   count?: TextCounter;
+  /** Absent: the server does not tell its tokens. */
+  tokenizer?: Tokenizer;
 }
 
 /** Requests for the texts of one call that are under way at the same time. */
@@ -33,6 +36,7 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
   readonly vocabularySize: number;
+  readonly tokenizer: Tokenizer | undefined;
   readonly #target: UpstreamTarget;
   readonly #maxBatch: number;
   readonly #count: TextCounter | undefined;
@@ -43,6 +47,7 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
     this.dimension = options.dimension;
     this.maxTokens = options.maxTokens;
     this.vocabularySize = options.vocabularySize;
+    this.tokenizer = options.tokenizer;
     this.#target = target;
     this.#maxBatch = options.maxBatch;
     this.#count = options.count;

@@ -3,6 +3,7 @@ import { type EmbeddingPrefixes, knownPrefixes } from "../core/embedding/embeddi
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { LoadedModel, ModelSettings, ModelType } from "../core/models/model.ts";
+import type { Tokenizer } from "../core/ports/tokenizer.ts";
 import { orNotBegun } from "./ask.ts";
 import { UpstreamChatEngine } from "./chat-engine.ts";
 import { checkChat } from "./check-chat.ts";
@@ -10,10 +11,11 @@ import { embedBatch, UpstreamEmbeddingEngine } from "./embedding-engine.ts";
 import { UpstreamReranker } from "./reranker.ts";
 import { checkListed, contextOf } from "./served-model.ts";
 import { askServer, type ListedModel, type ServerFacts } from "./server-facts.ts";
-import { ignoredSampling } from "./server-kind.ts";
+import { ignoredSampling, type ServerKind } from "./server-kind.ts";
 import { chatCounter, textCounter } from "./tokenizer.ts";
 import { cardOf, digest, fingerprintOf } from "./upstream-card.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
+import { upstreamTokenizer } from "./upstream-tokenizer.ts";
 
 export interface UpstreamSpec {
   name: string;
@@ -80,7 +82,9 @@ async function openChat(
     counter([{ role: "user", content: "Hello" }], [], signal),
   );
   const { ctxSize: contextSize } = spec.settings;
-  const engine = new UpstreamChatEngine(target, { kind, contextSize, ...given({ count }) });
+  const tokenizer = tokenizerOf(target, { kind, contextSize, isCounted: count !== undefined });
+  const told = given({ count, tokenizer });
+  const engine = new UpstreamChatEngine(target, { kind, contextSize, ...told });
   return {
     type: "chat",
     card: cardOf(spec, target, { facts, listed, isCounted: count !== undefined }),
@@ -103,12 +107,15 @@ async function openEmbedding(
   const count = await orEstimated(target, textCounter(target, facts.kind), (counter) =>
     counter(["Hello"], signal),
   );
+  const { kind } = facts;
+  const { ctxSize: contextSize } = spec.settings;
+  const tokenizer = tokenizerOf(target, { kind, contextSize, isCounted: count !== undefined });
   const engine = new UpstreamEmbeddingEngine(target, {
     dimension: probe?.vector.length ?? 0,
     maxTokens: spec.settings.ctxSize,
     vocabularySize: listed?.vocabularySize ?? Number.MAX_SAFE_INTEGER,
     maxBatch: Math.min(facts.maxBatch ?? assumedBatch, assumedBatch),
-    ...given({ count }),
+    ...given({ count, tokenizer }),
   });
   const { upstreamModel } = target;
   const known = knownPrefixes([spec.name, upstreamModel]);
@@ -147,6 +154,15 @@ async function openReranker(
 }
 
 const openers = { chat: openChat, embedding: openEmbedding, reranker: openReranker } as const;
+
+/** A server that refuses to count does not tell its tokens either; a node of this program is not asked to count. */
+function tokenizerOf(
+  target: UpstreamTarget,
+  { kind, contextSize, isCounted }: { kind: ServerKind; contextSize: number; isCounted: boolean },
+): Tokenizer | undefined {
+  if (!isCounted && kind !== "paddock") return undefined;
+  return upstreamTokenizer(target, kind, contextSize);
+}
 
 /** The counter, where it counts; a server may be without, or behind something that does not pass it on. */
 async function orEstimated<Counter>(

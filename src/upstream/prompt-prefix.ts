@@ -1,5 +1,5 @@
 /** The beginning of a conversation that stays the same from turn to turn, as a digest. */
-import type { ChatMessage } from "../core/ports/chat-engine.ts";
+import type { ChatMessage, RawPrompt } from "../core/ports/chat-engine.ts";
 
 /** Two conversations that begin alike for so long may share a replica. */
 const mostCharacters = 64 * 1024;
@@ -16,3 +16,15 @@ export function promptPrefix(
   }
   return hash.digest("hex");
 }
+
+/** A prompt that grows keeps its beginning, however little of it is looked at. */
+const mostOfPrompt = 256;
+
+/** The same for a prompt without a template. */
+export const rawPrefix = (
+  prompt: RawPrompt,
+  { model, scope = "" }: { model: string; scope?: string | undefined },
+): string =>
+  new Bun.CryptoHasher("sha256")
+    .update(JSON.stringify([scope, model, prompt.slice(0, mostOfPrompt)]))
+    .digest("hex");

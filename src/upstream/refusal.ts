@@ -13,7 +13,7 @@ export interface AnsweredStatus {
 /** `named`: the model, as `the model 'x'`. `field`: what holds the texts, where a refusal is about their length. */
 export interface Refused {
   named: string;
-  field: "messages" | "input" | "documents";
+  field: "messages" | "input" | "documents" | "prompt";
 }
 
 /** The kind of a status that stays what it is. */

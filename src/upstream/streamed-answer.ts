@@ -7,7 +7,7 @@ import { ConnectionFailure } from "./connection-failure.ts";
 import { EventTooLong, eventData } from "./event-data.ts";
 import type { UpstreamResponse } from "./http-exchange.ts";
 import { isObject, parseJson } from "./json-fields.ts";
-import { toRefusal } from "./refusal.ts";
+import { type Refused, toRefusal } from "./refusal.ts";
 import { NotBegun } from "./replicas/not-begun.ts";
 import type { ReplicaLease } from "./replicas/replica.ts";
 import { sentError, statusOf } from "./sent-error.ts";
@@ -22,13 +22,21 @@ export class StreamedAnswer implements Disposable {
   readonly #response: UpstreamResponse;
   readonly #data: AsyncIterator<string[]>;
   readonly #chunks = new ChatChunks();
+  readonly #field: Refused["field"];
   #ready: GenerationEvent[] = [];
   #isOver = false;
   /** What is wrong with the stream behind the events that are ready. */
   #failure: Error | undefined;
 
-  constructor(target: UpstreamTarget, lease: ReplicaLease, response: UpstreamResponse) {
+  /** `field`: what holds the texts, for a refusal that is about their length. */
+  constructor(
+    target: UpstreamTarget,
+    lease: ReplicaLease,
+    response: UpstreamResponse,
+    field: Refused["field"] = "messages",
+  ) {
     this.#target = target;
+    this.#field = field;
     this.#lease = lease;
     this.#response = response;
     this.#data = eventData(response.bytes())[Symbol.asyncIterator]();
@@ -115,7 +123,7 @@ export class StreamedAnswer implements Disposable {
 
   #toRefusal(chunk: object): NodeError {
     const status = statusOf(sentError(chunk));
-    return toRefusal({ status, body: chunk }, { named: this.#target.named, field: "messages" });
+    return toRefusal({ status, body: chunk }, { named: this.#target.named, field: this.#field });
   }
 
   #refusedAtOnce({ reason }: SentInStream): Error {

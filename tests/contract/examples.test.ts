@@ -69,7 +69,7 @@ describe("an example of the page about the API", () => {
     "in curl works: %s",
     async (_, code) => {
       const answer = await run(["bash", "-c", adapted(code)]);
-      expect(answer).toMatch(/^(data: )?\{"(id|object|points|input_tokens)"/);
+      expect(answer).toMatch(/^(data: )?\{"(id|object|points|input_tokens|count|prompt)"/);
     },
   );
 
@@ -82,7 +82,7 @@ describe("an example of the page about the API", () => {
   );
 
   test("is there for curl, openai, the AI SDK, LangChain and Anthropic's package", () => {
-    expect(blocks("sh")).toHaveLength(7);
+    expect(blocks("sh")).toHaveLength(10);
     const packages = ['"openai"', '"ai"', '"@langchain/openai"', '"@anthropic-ai/sdk"'];
     expect(packages.filter((name) => !blocks("ts").some((code) => code.includes(name)))).toEqual(
       [],

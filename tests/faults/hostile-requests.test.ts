@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Type as T, type TSchema } from "@sinclair/typebox";
 import fc, { type Arbitrary } from "fast-check";
 import { ChatCompletionRequest } from "../../src/server/operations/chat/schema.ts";
+import { CompletionRequest } from "../../src/server/operations/completions/schema.ts";
 import { EmbeddingRequest } from "../../src/server/operations/embeddings/schema.ts";
 import { ErrorBody } from "../../src/server/operations/messages/answer-schema.ts";
 import { CountTokensRequest, MessageRequest } from "../../src/server/operations/messages/schema.ts";
@@ -12,6 +13,7 @@ import {
   ResponseRequest,
 } from "../../src/server/operations/responses/request-schema.ts";
 import { RetrieveRequest } from "../../src/server/operations/retrieve/schema.ts";
+import { DetokenizeRequest, TokenizeRequest } from "../../src/server/operations/tokenize/schema.ts";
 import { FileBatchRequest } from "../../src/server/operations/vector-store-batches/schema.ts";
 import {
   VectorStoreFileRequest,
@@ -110,6 +112,9 @@ const bodies = (schema: TSchema, model: string): Arbitrary<unknown> =>
   );
 
 const chat = bodies(ChatCompletionRequest, "tiny-chat");
+const completions = bodies(CompletionRequest, "tiny-chat");
+const tokenize = bodies(TokenizeRequest, "tiny-chat");
+const detokenize = bodies(DetokenizeRequest, "tiny-chat");
 const embeddings = bodies(EmbeddingRequest, "tiny-embedding");
 const rerank = bodies(RerankRequest, "tiny-reranker");
 const retrieve = bodies(RetrieveRequest, "tiny-embedding");
@@ -181,6 +186,9 @@ describe("a hostile request", () => {
   test.each([
     ["/v1/chat/completions", chat, 6000],
     ["/v1/responses", responses, 800],
+    ["/v1/completions", completions, 300],
+    ["/v1/tokenize", tokenize, 500],
+    ["/v1/detokenize", detokenize, 300],
     ["/v1/embeddings", embeddings, 1500],
     ["/v1/rerank", rerank, 500],
     ["/v2/rerank", rerank, 100],

@@ -118,6 +118,8 @@ describe("the document at /openapi.json", () => {
       "GET /v1/vector_stores/{vector_store_id}/files/{file_id}/content",
       "POST /mcp",
       "POST /v1/chat/completions",
+      "POST /v1/completions",
+      "POST /v1/detokenize",
       "POST /v1/embeddings",
       "POST /v1/files",
       "POST /v1/info",
@@ -128,6 +130,7 @@ describe("the document at /openapi.json", () => {
       "POST /v1/responses",
       "POST /v1/responses/{response_id}/cancel",
       "POST /v1/retrieve",
+      "POST /v1/tokenize",
       "POST /v1/vector_stores",
       "POST /v1/vector_stores/{vector_store_id}",
       "POST /v1/vector_stores/{vector_store_id}/file_batches",
@@ -163,14 +166,21 @@ describe("the document at /openapi.json", () => {
         : [[at, requestBody.required, Object.keys(requestBody.content)]],
     );
     expect(bodies).toEqual([
-      ["POST /v1/chat/completions", true, ["application/json"]],
-      ["POST /v1/responses", true, ["application/json"]],
-      ["POST /v1/messages", true, ["application/json"]],
-      ["POST /v1/messages/count_tokens", true, ["application/json"]],
-      ["POST /v1/embeddings", true, ["application/json"]],
-      ["POST /v1/rerank", true, ["application/json"]],
+      ...[
+        "chat/completions",
+        "completions",
+        "responses",
+        "messages",
+        "messages/count_tokens",
+        "embeddings",
+        "rerank",
+      ].map((path) => [`POST /v1/${path}`, true, ["application/json"]]),
       ["POST /v2/rerank", true, ["application/json"]],
-      ["POST /v1/retrieve", true, ["application/json"]],
+      ...["retrieve", "tokenize", "detokenize"].map((path) => [
+        `POST /v1/${path}`,
+        true,
+        ["application/json"],
+      ]),
       ["POST /v1/files", true, ["multipart/form-data"]],
       ...[
         "",
@@ -190,6 +200,7 @@ describe("the document at /openapi.json", () => {
     );
     for (const streaming of [
       "POST /v1/chat/completions",
+      "POST /v1/completions",
       "POST /v1/responses",
       "POST /v1/messages",
     ]) {
@@ -208,7 +219,15 @@ describe("the document at /openapi.json", () => {
     const secured = operations.filter(({ security }) => security.some((need) => "bearer" in need));
     const errors = new Map(secured.map(({ at, responses }) => [at, Object.keys(responses)]));
     expect(errors.get("GET /metrics")).toEqual(["200", "401"]);
-    for (const path of ["/v1/chat/completions", "/v1/embeddings", "/v1/rerank", "/v1/retrieve"]) {
+    for (const path of [
+      "/v1/chat/completions",
+      "/v1/completions",
+      "/v1/tokenize",
+      "/v1/detokenize",
+      "/v1/embeddings",
+      "/v1/rerank",
+      "/v1/retrieve",
+    ]) {
       expect(errors.get(`POST ${path}`)).toEqual([
         "200",
         "400",

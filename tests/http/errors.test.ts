@@ -90,7 +90,7 @@ test("a long value is not repeated as a whole", async () => {
 describe("an address", () => {
   test.each([
     "/v1",
-    "/v1/completions",
+    "/v1/edits",
     "/chat/completions",
     "/v1/models/a/b",
     "/docs/nothing.js",

@@ -6,6 +6,7 @@ import {
   ChatCompletion,
   type ChatCompletionChunk,
 } from "../../src/server/operations/chat/schema.ts";
+import { Completion } from "../../src/server/operations/completions/schema.ts";
 import { EmbeddingList } from "../../src/server/operations/embeddings/schema.ts";
 import { NodeInfo } from "../../src/server/operations/info/schema.ts";
 import { Message } from "../../src/server/operations/messages/answer-schema.ts";
@@ -253,6 +254,32 @@ describe("a first start with the starter models", () => {
   );
 
   test(
+    "continues a text as it stands, and scores it",
+    async () => {
+      const asked = {
+        model: question.model,
+        prompt: "France: Paris\nItaly: Rome\nSpain:",
+        temperature: 0,
+      };
+      const { choices } = await decode(
+        Completion,
+        await post("/completions", { ...asked, max_tokens: 4 }),
+      );
+      expect(choices[0]?.text).toMatch(/^ Madrid/);
+      const meanOf = async (prompt: string): Promise<number> => {
+        const scored = { ...asked, prompt, echo: true, logprobs: 0, max_tokens: 0 };
+        const answer = await decode(Completion, await post("/completions", scored));
+        const values =
+          answer.choices[0]?.logprobs?.token_logprobs.flatMap((one) => one ?? []) ?? [];
+        return values.reduce((sum, value) => sum + value, 0) / values.length;
+      };
+      const sense = await meanOf("The capital of France is Paris.");
+      expect(sense).toBeGreaterThan(await meanOf("France Paris of capital. is The"));
+    },
+    2 * minutes,
+  );
+
+  test(
     "answers every example of its own description",
     async () => {
       const { paths } = await decode(Examples, await fetch(`${node.origin}/openapi.json`));
@@ -263,11 +290,14 @@ describe("a first start with the starter models", () => {
       });
       expect(asked.map(({ path }) => path)).toEqual([
         "/v1/chat/completions",
+        "/v1/completions",
         "/v1/responses",
         "/v1/messages",
         "/v1/messages/count_tokens",
         "/v1/embeddings",
         "/v1/retrieve",
+        "/v1/tokenize",
+        "/v1/detokenize",
         "/v1/vector_stores",
         "/mcp",
       ]);

@@ -245,6 +245,54 @@ const rerankBodies: Record<string, () => string> = {
   "fields that nobody knows": () => rerank(`"query":"a","documents":["a"],${named(keys)}`),
 };
 
+const complete = (rest: string): string => `{"model":"tiny-chat","max_tokens":1,${rest}}`;
+const mostPrompts = 128;
+const promptShare = Math.floor(bytes / mostPrompts) - 64;
+
+const completionBodies: Record<string, () => string> = {
+  "one text": () => complete(`"prompt":"${text(bytes)}"`),
+  "one word": () => complete(`"prompt":"${"x".repeat(bytes)}"`),
+  "a text of beginnings of special tokens": () => complete(`"prompt":"${"<".repeat(60_000)}"`),
+  texts: () => complete(`"prompt":[${times(mostPrompts, `"${text(promptShare)}"`)}]`),
+  "short texts": () => complete(`"prompt":[${times(mostPrompts, '"hello"')}]`),
+  "short texts, each scored": () =>
+    complete(`"echo":true,"logprobs":5,"prompt":[${times(mostPrompts, '"hello"')}]`),
+  "a long text, scored": () => complete(`"echo":true,"logprobs":5,"prompt":"${text(2000)}"`),
+  "too many texts": () => complete(`"prompt":[${upTo(values, '""')}]`),
+  "more answers than a request may have": () =>
+    complete(`"best_of":20,"prompt":[${times(mostPrompts, '"a"')}]`),
+  "token ids": () => complete(`"prompt":[${upTo(values, "1")}]`),
+  "token ids, and a last that is none": () => complete(`"prompt":[${upTo(values - 1, "1")},true]`),
+  "lists of token ids": () =>
+    complete(`"prompt":[${times(mostPrompts, `[${times(4000, "300")}]`)}]`),
+  "a suffix": () => complete(`"prompt":"a","suffix":"${text(bytes)}"`),
+  biases: () => complete(`"prompt":"a","logit_bias":{${members(keys)}}`),
+  "long stop texts": () =>
+    complete(`"prompt":"a","stop":[${times(4, `"${text(bytes / 4 - 8)}"`)}]`),
+  "fields that nobody knows": () => complete(`"prompt":"a",${named(keys)}`),
+};
+
+const tokenizeOf = (rest: string): string => `{"model":"tiny-chat",${rest}}`;
+
+const tokenizeBodies: Record<string, () => string> = {
+  "one text": () => tokenizeOf(`"prompt":"${text(bytes)}"`),
+  "one word": () => tokenizeOf(`"prompt":"${"x".repeat(bytes)}"`),
+  "a text that fits": () => tokenizeOf(`"return_token_strs":true,"prompt":"${"xy".repeat(4000)}"`),
+  "line breaks": () => tokenizeOf(`"with_pieces":true,"prompt":"${"\\n".repeat(8000)}"`),
+  "a long conversation": () => tokenizeOf(conversation(mostMessages - 1, share)),
+  "too many messages": () =>
+    tokenizeOf(`"messages":[${upTo(keys / 2, '{"role":"user","content":"a"}')}]`),
+  "tools that are none": () => tokenizeOf(`${said},"tools":[${upTo(values, "1")}]`),
+  "fields that nobody knows": () => tokenizeOf(`"prompt":"a",${named(keys)}`),
+};
+
+const detokenizeBodies: Record<string, () => string> = {
+  "token ids": () => tokenizeOf(`"tokens":[${upTo(values, "300")}]`),
+  "as many as it takes": () => tokenizeOf(`"tokens":[${times(8192, "300")}]`),
+  "token ids, and a last that is none": () =>
+    tokenizeOf(`"tokens":[${upTo(values - 1, "300")},true]`),
+};
+
 const retrieve = (rest: string): string => `{"model":"tiny-embedding",${rest}}`;
 
 const retrieveBodies: Record<string, () => string> = {
@@ -335,6 +383,9 @@ export const largestBodies: readonly LargeBody[] = [
   ...of("/v1/responses", responseBodies),
   ...of("/v1/messages", messageBodies),
   ...of("/v1/messages/count_tokens", promptBodies),
+  ...of("/v1/completions", completionBodies),
+  ...of("/v1/tokenize", tokenizeBodies),
+  ...of("/v1/detokenize", detokenizeBodies),
   ...of("/v1/embeddings", embeddingBodies),
   ...of("/v1/rerank", rerankBodies),
   ...of("/v2/rerank", { documents: rerankBodies.documents ?? (() => "") }),

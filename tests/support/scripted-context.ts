@@ -25,7 +25,10 @@ export class ScriptedContext implements CacheContext, StepContext {
   async decode(parts: readonly BatchPart[]): Promise<(number | undefined)[]> {
     await this.onDecode(parts);
     this.batches.push(parts.map((part) => ({ ...part, tokens: [...part.tokens] })));
-    return parts.map(({ output }, at) => (output ? at : undefined));
+    // Of a scored part the index is that of its last token; the others come before it.
+    return parts.map(({ output, scored, tokens }, at) =>
+      scored === true ? tokens.length - 1 : output ? at : undefined,
+    );
   }
 
   releaseThreads(): void {}

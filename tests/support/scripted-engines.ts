@@ -3,6 +3,7 @@ import type {
   CallOptions,
   ChatEngine,
   ChatMessage,
+  CompletionRequest,
   GenerationEvent,
   GenerationRequest,
 } from "../../src/core/ports/chat-engine.ts";
@@ -14,6 +15,7 @@ import type {
 } from "../../src/core/ports/embedding-engine.ts";
 
 import type { Ranking, RankOptions, Reranker } from "../../src/core/ports/reranker.ts";
+import type { Tokenizer, TokenizerInput } from "../../src/core/ports/tokenizer.ts";
 
 export type ScriptStep = GenerationEvent | Error | ((signal: AbortSignal) => Promise<void>);
 
@@ -26,13 +28,37 @@ export const finish: Extract<GenerationEvent, { type: "finish" }> = {
 export class ScriptedChatEngine implements ChatEngine {
   contextSize = 128;
   readonly requests: GenerationRequest[] = [];
+  /** Those of prompts without a template. */
+  readonly completions: CompletionRequest[] = [];
   /** Whose evaluated prompts each of them may share. */
   readonly prefixScopes: (string | undefined)[] = [];
   /** What a generation waits for in line. */
   line: Promise<void> = Promise.resolve();
   /** How many generations ran to their end or were returned from. */
   ended = 0;
+  /** What its tokenizer was asked. */
+  readonly tokenized: (TokenizerInput | readonly number[])[] = [];
   readonly #scripts: (readonly ScriptStep[])[] = [];
+
+  /** A token a character, by its code; more than 4 times the context are too many. */
+  get tokenizer(): Tokenizer {
+    return {
+      tokenize: async (input) => {
+        this.tokenized.push(input);
+        const text = "text" in input ? input.text : input.messages.map((one) => one.content).join();
+        const characters = [...text];
+        if (characters.length > 4 * this.contextSize) return undefined;
+        return {
+          tokens: Uint32Array.from(characters, (character) => character.codePointAt(0) ?? 0),
+          ...(input.pieces === undefined ? {} : { pieces: characters }),
+        };
+      },
+      detokenize: async (tokens) => {
+        this.tokenized.push(tokens);
+        return String.fromCodePoint(...tokens);
+      },
+    };
+  }
 
   /** The events of the next generation; a function among them is waited for. */
   script(...steps: readonly ScriptStep[]): this {
@@ -45,15 +71,16 @@ export class ScriptedChatEngine implements ChatEngine {
   }
 
   async *generate(
-    request: GenerationRequest,
+    request: GenerationRequest | CompletionRequest,
     { signal, onStart, prefixScope }: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
-    this.requests.push(request);
+    if ("prompt" in request) this.completions.push(request);
+    else this.requests.push(request);
     this.prefixScopes.push(prefixScope);
     const steps = this.#scripts.shift();
     if (steps === undefined) throw new Error("The chat engine was asked without a script");
     await this.line;
-    onStart?.(wordsOf(request.messages));
+    onStart?.("prompt" in request ? request.prompt.length : wordsOf(request.messages));
     try {
       for (const step of steps) {
         signal.throwIfAborted();

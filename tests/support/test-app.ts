@@ -1,6 +1,7 @@
 /** The app on scripted engines and an in-memory store, for tests of the wire. */
 
 import { ChatService } from "../../src/core/chat/chat-service.ts";
+import { CompletionService } from "../../src/core/chat/completion-service.ts";
 import { GroundingService, type RagSettings } from "../../src/core/chat/grounding.ts";
 import type { Documents } from "../../src/core/documents/documents.ts";
 import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
@@ -194,6 +195,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
         log,
       ),
     ),
+    completions: new CompletionService(models),
     embeddings: new EmbeddingService(models),
     reranking: new RerankService(models),
     retrieval,

@@ -7,8 +7,10 @@ import type {
   CallOptions,
   GenerationEvent,
   GenerationRequest,
+  GenerationSettings,
   Sampling,
 } from "../ports/chat-engine.ts";
+import { completeSampling, withSeedOf } from "./complete-settings.ts";
 import type { Grounding, GroundingService, RagRequest } from "./grounding.ts";
 import { merge, type Numbered } from "./merge.ts";
 
@@ -50,8 +52,7 @@ export class ChatService {
   async answer(request: ChatRequest, { onStart, ...options }: CallOptions): Promise<ChatAnswer> {
     const { model, sampling, choices = 1, rag, searcher, ...generation } = request;
     const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
-    const { nPredict, temperature, topP, minP, ...penalties } = card.settings;
-    const { presencePenalty, frequencyPenalty, repeatPenalty } = penalties;
+    const { nPredict } = card.settings;
     const maxTokens = request.maxTokens ?? (nPredict < 0 ? undefined : nPredict);
     const { messages, grounding, stop } = await this.#grounding.ground(
       { messages: request.messages, tools: request.toolUse?.tools ?? [], maxTokens },
@@ -62,16 +63,7 @@ export class ChatService {
     const complete: GenerationRequest = {
       ...generation,
       messages,
-      sampling: {
-        temperature,
-        topP,
-        topK: 0,
-        minP,
-        presencePenalty,
-        frequencyPenalty,
-        repeatPenalty,
-        ...sampling,
-      },
+      sampling: completeSampling(card.settings, sampling),
       ...given({ maxTokens, stop: withEcho(request, stop) }),
     };
     // An answer that fails ends the others too, also those that still wait for a slot.
@@ -95,12 +87,7 @@ export class ChatService {
 function withEcho(
   { stop, format = "text", toolUse }: ChatRequest,
   echo: string | undefined,
-): GenerationRequest["stop"] {
+): GenerationSettings["stop"] {
   if (echo === undefined || format !== "text" || toolUse !== undefined) return stop;
   return [...(stop ?? []), echo];
-}
-
-/** With one seed every answer would be the same; each takes the next. */
-function withSeedOf(request: GenerationRequest, index: number): GenerationRequest {
-  return request.seed === undefined ? request : { ...request, seed: request.seed + index };
 }

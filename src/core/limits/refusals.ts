@@ -51,7 +51,7 @@ export function tooManyAnswers(
   if (answers > concurrency) {
     return new NodeError(
       "invalid_request",
-      `'n' asks for ${answers} answers; ${called} may have ${concurrency} in progress at once.`,
+      `'n' asks for ${answers} answers at once, or several prompts do; ${called} may have ${concurrency} in progress at once.`,
       { param: "n" },
     );
   }

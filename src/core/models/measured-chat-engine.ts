@@ -4,10 +4,12 @@ import { given } from "../given.ts";
 import type {
   CallOptions,
   ChatEngine,
+  CompletionRequest,
   GenerationEvent,
   GenerationRequest,
   TokenUsage,
 } from "../ports/chat-engine.ts";
+import type { Tokenizer } from "../ports/tokenizer.ts";
 import type { ModelActivity } from "./model-activity.ts";
 import { TokenTally } from "./token-tally.ts";
 
@@ -27,12 +29,16 @@ export class MeasuredChatEngine implements ChatEngine {
     return this.#engine.contextSize;
   }
 
+  get tokenizer(): Tokenizer | undefined {
+    return this.#engine.tokenizer;
+  }
+
   countTokens(...asked: Parameters<ChatEngine["countTokens"]>): Promise<number> {
     return this.#engine.countTokens(...asked);
   }
 
   async *generate(
-    request: GenerationRequest,
+    request: GenerationRequest | CompletionRequest,
     { report = () => {}, onStart, ...options }: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
     const model = this.#model;
@@ -59,7 +65,8 @@ export class MeasuredChatEngine implements ChatEngine {
     };
     try {
       for await (const event of this.#engine.generate(request, { ...options, onStart: start })) {
-        if (firstTokenAt === undefined) {
+        const isEcho = event.type === "text" && event.echoed === true;
+        if (firstTokenAt === undefined && !isEcho) {
           // An engine that sends events has started, whether it called onStart or not.
           start();
           firstTokenAt = performance.now();
@@ -70,7 +77,7 @@ export class MeasuredChatEngine implements ChatEngine {
           usage = event.usage;
           promptTokens = usage.promptTokens;
           count(usage.completionTokens - counted);
-        } else {
+        } else if (!isEcho) {
           count(1);
         }
         yield event;

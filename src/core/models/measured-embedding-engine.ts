@@ -6,6 +6,7 @@ import type {
   EmbeddingInput,
   EmbedOptions,
 } from "../ports/embedding-engine.ts";
+import type { Tokenizer } from "../ports/tokenizer.ts";
 import type { ModelActivity } from "./model-activity.ts";
 
 export class MeasuredEmbeddingEngine implements EmbeddingEngine {
@@ -29,6 +30,10 @@ export class MeasuredEmbeddingEngine implements EmbeddingEngine {
 
   get vocabularySize(): number {
     return this.#engine.vocabularySize;
+  }
+
+  get tokenizer(): Tokenizer | undefined {
+    return this.#engine.tokenizer;
   }
 
   get estimatesTokens(): boolean {

@@ -1,10 +1,13 @@
 /** A chat engine that another one can take the place of, without a call being dropped. */
+import { NodeError } from "../errors.ts";
 import type {
   CallOptions,
   ChatEngine,
+  CompletionRequest,
   GenerationEvent,
   GenerationRequest,
 } from "../ports/chat-engine.ts";
+import type { Tokenizer } from "../ports/tokenizer.ts";
 
 /** An engine, and the calls that it answers. */
 interface Target {
@@ -25,6 +28,14 @@ export class ReplaceableChatEngine implements ChatEngine {
     return this.#target.engine.contextSize;
   }
 
+  get tokenizer(): Tokenizer | undefined {
+    if (this.#target.engine.tokenizer === undefined) return undefined;
+    return {
+      tokenize: (...asked) => this.#withTokenizer((tokenizer) => tokenizer.tokenize(...asked)),
+      detokenize: (...asked) => this.#withTokenizer((tokenizer) => tokenizer.detokenize(...asked)),
+    };
+  }
+
   /** Gives every call from now on to another engine; settles when the one before has ended its own. */
   async replaceBy(engine: ChatEngine): Promise<void> {
     const before = this.#target;
@@ -41,11 +52,18 @@ export class ReplaceableChatEngine implements ChatEngine {
   }
 
   async *generate(
-    request: GenerationRequest,
+    request: GenerationRequest | CompletionRequest,
     options: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
     using target = this.#use();
     yield* target.engine.generate(request, options);
+  }
+
+  async #withTokenizer<Result>(work: (tokenizer: Tokenizer) => Promise<Result>): Promise<Result> {
+    using target = this.#use();
+    const { tokenizer } = target.engine;
+    if (tokenizer === undefined) throw new NodeError("internal", "The vocabulary is gone.");
+    return await work(tokenizer);
   }
 
   #use(): { engine: ChatEngine } & Disposable {

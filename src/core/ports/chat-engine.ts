@@ -1,5 +1,6 @@
 /** What a chat model does, whatever runs it. */
 import type { Report } from "./telemetry.ts";
+import type { Tokenizer } from "./tokenizer.ts";
 
 export interface ToolCall {
   id: string;
@@ -50,8 +51,8 @@ export interface Sampling {
   repeatPenalty: number;
 }
 
-export interface GenerationRequest {
-  messages: readonly ChatMessage[];
+/** How an answer is generated, whatever it is an answer to. */
+export interface GenerationSettings {
   sampling: Sampling;
   /** Most tokens to generate; absent: as many as the context has room for. */
   maxTokens?: number;
@@ -63,8 +64,28 @@ export interface GenerationRequest {
   logitBias?: ReadonlyMap<number, number>;
   /** How many alternatives to report for each token; absent: no log probabilities at all. */
   topLogprobs?: number;
+}
+
+/** The next message of a conversation, which the model's template makes a prompt of. */
+export interface GenerationRequest extends GenerationSettings {
+  messages: readonly ChatMessage[];
   format?: AnswerFormat;
   toolUse?: ToolUse;
+}
+
+/**
+ * A text, which begins as the model's file says, and in which special tokens count; or the ids of
+ * its tokens, which are taken as they are. An empty text is the beginning of a document.
+ */
+export type RawPrompt = string | readonly number[];
+
+/** What follows a prompt that no template was applied to; the answer is text as it is. */
+export interface CompletionRequest extends GenerationSettings {
+  prompt: RawPrompt;
+  /** What follows the answer: the model fills in the middle, where it was trained to. */
+  suffix?: string;
+  /** Whether the prompt comes before the answer, with its log probabilities where they are asked for. */
+  echo?: boolean;
 }
 
 export interface TokenLogprob {
@@ -91,7 +112,8 @@ export interface TokenUsage {
 }
 
 export type GenerationEvent =
-  | { type: "text"; text: string; logprobs?: readonly TokenLogprobs[] }
+  /** `echoed`: it is the prompt, and none of it was generated; nothing comes before its first token, so that token's log probability is 0. */
+  | { type: "text"; text: string; logprobs?: readonly TokenLogprobs[]; echoed?: true }
   /** A reasoning model's thoughts, which are not part of its answer. */
   | { type: "reasoning"; text: string }
   /** A call begins; its arguments follow piece by piece. */
@@ -115,6 +137,8 @@ export interface CallOptions {
 export interface ChatEngine {
   /** Most tokens of a prompt and its answer. */
   readonly contextSize: number;
+  /** Absent where the vocabulary is not known here. */
+  readonly tokenizer?: Tokenizer | undefined;
   /** How many tokens the prompt of a conversation has; Infinity where it is known to be more than the context, and nobody counted further. */
   countTokens(
     messages: readonly ChatMessage[],
@@ -126,5 +150,8 @@ export interface ChatEngine {
    * never cut a character in two. An aborted `signal` ends the iteration with the signal's reason
    * within one token, as does returning from the iteration early.
    */
-  generate(request: GenerationRequest, options: CallOptions): AsyncIterable<GenerationEvent>;
+  generate(
+    request: GenerationRequest | CompletionRequest,
+    options: CallOptions,
+  ): AsyncIterable<GenerationEvent>;
 }

@@ -1,5 +1,6 @@
 /** What an embedding model does, whatever runs it. */
 import type { Report } from "./telemetry.ts";
+import type { Tokenizer } from "./tokenizer.ts";
 
 /** A text, or the ids of its tokens. */
 export type EmbeddingInput = string | readonly number[];
@@ -27,6 +28,8 @@ export interface EmbeddingEngine {
   readonly maxTokens: number;
   /** How many tokens there are in the model's vocabulary. */
   readonly vocabularySize: number;
+  /** Absent where the vocabulary is not known here. */
+  readonly tokenizer?: Tokenizer | undefined;
   /**
    * Whether `countTokens` estimates, and then never too low where it can help it: whether a text is
    * too long is said by `embed` alone. Default: it counts.

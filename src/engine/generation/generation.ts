@@ -4,14 +4,16 @@ import { given } from "../../core/given.ts";
 import type {
   FinishReason,
   GenerationEvent,
-  GenerationRequest,
+  GenerationSettings,
   TokenLogprobs,
+  ToolUse,
 } from "../../core/ports/chat-engine.ts";
 import type { Prompt } from "../prompt/prompt-template.ts";
 import type { AnswerSampler } from "../sampling/answer-sampler.ts";
 import { toLogprobs } from "../sampling/logprobs.ts";
 import type { Feed, Sampled } from "../scheduling/answer.ts";
 import type { TokenBytes } from "../tokenizer/token-bytes.ts";
+import { PromptEcho } from "./prompt-echo.ts";
 import { type Segment, Segmenter } from "./segmenter.ts";
 import { type TextStream, type TokenText, textStream } from "./text-stream.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
@@ -28,9 +30,12 @@ export interface GenerationOptions {
   model: LlamaModel;
   tokenBytes: TokenBytes;
   prompt: Prompt;
-  request: GenerationRequest;
+  request: GenerationSettings;
+  toolUse?: ToolUse | undefined;
   shape: AnswerShape;
   maxTokens: number;
+  /** Whether the log probabilities of the prompt are wanted with its echo. */
+  scoresPrompt?: boolean;
 }
 
 interface Piece extends TokenText {
@@ -55,12 +60,15 @@ export class Generation {
   /** The tokens of the answer so far. */
   readonly #generated: Token[] = [];
   #reasoningTokens = 0;
+  /** The prompt before the answer, where that is wanted. */
+  readonly echo: PromptEcho;
   /** Tokens of the prompt that were in the KV cache already. */
   cachedTokens = 0;
 
   constructor(options: GenerationOptions) {
-    const { prompt, request } = options;
+    const { prompt, request, tokenBytes, scoresPrompt = false } = options;
     this.#options = options;
+    this.echo = new PromptEcho(prompt, tokenBytes, scoresPrompt ? request.topLogprobs : undefined);
     this.#segmenter = new Segmenter(
       { ...prompt.markers, stops: request.stop ?? [] },
       { startsInThought: prompt.startsInThought },
@@ -74,7 +82,9 @@ export class Generation {
 
   /** Writes the answer after its prompt. */
   *write(sampler: AnswerSampler, emit: (event: GenerationEvent) => void): Steps<void> {
-    const { toolUse } = this.#options.request;
+    const { toolUse, prompt } = this.#options;
+    if (!this.echo.isScored) this.echo.emit(emit);
+    else if (this.#full) yield* this.#evaluate(sampler);
     const forced = toolUse !== undefined && toolUse.choice !== "auto";
     const outcome = forced ? ({ call: 0 } as const) : yield* this.#writeText(sampler, emit);
     const end =
@@ -85,12 +95,18 @@ export class Generation {
       type: "finish",
       ...end,
       usage: {
-        promptTokens: this.#options.prompt.tokens.length,
+        promptTokens: prompt.tokens.length,
         cachedTokens: this.cachedTokens,
         completionTokens: this.#generated.length,
         reasoningTokens: this.#reasoningTokens,
       },
     });
+  }
+
+  /** Has the prompt evaluated where nothing is to follow it. */
+  *#evaluate(sampler: AnswerSampler): Steps<void> {
+    sampler.use(undefined, []);
+    yield { tokens: [] };
   }
 
   /** Writes reasoning and text until the end, or until a tool call begins; `call` is after how many tokens. */
@@ -128,7 +144,7 @@ export class Generation {
     start: number,
     emit: (event: GenerationEvent) => void,
   ): Steps<FinishReason> {
-    const { prompt, request, shape, maxTokens } = this.#options;
+    const { prompt, toolUse, shape, maxTokens } = this.#options;
     const { syntax, opening, parallel } = prompt.calls;
     const sampled = this.#generated.length;
     this.#generated.splice(start);
@@ -139,9 +155,9 @@ export class Generation {
       feed: sampled === 0 ? { tokens: opening } : this.#feedAfter(start, opening),
     };
     this.#generated.push(...opening);
-    const names = (request.toolUse?.tools ?? []).map(({ name }) => name);
+    const names = (toolUse?.tools ?? []).map(({ name }) => name);
     const parser = new ToolCallParser(names, syntax);
-    const several = parallel && request.toolUse?.parallel === true && !isNamed(request);
+    const several = parallel && toolUse?.parallel === true && typeof toolUse.choice !== "object";
     for (;;) {
       const piece = yield* this.#piece(sampler, writing);
       if (piece === undefined) break;
@@ -188,7 +204,8 @@ export class Generation {
   }
 
   #textStream(): TextStream {
-    return textStream(this.#options.model, this.#options.tokenBytes);
+    const { model, tokenBytes, prompt } = this.#options;
+    return textStream(model, tokenBytes, prompt.isRaw === true ? prompt.tokens : []);
   }
 
   #emitSegment(segment: Segment, emit: (event: GenerationEvent) => void): void {
@@ -201,7 +218,5 @@ export class Generation {
     }
   }
 }
-
-const isNamed = ({ toolUse }: GenerationRequest): boolean => typeof toolUse?.choice === "object";
 
 const callId = (): string => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;

@@ -16,8 +16,14 @@ export interface TextStream {
   push(token: Token): TokenText | undefined;
 }
 
-export function textStream(model: LlamaModel, tokenBytes: TokenBytes): TextStream {
-  return tokenBytes.known ? new ByteTextStream(tokenBytes) : new DetokenizingTextStream(model);
+/** `before`: the tokens that it goes on from; absent: a text of its own. */
+export function textStream(
+  model: LlamaModel,
+  tokenBytes: TokenBytes,
+  before: readonly Token[] = [],
+): TextStream {
+  if (!tokenBytes.known) return new DetokenizingTextStream(model, before);
+  return new ByteTextStream(tokenBytes, tokenBytes.dropsSpaceAfter(before));
 }
 
 /** Joins the tokens' bytes, without calls to llama.cpp. */
@@ -27,9 +33,10 @@ class ByteTextStream implements TextStream {
   #held = 0;
   #first: boolean;
 
-  constructor(tokenBytes: TokenBytes) {
+  /** `dropsSpace`: whether it begins with a space that is no part of the text. */
+  constructor(tokenBytes: TokenBytes, dropsSpace: boolean) {
     this.#tokenBytes = tokenBytes;
-    this.#first = tokenBytes.leadingSpace;
+    this.#first = dropsSpace;
   }
 
   push(token: Token): TokenText | undefined {
@@ -62,11 +69,12 @@ const contextLength = 3;
 /** For vocabularies in which a token's text depends on its neighbours. */
 class DetokenizingTextStream implements TextStream {
   readonly #model: LlamaModel;
-  #before: Token[] = [];
+  #before: Token[];
   #held: Token[] = [];
 
-  constructor(model: LlamaModel) {
+  constructor(model: LlamaModel, before: readonly Token[]) {
     this.#model = model;
+    this.#before = before.slice(-contextLength);
   }
 
   push(token: Token): TokenText | undefined {

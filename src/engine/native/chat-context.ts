@@ -27,6 +27,8 @@ export interface BatchPart {
   tokens: readonly Token[];
   /** Whether the token after the last one is to be sampled. */
   output: boolean;
+  /** Whether every one of the tokens has an output; the index is that of the last. */
+  scored?: boolean;
 }
 
 /** A saved state that a sequence can be restored to. */
@@ -71,9 +73,10 @@ export class NativeChatContext {
   async decode(parts: readonly BatchPart[]): Promise<(number | undefined)[]> {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     this.#raw.initBatch(total);
-    const outputs = parts.map(({ sequence, position, tokens, output }) => {
-      const wanted = output ? Uint32Array.of(tokens.length - 1) : noOutput;
-      return this.#raw.addToBatch(sequence, position, Uint32Array.from(tokens), wanted)[0];
+    const outputs = parts.map(({ sequence, position, tokens, output, scored }) => {
+      const last = output ? Uint32Array.of(tokens.length - 1) : noOutput;
+      const wanted = scored === true ? Uint32Array.from(tokens.keys()) : last;
+      return this.#raw.addToBatch(sequence, position, Uint32Array.from(tokens), wanted).at(-1);
     });
     this.#threads ??= this.#splitter.createConsumer(this.#context.idealThreads, 1);
     const { one, few } = this.#stepThreads;

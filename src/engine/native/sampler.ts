@@ -39,13 +39,22 @@ export class NativeSampler {
 
   /** Samples, and returns the logits of the sampled token and of the likeliest ones. */
   async sampleWithLogits(output: number, top: number): Promise<SampledLogits> {
+    return await this.#logits(output, top);
+  }
+
+  /** The logits of a token, whether it would be sampled or not, and of the likeliest ones. */
+  async logitsOf(token: Token, output: number, top: number): Promise<SampledLogits> {
+    return { ...(await this.#logits(output, top, token)), token };
+  }
+
+  async #logits(output: number, top: number, wanted?: Token): Promise<SampledLogits> {
     const [token, , , logits = [], weight] = await this.#context.sampleToken(
       output,
       this.#raw,
       false,
       false,
       // At least the greatest logit is needed: probabilities are computed relative to it.
-      [[], false, false, true, Math.max(1, top)],
+      [wanted === undefined ? [] : [wanted], false, false, wanted === undefined, Math.max(1, top)],
       true,
     );
     const pairs: [Token, number][] = [];
@@ -53,7 +62,7 @@ export class NativeSampler {
       const [id, logit] = [logits[at], logits[at + 1]];
       if (id !== undefined && logit !== undefined) pairs.push([toToken(id), logit]);
     }
-    // The sampled one comes last, whether or not it is among the likeliest.
+    // The sampled or wanted one comes last, whether or not it is among the likeliest.
     const own = pairs.pop();
     return { token: sampledToken(token), logit: own?.[1] ?? Number.NaN, top: pairs, weight };
   }
@@ -75,7 +84,7 @@ function sampledToken(token: number): Token {
 /** The library brands numbers that are tokens. */
 const isToken = (value: number): value is Token => value >= 0;
 
-function toToken(value: number): Token {
+export function toToken(value: number): Token {
   if (isToken(value)) return value;
   throw new NodeError("internal", `${value} is no token.`);
 }

@@ -26,6 +26,10 @@ export interface Prompt {
   /** Where the prompt itself opens a thought: the marker that closes it. */
   startsInThought: string | undefined;
   calls: CallStyle;
+  /** Whether the answer goes on where the prompt ends, in the middle of a text. */
+  isRaw?: boolean;
+  /** What comes before the answer. */
+  echoed?: string | undefined;
 }
 
 export interface PromptBounds {
@@ -179,13 +183,18 @@ export class PromptTemplate {
   }
 }
 
-/** The error for a conversation that does not fit; `more`: it was not counted beyond the context. */
-export function tooLong(tokens: number | "more", contextSize: number): NodeError {
+/** The error for a conversation or a prompt that does not fit; `more`: it was not counted beyond the context. */
+export function tooLong(
+  tokens: number | "more",
+  contextSize: number,
+  param: "messages" | "prompt" = "messages",
+): NodeError {
   const found = tokens === "more" ? `more than ${contextSize}` : tokens;
+  const have = param === "messages" ? "have" : "has";
   return new NodeError(
     "context_length_exceeded",
-    `The messages have ${found} tokens; with room for an answer, this model's context of ${contextSize} tokens holds at most ${contextSize - 1}. Shorten the messages.`,
-    { param: "messages" },
+    `The ${param} ${have} ${found} tokens; with room for an answer, this model's context of ${contextSize} tokens holds at most ${contextSize - 1}. Shorten the ${param}.`,
+    { param },
   );
 }
 

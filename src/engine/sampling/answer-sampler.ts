@@ -1,6 +1,6 @@
 /** Sets a slot's sampler up for one answer: the request's sampling parameters in llama.cpp's terms. */
 import type { LlamaGrammarEvaluationState, Token } from "node-llama-cpp";
-import type { GenerationRequest, Sampling } from "../../core/ports/chat-engine.ts";
+import type { GenerationSettings, Sampling } from "../../core/ports/chat-engine.ts";
 import type { SamplerConfig } from "../native/bindings.ts";
 import { type NativeSampler, rawGrammarState } from "../native/sampler.ts";
 import type { TokenBias } from "./logit-bias.ts";
@@ -9,7 +9,7 @@ import type { TokenBias } from "./logit-bias.ts";
 const seeds = 2 ** 32 - 1;
 
 export interface AnswerSampling {
-  request: Pick<GenerationRequest, "sampling" | "seed">;
+  request: Pick<GenerationSettings, "sampling" | "seed">;
   contextSize: number;
   bias: TokenBias | undefined;
 }

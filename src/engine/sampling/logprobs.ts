@@ -22,7 +22,7 @@ export function toLogprobs(
   return { ...describe(tokenBytes, token, logprobOf(own)), top: likeliest };
 }
 
-function describe(tokenBytes: TokenBytes, token: Token, logprob: number): TokenLogprob {
+export function describe(tokenBytes: TokenBytes, token: Token, logprob: number): TokenLogprob {
   const bytes = tokenBytes.of(token);
   return { token: decoder.decode(bytes), logprob, bytes: [...bytes] };
 }

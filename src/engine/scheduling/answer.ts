@@ -16,11 +16,22 @@ export interface Sampled {
   logits?: SampledLogits;
 }
 
+/** Takes the log probabilities of a prompt's own tokens. */
+export interface PromptScores {
+  readonly scorer: Pick<NativeSampler, "logitsOf">;
+  /** How many of the likeliest tokens' logits are wanted in each place. */
+  readonly top: number;
+  /** Called for each token of the prompt but the first, in their order. */
+  take(logits: SampledLogits): void;
+}
+
 /** An answer as the scheduler drives it. Its methods are synchronous: one that waited would hold up the batch. */
 export interface Answer {
   readonly sampler: Pick<NativeSampler, "sample" | "sampleWithLogits">;
   /** How many of the likeliest tokens' logits it wants to know; absent: none. */
   readonly topLogits: number | undefined;
+  /** Wanted of its prompt, every token of which is evaluated then, a few in each step. */
+  readonly promptScores?: PromptScores | undefined;
   /** Back pressure: its reader is so far behind that it is left out of the next steps. */
   readonly paused: boolean;
   /**

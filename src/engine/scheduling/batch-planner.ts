@@ -7,6 +7,13 @@ import type { BatchPart } from "../native/chat-context.ts";
 import { PrefillBudget, type Step } from "./prefill-budget.ts";
 import type { RunningAnswer } from "./running-answer.ts";
 
+/**
+ * Tokens of a scored prompt in a step. Each needs the logits of the whole vocabulary, sorted, which
+ * takes milliseconds and hundreds of kilobytes; answers beside it wait for no more than a few.
+ */
+const scoredAlone = 32;
+const scoredBeside = 8;
+
 /** What one answer has in a batch. */
 export interface PlannedPart {
   run: RunningAnswer;
@@ -41,15 +48,16 @@ export class BatchPlanner {
     const isAlone = decoding.length + others.length === 0;
     if (first?.scheduled.fresh === true && (isAlone || !this.#ranAlone)) {
       this.#ranAlone = true;
-      return [{ run: first, tokens: this.#chunk(first, this.#limits.batchSize) }];
+      return [{ run: first, tokens: this.#chunk(first, this.#limits.batchSize, false) }];
     }
     this.#ranAlone = false;
     const parts: PlannedPart[] = decoding.map((run) => ({ run, tokens: run.pending }));
+    const isBeside = parts.length > 0;
     let room = this.#limits.batchSize - parts.length;
-    if (parts.length > 0) room = Math.min(room, this.#prefill.tokens);
+    if (isBeside) room = Math.min(room, this.#prefill.tokens);
     for (const run of shortFirst(others, room)) {
       if (room === 0) break;
-      const tokens = this.#chunk(run, room);
+      const tokens = this.#chunk(run, room, isBeside);
       room -= tokens.length;
       parts.push({ run, tokens });
     }
@@ -62,9 +70,11 @@ export class BatchPlanner {
   }
 
   /** Ends before the prompt's last token where a checkpoint is taken: that token is always evaluated again. */
-  #chunk({ inPrefill, pending }: RunningAnswer, room: number): Token[] {
+  #chunk(run: RunningAnswer, room: number, isBeside: boolean): Token[] {
+    const { inPrefill, pending } = run;
     const stopsEarly = this.#limits.needsCheckpoints && inPrefill && pending.length > 1;
-    return pending.slice(0, Math.min(room, stopsEarly ? pending.length - 1 : pending.length));
+    const most = run.isScored ? (isBeside ? scoredBeside : scoredAlone) : room;
+    return pending.slice(0, Math.min(room, most, pending.length - (stopsEarly ? 1 : 0)));
   }
 }
 
@@ -73,6 +83,7 @@ export const toBatchPart = ({ run, tokens }: PlannedPart): BatchPart => ({
   position: run.sequence.tokens.length,
   tokens,
   output: tokens.length === run.pending.length,
+  ...(run.isScored ? { scored: true } : {}),
 });
 
 /** A prompt that needs at most a quarter of the room does not wait behind a long one. */

@@ -4,7 +4,7 @@ import { onAbort } from "../../core/abort.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import type { Generation } from "../generation/generation.ts";
 import type { AnswerSampler } from "../sampling/answer-sampler.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer, PromptScores } from "./answer.ts";
 import { EventQueue } from "./event-queue.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Slot } from "./slots.ts";
@@ -17,16 +17,19 @@ export interface StartedAnswer {
   scope: string | undefined;
   generation: Generation;
   sampler: AnswerSampler;
+  /** Where the log probabilities of the prompt are wanted. */
+  scorer?: PromptScores["scorer"] | undefined;
 }
 
 /** An aborted signal ends the events at once, and the answer before the next step. */
 export async function* readAnswer(
   scheduler: Scheduler,
-  { slot, prompt, fresh, scope, generation, sampler }: StartedAnswer,
+  { prompt, fresh, scope, ...started }: StartedAnswer,
   signal: AbortSignal,
 ): AsyncGenerator<GenerationEvent> {
   signal.throwIfAborted();
   const events = new EventQueue<GenerationEvent>(() => scheduler.wake());
+  const { slot } = started;
   const stop = scheduler.start({
     sequence: slot.sequence,
     source: slot.source,
@@ -34,7 +37,7 @@ export async function* readAnswer(
     prompt,
     fresh,
     scope,
-    answer: writing(slot, generation, sampler, events),
+    answer: writing(started, events),
   });
   const leave = (): void => {
     stop();
@@ -51,12 +54,16 @@ export async function* readAnswer(
 
 /** The generation as an answer of the scheduler, which resumes it with each token. */
 function writing(
-  slot: Slot,
-  generation: Generation,
-  sampler: AnswerSampler,
+  {
+    slot,
+    generation,
+    sampler,
+    scorer,
+  }: Pick<StartedAnswer, "slot" | "generation" | "sampler" | "scorer">,
   events: EventQueue<GenerationEvent>,
 ): Answer {
-  const steps = generation.write(sampler, (event) => events.push(event));
+  const emit = (event: GenerationEvent): void => events.push(event);
+  const steps = generation.write(sampler, emit);
   const goOn = (step: ReturnType<typeof steps.next>) => {
     if (step.done !== true) return step.value;
     events.complete();
@@ -65,6 +72,7 @@ function writing(
   return {
     sampler: sampler.native,
     topLogits: generation.topLogprobs,
+    promptScores: scorer && generation.echo.scores(scorer),
     get paused() {
       return events.full;
     },
@@ -74,6 +82,7 @@ function writing(
     },
     accept(sampled) {
       slot.prefillDone();
+      generation.echo.emit(emit);
       return goOn(steps.next(sampled));
     },
     fail: (reason) => events.fail(reason),

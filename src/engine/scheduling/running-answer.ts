@@ -26,6 +26,11 @@ export class RunningAnswer {
     return this.scheduled.answer;
   }
 
+  /** Whether log probabilities are wanted of what is being evaluated. */
+  get isScored(): boolean {
+    return this.inPrefill && this.answer.promptScores !== undefined;
+  }
+
   /** Whether a single token stands between it and its next one, as in every step of an answer. */
   get decodes(): boolean {
     return !this.inPrefill && this.pending.length === 1;

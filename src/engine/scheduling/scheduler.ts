@@ -9,6 +9,7 @@ import type { Feed, ScheduledPrompt } from "./answer.ts";
 import { BatchPlanner, type PlannedPart, toBatchPart } from "./batch-planner.ts";
 import type { KvCache } from "./kv-cache.ts";
 import { RunningAnswer } from "./running-answer.ts";
+import { scorePrompt } from "./score-prompt.ts";
 
 /** What the scheduler needs of the context. */
 export type StepContext = Pick<NativeChatContext, "batchSize" | "decode" | "releaseThreads">;
@@ -97,13 +98,15 @@ export class Scheduler {
 
   /** Keeps what the sequence holds of the prompt, or copies more of it from another. */
   async #prepare(run: RunningAnswer): Promise<void> {
-    const { sequence, prompt, fresh, source, evictionTarget, scope, answer } = run.scheduled;
+    const { sequence, prompt, fresh, evictionTarget, scope, answer } = run.scheduled;
+    // What is not evaluated has no log probabilities.
+    const source = run.isScored ? undefined : run.scheduled.source;
     if (source?.pending() === true) return;
     const target = evictionTarget();
     if (target !== undefined) await this.#cache.copyTo(target, sequence);
     // The last token is always evaluated, since the next one is sampled from its logits.
     const head = prompt.slice(0, -1);
-    const own = fresh ? 0 : sequence.cachedTokens(head, scope);
+    const own = fresh || run.isScored ? 0 : sequence.cachedTokens(head, scope);
     const offered = source?.sequence.cachedTokens(head, scope) ?? 0;
     const copied = Math.min(offered, source?.shared ?? 0);
     if (source !== undefined && copied > own && this.#cache.canCopy) {
@@ -151,7 +154,18 @@ export class Scheduler {
       run.pending = run.pending.slice(tokens.length);
       if (run.inPrefill && run.pending.length === 1) await this.#cache.takeCheckpoint(run.sequence);
     }
-    await Promise.all(parts.map(({ run }, at) => this.#sample(run, outputs[at])));
+    await Promise.all(parts.map((part, at) => this.#takeOutput(part, outputs[at])));
+  }
+
+  /** `output`: the index of the last token's. */
+  async #takeOutput({ run, tokens }: PlannedPart, output: number | undefined): Promise<void> {
+    if (output === undefined) return;
+    try {
+      if (run.isScored) await scorePrompt(run, tokens.length, output);
+    } catch (error) {
+      this.#fail(run, error);
+    }
+    if (run.pending.length === 0) await this.#sample(run, output);
   }
 
   /** Samples an answer's next token and hands it on. */

@@ -13,6 +13,7 @@ import {
 } from "node-llama-cpp";
 import { longestTokenBytes } from "./longest-token.ts";
 import type { LoopYield } from "./loop-yield.ts";
+import { SpecialTokens } from "./special-tokens.ts";
 
 export interface TokenBudget {
   /** More tokens than this are of no use. */
@@ -21,7 +22,7 @@ export interface TokenBudget {
 }
 
 /** Counting goes on to this multiple of the limit, so that an error can say by how much a text is too long. */
-const countedTimes = 4;
+export const countedTimes = 4;
 /** Characters in a slice, which takes tens of milliseconds at worst. */
 const sliceLength = 8192;
 
@@ -30,6 +31,7 @@ export class SlicedTokenizer {
   readonly #longest: number;
   /** Whether white space may take no token at all, as in WordPiece. */
   readonly #dropsSpace: boolean;
+  #specials: SpecialTokens | undefined;
 
   constructor(model: LlamaModel) {
     this.#model = model;
@@ -46,6 +48,49 @@ export class SlicedTokenizer {
       if (room < 0) return true;
     }
     return false;
+  }
+
+  /**
+   * The tokens of a text in which special tokens count. In vocabularies that begin a text with a
+   * space there is one behind each special token too. The tokens are those of llama.cpp.
+   */
+  async rawTokens(
+    text: string,
+    budget: TokenBudget,
+    parsesSpecial = true,
+  ): Promise<Token[] | undefined> {
+    if (this.cannotFit([text], budget.most)) return undefined;
+    if (parsesSpecial) this.#specials ??= new SpecialTokens(this.#model);
+    const collected = new Collected(budget);
+    for (const part of parsesSpecial ? (this.#specials?.split(text) ?? []) : [text]) {
+      await budget.loop.yieldIfDue();
+      if (part === undefined) continue;
+      const isRoom =
+        typeof part === "string"
+          ? await this.#addRaw(collected, part)
+          : await collected.add([part]);
+      if (!isRoom) return undefined;
+    }
+    return collected.tokens;
+  }
+
+  async #addRaw(collected: Collected, text: string): Promise<boolean> {
+    for (let from = 0, to = 0; from < text.length; from = to) {
+      to = sliceEnd(text, from);
+      const slice = text.slice(from, to);
+      const tokens = from === 0 ? this.#model.tokenize(slice) : this.#continued(slice);
+      if (!(await collected.add(tokens))) return false;
+    }
+    return true;
+  }
+
+  /** Without a space at the start, which the library leaves there before a line break. */
+  #continued(text: string): Token[] {
+    if (!text.startsWith("\n")) return this.#model.tokenize(text, false, "trimLeadingSpace");
+    const before = this.#model.tokenize("\t");
+    const tokens = this.#model.tokenize(`\t${text}`);
+    if (before.every((token, at) => tokens[at] === token)) return tokens.slice(before.length);
+    return this.#model.tokenize(text, false, "trimLeadingSpace");
   }
 
   /** The tokens of a text; undefined where they are too many to be counted. */

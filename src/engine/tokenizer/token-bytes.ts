@@ -4,6 +4,9 @@ import type { LlamaModel, Token } from "node-llama-cpp";
 /** Kinds of tokens as GGUF numbers them. */
 const kinds = { normal: 1, userDefined: 4, unused: 5, byte: 6 } as const;
 
+/** Those that stand for themselves in a text: unknown, control and user-defined. */
+export const markerKinds: ReadonlySet<number> = new Set([2, 3, 4]);
+
 export class TokenBytes {
   /** Whether the vocabulary is of a kind that says which bytes a token stands for. */
   readonly known: boolean;
@@ -29,6 +32,17 @@ export class TokenBytes {
   isSpecial(token: Token): boolean {
     const kind = this.#kinds[token] ?? kinds.normal;
     return kind !== kinds.normal && kind !== kinds.userDefined && kind !== kinds.byte;
+  }
+
+  /** Whether a text breaks off at it: what follows begins with a space again, where texts do. */
+  isMarker(token: Token): boolean {
+    return markerKinds.has(this.#kinds[token] ?? kinds.normal);
+  }
+
+  /** Whether what follows begins a text, and with a space that is no part of it. */
+  dropsSpaceAfter(before: readonly Token[]): boolean {
+    if (!this.leadingSpace || before.length > 1) return false;
+    return before.length === 0 || before[0] === this.#model.tokens.bos;
   }
 
   /** The token as the vocabulary writes it. */

@@ -1,33 +1,12 @@
 /** Chat completions on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { nullable, open } from "../../wire/fields.ts";
+import { FunctionTool } from "../../wire/function-tool.ts";
 import { Messages } from "../../wire/message-schema.ts";
 import { ragField } from "../../wire/rag-schema.ts";
 import { RetrievalReport } from "../../wire/retrieval-report-schema.ts";
 import { samplingFields } from "../../wire/sampling.ts";
 import { Usage } from "../../wire/usage.ts";
-
-const FunctionTool = T.Object(
-  {
-    type: T.Literal("function"),
-    function: T.Object(
-      {
-        name: T.String({
-          pattern: "^[A-Za-z0-9_-]{1,64}$",
-          "x-expected": "1 to 64 letters, digits, '_' or '-'",
-        }),
-        description: nullable(T.String(), "What the function does, for the model."),
-        parameters: nullable(
-          T.Record(T.String(), T.Unknown()),
-          "JSON Schema of the arguments, which always validate against it. Absent: none.",
-        ),
-        strict: nullable(T.Boolean(), "Arguments are always held to the schema."),
-      },
-      open,
-    ),
-  },
-  open,
-);
 
 const ToolChoice = T.Union(
   [

@@ -1,6 +1,7 @@
 /** A chat request between the wire and the domain: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
-import type { AnswerFormat, Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
+import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
+import { toTool } from "../../wire/function-tool.ts";
 import { toChatMessages } from "../../wire/messages.ts";
 import { toRag } from "../../wire/rag.ts";
 import { refuse } from "../../wire/refuse.ts";
@@ -56,10 +57,4 @@ function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
     },
     { tool: (at) => `tools[${at}].function.name`, choice: "tool_choice.function.name" },
   );
-}
-
-function toTool({
-  function: { name, description, parameters },
-}: NonNullable<ChatCompletionRequest["tools"]>[number]): Tool {
-  return { name, ...withoutNulls({ description, parameters }) };
 }

@@ -29,6 +29,18 @@ function measured() {
 }
 
 describe("a measured chat engine", () => {
+  test("counts no token for a prompt that is given back", async () => {
+    const { scripted, events, generate } = measured();
+    const echoed = { type: "text", text: "Once", echoed: true } as const;
+    const usage = { ...finish.usage, completionTokens: 1 };
+    scripted.script(echoed, text("a"), { ...finish, usage });
+    await collect(generate());
+    expect(events.filter(({ type }) => type === "tokens")).toEqual([
+      { type: "tokens", model: "m", count: 1 },
+    ]);
+    expect(events.find(({ type }) => type === "answered")).toMatchObject({ generatedTokens: 1 });
+  });
+
   test("gives the engine's events, and reports what happens between", async () => {
     const { scripted, events, generate } = measured();
     scripted.script(text("a"), text("b"), finish);

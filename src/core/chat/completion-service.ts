@@ -1,0 +1,78 @@
+/** Completions: prompts that are continued as they are, with no template and no grounding. */
+import { NodeError } from "../errors.ts";
+import { given } from "../given.ts";
+import type { ModelRegistry } from "../models/model.ts";
+import type { CallOptions, CompletionRequest, RawPrompt, Sampling } from "../ports/chat-engine.ts";
+import { atMost } from "./at-most.ts";
+import type { ChatAnswer } from "./chat-service.ts";
+import { completeSampling, withSeedOf } from "./complete-settings.ts";
+import { merge } from "./merge.ts";
+
+export interface CompletionsRequest extends Omit<CompletionRequest, "prompt" | "sampling"> {
+  model: string;
+  prompts: readonly RawPrompt[];
+  /** Only what the caller said; the model's settings fill the rest. */
+  sampling: Partial<Sampling>;
+  /** How many answers each prompt gets. */
+  choices: number;
+}
+
+/** Answers of one request that are generated at the same time; the others wait for these. */
+export const completionsAtOnce = 8;
+
+export class CompletionService {
+  readonly #models: ModelRegistry;
+
+  constructor(models: ModelRegistry) {
+    this.#models = models;
+  }
+
+  /**
+   * Starts the answers, those of the first prompt first; a model that is missing or not ready is
+   * refused here, before any event.
+   */
+  complete(request: CompletionsRequest, options: Omit<CallOptions, "onStart">): ChatAnswer {
+    const { model, prompts, sampling, choices, ...generation } = request;
+    const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
+    const settings = { ...generation, sampling: completeSampling(card.settings, sampling) };
+    // An answer that fails ends the others too, also those that still wait for their turn.
+    const abandoned = new AbortController();
+    const signal = AbortSignal.any([options.signal, abandoned.signal]);
+    const starts = prompts.flatMap((prompt, at) =>
+      Array.from({ length: choices }, (_, index) => () => {
+        const complete = withSeedOf({ ...settings, prompt }, index);
+        return named(engine.generate(complete, { ...options, signal }), prompts.length, at);
+      }),
+    );
+    return {
+      model: card.name,
+      fingerprint,
+      choices: starts.length,
+      ignored: ignores.filter((name) => sampling[name] !== undefined),
+      events: merge(atMost(completionsAtOnce, starts, signal), () => abandoned.abort()),
+    };
+  }
+}
+
+/** Of several prompts, an error names the one that it is about. */
+async function* named<Value>(
+  events: AsyncIterable<Value>,
+  prompts: number,
+  at: number,
+): AsyncGenerator<Value> {
+  try {
+    yield* events;
+  } catch (error) {
+    if (prompts === 1 || !(error instanceof NodeError) || error.param !== "prompt") throw error;
+    const { kind, message, retryAfterMs } = error;
+    const param = `prompt[${at}]`;
+    const told = message.startsWith("'prompt' ")
+      ? message.replace("'prompt'", `'${param}'`)
+      : `'${param}': ${message}`;
+    throw new NodeError(kind, told, {
+      param,
+      cause: error,
+      ...given({ retryAfterMs }),
+    });
+  }
+}

@@ -1,0 +1,105 @@
+/** Prompts without a chat template: what the caller wrote becomes tokens, and nothing else does. */
+import type { LlamaModel, Token } from "node-llama-cpp";
+import { NodeError } from "../../core/errors.ts";
+import type { CompletionRequest, RawPrompt } from "../../core/ports/chat-engine.ts";
+import { detokenize } from "../tokenizer/detokenizer.ts";
+import { knownTokens } from "../tokenizer/known-tokens.ts";
+import { LoopYield } from "../tokenizer/loop-yield.ts";
+import { SlicedTokenizer, type TokenBudget } from "../tokenizer/sliced-tokenizer.ts";
+import type { TokenBytes } from "../tokenizer/token-bytes.ts";
+import type { Prompt, PromptBounds } from "./prompt-template.ts";
+
+export class RawPrompts {
+  readonly #model: LlamaModel;
+  readonly #tokenBytes: TokenBytes;
+  readonly #tokenizer: SlicedTokenizer;
+  readonly #vocabularySize: number;
+
+  constructor(model: LlamaModel, tokenBytes: TokenBytes, vocabularySize: number) {
+    this.#model = model;
+    this.#tokenBytes = tokenBytes;
+    this.#tokenizer = new SlicedTokenizer(model);
+    this.#vocabularySize = vocabularySize;
+  }
+
+  /** The prompt; undefined where it is too long to be tokenised. */
+  async render(
+    { prompt, suffix, echo }: CompletionRequest,
+    { most = Number.POSITIVE_INFINITY, signal }: PromptBounds = {},
+  ): Promise<Prompt | undefined> {
+    const loop = new LoopYield(signal);
+    const budget = { most, loop };
+    const written = await this.#tokens(prompt, budget);
+    if (written === undefined) return undefined;
+    const tokens =
+      suffix === undefined
+        ? this.#whole(prompt, written)
+        : await this.#around(written, suffix, budget);
+    if (tokens === undefined) return undefined;
+    const echoed = echo === true ? await this.#text(prompt, written, loop) : undefined;
+    return { ...rawPrompt, tokens, echoed };
+  }
+
+  async #tokens(prompt: RawPrompt, budget: TokenBudget): Promise<Token[] | undefined> {
+    if (typeof prompt === "string") return await this.#tokenizer.rawTokens(prompt, budget);
+    if (prompt.length > budget.most) return undefined;
+    return knownTokens(prompt, { vocabularySize: this.#vocabularySize, param: "prompt" });
+  }
+
+  /** A text begins as the model's file says; an empty one is the beginning of a document. */
+  #whole(prompt: RawPrompt, tokens: Token[]): Token[] {
+    const { bos, eos } = this.#model.tokens;
+    if (tokens.length === 0) {
+      const first = bos ?? eos;
+      if (first !== null) return [first];
+      throw new NodeError("invalid_request", "'prompt' is empty, and this model needs some text.", {
+        param: "prompt",
+      });
+    }
+    return typeof prompt === "string" ? beginning(this.#model, tokens) : tokens;
+  }
+
+  /** Fill in the middle: prefix, suffix, and the answer between them. */
+  async #around(
+    written: readonly Token[],
+    suffix: string,
+    budget: TokenBudget,
+  ): Promise<Token[] | undefined> {
+    const { infill } = this.#model.tokens;
+    if (infill.prefix === null || infill.suffix === null || infill.middle === null) {
+      throw new NodeError(
+        "invalid_request",
+        "'suffix' cannot be honoured: this model was not trained to fill in the middle. Ask a model whose vocabulary has the tokens for it, such as a coder's, or leave 'suffix' out.",
+        { param: "suffix" },
+      );
+    }
+    const after = await this.#tokenizer.rawTokens(suffix, budget);
+    if (after === undefined) return undefined;
+    const { prefix, suffix: between, middle } = infill;
+    return beginning(this.#model, [prefix, ...written, between, ...after, middle]);
+  }
+
+  async #text(prompt: RawPrompt, written: readonly Token[], loop: LoopYield): Promise<string> {
+    if (typeof prompt === "string") return prompt;
+    return await detokenize(this.#model, this.#tokenBytes, written, { special: false, loop });
+  }
+}
+
+/** The tokens with the one that begins a text, where the model's file says so. */
+export function beginning({ tokens: known }: LlamaModel, tokens: Token[]): Token[] {
+  const { bos, shouldPrependBosToken } = known;
+  const begins = shouldPrependBosToken && bos !== null && tokens[0] !== bos;
+  return begins ? [bos, ...tokens] : tokens;
+}
+
+/** Text as it is: no marker means anything. */
+const rawPrompt = {
+  isRaw: true,
+  markers: { thoughts: [], calls: [], noise: [], ends: [] },
+  startsInThought: undefined,
+  calls: {
+    syntax: { prefix: "", paramsPrefix: () => "", suffix: () => "", between: "" },
+    opening: [],
+    parallel: false,
+  },
+} satisfies Partial<Prompt>;

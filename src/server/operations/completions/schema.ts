@@ -1,0 +1,134 @@
+/** Completions on the wire, as the OpenAI API had them before chat. */
+import { type Static, Type as T } from "@sinclair/typebox";
+import { nullable, open } from "../../wire/fields.ts";
+import { samplingFields } from "../../wire/sampling.ts";
+import { Usage } from "../../wire/usage.ts";
+
+const Tokens = T.Array(T.Integer({ minimum: 0 }), { minItems: 1 });
+
+/** The API's own default, which is short. */
+export const defaultMaxTokens = 16;
+
+export const CompletionRequest = T.Object(
+  {
+    model: T.String({ minLength: 1, description: "Name of a chat model of this node." }),
+    prompt: T.Union(
+      [
+        T.String(),
+        T.Array(T.String(), { minItems: 1 }),
+        Tokens,
+        T.Array(Tokens, { minItems: 1 }),
+        T.Null(),
+      ],
+      {
+        "x-expected": "a string or a list of strings, or token ids in their place",
+        description:
+          "What is continued, as it stands: no chat template is applied. One text, or several; or the token ids of one or of several. A text begins as the model's file says, and special tokens in it count. Null or empty: the beginning of a document.",
+      },
+    ),
+    ...samplingFields,
+    max_tokens: nullable(
+      T.Integer({ minimum: 0 }),
+      "Most tokens of each answer; 0: none, for `echo`.",
+      defaultMaxTokens,
+    ),
+    n: nullable(T.Integer({ minimum: 1, maximum: 20 }), "How many answers each prompt gets.", 1),
+    best_of: nullable(
+      T.Integer({ minimum: 1, maximum: 20 }),
+      "So many answers are generated for each prompt, and the `n` with the highest log probability per token are sent, best first. Not with `stream`.",
+    ),
+    echo: nullable(T.Boolean(), "Whether each answer begins with its prompt.", false),
+    suffix: nullable(
+      T.String(),
+      "What follows the answer: the model fills in the middle, where its vocabulary has the tokens for it.",
+    ),
+    logprobs: nullable(
+      T.Integer({ minimum: 0, maximum: 5 }),
+      "Report the log probability of each token, and of so many of the likeliest in its place; with `echo` also of the prompt's.",
+    ),
+    stop: nullable(
+      T.Union([
+        T.String({ minLength: 1 }),
+        T.Array(T.String({ minLength: 1 }), { minItems: 1, maxItems: 4 }),
+      ]),
+      "One to four texts that end the answer; they are not part of it.",
+    ),
+    seed: nullable(
+      T.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
+      "Same request, seed and system_fingerprint: same answer, while nothing else runs.",
+    ),
+    logit_bias: nullable(
+      T.Record(T.String({ pattern: "^[0-9]+$" }), T.Number({ minimum: -100, maximum: 100 }), {
+        additionalProperties: false,
+        "x-expected": "an object of token ids, each with a number from -100 to 100",
+      }),
+      "Added to the logits of tokens, by token id.",
+    ),
+    stream: nullable(T.Boolean(), "Send the answers in pieces as they are generated.", false),
+    stream_options: nullable(
+      T.Object(
+        {
+          include_usage: nullable(T.Boolean(), "Send a last chunk with the token counts.", false),
+        },
+        open,
+      ),
+      "Options of a stream.",
+    ),
+    user: nullable(T.String(), "Accepted; nothing depends on it."),
+  },
+  open,
+);
+
+export type CompletionRequest = Static<typeof CompletionRequest>;
+
+const orNull = T.Union([T.Number(), T.Null()]);
+
+const Logprobs = T.Object({
+  tokens: T.Array(T.String({ description: "`bytes:\\xf0` where it is no whole character." })),
+  token_logprobs: T.Array(orNull, { description: "Null for the first token of a prompt." }),
+  top_logprobs: T.Array(T.Union([T.Record(T.String(), T.Number()), T.Null()])),
+  text_offset: T.Array(T.Integer({ minimum: 0 }), {
+    description: "Where each token begins in `text`, in characters (Unicode code points).",
+  }),
+});
+
+const FinishReason = T.Union(
+  [T.Literal("stop"), T.Literal("length"), T.Literal("content_filter")],
+  { description: "`content_filter` comes from a server that a model runs on elsewhere." },
+);
+
+const head = {
+  id: T.String({ pattern: "^cmpl-[0-9a-f-]{36}$" }),
+  object: T.Literal("text_completion"),
+  created: T.Integer({ description: "Unix time in seconds." }),
+  model: T.String(),
+  system_fingerprint: T.String({
+    pattern: "^fp_[0-9a-f]+$",
+    description: "Changes only when the weights, the engine's build or the model's settings do.",
+  }),
+};
+
+const choice = {
+  index: T.Integer({
+    minimum: 0,
+    description: "Those of the first prompt come first, then those of the second.",
+  }),
+  text: T.String(),
+  logprobs: T.Union([Logprobs, T.Null()]),
+};
+
+export const Completion = T.Object({
+  ...head,
+  choices: T.Array(T.Object({ ...choice, finish_reason: FinishReason })),
+  usage: Usage,
+});
+
+export type Completion = Static<typeof Completion>;
+
+export const CompletionChunk = T.Object({
+  ...head,
+  choices: T.Array(T.Object({ ...choice, finish_reason: T.Union([FinishReason, T.Null()]) })),
+  usage: T.Optional(T.Union([Usage, T.Null()])),
+});
+
+export type CompletionChunk = Static<typeof CompletionChunk>;

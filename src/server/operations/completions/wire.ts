@@ -1,0 +1,84 @@
+/** A completion request between the wire and the domain: pure functions, no HTTP. */
+import {
+  type CompletionsRequest,
+  completionsAtOnce,
+} from "../../../core/chat/completion-service.ts";
+import type { RawPrompt } from "../../../core/ports/chat-engine.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { toSampling } from "../../wire/sampling.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
+import { type CompletionRequest, defaultMaxTokens } from "./schema.ts";
+
+/** Answers of all prompts of a request together. */
+const mostAnswers = 128;
+
+/** How many answers each prompt gets, and how many of them are sent. */
+export interface Candidates {
+  generated: number;
+  sent: number;
+  /** Whether the best come first. */
+  areRanked: boolean;
+}
+
+export function toCandidates(body: CompletionRequest): Candidates {
+  const sent = body.n ?? 1;
+  const generated = body.best_of ?? sent;
+  if (generated < sent) throw refuse("best_of", `must be at least 'n', which is ${sent}`);
+  if (generated > 1 && body.best_of && body.stream === true) {
+    throw refuse("best_of", "cannot be streamed: which answer is best is known at the end");
+  }
+  const answers = promptCount(body) * generated;
+  if (answers > mostAnswers) {
+    const param = generated > 1 ? (body.best_of ? "best_of" : "n") : "prompt";
+    throw refuse(param, `asks for ${answers} answers; a request may have ${mostAnswers} in all`);
+  }
+  return { generated, sent, areRanked: (body.best_of ?? 1) > 1 };
+}
+
+export function toCompletionsRequest(
+  body: CompletionRequest,
+  { generated, areRanked }: Candidates,
+): CompletionsRequest {
+  const { stop } = body;
+  // Without its log probabilities no answer is better than another.
+  const topLogprobs = body.logprobs ?? (areRanked ? 0 : undefined);
+  if (body.echo && body.suffix && typeof body.logprobs === "number") {
+    throw refuse("echo", "cannot be combined with both 'suffix' and 'logprobs'; leave one out");
+  }
+  return {
+    model: body.model,
+    prompts: toPrompts(body.prompt),
+    sampling: toSampling(body),
+    choices: generated,
+    maxTokens: body.max_tokens ?? defaultMaxTokens,
+    ...withoutNulls({
+      seed: body.seed,
+      stop: typeof stop === "string" ? [stop] : stop,
+      logitBias: body.logit_bias && toLogitBias(body.logit_bias),
+      topLogprobs,
+      echo: body.echo,
+      suffix: body.suffix === "" ? undefined : body.suffix,
+    }),
+  };
+}
+
+/** Places of the caller's `concurrency`: one for each answer that is generated at the same time. */
+export const placesOf = (body: CompletionRequest): number =>
+  Math.min(promptCount(body) * Math.max(body.n ?? 1, body.best_of ?? 1), completionsAtOnce);
+
+/** A list of numbers is one prompt. */
+const promptCount = ({ prompt }: CompletionRequest): number =>
+  Array.isArray(prompt) && typeof prompt[0] !== "number" ? prompt.length : 1;
+
+function toPrompts(prompt: CompletionRequest["prompt"]): RawPrompt[] {
+  if (prompt === null) return [""];
+  if (typeof prompt === "string") return [prompt];
+  return isTokens(prompt)
+    ? [prompt]
+    : prompt.flatMap((one) => (typeof one === "number" ? [] : [one]));
+}
+
+const isTokens = (prompt: readonly unknown[]): prompt is number[] => typeof prompt[0] === "number";
+
+const toLogitBias = (biases: Readonly<Record<string, number>>): Map<number, number> =>
+  new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias]));

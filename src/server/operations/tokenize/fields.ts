@@ -1,0 +1,23 @@
+/** What becomes of vLLM's fields that are not in the schema: refused, or ignored and named. */
+import { unknownKeys } from "../../middleware/ignored-fields.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { TokenizeRequest } from "./schema.ts";
+
+/** The tokens without these would be others than those asked for. */
+const refused = new Map([
+  ["continue_final_message", "cannot be honoured: a conversation ends where the answer begins"],
+  ["chat_template", "cannot be honoured: a model's template is the one of its configuration"],
+  [
+    "chat_template_kwargs",
+    "cannot be honoured: a model's template is the one of its configuration",
+  ],
+  ["documents", "cannot be honoured: write them into 'messages'"],
+]);
+
+export function ignoredFields(body: TokenizeRequest): string[] {
+  for (const [name, value] of Object.entries(body)) {
+    const why = value === null || value === false ? undefined : refused.get(name);
+    if (why !== undefined) throw refuse(name, why);
+  }
+  return unknownKeys(body, [...Object.keys(TokenizeRequest.properties), ...refused.keys()]);
+}

@@ -1,0 +1,79 @@
+/** Tokens of texts on the wire, as vLLM has them, with llama-server's names beside its own. */
+import { type Static, Type as T } from "@sinclair/typebox";
+import { nullable, open } from "../../wire/fields.ts";
+import { FunctionTool } from "../../wire/function-tool.ts";
+import { Message } from "../../wire/message-schema.ts";
+
+const model = T.String({ minLength: 1, description: "Name of a model of this node, of any type." });
+
+export const TokenizeRequest = T.Object(
+  {
+    model,
+    prompt: nullable(T.String(), "The text."),
+    content: nullable(T.String(), "The text, as llama-server calls it; in place of `prompt`."),
+    messages: nullable(
+      T.Array(Message, { minItems: 1 }),
+      "A conversation in place of a text: its tokens are those of the chat model's template.",
+    ),
+    tools: nullable(
+      T.Array(FunctionTool, { maxItems: 128 }),
+      "Functions that the conversation offers.",
+    ),
+    add_special_tokens: nullable(
+      T.Boolean(),
+      "Whether the tokens are added that the model wants around a text. Default: true with `prompt`, false with `content`. A conversation has them by its template.",
+    ),
+    add_special: nullable(T.Boolean(), "The same, as llama-server calls it."),
+    parse_special: nullable(
+      T.Boolean(),
+      "Whether special tokens that the text writes out count as such.",
+      true,
+    ),
+    return_token_strs: nullable(
+      T.Boolean(),
+      "Whether `token_strs` has each token as the vocabulary writes it.",
+      false,
+    ),
+    with_pieces: nullable(
+      T.Boolean(),
+      "As llama-server has it: `tokens` are objects `{id, piece}`, where a piece is text, or bytes where it is no whole character.",
+      false,
+    ),
+    add_generation_prompt: nullable(
+      T.Boolean(),
+      "Whether a conversation ends where the answer begins, which it always does.",
+      true,
+    ),
+  },
+  open,
+);
+
+export type TokenizeRequest = Static<typeof TokenizeRequest>;
+
+const id = T.Integer({ minimum: 0 });
+
+export const TokenizeResult = T.Object({
+  count: T.Integer({ minimum: 0 }),
+  max_model_len: T.Integer({ minimum: 0, description: "Tokens of the model's context." }),
+  tokens: T.Union([
+    T.Array(id),
+    T.Array(T.Object({ id, piece: T.Union([T.String(), T.Array(id)]) })),
+  ]),
+  token_strs: T.Union([T.Array(T.String()), T.Null()]),
+});
+
+export type TokenizeResult = Static<typeof TokenizeResult>;
+
+export const DetokenizeRequest = T.Object(
+  { model, tokens: T.Array(id, { description: "Token ids of the model." }) },
+  open,
+);
+
+export type DetokenizeRequest = Static<typeof DetokenizeRequest>;
+
+export const DetokenizeResult = T.Object({
+  prompt: T.String({ description: "The text; special tokens are written out." }),
+  content: T.String({ description: "The same, as llama-server calls it." }),
+});
+
+export type DetokenizeResult = Static<typeof DetokenizeResult>;

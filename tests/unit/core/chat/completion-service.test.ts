@@ -1,0 +1,101 @@
+import { describe, expect, test } from "bun:test";
+import {
+  CompletionService,
+  type CompletionsRequest,
+} from "../../../../src/core/chat/completion-service.ts";
+import { NodeError } from "../../../../src/core/errors.ts";
+import { ModelRegistry } from "../../../../src/core/models/model.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { finish, ScriptedChatEngine } from "../../../support/scripted-engines.ts";
+import { chatModel } from "../../../support/test-models.ts";
+import { waitFor } from "../../../support/wait-for.ts";
+
+const options = { signal: new AbortController().signal };
+const ask = (rest: Partial<CompletionsRequest> = {}): CompletionsRequest => ({
+  model: "chatty",
+  prompts: ["Once"],
+  sampling: {},
+  choices: 1,
+  ...rest,
+});
+
+function service(): { engine: ScriptedChatEngine; completions: CompletionService } {
+  const engine = new ScriptedChatEngine();
+  const models = new ModelRegistry([{ name: "chatty", type: "chat" }]);
+  models.add(chatModel("chatty", engine));
+  return { engine, completions: new CompletionService(models) };
+}
+
+describe("completions", () => {
+  test("fill in what the caller left open from the model's settings", async () => {
+    const { engine, completions } = service();
+    engine.script(finish);
+    await Array.fromAsync(
+      completions.complete(ask({ sampling: { topK: 3 }, maxTokens: 4 }), options).events,
+    );
+    expect(engine.completions).toEqual([
+      {
+        prompt: "Once",
+        maxTokens: 4,
+        sampling: {
+          temperature: 0.7,
+          topP: 0.9,
+          topK: 3,
+          minP: 0.08,
+          presencePenalty: 0.2,
+          frequencyPenalty: 0.3,
+          repeatPenalty: 1.1,
+        },
+      },
+    ]);
+  });
+
+  test("number the answers of the first prompt first, each with the next seed", async () => {
+    const { engine, completions } = service();
+    for (const text of ["a", "b", "c", "d"]) engine.script({ type: "text", text }, finish);
+    const answer = completions.complete(
+      ask({ prompts: ["Once", [1, 2]], choices: 2, seed: 5 }),
+      options,
+    );
+    expect(answer.choices).toBe(4);
+    const events = await Array.fromAsync(answer.events);
+    const texts = events.flatMap(({ index, value }) =>
+      value.type === "text" ? [[index, value.text]] : [],
+    );
+    expect(Object.fromEntries(texts)).toEqual({ 0: "a", 1: "b", 2: "c", 3: "d" });
+    expect(engine.completions.map(({ prompt, seed }) => ({ prompt, seed }))).toEqual([
+      { prompt: "Once", seed: 5 },
+      { prompt: "Once", seed: 6 },
+      { prompt: [1, 2], seed: 5 },
+      { prompt: [1, 2], seed: 6 },
+    ]);
+  });
+
+  test("name the prompt that is at fault, where there are several", async () => {
+    const fault = new NodeError("invalid_request", "'prompt' names the token 9.", {
+      param: "prompt",
+    });
+    const { engine, completions } = service();
+    engine.script(finish).script(fault).script(fault);
+    const several = completions.complete(ask({ prompts: ["Once", [9]] }), options);
+    expect(await rejectionOf(Array.fromAsync(several.events))).toMatchObject({
+      param: "prompt[1]",
+      message: "'prompt[1]' names the token 9.",
+    });
+    const one = completions.complete(ask({ prompts: [[9]] }), options);
+    expect(await rejectionOf(Array.fromAsync(one.events))).toBe(fault);
+  });
+
+  test("run eight at a time", async () => {
+    const { engine, completions } = service();
+    const gate = Promise.withResolvers<void>();
+    for (let answer = 0; answer < 20; answer++) engine.script(() => gate.promise, finish);
+    const prompts = Array.from({ length: 20 }, (_, at) => `prompt ${at}`);
+    const events = Array.fromAsync(completions.complete(ask({ prompts }), options).events);
+    await waitFor("eight answers", () => engine.completions.length >= 8);
+    expect(engine.completions).toHaveLength(8);
+    gate.resolve();
+    expect(await events).toHaveLength(20);
+    expect(engine.completions).toHaveLength(20);
+  });
+});
