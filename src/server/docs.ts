@@ -75,7 +75,10 @@ export function docs({ version, schemas }: DocsOptions) {
             ],
             components: {
               schemas: { ...schemas },
-              securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+              securitySchemes: {
+                bearer: { type: "http", scheme: "bearer" },
+                apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
+              },
             },
           },
         }),

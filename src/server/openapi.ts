@@ -59,8 +59,8 @@ export function describe(facts: OperationFacts) {
     summary,
     ...given({ description }),
     tags: [tag],
-    // An empty requirement beside the bearer scheme: a node without keys takes none.
-    security: isSecured ? [{ bearer: [] }, {}] : [],
+    // An empty requirement beside the schemes: a node without keys takes none.
+    security: isSecured ? [{ bearer: [] }, { apiKey: [] }, {}] : [],
     ...describeBody(facts),
     responses: { 200: describeAnswer(facts), ...describeErrors(facts) },
     ...describeParameters(parameters ?? {}, query?.properties ?? {}),

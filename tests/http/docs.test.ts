@@ -215,8 +215,10 @@ describe("the document at /openapi.json", () => {
     expect([...types.values()].flat()).toEqual(Array(types.size).fill("application/json"));
   });
 
-  test("wants the bearer scheme where a key may be wanted, and names the errors", () => {
+  test("wants a key in either header where one may be wanted, and names the errors", () => {
     const secured = operations.filter(({ security }) => security.some((need) => "bearer" in need));
+    for (const { security } of secured)
+      expect(security).toEqual([{ bearer: [] }, { apiKey: [] }, {}]);
     const errors = new Map(secured.map(({ at, responses }) => [at, Object.keys(responses)]));
     expect(errors.get("GET /metrics")).toEqual(["200", "401"]);
     for (const path of [
@@ -255,6 +257,7 @@ describe("the document at /openapi.json", () => {
     );
     expect(document.components.securitySchemes).toEqual({
       bearer: expect.objectContaining({ type: "http", scheme: "bearer" }),
+      apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
     });
   });
 });
