@@ -1,4 +1,4 @@
-/** Starts an executable, asks it all five operations, and prints `ok …` or `FAIL …` for each; see check-release.ts. */
+/** Starts an executable, asks it the five operations of the specification, and prints `ok …` or `FAIL …` for each; see check-release.ts. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 

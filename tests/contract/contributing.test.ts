@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
+import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
 import { ModelRegistry } from "../../src/core/models/model.ts";
 import { describe } from "../../src/server/openapi.ts";
 import type { Operation } from "../../src/server/operation.ts";
@@ -43,18 +44,19 @@ test("adds an operation that works as it stands", async () => {
   await mkdir(folder);
   try {
     for (const [, name = "", code = ""] of files) await Bun.write(join(folder, name), code);
-    const { tokens }: { tokens: Operation<{ models: ModelRegistry }> } = await import(
-      join(folder, "operation.ts")
-    );
-    expect(describe(tokens.facts)).toMatchObject({
-      operationId: "countTokens",
-      security: [{ bearer: [] }, {}],
+    const { similarity }: { similarity: Operation<{ embeddings: EmbeddingService }> } =
+      await import(join(folder, "operation.ts"));
+    expect(describe(similarity.facts)).toMatchObject({
+      operationId: "compareTexts",
+      security: [{ bearer: [] }, { apiKey: [] }, {}],
     });
-    expect(tokens.read({ model: "vectors" }, asked)).toBeUndefined();
+    expect(similarity.read({ model: "vectors", texts: ["one"] }, asked)).toBeUndefined();
     const models = new ModelRegistry([{ name: "vectors", type: "embedding" }]);
     models.add(embeddingModel("vectors", new ScriptedEmbeddingEngine()));
-    const read = tokens.read({ model: "vectors", input: "one two three" }, asked);
-    expect(await read?.answer(context(), { models })).toEqual({ json: { tokens: 3 } });
+    const read = similarity.read({ model: "vectors", texts: ["one two", "two one"] }, asked);
+    expect(await read?.answer(context(), { embeddings: new EmbeddingService(models) })).toEqual({
+      json: { similarity: expect.closeTo(1) },
+    });
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -64,9 +66,9 @@ const asked = { parameters: {}, query: new URLSearchParams(), form: undefined };
 
 const context = (): RequestContext =>
   new RequestContext({
-    request: new Request("http://localhost/v1/tokens", { method: "POST" }),
+    request: new Request("http://localhost/v1/similarity", { method: "POST" }),
     id: "example",
-    operation: { operation: "tokens", genAiOperation: undefined },
+    operation: { operation: "similarity", genAiOperation: undefined },
     headers: {},
     access: { wantsKeys: () => false, check: () => ({ name: "anyone", called: "", limits: {} }) },
     logsPrompts: false,

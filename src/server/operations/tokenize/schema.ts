@@ -4,7 +4,10 @@ import { nullable, open } from "../../wire/fields.ts";
 import { FunctionTool } from "../../wire/function-tool.ts";
 import { Message } from "../../wire/message-schema.ts";
 
-const model = T.String({ minLength: 1, description: "Name of a model of this node, of any type." });
+const model = T.String({
+  minLength: 1,
+  description: "Name of a chat or an embedding model of this node.",
+});
 
 export const TokenizeRequest = T.Object(
   {
