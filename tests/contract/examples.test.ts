@@ -82,7 +82,7 @@ describe("an example of the page about the API", () => {
   );
 
   test("is there for curl, openai, the AI SDK, LangChain and Anthropic's package", () => {
-    expect(blocks("sh")).toHaveLength(10);
+    expect(blocks("sh")).toHaveLength(12);
     const packages = ['"openai"', '"ai"', '"@langchain/openai"', '"@anthropic-ai/sdk"'];
     expect(packages.filter((name) => !blocks("ts").some((code) => code.includes(name)))).toEqual(
       [],

@@ -52,6 +52,7 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
     tokenBytes: new TokenBytes(model),
     prompt: { ...prompt, startsInThought: "</think>" },
     request,
+    toolUse: more.toolUse,
     shape: { text: undefined, calls: await new Grammars(model.llama, model).start({ calls }) },
     maxTokens: 200,
   });
