@@ -29,8 +29,9 @@ export async function scalingWalk(): Promise<ScalingWalk> {
   for (const port of ports) own.set(port, await freePort());
   const { chat, embedding } = await tinyModels();
   const adapted = (text: string): string =>
-    [...own]
-      .reduce((whole, [port, free]) => whole.replaceAll(String(port), String(free)), text)
+    text
+      // All at once: a free port may hold the digits of another.
+      .replaceAll(new RegExp(ports.join("|"), "g"), (port) => String(own.get(Number(port))))
       .replaceAll("starter:chat", chat)
       .replaceAll("starter:embedding", embedding);
   const steps = await readSteps();
