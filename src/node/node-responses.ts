@@ -57,7 +57,7 @@ export class NodeResponses implements AsyncDisposable {
     };
   }
 
-  /** Deletes what is to be deleted, behind the requests, until the signal aborts; dispose of it afterwards. */
+  /** Deletes what is to be deleted, in the background, until the signal aborts; dispose of it afterwards. */
   start(signal: AbortSignal): AsyncDisposable {
     const running = this.#run(signal);
     return { [Symbol.asyncDispose]: () => running };

@@ -37,8 +37,8 @@ export type Answer = {
 } & (
   | {
       json: object;
-      /** What goes on for the request when this is answered; the request ends with it. */
-      behind?: Promise<void>;
+      /** What continues for the request when this is answered; the request ends with it. */
+      background?: Promise<void>;
     }
   /** Text of a type of its own, or JSON that is written already. */
   | { text: string; contentType: string }

@@ -1,5 +1,5 @@
 /**
- * Responses that are made behind their requests: some at the same time, more of them in a line, callers
+ * Responses that are made in the background: some at the same time, more of them in a line, callers
  * in turn. Each change is saved, so that whoever asks sees it, also after a restart.
  *
  * A run counts as a request in progress until it has ended: its caller's place of `concurrency` and the
@@ -15,7 +15,7 @@ import { nodeStopped, toFailure } from "./response-failure.ts";
 
 export interface BackgroundOptions extends LineBounds {
   store: ResponseStore;
-  /** Which process makes responses behind their requests: what it left unfinished is nobody's else. */
+  /** Which process makes responses in the background: what it left unfinished is nobody's else. */
   ownership: { take(): boolean; check(): void };
   /** How long one may take; 0: no bound. */
   timeoutMs: () => number;

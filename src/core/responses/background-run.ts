@@ -1,4 +1,4 @@
-/** One response that is made behind its request: its turn, its time and its end. */
+/** One response that is made in the background: its turn, its time and its end. */
 import { onAbort } from "../abort.ts";
 import { NodeError } from "../errors.ts";
 import type { ResponseChange } from "../ports/response-store.ts";
