@@ -43,7 +43,7 @@ export class NodeResponses implements AsyncDisposable {
     const background = this.#resources.use(
       new BackgroundResponses({
         ...{ store, ownership, timeoutMs, log },
-        most: settings.max_background,
+        maxRunning: settings.max_background,
         maxQueue: settings.max_queue,
       }),
     );
