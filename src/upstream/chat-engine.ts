@@ -18,8 +18,8 @@ import { promptPrefix, rawPrefix } from "./prompt-prefix.ts";
 import type { ReplicaLease } from "./replicas/replica.ts";
 import type { ServerKind } from "./server-kind.ts";
 import { StreamedAnswer } from "./streamed-answer.ts";
-import { TokenEstimate } from "./token-estimate.ts";
-import type { ChatCounter } from "./tokenizer.ts";
+import type { ChatCounter } from "./token-counters.ts";
+import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 
 export interface UpstreamChatOptions {
@@ -42,9 +42,6 @@ interface Asked {
   /** Hears how many tokens the server counted. */
   learn: (promptTokens: number) => void;
 }
-
-/** No tokenizer has tokens of so many bytes all along. */
-const mostBytesPerToken = 128;
 
 export class UpstreamChatEngine implements ChatEngine {
   readonly contextSize: number;
