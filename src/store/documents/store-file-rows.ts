@@ -1,5 +1,4 @@
 /** Files of vector stores and their batches, as rows. */
-
 import type {
   Attributes,
   FileBatch,
