@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { DocumentQuota } from "../core/documents/document-caller.ts";
 import { createDocuments, type Documents } from "../core/documents/documents.ts";
 import { NodeError } from "../core/errors.ts";
-import type { ModelRegistry } from "../core/models/model.ts";
+import type { ModelRegistry } from "../core/models/model-registry.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { handbookLabel } from "../ingest/handbook.ts";

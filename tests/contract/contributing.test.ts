@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { ModelRegistry } from "../../src/core/models/model.ts";
+import { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import { describe } from "../../src/server/openapi.ts";
 import type { Operation } from "../../src/server/operation.ts";
 import { RequestContext } from "../../src/server/request-context.ts";

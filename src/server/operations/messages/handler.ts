@@ -1,6 +1,6 @@
 /** A request of Anthropic's API to its answer, whole or as events, or to the number of its tokens. */
 import { longerThanContext } from "../../../core/chat/input-length.ts";
-import type { ModelRegistry } from "../../../core/models/model.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import type { Handler } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";
