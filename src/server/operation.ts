@@ -2,10 +2,10 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { EventFormat } from "./event-format.ts";
+import type { HeaderFormat } from "./header-format.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import type { ListBound } from "./middleware/list-length.ts";
 import type { UploadForm } from "./middleware/multipart.ts";
-import type { HeaderFormat } from "./middleware/rate-limit-headers.ts";
 import type { RequestContext } from "./request-context.ts";
 
 export const tags = {

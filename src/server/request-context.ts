@@ -3,10 +3,10 @@ import { NodeError } from "../core/errors.ts";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { ModelType } from "../core/models/model.ts";
 import type { FinishedWork, Outcome, Report, RequestRecord } from "../core/ports/telemetry.ts";
+import type { HeaderFormat } from "./header-format.ts";
 import type { Access, Caller } from "./middleware/authentication.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import type { RateLimitLease } from "./middleware/rate-limit.ts";
-import type { HeaderFormat } from "./middleware/rate-limit-headers.ts";
 import { usedTokens } from "./used-tokens.ts";
 
 /** The status that proxies log for a request whose client went away. */
