@@ -1,9 +1,6 @@
 /** A file in SQuAD's format as a collection and its questions, for the benchmarks of retrieval. */
-import {
-  type EmbeddingModel,
-  ModelRegistry,
-  type RerankingModel,
-} from "../src/core/models/model.ts";
+import type { EmbeddingModel, RerankingModel } from "../src/core/models/model.ts";
+import { ModelRegistry } from "../src/core/models/model-registry.ts";
 import type {
   Embedding,
   EmbeddingEngine,

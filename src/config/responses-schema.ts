@@ -1,4 +1,4 @@
-/** Which responses are kept, and how many are made behind their requests. */
+/** Which responses are kept, and how many are made in the background. */
 import { Type as T } from "@sinclair/typebox";
 
 const tenYears = 10 * 365 * 24 * 60 * 60;

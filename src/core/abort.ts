@@ -16,3 +16,14 @@ export async function untilAborted<Value>(
   if (signal.aborted) reject(signal.reason);
   return await Promise.race([promise, aborted]);
 }
+
+/** Waits so long, or until the signal aborts, which is no failure; no process stays alive for it alone. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  using _ = onAbort(signal, resolve);
+  const timer = setTimeout(resolve, ms);
+  timer.unref();
+  await promise;
+  clearTimeout(timer);
+}

@@ -1,7 +1,7 @@
 /** Whether the node can take a request now, and if not, why: in sentences. */
 
-import type { ModelRegistry } from "./models/model.ts";
 import type { ModelActivities } from "./models/model-activities.ts";
+import type { ModelRegistry } from "./models/model-registry.ts";
 import type { RetrievalService } from "./retrieval/retrieval-service.ts";
 
 export interface ReadinessParts {

@@ -1,5 +1,6 @@
 /** Chat on llama.cpp: one context whose sequences generate side by side. */
 import type { LlamaContext, LlamaModel } from "node-llama-cpp";
+import { promptTooLong } from "../core/chat/input-length.ts";
 import { NodeError } from "../core/errors.ts";
 import type { StepThreads } from "../core/models/model.ts";
 import type {
@@ -16,12 +17,7 @@ import { type AnswerShape, Generation } from "./generation/generation.ts";
 import { Grammars } from "./grammar/grammars.ts";
 import { NativeChatContext } from "./native/chat-context.ts";
 import type { NativeSampler } from "./native/sampler.ts";
-import {
-  type CallStyle,
-  type Prompt,
-  type PromptTemplate,
-  tooLong,
-} from "./prompt/prompt-template.ts";
+import type { CallStyle, Prompt, PromptTemplate } from "./prompt/prompt-template.ts";
 import { beginning, RawPrompts } from "./prompt/raw-prompt.ts";
 import { AnswerSampler } from "./sampling/answer-sampler.ts";
 import { type TokenBias, toTokenBias } from "./sampling/logit-bias.ts";
@@ -134,14 +130,14 @@ export class LlamaChatEngine implements ChatEngine {
   async #rendered({ messages, toolUse }: GenerationRequest, signal: AbortSignal): Promise<Prompt> {
     const bounds = { most: this.contextSize, signal };
     const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
-    if (prompt === undefined) throw tooLong("more", this.contextSize);
+    if (prompt === undefined) throw promptTooLong("more", this.contextSize);
     return prompt;
   }
 
   async #raw(request: CompletionRequest, signal: AbortSignal): Promise<Prompt> {
     this.#rawPrompts ??= new RawPrompts(this.#model, this.#tokenBytes, this.#vocabularySize);
     const prompt = await this.#rawPrompts.render(request, { most: this.contextSize, signal });
-    if (prompt === undefined) throw tooLong("more", this.contextSize, "prompt");
+    if (prompt === undefined) throw promptTooLong("more", this.contextSize, "prompt");
     return prompt;
   }
 
@@ -192,7 +188,7 @@ export class LlamaChatEngine implements ChatEngine {
   #room(promptTokens: number, param: "messages" | "prompt"): number {
     const { contextSize } = this;
     if (promptTokens < contextSize) return contextSize - promptTokens;
-    throw tooLong(promptTokens, contextSize, param);
+    throw promptTooLong(promptTokens, contextSize, param);
   }
 }
 

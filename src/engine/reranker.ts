@@ -1,53 +1,15 @@
 /** A reranking model (cross-encoder) on llama.cpp: scores how well a passage fits a question. */
 import type { LlamaModel, LlamaRankingContext, Token } from "node-llama-cpp";
-import type { LoadStage } from "../core/models/engine-backends.ts";
-import type { LoadedModel, ModelSettings } from "../core/models/model.ts";
 import type { Ranking, RankOptions, Reranker } from "../core/ports/reranker.ts";
 import {
   mostQuestionTokens,
   questionTooLong,
   tooMuchToRead,
 } from "../core/reranking/input-length.ts";
-import type { Backend } from "./backend.ts";
-import { card, contextSize, type FittedSpec, fingerprintOf } from "./fitted-model.ts";
 import { partsOf } from "./passage-parts.ts";
-import { proveReranker } from "./prove-model.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
 import { LoopYield } from "./tokenizer/loop-yield.ts";
 import { SlicedTokenizer } from "./tokenizer/sliced-tokenizer.ts";
-
-export async function asReranker(
-  backend: Backend,
-  model: LlamaModel,
-  spec: FittedSpec,
-  createdAt: Date,
-  onStage: (stage: LoadStage) => void,
-): Promise<LoadedModel> {
-  const size = contextSize(model, spec);
-  const create = (): Promise<LlamaRankingContext> =>
-    model.createRankingContext({ contextSize: size, batchSize: size, threads: 1 });
-  const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
-  onStage("trial");
-  const engine = new LlamaReranker(model, contexts, size);
-  await proveReranker(engine);
-  onStage("model");
-  const settings: ModelSettings = {
-    ...spec.settings,
-    ctxSize: size,
-    batchSize: size,
-    nGpuLayers: model.gpuLayers,
-  };
-  return {
-    type: "reranker",
-    card: card(model, spec, settings, createdAt),
-    engine,
-    fingerprint: await fingerprintOf(backend, spec, settings, "none"),
-    async [Symbol.asyncDispose]() {
-      await engine.close();
-      await model.dispose();
-    },
-  };
-}
 
 /** A question with a passage, or with a part of a long one. */
 interface Pair {
@@ -57,7 +19,7 @@ interface Pair {
   owner: number;
 }
 
-class LlamaReranker implements Reranker {
+export class LlamaReranker implements Reranker {
   readonly maxTokens: number;
   readonly #first: LlamaRankingContext | undefined;
   readonly #tokenizer: SlicedTokenizer;

@@ -1,7 +1,7 @@
 /** The documents of a data dir, to be searched and read in this process, beside a node or without one. */
 import { untilAborted } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
-import { ModelRegistry } from "../core/models/model.ts";
+import { ModelRegistry } from "../core/models/model-registry.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { McpDocuments } from "../mcp/documents.ts";
 import { NodeDocuments } from "./node-documents.ts";

@@ -1,6 +1,7 @@
 /** The model that fills the collection, or another that is configured, loaded alone and into this process, for commands that serve nobody. */
 import { NodeError } from "../core/errors.ts";
-import { type EmbeddingModel, ModelRegistry } from "../core/models/model.ts";
+import type { EmbeddingModel } from "../core/models/model.ts";
+import { ModelRegistry } from "../core/models/model-registry.ts";
 import { NodeModels } from "./node-models.ts";
 import { toCollection } from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";

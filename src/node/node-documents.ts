@@ -3,12 +3,12 @@ import { join } from "node:path";
 import type { DocumentQuota } from "../core/documents/document-caller.ts";
 import { createDocuments, type Documents } from "../core/documents/documents.ts";
 import { NodeError } from "../core/errors.ts";
-import type { ModelRegistry } from "../core/models/model.ts";
+import type { ModelRegistry } from "../core/models/model-registry.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { handbookLabel } from "../ingest/handbook.ts";
 import { mediaTypeOf } from "../ingest/media-type.ts";
-import { documentsLock, Ownership } from "../store/documents/ownership.ts";
+import { DataDirLock } from "../store/data-dir-lock.ts";
 import { documentsFile, SqliteDocuments } from "../store/documents/sqlite-documents.ts";
 import { DiskFiles } from "../store/files/disk-files.ts";
 import type { Program } from "../subprocess/program.ts";
@@ -17,6 +17,9 @@ import { dataDirOf } from "./data-dir.ts";
 import { toCollection, toDocumentLimits, toQuota } from "./node-settings.ts";
 import type { StoreOptions } from "./part-options.ts";
 import { UploadIngest, usualChunking } from "./upload-ingest.ts";
+
+/** Its name in the data dir. */
+const documentsLock = "documents.lock";
 
 export interface NodeDocumentOptions extends StoreOptions {
   program: Program;
@@ -44,7 +47,9 @@ export class NodeDocuments implements AsyncDisposable {
     };
     this.#ingest = this.#resources.use(new UploadIngest({ program, ingest: config.ingest }));
     const registry = this.#resources.use(new SqliteDocuments(join(folder, documentsFile)));
-    const ownership = this.#resources.use(new Ownership(join(folder, documentsLock)));
+    const ownership = this.#resources.use(
+      new DataDirLock(join(folder, documentsLock), "documents"),
+    );
     this.documents = this.#resources.use(
       createDocuments({
         ...{ registry, ownership, ownCollection, retrieval, model, quotaOf, log },

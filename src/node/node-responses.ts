@@ -4,7 +4,7 @@ import { onAbort } from "../core/abort.ts";
 import { BackgroundResponses } from "../core/responses/background-responses.ts";
 import { ResponseService } from "../core/responses/response-service.ts";
 import { tidyResponses } from "../core/responses/response-tidying.ts";
-import { Ownership } from "../store/documents/ownership.ts";
+import { DataDirLock } from "../store/data-dir-lock.ts";
 import { responsesFile, SqliteResponses } from "../store/responses/sqlite-responses.ts";
 import { dataDirOf } from "./data-dir.ts";
 import type { StoreOptions } from "./part-options.ts";
@@ -38,12 +38,12 @@ export class NodeResponses implements AsyncDisposable {
       }),
     );
     const ownership = this.#resources.use(
-      new Ownership(join(folder, responsesLock), "background responses"),
+      new DataDirLock(join(folder, responsesLock), "background responses"),
     );
     const background = this.#resources.use(
       new BackgroundResponses({
         ...{ store, ownership, timeoutMs, log },
-        most: settings.max_background,
+        maxRunning: settings.max_background,
         maxQueue: settings.max_queue,
       }),
     );
@@ -57,7 +57,7 @@ export class NodeResponses implements AsyncDisposable {
     };
   }
 
-  /** Deletes what is to be deleted, behind the requests, until the signal aborts; dispose of it afterwards. */
+  /** Deletes what is to be deleted, in the background, until the signal aborts; dispose of it afterwards. */
   start(signal: AbortSignal): AsyncDisposable {
     const running = this.#run(signal);
     return { [Symbol.asyncDispose]: () => running };

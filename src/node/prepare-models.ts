@@ -1,8 +1,9 @@
 /** Makes the models of a node ready, and then the collection that one of them fills. */
 import { isUpstream } from "../config/upstream-source.ts";
 import type { NodeError } from "../core/errors.ts";
-import type { LoadedModel, ModelRegistry } from "../core/models/model.ts";
+import type { LoadedModel } from "../core/models/model.ts";
 import type { ModelActivities } from "../core/models/model-activities.ts";
+import type { ModelRegistry } from "../core/models/model-registry.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { OpenCollection } from "../core/retrieval/collection.ts";
 import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";

@@ -2,10 +2,10 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { EventFormat } from "./event-format.ts";
+import type { HeaderFormat } from "./header-format.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import type { ListBound } from "./middleware/list-length.ts";
 import type { UploadForm } from "./middleware/multipart.ts";
-import type { HeaderFormat } from "./middleware/rate-limit-headers.ts";
 import type { RequestContext } from "./request-context.ts";
 
 export const tags = {
@@ -37,8 +37,8 @@ export type Answer = {
 } & (
   | {
       json: object;
-      /** What goes on for the request when this is answered; the request ends with it. */
-      behind?: Promise<void>;
+      /** What continues for the request when this is answered; the request ends with it. */
+      background?: Promise<void>;
     }
   /** Text of a type of its own, or JSON that is written already. */
   | { text: string; contentType: string }

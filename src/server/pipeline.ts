@@ -9,7 +9,7 @@ import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import { missingRoute } from "./allowed-methods.ts";
 import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
-import { goOnBehind } from "./middleware/behind.ts";
+import { continueInBackground } from "./middleware/background.ts";
 import { type BodyLimits, readBody } from "./middleware/body-limit.ts";
 import { answerPreflight, corsHeaders } from "./middleware/cors.ts";
 import { downloadResponse } from "./middleware/download.ts";
@@ -153,9 +153,9 @@ export class Pipeline {
       const end = ending.move();
       return await streamResponse(answer, request, context, end, { stallTimeoutMs, log });
     }
-    if ("behind" in answer && answer.behind !== undefined) {
+    if ("background" in answer && answer.background !== undefined) {
       rateLimit.connections.ended(request);
-      goOnBehind(answer.behind, context, ending.move());
+      continueInBackground(answer.background, context, ending.move());
       return answer.json;
     }
     // What the caller has left is known before the headers go.
@@ -184,7 +184,7 @@ export class Pipeline {
     if (timing !== "") headers["server-timing"] = timing;
   }
 
-  /** The response is sent, and with it the request has ended, unless it is a stream. */
+  /** The response is sent, and with it the request has ended, unless work for it goes on. */
   responded(request: Request, status: number): void {
     contextOf(request).responded(status);
   }

@@ -3,10 +3,10 @@ import { NodeError } from "../core/errors.ts";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { ModelType } from "../core/models/model.ts";
 import type { FinishedWork, Outcome, Report, RequestRecord } from "../core/ports/telemetry.ts";
+import type { HeaderFormat } from "./header-format.ts";
 import type { Access, Caller } from "./middleware/authentication.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import type { RateLimitLease } from "./middleware/rate-limit.ts";
-import type { HeaderFormat } from "./middleware/rate-limit-headers.ts";
 import { usedTokens } from "./used-tokens.ts";
 
 /** The status that proxies log for a request whose client went away. */
@@ -69,7 +69,7 @@ export class RequestContext {
   #lease: RateLimitLease | undefined;
   #status = 200;
   #brokenStatus: number | undefined;
-  #isStream = false;
+  #outlivesHandler = false;
   #queueMs: Partial<Record<ModelType, number>> = {};
   #firstTokenMs: number | undefined;
 
@@ -126,8 +126,8 @@ export class RequestContext {
     this.signal = AbortSignal.any([this.signal, this.#cancelled.signal, ...signals]);
   }
 
-  /** Has the work go on behind the answer, and end with this signal alone: whoever asked may leave. */
-  goOnWith(signal: AbortSignal): void {
+  /** Has the work continue in the background, and end with this signal alone: whoever asked may leave. */
+  continueWith(signal: AbortSignal): void {
     this.signal = signal;
   }
 
@@ -168,9 +168,9 @@ export class RequestContext {
     return this.#ended.promise;
   }
 
-  /** Says that the answer is a stream, which ends later than its headers are sent. */
-  streams(): void {
-    this.#isStream = true;
+  /** Says that the work goes on when the handler has answered: a stream, or what continues in the background. */
+  outlivesHandler(): void {
+    this.#outlivesHandler = true;
   }
 
   /** Says that a stream that had begun broke off, with the status that it would have had. */
@@ -178,15 +178,15 @@ export class RequestContext {
     this.#brokenStatus ??= status;
   }
 
-  /** The headers are sent, and with them the answer, unless it is a stream. */
+  /** The headers are sent, and with them the request has ended, unless work for it goes on. */
   responded(status: number): void {
     this.#status = status;
-    if (!this.#isStream) this.#end();
+    if (!this.#outlivesHandler) this.#end();
   }
 
-  /** The stream has ended, whole or not; says nothing of an answer that never became one. */
-  streamEnded(): void {
-    if (this.#isStream) this.#end();
+  /** What went on has ended, whole or not; says nothing of a request that ended with its handler. */
+  workEnded(): void {
+    if (this.#outlivesHandler) this.#end();
   }
 
   /** How long what is known by now took, as a `Server-Timing` header; empty where nothing is. */
@@ -195,7 +195,7 @@ export class RequestContext {
       queue: this.#waitedMs,
       retrieval: this.#retrievalMs,
       first: this.#firstTokenMs,
-      total: this.#isStream ? undefined : performance.now() - this.#from,
+      total: this.#outlivesHandler ? undefined : performance.now() - this.#from,
     };
     return Object.entries(times)
       .flatMap(([name, ms]) => (ms === undefined ? [] : [`${name};dur=${ms.toFixed(1)}`]))

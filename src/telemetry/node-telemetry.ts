@@ -26,10 +26,10 @@ export class NodeTelemetry implements Telemetry {
   }
 
   runnerRestarted(model: string, why: { hung: boolean }): void {
-    this.#metrics.runnerRestarted(model, why);
+    this.#metrics.processes.runnerRestarted(model, why);
   }
 
   watchMemory(process: string, residentBytes: () => number | undefined): Disposable {
-    return this.#metrics.watchMemory(process, residentBytes);
+    return this.#metrics.processes.watchMemory(process, residentBytes);
   }
 }

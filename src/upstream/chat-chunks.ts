@@ -1,6 +1,7 @@
 /** The chunks of a streamed completion, read into the events of a generation. */
 import { given } from "../core/given.ts";
 import type {
+  Finish,
   FinishReason,
   GenerationEvent,
   TokenLogprobs,
@@ -13,8 +14,6 @@ import { toLogprobs } from "./logprobs.ts";
 export class BadChunk extends Error {
   override readonly name = "BadChunk";
 }
-
-type Finish = Extract<GenerationEvent, { type: "finish" }>;
 
 const finishReasons: Readonly<Record<string, FinishReason>> = {
   stop: "stop",

@@ -1,4 +1,5 @@
 /** Chat with a model that runs elsewhere, over the OpenAI API. */
+import { longerThanContext } from "../core/chat/input-length.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type {
@@ -18,8 +19,8 @@ import { promptPrefix, rawPrefix } from "./prompt-prefix.ts";
 import type { ReplicaLease } from "./replicas/replica.ts";
 import type { ServerKind } from "./server-kind.ts";
 import { StreamedAnswer } from "./streamed-answer.ts";
-import { TokenEstimate } from "./token-estimate.ts";
-import type { ChatCounter } from "./tokenizer.ts";
+import type { ChatCounter } from "./token-counters.ts";
+import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 
 export interface UpstreamChatOptions {
@@ -42,9 +43,6 @@ interface Asked {
   /** Hears how many tokens the server counted. */
   learn: (promptTokens: number) => void;
 }
-
-/** No tokenizer has tokens of so many bytes all along. */
-const mostBytesPerToken = 128;
 
 export class UpstreamChatEngine implements ChatEngine {
   readonly contextSize: number;
@@ -111,7 +109,7 @@ export class UpstreamChatEngine implements ChatEngine {
 
   #chat(request: GenerationRequest, prefixScope: string | undefined): Asked {
     const { messages, toolUse } = request;
-    if (this.#isTooLong(messages)) throw tooLong(this.contextSize, "messages");
+    if (this.#isTooLong(messages)) throw longerThanContext(this.contextSize, "messages");
     const tools = toolUse?.tools ?? [];
     const { upstreamModel: model } = this.#target;
     const server = { model, kind: this.#kind, contextSize: this.contextSize };
@@ -128,7 +126,7 @@ export class UpstreamChatEngine implements ChatEngine {
   #completion(request: CompletionRequest, prefixScope: string | undefined): Asked {
     const { prompt } = request;
     const most = this.contextSize * (typeof prompt === "string" ? mostBytesPerToken : 1);
-    if (prompt.length > most) throw tooLong(this.contextSize, "prompt");
+    if (prompt.length > most) throw longerThanContext(this.contextSize, "prompt");
     const { upstreamModel: model } = this.#target;
     const body = toCompletionBody(request, { model, kind: this.#kind, ...given({ prefixScope }) });
     return {
@@ -173,10 +171,3 @@ export class UpstreamChatEngine implements ChatEngine {
     log.warn("a server elsewhere does not count tokens; they are estimated", { of: named });
   }
 }
-
-const tooLong = (contextSize: number, param: "messages" | "prompt"): NodeError =>
-  new NodeError(
-    "context_length_exceeded",
-    `The ${param} ${param === "messages" ? "have" : "has"} more tokens than this model's context of ${contextSize} holds. Shorten the ${param}.`,
-    { param },
-  );

@@ -1,5 +1,5 @@
 /** Texts that are cut to what a server reads at once, where it does not do that itself. */
-import type { TextCounter } from "./tokenizer.ts";
+import type { TextCounter } from "./token-counters.ts";
 
 /** How much of what seems to fit is taken: tokens are not of one length. */
 const share = 0.9;

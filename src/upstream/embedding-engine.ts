@@ -11,8 +11,8 @@ import type { Tokenizer } from "../core/ports/tokenizer.ts";
 import { askJson, garbage } from "./ask.ts";
 import { inBatches } from "./batches.ts";
 import { countAt, objectAt } from "./json-fields.ts";
-import { TokenEstimate } from "./token-estimate.ts";
-import type { TextCounter } from "./tokenizer.ts";
+import type { TextCounter } from "./token-counters.ts";
+import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 import { readVectors } from "./vectors.ts";
 
@@ -30,7 +30,6 @@ export interface UpstreamEmbeddingOptions {
 
 /** Requests for the texts of one call that are under way at the same time. */
 const atOnce = 4;
-const mostBytesPerToken = 128;
 
 export class UpstreamEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;

@@ -12,10 +12,10 @@ import { UpstreamReranker } from "./reranker.ts";
 import { checkListed, contextOf } from "./served-model.ts";
 import { askServer, type ListedModel, type ServerFacts } from "./server-facts.ts";
 import { ignoredSampling, type ServerKind } from "./server-kind.ts";
-import { chatCounter, textCounter } from "./tokenizer.ts";
+import { chatCounter, textCounter } from "./token-counters.ts";
+import { upstreamTokenizer } from "./tokenizer.ts";
 import { cardOf, digest, fingerprintOf } from "./upstream-card.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
-import { upstreamTokenizer } from "./upstream-tokenizer.ts";
 
 export interface UpstreamSpec {
   name: string;

@@ -7,8 +7,8 @@ import { inBatches } from "./batches.ts";
 import { cutToTokens } from "./cut-to-tokens.ts";
 import { countAt, listAt, numberAt, objectAt } from "./json-fields.ts";
 import type { ServerFacts } from "./server-facts.ts";
+import { type TextCounter, textCounter } from "./token-counters.ts";
 import { TokenEstimate } from "./token-estimate.ts";
-import { type TextCounter, textCounter } from "./tokenizer.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 
 /** Passages of a request, where the server does not say how many it takes. */

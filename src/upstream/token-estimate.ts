@@ -1,6 +1,9 @@
 /** How many tokens a text may have, where nobody counts them: rather too many than too few. */
 import type { ChatMessage, Tool } from "../core/ports/chat-engine.ts";
 
+/** No tokenizer has tokens of so many bytes all along: what is longer is not counted. */
+export const mostBytesPerToken = 128;
+
 /** Tokens a byte. English has a quarter, most other languages and code less than this. */
 const leastDensity = 0.5;
 /** What a prompt template puts around a message, and around the conversation. */

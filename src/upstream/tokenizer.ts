@@ -1,91 +1,137 @@
-/** Counts tokens with the server that has the model, where it does that. */
-import type { ChatMessage, Tool } from "../core/ports/chat-engine.ts";
-import { askJson, garbage, type Question } from "./ask.ts";
+/** The tokenizer of a model that runs elsewhere, where its server answers for it. */
+import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
+import type { TokenizedText, Tokenizer, TokenizerInput } from "../core/ports/tokenizer.ts";
+import { askJson, garbage } from "./ask.ts";
 import { toWireTools, withMessages } from "./chat-request.ts";
-import { countAt, listAt, textAt } from "./json-fields.ts";
+import { isObject, listAt, textAt } from "./json-fields.ts";
 import type { ServerKind } from "./server-kind.ts";
+import { mostBytesPerToken } from "./token-estimate.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 
-export type ChatCounter = (
-  messages: readonly ChatMessage[],
-  tools: readonly Tool[],
-  signal: AbortSignal,
-) => Promise<number>;
+type Ask = (path: string, body: string | (string | Uint8Array)[]) => Promise<unknown>;
+type TextInput = Extract<TokenizerInput, { text: string }>;
+type ChatInput = Extract<TokenizerInput, { messages: unknown }>;
 
-/** How many tokens each text has, with the model's own markers. */
-export type TextCounter = (texts: readonly string[], signal: AbortSignal) => Promise<number[]>;
+/** How a kind of server is asked. */
+interface Dialect {
+  text(ask: Ask, model: string, input: TextInput): Promise<unknown>;
+  chat(ask: Ask, model: string, input: ChatInput): Promise<unknown>;
+  /** The tokens of such an answer. */
+  tokens(answer: unknown): readonly unknown[];
+  detokenize(ask: Ask, model: string, tokens: readonly number[]): Promise<unknown>;
+}
 
-/** Undefined where such a server counts no conversations. */
-export function chatCounter(target: UpstreamTarget, kind: ServerKind): ChatCounter | undefined {
+/** Undefined where such a server does not tell its tokens. */
+export function upstreamTokenizer(
+  target: UpstreamTarget,
+  kind: ServerKind,
+  contextSize: number,
+): Tokenizer | undefined {
+  const dialect = dialects[kind];
+  if (dialect === undefined) return undefined;
   const { upstreamModel: model } = target;
-  const ask = asker(target, "messages");
-  const bodyOf = (fields: object, messages: readonly ChatMessage[], tools: readonly Tool[]) =>
-    withMessages(tools.length === 0 ? fields : { ...fields, tools: toWireTools(tools) }, messages);
-  if (kind === "vllm") {
-    return async (messages, tools, signal) => {
-      const answer = await ask("/tokenize", bodyOf({ model }, messages, tools), signal);
-      return counted(target, countAt(answer, "count"));
-    };
-  }
-  if (kind !== "llama-server") return undefined;
-  return async (messages, tools, signal) => {
-    const rendered = await ask("/apply-template", bodyOf({}, messages, tools), signal);
-    return await countLlama(target, textAt(rendered, "prompt") ?? "", signal);
+  const asker =
+    (signal: AbortSignal): Ask =>
+    async (path, body) =>
+      await askJson(
+        target,
+        { path, body, isBesideVersion: kind !== "paddock", field: "prompt" },
+        { signal },
+      );
+  return {
+    async tokenize(input, { signal }) {
+      if ("text" in input && input.text.length > contextSize * mostBytesPerToken) return undefined;
+      const ask = asker(signal);
+      const answer =
+        "text" in input
+          ? await dialect.text(ask, model, input)
+          : await dialect.chat(ask, model, input);
+      const tokens = dialect.tokens(answer).filter((token) => typeof token === "number");
+      if (tokens.length < dialect.tokens(answer).length)
+        throw garbage(target, "tokens that are none");
+      const strings = listAt(answer, "token_strs").filter((one) => typeof one === "string");
+      const pieces: TokenizedText["pieces"] = input.pieces === undefined ? undefined : strings;
+      return { tokens: Uint32Array.from(tokens), ...given({ pieces }) };
+    },
+    async detokenize(tokens, { signal }) {
+      const text = await dialect.detokenize(asker(signal), model, tokens);
+      if (typeof text === "string") return text;
+      throw garbage(target, "a text that is none");
+    },
   };
 }
 
-/** Undefined where such a server counts no texts. */
-export function textCounter(target: UpstreamTarget, kind: ServerKind): TextCounter | undefined {
-  const { upstreamModel: model } = target;
-  const ask = asker(target, "input");
-  switch (kind) {
-    case "vllm":
-      return oneByOne(async (prompt, signal) => {
-        const answer = await ask("/tokenize", JSON.stringify({ model, prompt }), signal);
-        return counted(target, countAt(answer, "count"));
-      });
-    case "llama-server":
-      return oneByOne((text, signal) => countLlama(target, text, signal));
-    case "tei":
-      return oneByOne(async (inputs, signal) => {
-        const answer = await ask("/tokenize", JSON.stringify({ inputs }), signal);
-        const [tokens] = Array.isArray(answer) ? answer : [];
-        return counted(target, Array.isArray(tokens) ? tokens.length : undefined);
-      });
-    default:
-      return undefined;
-  }
-}
+/** What vLLM has, and a node of this program with it. */
+const vllm = (hasRest: boolean): Dialect => ({
+  async text(ask, model, { text, addSpecial, parseSpecial, pieces }) {
+    if (!hasRest && !parseSpecial) throw unknown("parse_special");
+    if (pieces === "text") throw unknown("with_pieces");
+    const fields = { model, prompt: text, add_special_tokens: addSpecial };
+    const rest = { ...(hasRest ? { parse_special: parseSpecial } : {}), ...strings(pieces) };
+    return await ask("/tokenize", JSON.stringify({ ...fields, ...rest }));
+  },
+  async chat(ask, model, { messages, tools, pieces }) {
+    if (pieces === "text") throw unknown("with_pieces");
+    const fields = { model, ...given({ tools: tools && toWireTools(tools) }), ...strings(pieces) };
+    return await ask("/tokenize", withMessages(fields, messages));
+  },
+  tokens: (answer) => listAt(answer, "tokens"),
+  detokenize: async (ask, model, tokens) =>
+    textAt(await ask("/detokenize", JSON.stringify({ model, tokens })), "prompt"),
+});
 
-async function countLlama(target: UpstreamTarget, content: string, signal: AbortSignal) {
-  const body = JSON.stringify({ content, add_special: true, parse_special: true });
-  const answer = await asker(target, "input")("/tokenize", body, signal);
-  return counted(target, listAt(answer, "tokens").length);
-}
+const llamaServer: Dialect = {
+  async text(ask, _, { text: content, addSpecial, parseSpecial, pieces }) {
+    if (pieces !== undefined) throw unknown(fieldOf(pieces));
+    const body = { content, add_special: addSpecial, parse_special: parseSpecial };
+    return await ask("/tokenize", JSON.stringify(body));
+  },
+  async chat(ask, model, { messages, tools, ...input }) {
+    const fields = given({ tools: tools && toWireTools(tools) });
+    const rendered = await ask("/apply-template", withMessages(fields, messages));
+    const text = textAt(rendered, "prompt") ?? "";
+    const special = { addSpecial: true, parseSpecial: true };
+    return await llamaServer.text(ask, model, { ...input, text, ...special });
+  },
+  tokens: (answer) => listAt(answer, "tokens"),
+  detokenize: async (ask, _, tokens) =>
+    textAt(await ask("/detokenize", JSON.stringify({ tokens })), "content"),
+};
 
-const asker =
-  (target: UpstreamTarget, field: "messages" | "input") =>
-  async (path: string, body: Body, signal: AbortSignal): Promise<unknown> =>
-    await askJson(target, { path, body, isBesideVersion: true, field }, { signal });
+const textEmbeddings: Dialect = {
+  async text(ask, _, { text: inputs, addSpecial, parseSpecial, pieces }) {
+    if (pieces !== undefined) throw unknown(fieldOf(pieces));
+    if (!parseSpecial) throw unknown("parse_special");
+    return await ask("/tokenize", JSON.stringify({ inputs, add_special_tokens: addSpecial }));
+  },
+  chat: () => Promise.reject(unknown("messages")),
+  tokens: (answer) => {
+    const [first] = Array.isArray(answer) ? answer : [];
+    return Array.isArray(first) ? first.map((token) => (isObject(token) ? token.id : token)) : [];
+  },
+  async detokenize(ask, _, ids) {
+    const answer = await ask("/decode", JSON.stringify({ ids, skip_special_tokens: false }));
+    return Array.isArray(answer) ? answer[0] : undefined;
+  },
+};
 
-type Body = NonNullable<Question["body"]>;
+const dialects: Partial<Record<ServerKind, Dialect>> = {
+  vllm: vllm(false),
+  paddock: vllm(true),
+  "llama-server": llamaServer,
+  tei: textEmbeddings,
+};
 
-function counted(target: UpstreamTarget, count: number | undefined): number {
-  if (count !== undefined) return count;
-  throw garbage(target, "a count of tokens that is none");
-}
+const strings = (pieces: TokenizerInput["pieces"]): object =>
+  pieces === undefined ? {} : { return_token_strs: true };
 
-/** Requests for one count each that are under way at the same time. */
-const atOnce = 8;
+const fieldOf = (pieces: NonNullable<TokenizerInput["pieces"]>): string =>
+  pieces === "text" ? "with_pieces" : "return_token_strs";
 
-const oneByOne =
-  (count: (text: string, signal: AbortSignal) => Promise<number>): TextCounter =>
-  async (texts, signal) => {
-    const counts = new Array<number>(texts.length).fill(0);
-    const waiting = texts.entries();
-    const work = async (): Promise<void> => {
-      for (const [at, text] of waiting) counts[at] = await count(text, signal);
-    };
-    await Promise.all(Array.from({ length: Math.min(atOnce, texts.length) }, work));
-    return counts;
-  };
+const unknown = (param: string): NodeError =>
+  new NodeError(
+    "invalid_request",
+    `'${param}' cannot be honoured: the server that this model runs on has nothing like it. Leave it out.`,
+    { param },
+  );

@@ -4,7 +4,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
-import { ModelRegistry } from "../../src/core/models/model.ts";
+import { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import { describe } from "../../src/server/openapi.ts";
 import type { Operation } from "../../src/server/operation.ts";
 import { RequestContext } from "../../src/server/request-context.ts";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { contention } from "../support/contention.ts";
 import { type HealthWatch, watchHealth } from "../support/health-watch.ts";
-import { largestBodies } from "../support/largest-bodies.ts";
+import { largestBodies } from "../support/largest-bodies/largest-bodies.ts";
 import { type NodeUnderFault, nodeUnderFault } from "../support/node-under-fault.ts";
 import { tinyRerankerSection } from "../support/tiny-node.ts";
 

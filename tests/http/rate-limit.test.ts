@@ -213,7 +213,12 @@ describe("a place among requests at once", () => {
     const response = await app.post("/v1/chat/completions", { ...chat, n: 8 });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({
-      error: { param: "n", message: expect.stringContaining("'n' asks for 8 answers") },
+      error: {
+        param: "n",
+        message: expect.stringContaining(
+          "asks for 8 answers at a time ('n', 'best_of' or several prompts);",
+        ),
+      },
     });
     expect((await ask(app)).status).toBe(200);
   });

@@ -4,6 +4,7 @@ import type {
   ChatEngine,
   ChatMessage,
   CompletionRequest,
+  Finish,
   GenerationEvent,
   GenerationRequest,
 } from "../../src/core/ports/chat-engine.ts";
@@ -19,7 +20,7 @@ import type { Tokenizer, TokenizerInput } from "../../src/core/ports/tokenizer.t
 
 export type ScriptStep = GenerationEvent | Error | ((signal: AbortSignal) => Promise<void>);
 
-export const finish: Extract<GenerationEvent, { type: "finish" }> = {
+export const finish: Finish = {
   type: "finish",
   reason: "stop",
   usage: { promptTokens: 3, cachedTokens: 1, completionTokens: 2, reasoningTokens: 0 },

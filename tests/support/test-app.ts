@@ -8,8 +8,8 @@ import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts"
 import type { KeyRing } from "../../src/core/limits/api-key.ts";
 import { LocalLimiter } from "../../src/core/limits/local-limiter.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
-import { ModelRegistry } from "../../src/core/models/model.ts";
 import { ModelActivities } from "../../src/core/models/model-activities.ts";
+import { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type { Limiter } from "../../src/core/ports/limiter.ts";
 import { checkReadiness, type ReadinessParts } from "../../src/core/readiness.ts";
 import { RerankService } from "../../src/core/reranking/rerank-service.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createDocuments, type Documents } from "../../src/core/documents/documents.ts";
 import type { QuotaSettings } from "../../src/core/documents/quota.ts";
-import type { ModelRegistry } from "../../src/core/models/model.ts";
+import type { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
 import { chunk } from "../../src/ingest/chunk.ts";
 import { mediaTypeOf } from "../../src/ingest/media-type.ts";

@@ -12,7 +12,7 @@ import {
 import { silentLog } from "./silence.ts";
 
 export interface TestResponseOptions extends Partial<SqliteResponsesOptions> {
-  most?: number;
+  maxRunning?: number;
   maxQueue?: number;
   timeoutMs?: number;
   log?: Log;
@@ -26,10 +26,10 @@ export interface TestResponses {
 
 /** The file comes into being with the first response. */
 export function testResponses(options: TestResponseOptions = {}): TestResponses {
-  const { most = 2, maxQueue = 4, timeoutMs = 0, log = silentLog, ...rest } = options;
+  const { maxRunning = 2, maxQueue = 4, timeoutMs = 0, log = silentLog, ...rest } = options;
   const store = responseStore(rest);
   const background = new BackgroundResponses({
-    ...{ store, most, maxQueue, log },
+    ...{ store, maxRunning, maxQueue, log },
     ownership: { take: () => true, check: () => {} },
     timeoutMs: () => timeoutMs,
   });

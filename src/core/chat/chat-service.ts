@@ -2,7 +2,7 @@
 
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { given } from "../given.ts";
-import type { ModelRegistry } from "../models/model.ts";
+import type { ModelRegistry } from "../models/model-registry.ts";
 import type {
   CallOptions,
   GenerationEvent,

@@ -1,7 +1,7 @@
 /** Completions: prompts that are continued as they are, with no template and no grounding. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
-import type { ModelRegistry } from "../models/model.ts";
+import type { ModelRegistry } from "../models/model-registry.ts";
 import type { CallOptions, CompletionRequest, RawPrompt, Sampling } from "../ports/chat-engine.ts";
 import { atMost } from "./at-most.ts";
 import type { ChatAnswer } from "./chat-service.ts";

@@ -1,10 +1,10 @@
 /** Batches: files that were added to a vector store together, and can be cancelled together. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
+import type { Page, PageRequest } from "../page.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import { type DocumentCaller, noSuch } from "./document-caller.ts";
 import { newId } from "./document-name.ts";
-import type { Page, PageRequest } from "./page.ts";
 import type { PassageRemover } from "./passage-remover.ts";
 import type { FileBatch, FileCounts, FileStatus, StoreFile } from "./records.ts";
 import type { StoreAccess } from "./store-access.ts";

@@ -1,11 +1,11 @@
 /** Uploaded files: taken in, listed, read and deleted. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
+import type { Page, PageRequest } from "../page.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore, IncomingFile } from "../ports/file-store.ts";
 import { type DocumentCaller, noSuch, visibilityOf } from "./document-caller.ts";
 import { isAdopted, newId } from "./document-name.ts";
-import type { Page, PageRequest } from "./page.ts";
 import type { Quota } from "./quota.ts";
 import type { FileRecord } from "./records.ts";
 

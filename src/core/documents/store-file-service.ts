@@ -1,6 +1,7 @@
 /** Files in vector stores: added, listed, read, changed and removed. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
+import type { Page, PageRequest } from "../page.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { checkChunking, isSameChunking } from "./chunking.ts";
@@ -8,7 +9,6 @@ import { type DocumentCaller, noSuch } from "./document-caller.ts";
 import { documentOf } from "./document-name.ts";
 import type { FileService } from "./file-service.ts";
 import type { OpenCollections } from "./open-collections.ts";
-import type { Page, PageRequest } from "./page.ts";
 import type { PassageRemover } from "./passage-remover.ts";
 import type {
   Attributes,

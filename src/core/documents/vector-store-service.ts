@@ -1,12 +1,12 @@
 /** Vector stores: made, listed, changed and deleted. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
+import type { Page, PageRequest } from "../page.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { DocumentCaller } from "./document-caller.ts";
 import { newId } from "./document-name.ts";
 import type { OpenCollections } from "./open-collections.ts";
-import type { Page, PageRequest } from "./page.ts";
 import type { PassageRemover } from "./passage-remover.ts";
 import type { FileCounts, StoreRecord } from "./records.ts";
 import { expiryOf, type StoreAccess } from "./store-access.ts";

@@ -1,6 +1,6 @@
 /** Embeddings: every input is checked before the first is computed. */
 import { NodeError } from "../errors.ts";
-import type { ModelRegistry } from "../models/model.ts";
+import type { ModelRegistry } from "../models/model-registry.ts";
 import type {
   Embedding,
   EmbeddingEngine,

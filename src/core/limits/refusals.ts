@@ -51,7 +51,7 @@ export function tooManyAnswers(
   if (answers > concurrency) {
     return new NodeError(
       "invalid_request",
-      `'n' asks for ${answers} answers at once, or several prompts do; ${called} may have ${concurrency} in progress at once.`,
+      `The request asks for ${answers} answers at a time ('n', 'best_of' or several prompts); ${called} may have ${concurrency} in progress at once.`,
       { param: "n" },
     );
   }

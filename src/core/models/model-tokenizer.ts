@@ -1,7 +1,7 @@
 /** The tokenizer of a model that a caller names, and how much the model takes. */
 import { NodeError } from "../errors.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
-import type { ModelRegistry } from "./model.ts";
+import type { ModelRegistry } from "./model-registry.ts";
 
 export interface ModelTokenizer {
   tokenizer: Tokenizer;

@@ -122,6 +122,9 @@ export type GenerationEvent =
   /** `stop`: which of the stop texts ended it, where one did and what runs the model tells. */
   | { type: "finish"; reason: FinishReason; usage: TokenUsage; stop?: string };
 
+/** How an answer has ended, and what it used. */
+export type Finish = Extract<GenerationEvent, { type: "finish" }>;
+
 export interface CallOptions {
   signal: AbortSignal;
   /** Who asks: callers that wait are served in turn. */

@@ -3,7 +3,6 @@
  * from survives a crash, and what it threw from changed nothing.
  */
 
-import type { Page, PageRequest } from "../documents/page.ts";
 import type {
   Attributes,
   FileBatch,
@@ -13,6 +12,7 @@ import type {
   StoreFile,
   StoreRecord,
 } from "../documents/records.ts";
+import type { Page, PageRequest } from "../page.ts";
 
 /** Whose things are seen: a caller's own files, and what is in some vector stores. */
 export interface Visibility {

@@ -1,7 +1,7 @@
 /** Responses that are kept, so that callers can ask for them again and go on from them. */
 import type { ChatMessage } from "./chat-engine.ts";
 
-/** The first two are those of one that is made behind its request, and not done yet. */
+/** The first two are those of one that is made in the background, and not done yet. */
 export type ResponseStatus =
   | "queued"
   | "in_progress"
@@ -29,7 +29,7 @@ export interface KeptResponse {
   status: ResponseStatus;
   /** Where it failed. */
   failure?: ResponseFailure;
-  /** Whether it is made behind its request, and can be cancelled. */
+  /** Whether it is made in the background, and can be cancelled. */
   isBackground: boolean;
   /** As the API answers it, but for its status and failure, which are those above whatever it says. */
   body: object;

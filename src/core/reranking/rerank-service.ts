@@ -1,7 +1,7 @@
 /** Reranking: documents of a request in the order of how well they fit its query. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
-import type { ModelRegistry } from "../models/model.ts";
+import type { ModelRegistry } from "../models/model-registry.ts";
 import type { RankOptions } from "../ports/reranker.ts";
 
 export interface RerankRequest {

@@ -1,21 +1,22 @@
 /**
- * Responses that are made behind their requests: some at the same time, more of them in a line, callers
+ * Responses that are made in the background: some at the same time, more of them in a queue, callers
  * in turn. Each change is saved, so that whoever asks sees it, also after a restart.
  *
  * A run counts as a request in progress until it has ended: its caller's place of `concurrency` and the
  * tokens that it used are the request's own, which ends with `ended`. Its time, `limits.request_timeout`,
  * begins when its turn comes.
  */
+import { pause } from "../abort.ts";
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { KeptResponse, ResponseChange, ResponseStore } from "../ports/response-store.ts";
-import { BackgroundLine, type LineBounds } from "./background-line.ts";
+import { BackgroundQueue, type QueueBounds } from "./background-queue.ts";
 import { BackgroundRun, type BackgroundWork } from "./background-run.ts";
 import { nodeStopped, toFailure } from "./response-failure.ts";
 
-export interface BackgroundOptions extends LineBounds {
+export interface BackgroundOptions extends QueueBounds {
   store: ResponseStore;
-  /** Which process makes responses behind their requests: what it left unfinished is nobody's else. */
+  /** Which process makes responses in the background: what it left unfinished is nobody's else. */
   ownership: { take(): boolean; check(): void };
   /** How long one may take; 0: no bound. */
   timeoutMs: () => number;
@@ -40,13 +41,13 @@ export interface BackgroundStart {
 
 export class BackgroundResponses implements AsyncDisposable {
   readonly #options: BackgroundOptions;
-  readonly #line: BackgroundLine;
+  readonly #queue: BackgroundQueue;
   #recovered: Promise<number> | undefined;
   #hasStopped = false;
 
   constructor(options: BackgroundOptions) {
     this.#options = options;
-    this.#line = new BackgroundLine(options);
+    this.#queue = new BackgroundQueue(options);
   }
 
   /** Fails what a process that is gone left unfinished; nothing where another one has it in hand. */
@@ -65,7 +66,7 @@ export class BackgroundResponses implements AsyncDisposable {
     await this.#own();
     const kept: KeptResponse = { ...response, status: "queued", isBackground: true };
     const run = new BackgroundRun(kept.id, caller, work);
-    this.#line.join(run);
+    this.#queue.join(run);
     try {
       await store.save(kept);
     } catch (error) {
@@ -80,7 +81,7 @@ export class BackgroundResponses implements AsyncDisposable {
 
   /** Ends the work for it, where this process does it; what is kept of it is the caller's affair. */
   abort(id: string): void {
-    const run = this.#line.get(id);
+    const run = this.#queue.get(id);
     if (run === undefined) return;
     run.abort(new NodeError("unavailable", "The response was cancelled."));
     if (run.state === "waiting") this.#end(run);
@@ -89,7 +90,7 @@ export class BackgroundResponses implements AsyncDisposable {
   /** Ends all, and keeps them as failed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#hasStopped = true;
-    const runs = this.#line.all;
+    const runs = this.#queue.all;
     for (const run of runs) {
       run.abort(nodeStopped);
       if (run.state === "waiting") void this.#fail(run, nodeStopped).then(() => this.#end(run));
@@ -99,7 +100,7 @@ export class BackgroundResponses implements AsyncDisposable {
 
   #takeTurns(): void {
     if (this.#hasStopped) return;
-    for (let next = this.#line.next(); next !== undefined; next = this.#line.next()) {
+    for (let next = this.#queue.next(); next !== undefined; next = this.#queue.next()) {
       next.state = "running";
       void this.#run(next);
     }
@@ -144,13 +145,13 @@ export class BackgroundResponses implements AsyncDisposable {
         this.#options.log.warn("a response cannot be saved, which is tried again", {
           ...{ id: run.id, reason: error.message },
         });
-        await run.rest(waitMs);
+        await pause(waitMs, run.signal);
       }
     }
   }
 
   #end(run: BackgroundRun): void {
-    this.#line.leave(run);
+    this.#queue.leave(run);
     run.end();
     this.#takeTurns();
   }

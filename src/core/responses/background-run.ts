@@ -1,5 +1,4 @@
-/** One response that is made behind its request: its turn, its time and its end. */
-import { onAbort } from "../abort.ts";
+/** One response that is made in the background: its turn, its time and its end. */
 import { NodeError } from "../errors.ts";
 import type { ResponseChange } from "../ports/response-store.ts";
 
@@ -46,15 +45,6 @@ export class BackgroundRun {
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  /** Waits; ends with the run. */
-  async rest(ms: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    using _ = onAbort(this.signal, resolve);
-    const timer = setTimeout(resolve, ms);
-    await promise;
-    clearTimeout(timer);
   }
 
   end(): void {

@@ -1,4 +1,4 @@
-/** Kept responses as callers know them: each sees its own, and can cancel what is made behind. */
+/** Kept responses as callers know them: each sees its own, and can cancel what is made in the background. */
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -66,7 +66,7 @@ export class ResponseService {
     this.#background.abort(id);
   }
 
-  /** Ends one that is made behind its request; one that has ended stays as it is. */
+  /** Ends one that is made in the background; one that has ended stays as it is. */
   async cancel(id: string, owner: Owner): Promise<KeptResponse> {
     const response = await this.get(id, owner);
     if (!response.isBackground) {
@@ -83,7 +83,7 @@ export class ResponseService {
     return await this.get(id, owner);
   }
 
-  /** Has one made behind its request; see BackgroundResponses. */
+  /** Has one made in the background; see BackgroundResponses. */
   async start(request: BackgroundRequest): Promise<BackgroundStart> {
     if (!this.isKeeping) {
       throw new NodeError(

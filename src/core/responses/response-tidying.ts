@@ -1,5 +1,5 @@
 /** What is due of kept responses without anybody asking: those that are to be deleted, and those left unfinished. */
-import { onAbort } from "../abort.ts";
+import { pause } from "../abort.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { ResponseStore } from "../ports/response-store.ts";
@@ -26,7 +26,7 @@ export async function tidyResponses(options: TidyingOptions, signal: AbortSignal
       if (reason !== saidWhy) options.log.warn("kept responses cannot be tidied", { reason });
       saidWhy = reason;
     }
-    await rest(options.everyMs, signal);
+    await pause(options.everyMs, signal);
   }
 }
 
@@ -45,14 +45,4 @@ async function tidyOnce({ store, log }: TidyingOptions, signal: AbortSignal): Pr
       count: displaced,
     });
   }
-}
-
-async function rest(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  using _ = onAbort(signal, resolve);
-  const timer = setTimeout(resolve, ms);
-  timer.unref();
-  await promise;
-  clearTimeout(timer);
 }

@@ -2,7 +2,8 @@
 import { checkInputs } from "../embedding/embedding-service.ts";
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
-import type { EmbeddingModel, ModelRegistry } from "../models/model.ts";
+import type { EmbeddingModel } from "../models/model.ts";
+import type { ModelRegistry } from "../models/model-registry.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { PassageRepository, SearchBounds } from "../ports/passage-repository.ts";

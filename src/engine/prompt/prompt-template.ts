@@ -11,7 +11,6 @@ import {
   SpecialTokensText,
   type Token,
 } from "node-llama-cpp";
-import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
 import type { Markers } from "../generation/segmenter.ts";
@@ -181,21 +180,6 @@ export class PromptTemplate {
       })
       .join("");
   }
-}
-
-/** The error for a conversation or a prompt that does not fit; `more`: it was not counted beyond the context. */
-export function tooLong(
-  tokens: number | "more",
-  contextSize: number,
-  param: "messages" | "prompt" = "messages",
-): NodeError {
-  const found = tokens === "more" ? `more than ${contextSize}` : tokens;
-  const have = param === "messages" ? "have" : "has";
-  return new NodeError(
-    "context_length_exceeded",
-    `The ${param} ${have} ${found} tokens; with room for an answer, this model's context of ${contextSize} tokens holds at most ${contextSize - 1}. Shorten the ${param}.`,
-    { param },
-  );
 }
 
 /** The texts of the messages, without what a template adds. */

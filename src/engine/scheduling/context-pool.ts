@@ -12,7 +12,7 @@ interface Job<Input, Result> {
 }
 
 /** What else is computed at the same time. */
-interface Company {
+interface ConcurrentJobs {
   /** Whether that is nothing but jobs that let others go first, and nothing waits; never for such a job. */
   isAlone: boolean;
   /** How many of those there are. */
@@ -23,7 +23,7 @@ export interface PoolOptions<Context, Input, Result> {
   contexts: readonly Context[];
   /** What tells long jobs from short ones. */
   sizeOf: (input: Input) => number;
-  compute: (context: Context, input: Input, company: Company) => Promise<Result>;
+  compute: (context: Context, input: Input, others: ConcurrentJobs) => Promise<Result>;
 }
 
 export class ContextPool<Context, Input, Result> {

@@ -2,14 +2,6 @@
 import type { RateLimitStatus } from "../../core/limits/rate-limiter.ts";
 import type { RateLimit } from "../../core/limits/token-bucket.ts";
 
-/** Headers that an API has in the place of the OpenAI API's. */
-export interface HeaderFormat {
-  /** The name of the one with the request's id. */
-  requestId: string;
-  /** What a caller has left. */
-  rateLimit(status: RateLimitStatus): Record<string, string>;
-}
-
 export function rateLimitHeaders({ requests, tokens }: RateLimitStatus): Record<string, string> {
   return { ...headersOf("requests", requests), ...headersOf("tokens", tokens) };
 }

@@ -49,9 +49,9 @@ export async function streamResponse(
     },
     onEnd: () => {
       ending[Symbol.dispose]();
-      context.streamEnded();
+      context.workEnded();
     },
   });
-  context.streams();
+  context.outlivesHandler();
   return response;
 }

@@ -1,7 +1,7 @@
 /** Pages of lists on the wire, as the OpenAI API has them. */
 import { Type as T, type TObject, type TProperties, type TSchema } from "@sinclair/typebox";
-import type { Page, PageRequest } from "../../core/documents/page.ts";
 import { given } from "../../core/given.ts";
+import type { Page, PageRequest } from "../../core/page.ts";
 
 export interface PageLimits {
   most: number;

@@ -1,8 +1,8 @@
 /** Uploaded files, as rows. */
 import type { SQLQueryBindings } from "bun:sqlite";
-import type { Page, PageRequest } from "../../core/documents/page.ts";
 import type { FileRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
+import type { Page, PageRequest } from "../../core/page.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
 import { pageOf } from "./paging.ts";
 import type { RegistryFile } from "./registry-file.ts";

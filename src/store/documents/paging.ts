@@ -1,7 +1,7 @@
 /** One page of a table, between cursors that are ids. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
-import type { Page, PageRequest } from "../../core/documents/page.ts";
 import { NodeError } from "../../core/errors.ts";
+import type { Page, PageRequest } from "../../core/page.ts";
 import { quoted } from "../../core/quoted.ts";
 
 export interface Listing {

@@ -1,5 +1,4 @@
 /** Files of vector stores and their batches, as rows. */
-import type { Page, PageRequest } from "../../core/documents/page.ts";
 import type {
   Attributes,
   FileBatch,
@@ -7,6 +6,7 @@ import type {
   FileStatus,
   StoreFile,
 } from "../../core/documents/records.ts";
+import type { Page, PageRequest } from "../../core/page.ts";
 import type { StoreFileRegistry, StoreFilesOf } from "../../core/ports/document-registry.ts";
 import { pageOf } from "./paging.ts";
 import type { RegistryFile } from "./registry-file.ts";

@@ -1,8 +1,8 @@
 /** Vector stores, as rows. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
-import type { Page, PageRequest } from "../../core/documents/page.ts";
 import type { StoreRecord, StoreState } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
+import type { Page, PageRequest } from "../../core/page.ts";
 import type { StoreChange, StoreRegistry } from "../../core/ports/document-registry.ts";
 import { pageOf } from "./paging.ts";
 import type { RegistryFile } from "./registry-file.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Tokenizer } from "../../../src/core/ports/tokenizer.ts";
 import type { ServerKind } from "../../../src/upstream/server-kind.ts";
-import { upstreamTokenizer } from "../../../src/upstream/upstream-tokenizer.ts";
+import { upstreamTokenizer } from "../../../src/upstream/tokenizer.ts";
 import { type ConventionServer, openAiServer, type Script } from "../../support/openai-server.ts";
 import { rejectionOf } from "../../support/rejection.ts";
 import { targetAt } from "../../support/upstream-target.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { onAbort, untilAborted } from "../../../src/core/abort.ts";
+import { onAbort, pause, untilAborted } from "../../../src/core/abort.ts";
 
 describe("a callback at an abort", () => {
   test("is called once", () => {
@@ -41,5 +41,22 @@ describe("waiting until aborted", () => {
   test("ends at once where the signal was aborted before", async () => {
     const never = Promise.withResolvers<void>().promise;
     await expect(untilAborted(never, AbortSignal.abort(new Error("left")))).rejects.toThrow("left");
+  });
+});
+
+describe("a pause", () => {
+  test("ends when its time is over", async () => {
+    const from = performance.now();
+    await pause(20, new AbortController().signal);
+    // Timers may be a little early.
+    expect(performance.now() - from).toBeGreaterThan(15);
+  });
+
+  test.each(["before it began", "meanwhile"])("ends where the signal aborts %s", async (when) => {
+    const controller = new AbortController();
+    if (when === "before it began") controller.abort();
+    const paused = pause(3_600_000, controller.signal);
+    controller.abort();
+    expect(await paused).toBeUndefined();
   });
 });

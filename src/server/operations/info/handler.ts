@@ -1,5 +1,5 @@
 /** What the node is; a stranger is not told where its store and its models are. */
-import type { ModelRegistry } from "../../../core/models/model.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
 import type { Handler } from "../../operation.ts";
 import { type NodeIdentity, toNodeInfo } from "./wire.ts";

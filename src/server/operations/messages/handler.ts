@@ -1,6 +1,6 @@
 /** A request of Anthropic's API to its answer, whole or as events, or to the number of its tokens. */
-import { NodeError } from "../../../core/errors.ts";
-import type { ModelRegistry } from "../../../core/models/model.ts";
+import { longerThanContext } from "../../../core/chat/input-length.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import type { Handler } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";
@@ -53,9 +53,5 @@ export const countMessageTokens: Handler<CountTokensRequest, MessageNeeds> = asy
   const { signal } = context;
   const tokens = await engine.countTokens(messages, toolUse?.tools, { signal });
   if (Number.isFinite(tokens)) return { json: { input_tokens: tokens } };
-  throw new NodeError(
-    "context_length_exceeded",
-    `The messages have more tokens than this model's context of ${engine.contextSize} holds, and were not counted further. Shorten the messages.`,
-    { param: "messages" },
-  );
+  throw longerThanContext(engine.contextSize, "messages");
 };

@@ -1,5 +1,5 @@
 /** Why an answer ended, in the words of Anthropic's API. */
-import type { GenerationEvent } from "../../../core/ports/chat-engine.ts";
+import type { Finish } from "../../../core/ports/chat-engine.ts";
 import type { Message, StopReason } from "./answer-schema.ts";
 
 export interface EndBounds {
@@ -9,7 +9,6 @@ export interface EndBounds {
   contextSize: number;
 }
 
-type Finish = Extract<GenerationEvent, { type: "finish" }>;
 type End = Pick<Message, "stop_reason" | "stop_sequence" | "stop_details" | "container">;
 
 export function toEnd(finish: Finish, bounds: EndBounds): End {

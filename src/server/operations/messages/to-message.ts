@@ -1,7 +1,7 @@
 /** An answer's events as a message of Anthropic's API, whole or as events. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
-import type { GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
+import type { Finish, TokenUsage } from "../../../core/ports/chat-engine.ts";
 import { namedEvent } from "../../event-format.ts";
 import { toRetrievalReport } from "../../wire/retrieval-report.ts";
 import { unfinished } from "../../wire/whole-answer.ts";
@@ -16,8 +16,6 @@ export interface MessageOptions extends EndBounds {
   /** What the prompt has, known when the answer begins. */
   promptTokens: () => number;
 }
-
-type Finish = Extract<GenerationEvent, { type: "finish" }>;
 
 export async function toMessage(answer: ChatAnswer, options: MessageOptions): Promise<Message> {
   const blocks = new ContentBlocks(options.thoughts);

@@ -1,5 +1,5 @@
 /** POST and GET /v1/models, GET /v1/models/{id} */
-import type { ModelRegistry } from "../../../core/models/model.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { defineOperationWithoutBody } from "../../define-operation.ts";
 import { type Handler, type OperationFacts, tags } from "../../operation.ts";
 import { Model, ModelList } from "./schema.ts";

@@ -1,4 +1,4 @@
-/** A request to its response: whole, as the events of a stream, or behind the answer. */
+/** A request to its response: whole, as the events of a stream, or in the background. */
 import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { KeptResponse } from "../../../core/ports/response-store.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
@@ -27,7 +27,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   needs,
 ): Promise<Answer> => {
   const { responses, limits, models } = needs;
-  // What can be refused is refused here, also where the response is made behind its request.
+  // What can be refused is refused here, also where the response is made in the background.
   checkedPairs(body.metadata ?? {}, "metadata");
   checkBackground(body);
   models.chat(body.model);
@@ -43,7 +43,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   const { messages } = conversation;
   const kept = { facts, conversation, owner: context.authenticated.id };
   const asked: Omit<AskedResponse, "settle"> = { facts, messages, request, offered };
-  if (body.background === true) return await behind();
+  if (body.background === true) return await inBackground();
   const run = await makeResponse(
     {
       ...asked,
@@ -59,21 +59,21 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   if (body.stream !== true) return { json: await run.whole() };
   return { events: run.streamed(), format: namedEvents((error) => run.failed(error)) };
 
-  async function behind(): Promise<Answer> {
+  async function inBackground(): Promise<Answer> {
     const queued = begunResponse(facts, "queued");
     const { ended } = await responses.start({
       response: toKept(kept, queued, messages),
       caller: context.lease.caller,
       work: async (signal) => {
-        context.goOnWith(signal);
+        context.continueWith(signal);
         return await made(asked, context, needs);
       },
     });
-    return { json: queued, behind: ended };
+    return { json: queued, background: ended };
   }
 };
 
-/** What a response has become that was made behind its request. */
+/** What a response has become that was made in the background. */
 async function made(
   asked: Omit<AskedResponse, "settle">,
   context: RequestContext,

@@ -2,7 +2,7 @@
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
 import { given } from "../../../core/given.ts";
-import type { ModelRegistry } from "../../../core/models/model.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";

@@ -1,7 +1,7 @@
 /** One response from the answer's first event to its end, whole or as the events of a stream. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import type { NodeError } from "../../../core/errors.ts";
-import type { GenerationEvent } from "../../../core/ports/chat-engine.ts";
+import type { Finish } from "../../../core/ports/chat-engine.ts";
 import { namedEvent } from "../../event-format.ts";
 import { unfinished } from "../../wire/whole-answer.ts";
 import { failedResponse, failureEvents } from "./failure.ts";
@@ -19,8 +19,6 @@ export interface RunOptions extends OutputOptions {
   /** Called when the response is whole, before anybody is told; returns what is told. */
   settle: (response: ResponseObject) => Promise<ResponseObject>;
 }
-
-type Finish = Extract<GenerationEvent, { type: "finish" }>;
 
 export class ResponseRun {
   readonly #begun: ResponseObject;

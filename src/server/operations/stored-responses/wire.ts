@@ -1,5 +1,5 @@
 /** Kept responses between the wire and the domain. */
-import type { Page, PageRequest } from "../../../core/documents/page.ts";
+import type { Page, PageRequest } from "../../../core/page.ts";
 import type { KeptResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { redactPaths } from "../../redact-paths.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatRequest, ChatService } from "../../../../src/core/chat/chat-service.ts";
 import { GroundingService, type RagSettings } from "../../../../src/core/chat/grounding.ts";
-import { ModelRegistry } from "../../../../src/core/models/model.ts";
+import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { RetrievalService } from "../../../../src/core/retrieval/retrieval-service.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { finish, ScriptedChatEngine } from "../../../support/scripted-engines.ts";

@@ -4,7 +4,7 @@ import {
   type CompletionsRequest,
 } from "../../../../src/core/chat/completion-service.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
-import { ModelRegistry } from "../../../../src/core/models/model.ts";
+import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { finish, ScriptedChatEngine } from "../../../support/scripted-engines.ts";
 import { chatModel } from "../../../support/test-models.ts";

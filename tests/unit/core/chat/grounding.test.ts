@@ -5,7 +5,7 @@ import {
   type RagRequest,
   type RagSettings,
 } from "../../../../src/core/chat/grounding.ts";
-import { ModelRegistry } from "../../../../src/core/models/model.ts";
+import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
 import type { Reranker } from "../../../../src/core/ports/reranker.ts";
 import { RetrievalService } from "../../../../src/core/retrieval/retrieval-service.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { EmbeddingService } from "../../../../src/core/embedding/embedding-service.ts";
-import { ModelRegistry } from "../../../../src/core/models/model.ts";
+import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
 import { embeddingModel } from "../../../support/test-models.ts";
 

@@ -27,7 +27,7 @@ const made: ResponseChange = { status: "completed", body: { id: "resp_1", text: 
 const background = (id: string) => keptResponse(id, { status: "queued", isBackground: true });
 
 test("a response is kept as it waits, is made, and is done", async () => {
-  const { responses } = testResponses({ most: 1 });
+  const { responses } = testResponses({ maxRunning: 1 });
   const first = heldWork();
   const second = heldWork();
   const status = async (id: string) => (await responses.find(id, anyone))?.status;
@@ -73,7 +73,7 @@ test("a failure is kept with its reason, and tells nothing of the inside", async
 });
 
 test("one that is cancelled ends, whether it runs or waits, and stays cancelled", async () => {
-  const { responses } = testResponses({ most: 1 });
+  const { responses } = testResponses({ maxRunning: 1 });
   const running = heldWork();
   const waiting = heldWork();
   const one = await responses.start({
@@ -94,7 +94,7 @@ test("one that is cancelled ends, whether it runs or waits, and stays cancelled"
 });
 
 test("work that does not heed its signal keeps its place until it ends, and comes too late", async () => {
-  const { responses } = testResponses({ most: 1 });
+  const { responses } = testResponses({ maxRunning: 1 });
   const stubborn = Promise.withResolvers<ResponseChange>();
   const begun = Promise.withResolvers<void>();
   const { ended } = await responses.start({
@@ -141,7 +141,7 @@ test("only one that is made in the background can be cancelled, and only by its 
 });
 
 test("callers have their turns, whoever came first with many", async () => {
-  const { responses } = testResponses({ most: 1, maxQueue: 8 });
+  const { responses } = testResponses({ maxRunning: 1, maxQueue: 8 });
   const order: string[] = [];
   const first = heldWork();
   await responses.start({ response: keptResponse("resp_0"), caller: "ada", work: first.work });
@@ -164,7 +164,7 @@ test("callers have their turns, whoever came first with many", async () => {
 });
 
 test("what would wait beyond the line is refused, and one caller has half of it", async () => {
-  const { responses } = testResponses({ most: 1, maxQueue: 4 });
+  const { responses } = testResponses({ maxRunning: 1, maxQueue: 4 });
   const start = (id: string, caller: string) =>
     responses.start({ response: keptResponse(id), caller, work: heldWork().work });
   for (const id of ["resp_1", "resp_2", "resp_3"]) await start(id, "ada");
@@ -189,7 +189,7 @@ test("one that takes longer than it may fails for that reason", async () => {
 });
 
 test("a node that stops fails those that run and those that wait, and takes no more", async () => {
-  const { responses, background: runs } = testResponses({ most: 1 });
+  const { responses, background: runs } = testResponses({ maxRunning: 1 });
   const held = heldWork();
   await responses.start({ response: keptResponse("resp_1"), caller: "ada", work: held.work });
   const waiting = { response: keptResponse("resp_2"), caller: "ada", work: heldWork().work };
@@ -211,7 +211,7 @@ test("what a process left unfinished is failed by the next one that has the data
   let isFree = false;
   const { log, lines } = recordingLog();
   const runs = new BackgroundResponses({
-    ...{ store, most: 1, maxQueue: 1, timeoutMs: () => 0, log },
+    ...{ store, maxRunning: 1, maxQueue: 1, timeoutMs: () => 0, log },
     ownership: { take: () => isFree, check: () => {} },
   });
   await runs.recover();
@@ -229,7 +229,7 @@ test("what a process left unfinished is failed by the next one that has the data
 
 test("a node that finds nothing unfinished does not ask for the lock", async () => {
   const runs = new BackgroundResponses({
-    ...{ store: responseStore(), most: 1, maxQueue: 1, timeoutMs: () => 0, log: silentLog },
+    ...{ store: responseStore(), maxRunning: 1, maxQueue: 1, timeoutMs: () => 0, log: silentLog },
     ownership: {
       take: () => {
         throw new Error("It was asked for.");
@@ -273,7 +273,7 @@ test("what is made while the store is away is saved once it is back", async () =
         return await store.change(id, change);
       },
     },
-    ...{ most: 1, maxQueue: 1, timeoutMs: () => 0, log },
+    ...{ maxRunning: 1, maxQueue: 1, timeoutMs: () => 0, log },
     ownership: { take: () => true, check: () => {} },
   });
   const held = heldWork();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../../src/core/errors.ts";
-import { ModelRegistry } from "../../../../src/core/models/model.ts";
+import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
 import type { SearchBounds } from "../../../../src/core/ports/passage-repository.ts";
 import type { Reranker } from "../../../../src/core/ports/reranker.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Type as T } from "@sinclair/typebox";
 import { defineOperationWithoutBody } from "../../../../src/server/define-operation.ts";
 import { keyAccess } from "../../../../src/server/middleware/authentication.ts";
-import { goOnBehind } from "../../../../src/server/middleware/behind.ts";
+import { continueInBackground } from "../../../../src/server/middleware/background.ts";
 import { tags } from "../../../../src/server/operation.ts";
 import { Pipeline } from "../../../../src/server/pipeline.ts";
 import { contextOf, openContext } from "../../../../src/server/request-context.ts";
@@ -21,29 +21,29 @@ const open = () =>
   });
 
 test.each(["resolve", "reject"] as const)(
-  "a request ends with what goes on behind its answer, which may %s, and not before",
+  "a request ends with what continues in the background, which may %s, and not before",
   async (how) => {
     const context = open();
-    const behind = Promise.withResolvers<void>();
+    const background = Promise.withResolvers<void>();
     const ends: string[] = [];
     void context.ended.then(() => ends.push("the request"));
     const ending = { [Symbol.dispose]: () => void ends.push("its lease") };
-    goOnBehind(behind.promise, context, ending);
+    continueInBackground(background.promise, context, ending);
     context.responded(200);
     await Promise.resolve();
     expect(ends).toEqual([]);
-    behind[how]();
+    background[how]();
     expect(await context.ended).toMatchObject({ status: 200, outcome: "ok" });
     expect(ends).toEqual(["its lease", "the request"]);
   },
 );
 
-test("what goes on behind an answer ends with its own signal, and not with the client", () => {
+test("what continues in the background ends with its own signal, and not with the client", () => {
   const client = new AbortController();
   const run = new AbortController();
   const context = open();
   context.endWith(client.signal);
-  context.goOnWith(run.signal);
+  context.continueWith(run.signal);
   client.abort();
   expect(context.signal.aborted).toBe(false);
   run.abort();
@@ -53,17 +53,17 @@ test("what goes on behind an answer ends with its own signal, and not with the c
 test("its caller's place is held, and what it used is charged, until it has ended", async () => {
   await using node = bareNode({ toml: "[limits]\nconcurrency = 1\ntokens_per_minute = 100\n" });
   const pipeline = new Pipeline(node.services);
-  const behind = Promise.withResolvers<void>();
+  const background = Promise.withResolvers<void>();
   const operation = defineOperationWithoutBody({
-    ...{ method: "POST", path: "/behind", name: "behind", operationId: "behind" },
+    ...{ method: "POST", path: "/background", name: "background", operationId: "background" },
     ...{ summary: "Goes on", tag: tags.chat, scope: "chat", errors: {} },
-    answer: { name: "Behind", schema: T.Object({}), description: "Nothing." },
-    handler: () => ({ json: { status: "queued" }, behind: behind.promise }),
+    answer: { name: "Background", schema: T.Object({}), description: "Nothing." },
+    handler: () => ({ json: { status: "queued" }, background: background.promise }),
   });
   const ask = async () => {
-    const request = new Request("http://localhost/behind", { method: "POST" });
+    const request = new Request("http://localhost/background", { method: "POST" });
     const headers = {};
-    pipeline.receive(request, { name: "behind", operation: operation.facts }, headers);
+    pipeline.receive(request, { name: "background", operation: operation.facts }, headers);
     const answer = await pipeline.serve(operation, {}, { request, params: {}, set: { headers } });
     pipeline.responded(request, 200);
     return { answer, context: contextOf(request) };
@@ -75,7 +75,7 @@ test("its caller's place is held, and what it used is charged, until it has ende
     ...{ type: "answered", model: "chatty", calledAt: 0, startedAt: 0, endedAt: 1 },
     ...{ promptTokens: 90, generatedTokens: 60 },
   });
-  behind.resolve();
+  background.resolve();
   expect(await context.ended).toMatchObject({ tokens: { prompt: 90, completion: 60 } });
   // The place is free again, and now the tokens are what is missing.
   expect(await rejectionOf(ask())).toMatchObject({ kind: "too_many_tokens" });

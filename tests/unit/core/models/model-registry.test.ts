@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../../src/core/errors.ts";
-import { type LoadedModel, ModelRegistry } from "../../../../src/core/models/model.ts";
+import type { LoadedModel } from "../../../../src/core/models/model.ts";
+import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
 import { chatModel, embeddingModel } from "../../../support/test-models.ts";
 

@@ -1,20 +1,17 @@
-/** Which process something of a data dir belongs to: of documents, one at a time takes files in and deletes them. */
+/** A lock on something of a data dir that one process at a time works on: documents, background responses. */
 import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
+import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
 
-/** Its name in the data dir. */
-export const documentsLock = "documents.lock";
-
-export class Ownership implements Disposable {
+export class DataDirLock implements Disposable {
   readonly #path: string;
   readonly #what: string;
   /** SQLite's locks work between processes on every system, and are released when a process dies. */
   #held: Database | undefined;
 
-  /** `what`: as a message calls what is owned. */
-  constructor(path: string, what = "documents") {
+  /** `what`: as a message calls what is locked. */
+  constructor(path: string, what: string) {
     this.#path = path;
     this.#what = what;
   }

@@ -1,19 +1,19 @@
-/** What goes on for a request when it is answered already: the request has ended only when that has. */
+/** What continues in the background for a request that is answered: the request has ended only when that has. */
 import type { RequestContext } from "../request-context.ts";
 
 /**
  * `ending`: what ends with the request. So its caller's place among the requests in progress is held,
  * what it used is charged, and its record is written, when there is nothing left to do for it.
  */
-export function goOnBehind(
-  behind: Promise<void>,
+export function continueInBackground(
+  background: Promise<void>,
   context: RequestContext,
   ending: Disposable,
 ): void {
-  context.streams();
+  context.outlivesHandler();
   const end = (): void => {
     ending[Symbol.dispose]();
-    context.streamEnded();
+    context.workEnded();
   };
-  void behind.then(end, end);
+  void background.then(end, end);
 }

@@ -1,22 +1,22 @@
-/** The runs in hand: some are at work, the others wait in a bounded line, callers served round robin. */
+/** The runs in hand: some are at work, the others wait in a bounded queue, callers served round robin. */
 import { NodeError } from "../errors.ts";
 import type { BackgroundRun } from "./background-run.ts";
 
-export interface LineBounds {
+export interface QueueBounds {
   /** How many are made at the same time. */
-  most: number;
+  maxRunning: number;
   /** How many more wait; half of them of one caller. */
   maxQueue: number;
 }
 
-export class BackgroundLine {
-  readonly #bounds: LineBounds;
+export class BackgroundQueue {
+  readonly #bounds: QueueBounds;
   readonly #runs = new Map<string, BackgroundRun>();
   /** When each caller that has some had its last turn. */
   readonly #turns = new Map<string, number>();
   #turn = 0;
 
-  constructor(bounds: LineBounds) {
+  constructor(bounds: QueueBounds) {
     this.#bounds = bounds;
   }
 
@@ -30,9 +30,9 @@ export class BackgroundLine {
 
   /** Refuses one for which there is no place. */
   join(run: BackgroundRun): void {
-    const { most, maxQueue } = this.#bounds;
+    const { maxRunning, maxQueue } = this.#bounds;
     const waiting = this.all.filter(({ state }) => state !== "running");
-    const free = Math.max(0, most - (this.#runs.size - waiting.length));
+    const free = Math.max(0, maxRunning - (this.#runs.size - waiting.length));
     const isFull = waiting.length >= free + maxQueue;
     const isGreedy = countOf(waiting, run.caller) >= free + Math.ceil(maxQueue / 2);
     if (isFull || isGreedy) {
@@ -53,7 +53,7 @@ export class BackgroundLine {
   /** The one whose turn it is: the first of the caller whose last turn is the longest ago. */
   next(): BackgroundRun | undefined {
     const running = this.all.filter(({ state }) => state === "running");
-    if (running.length >= this.#bounds.most) return undefined;
+    if (running.length >= this.#bounds.maxRunning) return undefined;
     const turnOf = ({ caller }: BackgroundRun): number => this.#turns.get(caller) ?? 0;
     const [next] = this.all
       .filter(({ state }) => state === "waiting")

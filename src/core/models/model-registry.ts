@@ -1,0 +1,112 @@
+/** The models of a node: where the one asked for is found. */
+import { NodeError } from "../errors.ts";
+import { given } from "../given.ts";
+import { quoted } from "../quoted.ts";
+import type {
+  ChatModel,
+  EmbeddingModel,
+  LoadedModel,
+  ModelCard,
+  ModelType,
+  RerankingModel,
+} from "./model.ts";
+
+/** Every configured model by name, from the moment the node starts; each is ready once it is loaded. */
+export class ModelRegistry {
+  readonly #types: ReadonlyMap<string, ModelType>;
+  readonly #loaded = new Map<string, LoadedModel>();
+  /** Why models are not there yet, where something is in the way. */
+  readonly #awaited = new Map<string, NodeError>();
+
+  constructor(configured: readonly { name: string; type: ModelType }[]) {
+    this.#types = new Map(configured.map(({ name, type }) => [name, type]));
+  }
+
+  add(model: LoadedModel): void {
+    this.#loaded.set(model.card.name, model);
+    this.#awaited.delete(model.card.name);
+  }
+
+  /** Says why a model is not there yet. */
+  unavailable(name: string, reason: NodeError): void {
+    this.#awaited.set(name, reason);
+  }
+
+  /** The cards of the models that are ready, in the order of the configuration. */
+  cards(): ModelCard[] {
+    return [...this.#types.keys()].flatMap((name) => this.#loaded.get(name)?.card ?? []);
+  }
+
+  /** The card of a model of any type. */
+  card(name: string): ModelCard {
+    const type = this.#types.get(name);
+    if (type === undefined) {
+      const names = [...this.#types.keys()].join(", ");
+      throw new NodeError(
+        "model_not_found",
+        `The model ${quoted(name)} is not on this node. Its models are: ${names}.`,
+        { param: "model" },
+      );
+    }
+    return this.#find(name, type).card;
+  }
+
+  /** Why models cannot answer now, a sentence each; none where all can. */
+  problems(): string[] {
+    return [...this.#types.keys()].flatMap((name) => {
+      const model = this.#loaded.get(name);
+      const awaited = this.#awaited.get(name)?.message;
+      if (model === undefined) return awaited ?? `The model '${name}' is being prepared.`;
+      return model.problem?.() ?? [];
+    });
+  }
+
+  chat(name: string): ChatModel {
+    const model = this.#find(name, "chat");
+    if (model.type !== "chat") throw this.#notFound(name, "chat");
+    return model;
+  }
+
+  embedding(name: string): EmbeddingModel {
+    const model = this.#find(name, "embedding");
+    if (model.type !== "embedding") throw this.#notFound(name, "embedding");
+    return model;
+  }
+
+  reranker(name: string): RerankingModel {
+    const model = this.#find(name, "reranker");
+    if (model.type !== "reranker") throw this.#notFound(name, "reranker");
+    return model;
+  }
+
+  #find(name: string, wanted: ModelType): LoadedModel {
+    if (this.#types.get(name) !== wanted) throw this.#notFound(name, wanted);
+    const model = this.#loaded.get(name);
+    const awaited = this.#awaited.get(name);
+    if (model === undefined && awaited !== undefined) {
+      const { kind, message, retryAfterMs } = awaited;
+      throw new NodeError(kind, message, { cause: awaited, ...given({ retryAfterMs }) });
+    }
+    if (model === undefined) {
+      throw new NodeError(
+        "model_not_ready",
+        `The model '${name}' is still being prepared. Try again in a moment.`,
+        { param: "model" },
+      );
+    }
+    return model;
+  }
+
+  #notFound(name: string, wanted: ModelType): NodeError {
+    const names = [...this.#types].filter(([, type]) => type === wanted).map(([known]) => known);
+    const has =
+      names.length === 0
+        ? `This node has no ${wanted} model.`
+        : `The ${wanted} models of this node are: ${names.join(", ")}.`;
+    const other = this.#types.get(name);
+    const why = other === undefined ? "is not on this node" : `is a model of type '${other}'`;
+    return new NodeError("model_not_found", `The model ${quoted(name)} ${why}. ${has}`, {
+      param: "model",
+    });
+  }
+}

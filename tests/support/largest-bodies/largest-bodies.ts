@@ -1,0 +1,45 @@
+/** For each operation the largest bodies that a node with default limits takes, and those just beyond. */
+import { chatBodies } from "./chat.ts";
+import { completionBodies } from "./completions.ts";
+import { embeddingBodies } from "./embeddings.ts";
+import { mcpBodies } from "./mcp.ts";
+import { messageBodies, promptBodies } from "./messages.ts";
+import { filled } from "./parts.ts";
+import { rerankBodies } from "./rerank.ts";
+import { responseBodies } from "./responses.ts";
+import { retrieveBodies } from "./retrieve.ts";
+import { detokenizeBodies, tokenizeBodies } from "./tokenize.ts";
+import { batchBodies, searchBodies, storeBodies, storeFileBodies } from "./vector-stores.ts";
+
+export interface LargeBody {
+  path: string;
+  /** What it is made of. */
+  what: string;
+  body: () => string;
+}
+
+const of = (path: string, bodies: Record<string, () => string>): LargeBody[] =>
+  Object.entries(bodies).map(([what, body]) => ({ path, what, body }));
+
+export const largestBodies: readonly LargeBody[] = [
+  ...of("/v1/chat/completions", chatBodies),
+  ...of("/v1/responses", responseBodies),
+  ...of("/v1/messages", messageBodies),
+  ...of("/v1/messages/count_tokens", promptBodies),
+  ...of("/v1/completions", completionBodies),
+  ...of("/v1/tokenize", tokenizeBodies),
+  ...of("/v1/detokenize", detokenizeBodies),
+  ...of("/v1/embeddings", embeddingBodies),
+  ...of("/v1/rerank", rerankBodies),
+  ...of("/v2/rerank", { documents: rerankBodies.documents ?? (() => "") }),
+  ...of("/v1/retrieve", retrieveBodies),
+  ...of("/v1/vector_stores", storeBodies),
+  ...of("/v1/vector_stores/vs_default", { metadata: storeBodies.metadata ?? (() => "") }),
+  ...of("/v1/vector_stores/vs_default/files", storeFileBodies),
+  ...of("/v1/vector_stores/vs_default/file_batches", batchBodies),
+  ...of("/v1/vector_stores/vs_default/search", searchBodies),
+  ...of("/mcp", mcpBodies),
+  // Operations that read no body.
+  ...of("/v1/models", { "a list": () => `[${filled("1")}]` }),
+  ...of("/v1/info", { "a list": () => `[${filled("1")}]` }),
+];
