@@ -1,6 +1,7 @@
 /** A request for a response as one to the chat service: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { AnswerFormat, ChatMessage } from "../../../core/ports/chat-engine.ts";
+import { toGenerationSettings } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/rag.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { toSampling } from "../../wire/sampling.ts";
@@ -25,11 +26,9 @@ export function toChatRequest(
   return {
     model: body.model,
     sampling: toSampling(body),
+    ...toGenerationSettings(body),
     ...withoutNulls({
       maxTokens: body.max_output_tokens,
-      seed: body.seed,
-      stop: typeof body.stop === "string" ? [body.stop] : body.stop,
-      logitBias: body.logit_bias && toLogitBias(body.logit_bias),
       topLogprobs: toTopLogprobs(body),
       format: body.text?.format && toFormat(body.text.format),
       toolUse,
@@ -52,10 +51,6 @@ function toTopLogprobs({ include, top_logprobs: top }: ResponseRequest): number 
   if (include?.includes(logprobsIncluded) === true) return top ?? 0;
   if (top === null || top === undefined || top === 0) return undefined;
   throw refuse("top_logprobs", `needs '${logprobsIncluded}' in 'include'`);
-}
-
-function toLogitBias(biases: Readonly<Record<string, number>>): Map<number, number> {
-  return new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias]));
 }
 
 type Format = NonNullable<NonNullable<ResponseRequest["text"]>["format"]>;
