@@ -3,7 +3,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { under, unknownFields, unknownKeys } from "../../middleware/ignored-fields.ts";
 import { unknownInRag } from "../../wire/rag.ts";
 import { refuseFields } from "../../wire/refused-fields.ts";
-import { unserved } from "../stored-responses/included.ts";
+import { unserved } from "../../wire/response-include.ts";
 import { FileSearchTool } from "./file-search.ts";
 import { ResponseRequest } from "./request-schema.ts";
 import { ResponseTool } from "./tool-schema.ts";

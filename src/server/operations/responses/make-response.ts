@@ -6,13 +6,14 @@ import type { ModelRegistry } from "../../../core/models/model.ts";
 import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";
+import { served } from "../../wire/response-include.ts";
 import { annotationsOf, type FileSearchAsked, toFileSearchCall } from "./file-search.ts";
 import { itemId } from "./ids.ts";
 import { renamed } from "./own-field-names.ts";
 import { answeredBy, begunResponse, type ResponseFacts } from "./response-body.ts";
 import { ResponseRun } from "./response-run.ts";
 import type { ResponseObject } from "./schema.ts";
-import { logprobsIncluded, withInstructions } from "./to-chat-request.ts";
+import { withInstructions } from "./to-chat-request.ts";
 import type { OfferedTools } from "./tool-use.ts";
 import { truncated } from "./truncation.ts";
 
@@ -52,7 +53,7 @@ export async function makeResponse(
     };
     return new ResponseRun(begun, answer, {
       itemId: (kind, index) => itemId(id, kind, index),
-      withLogprobs: body.include?.includes(logprobsIncluded) ?? false,
+      withLogprobs: body.include?.includes(served.logprobs) ?? false,
       annotate: (text) => (grounding === undefined ? [] : annotationsOf(text, grounding)),
       search: grounding && offered.search && toFileSearchCall(grounding, searchAsked()),
       rename,
@@ -65,7 +66,7 @@ export async function makeResponse(
   function searchAsked(): FileSearchAsked {
     return {
       question: messages.findLast(({ role }) => role === "user")?.content ?? "",
-      includesResults: body.include?.includes("file_search_call.results") ?? false,
+      includesResults: body.include?.includes(served.searchResults) ?? false,
       attributesOf: (passage) => needs.storeSearch.attributesOf(passage),
     };
   }

@@ -4,6 +4,7 @@ import { Metadata } from "../../wire/attributes.ts";
 import { nullable, open } from "../../wire/fields.ts";
 import { generationExtensions } from "../../wire/generation-fields.ts";
 import { ragField } from "../../wire/rag-schema.ts";
+import { includeList } from "../../wire/response-include.ts";
 import { samplingFields } from "../../wire/sampling.ts";
 import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 
@@ -53,17 +54,6 @@ export const InputItem = T.Object(
 
 export type InputItem = Static<typeof InputItem>;
 
-const includable = [
-  "file_search_call.results",
-  "message.output_text.logprobs",
-  "reasoning.encrypted_content",
-  "web_search_call.results",
-  "web_search_call.action.sources",
-  "message.input_image.image_url",
-  "computer_call_output.output.image_url",
-  "code_interpreter_call.outputs",
-] as const;
-
 export const ResponseRequest = T.Object(
   {
     model: T.String({ minLength: 1, description: "Name of a chat model of this node." }),
@@ -107,7 +97,7 @@ export const ResponseRequest = T.Object(
       0,
     ),
     include: nullable(
-      T.Array(T.Union(includable.map((name) => T.Literal(name))), { maxItems: 32 }),
+      includeList(),
       "What else the response is to hold: the log probabilities of its tokens, the passages of a search.",
     ),
     text: nullable(

@@ -4,13 +4,12 @@ import type { AnswerFormat, ChatMessage } from "../../../core/ports/chat-engine.
 import { toGenerationSettings } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/rag.ts";
 import { refuse } from "../../wire/refuse.ts";
+import { served } from "../../wire/response-include.ts";
 import { toSampling } from "../../wire/sampling.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import { toRag as searchToRag } from "./file-search.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 import type { OfferedTools } from "./tool-use.ts";
-
-export const logprobsIncluded = "message.output_text.logprobs";
 
 /** All of it but the conversation. */
 export function toChatRequest(
@@ -48,9 +47,9 @@ export const withInstructions = (
     : [{ role: "system", content: instructions }, ...conversation];
 
 function toTopLogprobs({ include, top_logprobs: top }: ResponseRequest): number | undefined {
-  if (include?.includes(logprobsIncluded) === true) return top ?? 0;
+  if (include?.includes(served.logprobs) === true) return top ?? 0;
   if (top === null || top === undefined || top === 0) return undefined;
-  throw refuse("top_logprobs", `needs '${logprobsIncluded}' in 'include'`);
+  throw refuse("top_logprobs", `needs '${served.logprobs}' in 'include'`);
 }
 
 type Format = NonNullable<NonNullable<ResponseRequest["text"]>["format"]>;

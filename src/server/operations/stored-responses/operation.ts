@@ -7,8 +7,9 @@ import { documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import { refuse } from "../../wire/refuse.ts";
+import { unserved } from "../../wire/response-include.ts";
 import { inputExample, storedExample } from "./examples.ts";
-import { itemWith, unserved } from "./included.ts";
+import { itemWith } from "./included.ts";
 import {
   InputItemList,
   InputItemQuery,
