@@ -7,9 +7,9 @@ import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";
 import { served } from "../../wire/response-include.ts";
+import { renameFields } from "./field-names.ts";
 import { annotationsOf, type FileSearchAsked, toFileSearchCall } from "./file-search.ts";
 import { itemId } from "./ids.ts";
-import { renamed } from "./own-field-names.ts";
 import { answeredBy, begunResponse, type ResponseFacts } from "./response-body.ts";
 import { ResponseRun } from "./response-run.ts";
 import type { ResponseObject } from "./schema.ts";
@@ -40,7 +40,7 @@ export async function makeResponse(
   needs: MakingNeeds,
 ): Promise<ResponseRun> {
   const { id, body } = facts;
-  const rename = (error: unknown): unknown => renamed(error, offered);
+  const rename = (error: unknown): unknown => renameFields(error, offered);
   try {
     const told = withInstructions(body.instructions, messages);
     const { kept, dropped } = await fitted(told);
