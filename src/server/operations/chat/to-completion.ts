@@ -3,10 +3,10 @@ import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
 import type {
   GenerationEvent,
-  TokenLogprob,
   TokenLogprobs,
   TokenUsage,
 } from "../../../core/ports/chat-engine.ts";
+import { toLogprobs } from "../../wire/logprobs.ts";
 import { toRetrievalReport } from "../../wire/retrieval-report.ts";
 import { toUsage } from "../../wire/usage.ts";
 import { readWhole, unfinished, type WholeChoice } from "../../wire/whole-answer.ts";
@@ -24,7 +24,6 @@ export function newCompletionHead(): CompletionHead {
 
 type Message = ChatCompletion["choices"][number]["message"];
 type Chunk = ChatCompletionChunk["choices"][number];
-type Logprobs = ChatCompletion["choices"][number]["logprobs"];
 
 export async function toChatCompletion(
   { id, created }: CompletionHead,
@@ -41,7 +40,7 @@ export async function toChatCompletion(
     choices: finished.map((draft, index) => ({
       index,
       message: toMessage(draft),
-      logprobs: toLogprobs(draft.logprobs),
+      logprobs: toChoiceLogprobs(draft.logprobs),
       finish_reason: draft.finish.reason,
     })),
     usage: toUsage(finished.map(({ finish }) => finish.usage)),
@@ -105,9 +104,7 @@ function toChunkChoice(index: number, event: GenerationEvent): Chunk {
   switch (event.type) {
     case "text": {
       const choice = toChoice(index, { role: "assistant", content: event.text });
-      return event.logprobs === undefined
-        ? choice
-        : { ...choice, logprobs: toLogprobs(event.logprobs) };
+      return { ...choice, logprobs: toChoiceLogprobs(event.logprobs) };
     }
     case "reasoning":
       return toChoice(index, { role: "assistant", reasoning_content: event.text });
@@ -139,19 +136,7 @@ const toChoice = (index: number, delta: Chunk["delta"]): Chunk => ({
   finish_reason: null,
 });
 
-function toLogprobs(logprobs: readonly TokenLogprobs[] | undefined): Logprobs {
-  if (logprobs === undefined) return null;
-  return {
-    content: logprobs.map(({ top, ...token }) => ({
-      ...toLogprob(token),
-      top_logprobs: top.map(toLogprob),
-    })),
-    refusal: null,
-  };
-}
-
-const toLogprob = ({ token, logprob, bytes }: TokenLogprob) => ({
-  token,
-  logprob,
-  bytes: [...bytes],
-});
+const toChoiceLogprobs = (
+  logprobs: readonly TokenLogprobs[] | undefined,
+): ChatCompletion["choices"][number]["logprobs"] =>
+  logprobs === undefined ? null : { content: toLogprobs(logprobs), refusal: null };

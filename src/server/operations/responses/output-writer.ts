@@ -1,6 +1,7 @@
 /** The events of a generation, written into the items of a response; each step is told as the API's events. */
 import { NodeError } from "../../../core/errors.ts";
 import type { GenerationEvent } from "../../../core/ports/chat-engine.ts";
+import { toLogprobs } from "../../wire/logprobs.ts";
 import type { FileSearchAnswer } from "./file-search.ts";
 import {
   CallWriter,
@@ -11,7 +12,6 @@ import {
   MessageWriter,
   ReasoningWriter,
 } from "./item-writers.ts";
-import { toLogprobs } from "./logprobs.ts";
 import type { FileSearchCall, OutputItem } from "./output-schema.ts";
 
 type ItemKind = "msg" | "fc" | "rs" | "fs";
