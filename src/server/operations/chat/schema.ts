@@ -1,5 +1,6 @@
 /** Chat completions on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { headFields } from "../../wire/completion-chunks.ts";
 import { nullable, open } from "../../wire/fields.ts";
 import { FunctionTool } from "../../wire/function-tool.ts";
 import { generationFields } from "../../wire/generation-fields.ts";
@@ -122,12 +123,7 @@ const ToolCall = T.Object({
 
 const head = {
   id: T.String({ pattern: "^chatcmpl-[0-9a-f-]{36}$" }),
-  created: T.Integer({ description: "Unix time in seconds." }),
-  model: T.String(),
-  system_fingerprint: T.String({
-    pattern: "^fp_[0-9a-f]+$",
-    description: "Changes only when the weights, the engine's build or the model's settings do.",
-  }),
+  ...headFields,
 };
 
 export const ChatCompletion = T.Object({

@@ -6,6 +6,7 @@ import type {
   TokenLogprobs,
   TokenUsage,
 } from "../../../core/ports/chat-engine.ts";
+import { ChunkWriter } from "../../wire/completion-chunks.ts";
 import { toLogprobs } from "../../wire/logprobs.ts";
 import { toRetrievalReport } from "../../wire/retrieval-report.ts";
 import { toUsage } from "../../wire/usage.ts";
@@ -72,32 +73,26 @@ export async function* toChunks(
   { model, fingerprint, choices, grounding, events }: ChatAnswer,
   includeUsage: boolean,
 ): AsyncGenerator<string> {
-  // Everything but the choices is the same in every chunk: it is serialised once.
-  const start = JSON.stringify({
+  const head = {
     id,
     object: "chat.completion.chunk",
     created,
     model,
     system_fingerprint: fingerprint,
-  } satisfies Partial<ChatCompletionChunk>).slice(0, -1);
-  const end = includeUsage ? ',"usage":null' : "";
-  const retrieval =
-    grounding === undefined ? "" : `,"retrieval":${JSON.stringify(toRetrievalReport(grounding))}`;
-  const chunk = (choice: Chunk, more = ""): string =>
-    `${start},"choices":[${JSON.stringify(choice)}]${end}${more}}`;
+  } satisfies Partial<ChatCompletionChunk>;
+  const writer = new ChunkWriter<Chunk>(head, includeUsage);
+  const retrieval = given({ retrieval: grounding && toRetrievalReport(grounding) });
   const opened = new Set<number>();
   const usages: TokenUsage[] = [];
   for await (const { index, value: event } of events) {
-    if (!opened.has(index)) yield chunk(toChoice(index, { role: "assistant", content: "" }));
+    if (!opened.has(index)) yield writer.choice(toChoice(index, { role: "assistant", content: "" }));
     opened.add(index);
     if (event.type === "finish") usages.push(event.usage);
     const isLast = event.type === "finish" && usages.length === choices && !includeUsage;
-    yield chunk(toChunkChoice(index, event), isLast ? retrieval : "");
+    yield writer.choice(toChunkChoice(index, event), isLast ? retrieval : undefined);
   }
   if (usages.length < choices) throw unfinished();
-  if (includeUsage) {
-    yield `${start},"choices":[],"usage":${JSON.stringify(toUsage(usages))}${retrieval}}`;
-  }
+  if (includeUsage) yield writer.usage(toUsage(usages), retrieval);
 }
 
 function toChunkChoice(index: number, event: GenerationEvent): Chunk {

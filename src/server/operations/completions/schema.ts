@@ -1,5 +1,6 @@
 /** Completions on the wire, as the OpenAI API had them before chat. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { headFields } from "../../wire/completion-chunks.ts";
 import { nullable, open } from "../../wire/fields.ts";
 import { generationFields } from "../../wire/generation-fields.ts";
 import { samplingFields } from "../../wire/sampling.ts";
@@ -84,12 +85,7 @@ const FinishReason = T.Union(
 const head = {
   id: T.String({ pattern: "^cmpl-[0-9a-f-]{36}$" }),
   object: T.Literal("text_completion"),
-  created: T.Integer({ description: "Unix time in seconds." }),
-  model: T.String(),
-  system_fingerprint: T.String({
-    pattern: "^fp_[0-9a-f]+$",
-    description: "Changes only when the weights, the engine's build or the model's settings do.",
-  }),
+  ...headFields,
 };
 
 const choice = {
