@@ -6,12 +6,13 @@ import type {
   TokenLogprobs,
   TokenUsage,
 } from "../../../core/ports/chat-engine.ts";
+import { unfinished } from "../../wire/broken-answer.ts";
 import { ChunkWriter } from "../../wire/completion-chunks.ts";
 import { toLogprobs } from "../../wire/logprobs.ts";
 import { toRetrievalReport } from "../../wire/retrieval-report.ts";
 import { toUsage } from "../../wire/usage.ts";
-import { readWhole, unfinished, type WholeChoice } from "../../wire/whole-answer.ts";
 import type { ChatCompletion, ChatCompletionChunk } from "./schema.ts";
+import { readWhole, type WholeChoice } from "./whole-answer.ts";
 
 /** What every part of one completion shares. */
 export interface CompletionHead {
@@ -85,7 +86,8 @@ export async function* toChunks(
   const opened = new Set<number>();
   const usages: TokenUsage[] = [];
   for await (const { index, value: event } of events) {
-    if (!opened.has(index)) yield writer.choice(toChoice(index, { role: "assistant", content: "" }));
+    if (!opened.has(index))
+      yield writer.choice(toChoice(index, { role: "assistant", content: "" }));
     opened.add(index);
     if (event.type === "finish") usages.push(event.usage);
     const isLast = event.type === "finish" && usages.length === choices && !includeUsage;

@@ -1,8 +1,8 @@
 /** The answers to prompts as the OpenAI API's completion, whole or in chunks. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import type { FinishReason, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
+import { unfinished } from "../../wire/broken-answer.ts";
 import { ChunkWriter } from "../../wire/completion-chunks.ts";
-import { unfinished } from "../../wire/whole-answer.ts";
 import { bestOf } from "./best-of.ts";
 import { append, ChoiceLogprobs, type Logprobs, noLogprobs } from "./logprobs.ts";
 import type { Completion, CompletionChunk } from "./schema.ts";
