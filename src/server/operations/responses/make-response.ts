@@ -1,7 +1,7 @@
 /** Has the chat service answer what a response is asked with. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import { truncateConversation } from "../../../core/chat/truncate-conversation.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
-import { given } from "../../../core/given.ts";
 import type { ModelRegistry } from "../../../core/models/model.ts";
 import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { RequestContext } from "../../request-context.ts";
@@ -15,7 +15,6 @@ import { ResponseRun } from "./response-run.ts";
 import type { ResponseObject } from "./schema.ts";
 import { withInstructions } from "./to-chat-request.ts";
 import type { OfferedTools } from "./tool-use.ts";
-import { truncated } from "./truncation.ts";
 
 export interface MakingNeeds extends ChatNeeds {
   models: ModelRegistry;
@@ -76,8 +75,9 @@ export async function makeResponse(
     const conversation = {
       messages: told,
       tools: offered.toolUse?.tools ?? [],
-      ...given({ maxTokens: body.max_output_tokens ?? undefined }),
+      maxTokens: body.max_output_tokens ?? undefined,
     };
-    return await truncated(conversation, needs.models.chat(body.model).engine, context.signal);
+    const { engine } = needs.models.chat(body.model);
+    return await truncateConversation(conversation, engine, context.signal);
   }
 }
