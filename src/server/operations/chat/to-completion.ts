@@ -10,6 +10,7 @@ import { unfinished } from "../../wire/broken-answer.ts";
 import { ChunkWriter } from "../../wire/completion-chunks.ts";
 import { toLogprobs } from "../../wire/logprobs.ts";
 import { toRetrievalReport } from "../../wire/retrieval-report.ts";
+import { secondsNow } from "../../wire/unix-time.ts";
 import { toUsage } from "../../wire/usage.ts";
 import type { ChatCompletion, ChatCompletionChunk } from "./schema.ts";
 import { readWhole, type WholeChoice } from "./whole-answer.ts";
@@ -21,7 +22,7 @@ export interface CompletionHead {
 }
 
 export function newCompletionHead(): CompletionHead {
-  return { id: `chatcmpl-${crypto.randomUUID()}`, created: Math.floor(Date.now() / 1000) };
+  return { id: `chatcmpl-${crypto.randomUUID()}`, created: secondsNow() };
 }
 
 type Message = ChatCompletion["choices"][number]["message"];

@@ -3,6 +3,7 @@ import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import type { FinishReason, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
 import { unfinished } from "../../wire/broken-answer.ts";
 import { ChunkWriter } from "../../wire/completion-chunks.ts";
+import { secondsNow } from "../../wire/unix-time.ts";
 import { bestOf } from "./best-of.ts";
 import { append, ChoiceLogprobs, type Logprobs, noLogprobs } from "./logprobs.ts";
 import type { Completion, CompletionChunk } from "./schema.ts";
@@ -28,7 +29,7 @@ export function newHead({ model, fingerprint }: ChatAnswer): Head {
   return {
     id: `cmpl-${crypto.randomUUID()}`,
     object: "text_completion",
-    created: Math.floor(Date.now() / 1000),
+    created: secondsNow(),
     model,
     system_fingerprint: fingerprint,
   };
