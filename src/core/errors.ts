@@ -1,4 +1,5 @@
 /** The one error of the domain: adapters translate into it, the wire translates out of it. */
+import { given } from "./given.ts";
 
 export const errorKinds = [
   "invalid_request",
@@ -54,6 +55,15 @@ export class NodeError extends Error {
     this.param = param;
     this.retryAfterMs = retryAfterMs;
   }
+}
+
+/** The same error about a field that the caller calls otherwise. */
+export function withField(
+  error: NodeError,
+  { message, param }: { message: string; param: string | undefined },
+): NodeError {
+  const { kind, retryAfterMs } = error;
+  return new NodeError(kind, message, { ...given({ param, retryAfterMs }), cause: error });
 }
 
 /** What an unknown thrown value has to say, for a log line or a message to a person. */

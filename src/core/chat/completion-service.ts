@@ -1,6 +1,5 @@
 /** Completions: prompts that are continued as they are, with no template and no grounding. */
-import { NodeError } from "../errors.ts";
-import { given } from "../given.ts";
+import { NodeError, withField } from "../errors.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
 import type { CallOptions, CompletionRequest, RawPrompt, Sampling } from "../ports/chat-engine.ts";
 import { atMost } from "./at-most.ts";
@@ -64,15 +63,11 @@ async function* named<Value>(
     yield* events;
   } catch (error) {
     if (prompts === 1 || !(error instanceof NodeError) || error.param !== "prompt") throw error;
-    const { kind, message, retryAfterMs } = error;
+    const { message } = error;
     const param = `prompt[${at}]`;
     const told = message.startsWith("'prompt' ")
       ? message.replace("'prompt'", `'${param}'`)
       : `'${param}': ${message}`;
-    throw new NodeError(kind, told, {
-      param,
-      cause: error,
-      ...given({ retryAfterMs }),
-    });
+    throw withField(error, { message: told, param });
   }
 }

@@ -2,13 +2,16 @@
 import type { ChatMessage } from "./chat-engine.ts";
 
 /** The first two are those of one that is made in the background, and not done yet. */
-export type ResponseStatus =
-  | "queued"
-  | "in_progress"
-  | "completed"
-  | "failed"
-  | "cancelled"
-  | "incomplete";
+export const responseStatuses = [
+  "queued",
+  "in_progress",
+  "completed",
+  "incomplete",
+  "failed",
+  "cancelled",
+] as const;
+
+export type ResponseStatus = (typeof responseStatuses)[number];
 
 export const isFinished = (status: ResponseStatus): boolean =>
   status !== "queued" && status !== "in_progress";

@@ -103,8 +103,8 @@ export interface ErrorFormat {
   /** The body's schema, under its name in the OpenAPI document. */
   name: string;
   schema: TSchema;
-  /** The body, for the status that goes with it; the message is fit for a caller. */
-  body(error: NodeError, told: { status: number; message: string; requestId: string }): object;
+  /** The message is fit for a caller. */
+  body(error: NodeError, told: { message: string; requestId: string }): object;
   /** Other statuses than the OpenAI API's, by kind. */
   statuses?: Readonly<Partial<Record<ErrorKind, number>>>;
 }
@@ -148,7 +148,7 @@ export function answerError(
 ): Response {
   if (errorFormat === undefined) return errorResponse(error, headers);
   const status = errorFormat.statuses?.[error.kind] ?? table[error.kind].status;
-  const body = errorFormat.body(error, { status, message: toldMessage(error), requestId });
+  const body = errorFormat.body(error, { message: toldMessage(error), requestId });
   return respond(error, body, { status, headers });
 }
 

@@ -13,6 +13,9 @@ export function unknownKeys(value: object, known: Iterable<string>): string[] {
     .map(([key]) => key);
 }
 
+/** The place of a field in what stands at a place: `stream_options.speed`. */
+export const under = (place: string) => (name: string) => `${place}.${name}`;
+
 /**
  * The places of fields that a schema does not know, at any depth: `ranking_options.speed`. Of a union
  * every variant's fields are known, and where pairs may have any name, all are.

@@ -1,4 +1,4 @@
-/** Has the chat service begin an answer for a request, whichever API it came by. */
+/** Has a service begin an answer for a request, whichever API it came by. */
 import type { ChatAnswer, ChatRequest, ChatService } from "../../core/chat/chat-service.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
@@ -20,12 +20,23 @@ export async function beginAnswer(
   { chat, log }: ChatNeeds,
   { onStart }: Pick<CallOptions, "onStart"> = {},
 ): Promise<ChatAnswer> {
+  const asked = { ...request, searcher: context.authenticated };
+  return await beginWith(
+    (options) => chat.answer(asked, { ...options, ...given({ onStart }) }),
+    context,
+    log,
+  );
+}
+
+/** The same for what `begin` asks, of any service. */
+export async function beginWith(
+  begin: (options: Omit<CallOptions, "onStart">) => ChatAnswer | Promise<ChatAnswer>,
+  context: RequestContext,
+  log: Log,
+): Promise<ChatAnswer> {
   const { signal, report, lease } = context;
   const { caller, prefixScope } = lease;
-  const begun = await chat.answer(
-    { ...request, searcher: context.authenticated },
-    { signal, caller, ...given({ prefixScope, onStart }), report },
-  );
+  const begun = await begin({ signal, caller, ...given({ prefixScope }), report });
   announceIgnored(begun.ignored.map(wireName), context, log);
   return context.logsPrompts ? recorded(begun, context) : begun;
 }

@@ -2,8 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { chunkBounds } from "../../core/documents/chunking.ts";
 import type { Chunking } from "../../core/documents/records.ts";
-
-const open = { additionalProperties: true } as const;
+import { open } from "./fields.ts";
 
 export const ChunkingStrategy = T.Union(
   [

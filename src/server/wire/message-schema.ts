@@ -1,7 +1,6 @@
 /** Messages as chat and retrieval take them. */
-import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
-
-const open = { additionalProperties: true } as const;
+import { type Static, Type as T } from "@sinclair/typebox";
+import { nullable, open } from "./fields.ts";
 
 /** A content part of any type; only text is taken, the rest is refused by name. */
 const Part = T.Object(
@@ -24,9 +23,6 @@ const ToolCall = T.Object(
   },
   open,
 );
-
-const nullable = <Schema extends TSchema>(schema: Schema) =>
-  T.Optional(T.Union([schema, T.Null()]));
 
 export const Message = T.Object(
   {

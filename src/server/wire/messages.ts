@@ -5,6 +5,7 @@ import { quoted, shortened } from "../../core/quoted.ts";
 import { excessText, JsonSize } from "../json-size.ts";
 import type { Content, Message } from "./message-schema.ts";
 import { refuse } from "./refuse.ts";
+import { type PartTypes, textOfParts } from "./text-parts.ts";
 
 export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
   if (!messages.some(({ role }) => role === "user")) {
@@ -99,10 +100,9 @@ export function unanswered(open: ReadonlySet<string>, param: string): NodeError 
   return refuse(param, `comes before the tool calls ${named}${rest} were answered`);
 }
 
-const partNames: Readonly<Record<string, string>> = {
-  image_url: "images",
-  input_audio: "audio",
-  file: "files",
+const partTypes: PartTypes = {
+  readable: new Set(["text"]),
+  names: { image_url: "images", input_audio: "audio", file: "files" },
 };
 
 function textOf(content: Content | null | undefined, at: string): string {
@@ -113,20 +113,5 @@ function textOf(content: Content | null | undefined, at: string): string {
       { param: `${at}.content` },
     );
   }
-  if (typeof content === "string") return content;
-  return content
-    .map(({ type, text, refusal }, index) => {
-      const param = `${at}.content[${index}]`;
-      if (type === "refusal" && refusal !== undefined) return refusal;
-      if (type !== "text") {
-        const what = partNames[type] ?? `parts of type ${quoted(type)}`;
-        throw refuse(
-          param,
-          `has the type ${quoted(type)}: this node's models read text only, no ${what}`,
-        );
-      }
-      if (text === undefined) throw refuse(`${param}.text`, "is required: a string");
-      return text;
-    })
-    .join("");
+  return textOfParts(content, `${at}.content`, partTypes);
 }

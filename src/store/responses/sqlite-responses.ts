@@ -2,13 +2,14 @@
 import { existsSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
-import type {
-  KeptResponse,
-  ResponseChange,
-  ResponseFailure,
-  ResponseStatus,
-  ResponseStore,
-  TidiedResponses,
+import {
+  type KeptResponse,
+  type ResponseChange,
+  type ResponseFailure,
+  type ResponseStatus,
+  type ResponseStore,
+  responseStatuses,
+  type TidiedResponses,
 } from "../../core/ports/response-store.ts";
 import { ThreadCalls } from "../thread-calls.ts";
 import type { ResponseRow, RowBounds, RowChange } from "./response-rows.ts";
@@ -171,14 +172,5 @@ const toResponse = (row: ResponseRow): KeptResponse => ({
   conversation: JSON.parse(row.conversation),
 });
 
-const statuses: readonly ResponseStatus[] = [
-  "queued",
-  "in_progress",
-  "completed",
-  "failed",
-  "cancelled",
-  "incomplete",
-];
-
 const statusOf = (text: string): ResponseStatus =>
-  statuses.find((status) => status === text) ?? "failed";
+  responseStatuses.find((status) => status === text) ?? "failed";

@@ -1,7 +1,7 @@
 /** What becomes of the OpenAI API's fields that are not in the schema: accepted, refused, or ignored and named. */
-import { unknownKeys } from "../../middleware/ignored-fields.ts";
+import { under, unknownKeys } from "../../middleware/ignored-fields.ts";
 import { unknownInRag } from "../../wire/rag.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { refuseFields } from "../../wire/refused-fields.ts";
 import { ChatCompletionRequest } from "./schema.ts";
 
 /** Nothing about the answer depends on these. */
@@ -36,24 +36,19 @@ const refused = new Map([
   ["moderation", "cannot be honoured: this node has no moderation"],
 ]);
 
+const refusedUnlessText = new Map([
+  ["modalities", "cannot be honoured: this node's models write text only"],
+]);
+
 /**
  * Refuses what would change the meaning and cannot be honoured; returns the names of the fields
  * that the node does not act on. A field that is null counts as absent.
  */
 export function ignoredFields(body: ChatCompletionRequest): string[] {
-  const fields = Object.entries(body).filter(([, value]) => value !== null);
-  for (const [name, value] of fields) {
-    const why = refused.get(name);
-    if (why !== undefined) throw refuse(name, why);
-    if (name === "modalities" && !isTextOnly(value)) {
-      throw refuse(name, "cannot be honoured: this node's models write text only");
-    }
-  }
+  refuseFields(body, refused);
+  refuseFields(body, refusedUnlessText, { isAbsent: isTextOnly });
   for (const [index, message] of body.messages.entries()) {
-    for (const [name, value] of Object.entries(message)) {
-      const why = value === null ? undefined : refusedOfMessages.get(name);
-      if (why !== undefined) throw refuse(`messages[${index}].${name}`, why);
-    }
+    refuseFields(message, refusedOfMessages, { at: `messages[${index}]` });
   }
   return [
     ...unknownKeys(body, [...Object.keys(ChatCompletionRequest.properties), "modalities"]),
@@ -70,8 +65,6 @@ export function ignoredFields(body: ChatCompletionRequest): string[] {
     ),
   ].filter((name) => !harmless.has(name.replace(/\[\d+\]/, "")));
 }
-
-const under = (place: string) => (name: string) => `${place}.${name}`;
 
 const toolFields = ["name", "description", "parameters", "strict"];
 const messageFields = ["role", "content", "tool_calls", "tool_call_id"];

@@ -1,7 +1,9 @@
 /** Chat completions on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { headFields } from "../../wire/completion-chunks.ts";
 import { nullable, open } from "../../wire/fields.ts";
 import { FunctionTool } from "../../wire/function-tool.ts";
+import { generationFields } from "../../wire/generation-fields.ts";
 import { Messages } from "../../wire/message-schema.ts";
 import { ragField } from "../../wire/rag-schema.ts";
 import { RetrievalReport } from "../../wire/retrieval-report-schema.ts";
@@ -58,30 +60,15 @@ export const ChatCompletionRequest = T.Object(
       "Most tokens of the answer. The older name of max_completion_tokens.",
     ),
     max_completion_tokens: nullable(T.Integer({ minimum: 1 }), "Most tokens of the answer."),
-    stop: nullable(
-      T.Union([
-        T.String({ minLength: 1 }),
-        T.Array(T.String({ minLength: 1 }), { minItems: 1, maxItems: 4 }),
-      ]),
-      "One to four texts that end the answer; they are not part of it.",
-    ),
-    seed: nullable(
-      T.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
-      "Same request, seed and system_fingerprint: same answer, while nothing else runs.",
-    ),
+    stop: generationFields.stop,
+    seed: generationFields.seed,
     n: nullable(T.Integer({ minimum: 1, maximum: 8 }), "How many answers to generate.", 1),
     logprobs: nullable(T.Boolean(), "Report the log probability of each token.", false),
     top_logprobs: nullable(
       T.Integer({ minimum: 0, maximum: 20 }),
       "How many of the likeliest tokens to report in each place; needs logprobs.",
     ),
-    logit_bias: nullable(
-      T.Record(T.String({ pattern: "^[0-9]+$" }), T.Number({ minimum: -100, maximum: 100 }), {
-        additionalProperties: false,
-        "x-expected": "an object of token ids, each with a number from -100 to 100",
-      }),
-      "Added to the logits of tokens, by token id.",
-    ),
+    logit_bias: generationFields.logit_bias,
     response_format: nullable(ResponseFormat, "The answer's form.", { type: "text" }),
     tools: nullable(T.Array(FunctionTool, { maxItems: 128 }), "Functions the model may call."),
     tool_choice: nullable(ToolChoice, "Whether tools are called."),
@@ -136,12 +123,7 @@ const ToolCall = T.Object({
 
 const head = {
   id: T.String({ pattern: "^chatcmpl-[0-9a-f-]{36}$" }),
-  created: T.Integer({ description: "Unix time in seconds." }),
-  model: T.String(),
-  system_fingerprint: T.String({
-    pattern: "^fp_[0-9a-f]+$",
-    description: "Changes only when the weights, the engine's build or the model's settings do.",
-  }),
+  ...headFields,
 };
 
 export const ChatCompletion = T.Object({

@@ -3,14 +3,17 @@ import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
 import type {
   GenerationEvent,
-  TokenLogprob,
   TokenLogprobs,
   TokenUsage,
 } from "../../../core/ports/chat-engine.ts";
+import { unfinished } from "../../wire/broken-answer.ts";
+import { ChunkWriter } from "../../wire/completion-chunks.ts";
+import { toLogprobs } from "../../wire/logprobs.ts";
 import { toRetrievalReport } from "../../wire/retrieval-report.ts";
+import { secondsNow } from "../../wire/unix-time.ts";
 import { toUsage } from "../../wire/usage.ts";
-import { readWhole, unfinished, type WholeChoice } from "../../wire/whole-answer.ts";
 import type { ChatCompletion, ChatCompletionChunk } from "./schema.ts";
+import { readWhole, type WholeChoice } from "./whole-answer.ts";
 
 /** What every part of one completion shares. */
 export interface CompletionHead {
@@ -19,12 +22,11 @@ export interface CompletionHead {
 }
 
 export function newCompletionHead(): CompletionHead {
-  return { id: `chatcmpl-${crypto.randomUUID()}`, created: Math.floor(Date.now() / 1000) };
+  return { id: `chatcmpl-${crypto.randomUUID()}`, created: secondsNow() };
 }
 
 type Message = ChatCompletion["choices"][number]["message"];
 type Chunk = ChatCompletionChunk["choices"][number];
-type Logprobs = ChatCompletion["choices"][number]["logprobs"];
 
 export async function toChatCompletion(
   { id, created }: CompletionHead,
@@ -41,7 +43,7 @@ export async function toChatCompletion(
     choices: finished.map((draft, index) => ({
       index,
       message: toMessage(draft),
-      logprobs: toLogprobs(draft.logprobs),
+      logprobs: toChoiceLogprobs(draft.logprobs),
       finish_reason: draft.finish.reason,
     })),
     usage: toUsage(finished.map(({ finish }) => finish.usage)),
@@ -73,41 +75,34 @@ export async function* toChunks(
   { model, fingerprint, choices, grounding, events }: ChatAnswer,
   includeUsage: boolean,
 ): AsyncGenerator<string> {
-  // Everything but the choices is the same in every chunk: it is serialised once.
-  const start = JSON.stringify({
+  const head = {
     id,
     object: "chat.completion.chunk",
     created,
     model,
     system_fingerprint: fingerprint,
-  } satisfies Partial<ChatCompletionChunk>).slice(0, -1);
-  const end = includeUsage ? ',"usage":null' : "";
-  const retrieval =
-    grounding === undefined ? "" : `,"retrieval":${JSON.stringify(toRetrievalReport(grounding))}`;
-  const chunk = (choice: Chunk, more = ""): string =>
-    `${start},"choices":[${JSON.stringify(choice)}]${end}${more}}`;
+  } satisfies Partial<ChatCompletionChunk>;
+  const writer = new ChunkWriter<Chunk>(head, includeUsage);
+  const retrieval = given({ retrieval: grounding && toRetrievalReport(grounding) });
   const opened = new Set<number>();
   const usages: TokenUsage[] = [];
   for await (const { index, value: event } of events) {
-    if (!opened.has(index)) yield chunk(toChoice(index, { role: "assistant", content: "" }));
+    if (!opened.has(index))
+      yield writer.choice(toChoice(index, { role: "assistant", content: "" }));
     opened.add(index);
     if (event.type === "finish") usages.push(event.usage);
     const isLast = event.type === "finish" && usages.length === choices && !includeUsage;
-    yield chunk(toChunkChoice(index, event), isLast ? retrieval : "");
+    yield writer.choice(toChunkChoice(index, event), isLast ? retrieval : undefined);
   }
   if (usages.length < choices) throw unfinished();
-  if (includeUsage) {
-    yield `${start},"choices":[],"usage":${JSON.stringify(toUsage(usages))}${retrieval}}`;
-  }
+  if (includeUsage) yield writer.usage(toUsage(usages), retrieval);
 }
 
 function toChunkChoice(index: number, event: GenerationEvent): Chunk {
   switch (event.type) {
     case "text": {
       const choice = toChoice(index, { role: "assistant", content: event.text });
-      return event.logprobs === undefined
-        ? choice
-        : { ...choice, logprobs: toLogprobs(event.logprobs) };
+      return { ...choice, logprobs: toChoiceLogprobs(event.logprobs) };
     }
     case "reasoning":
       return toChoice(index, { role: "assistant", reasoning_content: event.text });
@@ -139,19 +134,7 @@ const toChoice = (index: number, delta: Chunk["delta"]): Chunk => ({
   finish_reason: null,
 });
 
-function toLogprobs(logprobs: readonly TokenLogprobs[] | undefined): Logprobs {
-  if (logprobs === undefined) return null;
-  return {
-    content: logprobs.map(({ top, ...token }) => ({
-      ...toLogprob(token),
-      top_logprobs: top.map(toLogprob),
-    })),
-    refusal: null,
-  };
-}
-
-const toLogprob = ({ token, logprob, bytes }: TokenLogprob) => ({
-  token,
-  logprob,
-  bytes: [...bytes],
-});
+const toChoiceLogprobs = (
+  logprobs: readonly TokenLogprobs[] | undefined,
+): ChatCompletion["choices"][number]["logprobs"] =>
+  logprobs === undefined ? null : { content: toLogprobs(logprobs), refusal: null };

@@ -2,6 +2,7 @@
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { toTool } from "../../wire/function-tool.ts";
+import { toGenerationSettings } from "../../wire/generation-fields.ts";
 import { toChatMessages } from "../../wire/messages.ts";
 import { toRag } from "../../wire/rag.ts";
 import { refuse } from "../../wire/refuse.ts";
@@ -17,12 +18,10 @@ export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
     model: body.model,
     messages: toChatMessages(body.messages),
     sampling: toSampling(body),
+    ...toGenerationSettings(body),
     ...withoutNulls({
       choices: body.n,
       maxTokens: body.max_completion_tokens ?? body.max_tokens,
-      seed: body.seed,
-      stop: typeof body.stop === "string" ? [body.stop] : body.stop,
-      logitBias: body.logit_bias && toLogitBias(body.logit_bias),
       topLogprobs,
       format: body.response_format && toFormat(body.response_format),
       toolUse,
@@ -35,10 +34,6 @@ function toTopLogprobs({ logprobs, top_logprobs: top }: ChatCompletionRequest): 
   if (logprobs === true) return top ?? 0;
   if (top === null || top === undefined) return undefined;
   throw refuse("top_logprobs", "needs 'logprobs' to be true");
-}
-
-function toLogitBias(biases: Readonly<Record<string, number>>): Map<number, number> {
-  return new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias]));
 }
 
 function toFormat(format: NonNullable<ChatCompletionRequest["response_format"]>): AnswerFormat {

@@ -1,6 +1,6 @@
 /** What becomes of fields that are not in the schema: accepted, refused, or ignored and named. */
-import { unknownKeys } from "../../middleware/ignored-fields.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { under, unknownKeys } from "../../middleware/ignored-fields.ts";
+import { refuseFields } from "../../wire/refused-fields.ts";
 import { CompletionRequest } from "./schema.ts";
 
 /** An answer without these would be another answer than the one asked for. */
@@ -19,13 +19,10 @@ const refused = new Map([
 
 /** A field that is null counts as absent. */
 export function ignoredFields(body: CompletionRequest): string[] {
-  for (const [name, value] of Object.entries(body)) {
-    const why = value === null ? undefined : refused.get(name);
-    if (why !== undefined) throw refuse(name, why);
-  }
+  refuseFields(body, refused);
   const options = unknownKeys(body.stream_options ?? {}, ["include_usage", "include_obfuscation"]);
   return [
     ...unknownKeys(body, Object.keys(CompletionRequest.properties)),
-    ...options.map((name) => `stream_options.${name}`),
+    ...options.map(under("stream_options")),
   ];
 }

@@ -1,11 +1,8 @@
 /** Prompts to what follows them, whole or as the chunks of a stream. */
 import type { CompletionService } from "../../../core/chat/completion-service.ts";
-import { given } from "../../../core/given.ts";
 import type { Log } from "../../../core/log.ts";
-import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import type { Answer, Handler } from "../../operation.ts";
-import { recorded } from "../../wire/recording.ts";
-import { wireName } from "../../wire/sampling.ts";
+import { beginWith } from "../../wire/begin-answer.ts";
 import type { CompletionRequest } from "./schema.ts";
 import { newHead, toChunks, toCompletion } from "./to-completion.ts";
 import { toCandidates, toCompletionsRequest } from "./wire.ts";
@@ -20,17 +17,9 @@ export const completePrompts: Handler<CompletionRequest, CompletionNeeds> = asyn
   context,
   { completions, log },
 ): Promise<Answer> => {
-  const { signal, report, lease } = context;
-  const { caller, prefixScope } = lease;
   const candidates = toCandidates(body);
-  const begun = completions.complete(toCompletionsRequest(body, candidates), {
-    signal,
-    caller,
-    ...given({ prefixScope }),
-    report,
-  });
-  announceIgnored(begun.ignored.map(wireName), context, log);
-  const answer = context.logsPrompts ? recorded(begun, context) : begun;
+  const request = toCompletionsRequest(body, candidates);
+  const answer = await beginWith((options) => completions.complete(request, options), context, log);
   const head = newHead(answer);
   if (body.stream === true) {
     const includeUsage = body.stream_options?.include_usage ?? false;

@@ -5,6 +5,14 @@ import type { Completion } from "./schema.ts";
 export type Logprobs = NonNullable<Completion["choices"][number]["logprobs"]>;
 type TextEvent = Extract<GenerationEvent, { type: "text" }>;
 
+/** Lists to write into. */
+export const noLogprobs = (): Logprobs => ({
+  tokens: [],
+  token_logprobs: [],
+  top_logprobs: [],
+  text_offset: [],
+});
+
 /** Follows the text of one choice, since a token's place counts from where it begins. */
 export class ChoiceLogprobs {
   #offset = 0;
@@ -14,7 +22,7 @@ export class ChoiceLogprobs {
     const start = this.#offset;
     this.#offset += characters(text);
     if (logprobs === undefined) return undefined;
-    const all: Logprobs = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] };
+    const all = noLogprobs();
     const places = new TextPlaces(text);
     for (const token of logprobs) {
       // Nothing comes before the first token of a prompt.

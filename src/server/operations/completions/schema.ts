@@ -1,6 +1,8 @@
 /** Completions on the wire, as the OpenAI API had them before chat. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { headFields } from "../../wire/completion-chunks.ts";
 import { nullable, open } from "../../wire/fields.ts";
+import { generationFields } from "../../wire/generation-fields.ts";
 import { samplingFields } from "../../wire/sampling.ts";
 import { Usage } from "../../wire/usage.ts";
 
@@ -46,24 +48,7 @@ export const CompletionRequest = T.Object(
       T.Integer({ minimum: 0, maximum: 5 }),
       "Report the log probability of each token, and of so many of the likeliest in its place; with `echo` also of the prompt's.",
     ),
-    stop: nullable(
-      T.Union([
-        T.String({ minLength: 1 }),
-        T.Array(T.String({ minLength: 1 }), { minItems: 1, maxItems: 4 }),
-      ]),
-      "One to four texts that end the answer; they are not part of it.",
-    ),
-    seed: nullable(
-      T.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
-      "Same request, seed and system_fingerprint: same answer, while nothing else runs.",
-    ),
-    logit_bias: nullable(
-      T.Record(T.String({ pattern: "^[0-9]+$" }), T.Number({ minimum: -100, maximum: 100 }), {
-        additionalProperties: false,
-        "x-expected": "an object of token ids, each with a number from -100 to 100",
-      }),
-      "Added to the logits of tokens, by token id.",
-    ),
+    ...generationFields,
     stream: nullable(T.Boolean(), "Send the answers in pieces as they are generated.", false),
     stream_options: nullable(
       T.Object(
@@ -100,12 +85,7 @@ const FinishReason = T.Union(
 const head = {
   id: T.String({ pattern: "^cmpl-[0-9a-f-]{36}$" }),
   object: T.Literal("text_completion"),
-  created: T.Integer({ description: "Unix time in seconds." }),
-  model: T.String(),
-  system_fingerprint: T.String({
-    pattern: "^fp_[0-9a-f]+$",
-    description: "Changes only when the weights, the engine's build or the model's settings do.",
-  }),
+  ...headFields,
 };
 
 const choice = {

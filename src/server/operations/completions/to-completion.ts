@@ -1,9 +1,11 @@
 /** The answers to prompts as the OpenAI API's completion, whole or in chunks. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import type { FinishReason, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
-import { unfinished } from "../../wire/whole-answer.ts";
+import { unfinished } from "../../wire/broken-answer.ts";
+import { ChunkWriter } from "../../wire/completion-chunks.ts";
+import { secondsNow } from "../../wire/unix-time.ts";
 import { bestOf } from "./best-of.ts";
-import { append, ChoiceLogprobs, type Logprobs } from "./logprobs.ts";
+import { append, ChoiceLogprobs, type Logprobs, noLogprobs } from "./logprobs.ts";
 import type { Completion, CompletionChunk } from "./schema.ts";
 import { sumUsage } from "./usage.ts";
 import type { Candidates } from "./wire.ts";
@@ -27,7 +29,7 @@ export function newHead({ model, fingerprint }: ChatAnswer): Head {
   return {
     id: `cmpl-${crypto.randomUUID()}`,
     object: "text_completion",
-    created: Math.floor(Date.now() / 1000),
+    created: secondsNow(),
     model,
     system_fingerprint: fingerprint,
   };
@@ -90,9 +92,7 @@ export async function* toChunks(
   { generated }: Candidates,
   includeUsage: boolean,
 ): AsyncGenerator<string> {
-  // Everything but the choices is the same in every chunk: it is serialised once.
-  const start = JSON.stringify(head).slice(0, -1);
-  const end = includeUsage ? ',"usage":null' : "";
+  const writer = new ChunkWriter<Chunk>(head, includeUsage);
   const places = Array.from({ length: choices }, () => new ChoiceLogprobs());
   const usages: TokenUsage[] = [];
   let finished = 0;
@@ -102,12 +102,10 @@ export async function* toChunks(
       finished++;
     }
     const choice = toChunk(index, event, places[index]);
-    if (choice !== undefined) yield `${start},"choices":[${JSON.stringify(choice)}]${end}}`;
+    if (choice !== undefined) yield writer.choice(choice);
   }
   if (finished < choices) throw unfinished();
-  if (includeUsage) {
-    yield `${start},"choices":[],"usage":${JSON.stringify(sumUsage(usages, generated))}}`;
-  }
+  if (includeUsage) yield writer.usage(sumUsage(usages, generated));
 }
 
 function toChunk(
@@ -121,13 +119,6 @@ function toChunk(
   if (event.type !== "text") return undefined;
   return { index, text: event.text, logprobs: places?.of(event) ?? null, finish_reason: null };
 }
-
-const noLogprobs = (): Logprobs => ({
-  tokens: [],
-  token_logprobs: [],
-  top_logprobs: [],
-  text_offset: [],
-});
 
 /** A prompt as it stands has no tools to call. */
 const toReason = (

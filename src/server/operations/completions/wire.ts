@@ -4,6 +4,7 @@ import {
   completionsAtOnce,
 } from "../../../core/chat/completion-service.ts";
 import type { RawPrompt } from "../../../core/ports/chat-engine.ts";
+import { toGenerationSettings } from "../../wire/generation-fields.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { toSampling } from "../../wire/sampling.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
@@ -39,7 +40,6 @@ export function toCompletionsRequest(
   body: CompletionRequest,
   { generated, areRanked }: Candidates,
 ): CompletionsRequest {
-  const { stop } = body;
   // Without its log probabilities no answer is better than another.
   const topLogprobs = body.logprobs ?? (areRanked ? 0 : undefined);
   if (body.echo && body.suffix && typeof body.logprobs === "number") {
@@ -49,12 +49,10 @@ export function toCompletionsRequest(
     model: body.model,
     prompts: toPrompts(body.prompt),
     sampling: toSampling(body),
+    ...toGenerationSettings(body),
     choices: generated,
     maxTokens: body.max_tokens ?? defaultMaxTokens,
     ...withoutNulls({
-      seed: body.seed,
-      stop: typeof stop === "string" ? [stop] : stop,
-      logitBias: body.logit_bias && toLogitBias(body.logit_bias),
       topLogprobs,
       echo: body.echo,
       suffix: body.suffix === "" ? undefined : body.suffix,
@@ -79,6 +77,3 @@ function toPrompts(prompt: CompletionRequest["prompt"]): RawPrompt[] {
 }
 
 const isTokens = (prompt: readonly unknown[]): prompt is number[] => typeof prompt[0] === "number";
-
-const toLogitBias = (biases: Readonly<Record<string, number>>): Map<number, number> =>
-  new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias]));

@@ -1,7 +1,6 @@
 /** Messages of MCP on the wire: JSON-RPC 2.0, which the protocol's own library reads further. */
 import { type Static, Type as T } from "@sinclair/typebox";
-
-const open = { additionalProperties: true } as const;
+import { open } from "../../wire/fields.ts";
 
 /** Versions of the protocol before 2025-06-18 send several messages at once. */
 const mostMessages = 8;

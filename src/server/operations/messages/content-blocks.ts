@@ -1,6 +1,6 @@
 /** What a model writes, as the content blocks of an answer: one after the other, each opened and closed. */
-import { NodeError } from "../../../core/errors.ts";
 import type { GenerationEvent } from "../../../core/ports/chat-engine.ts";
+import { interleavedCalls } from "../../wire/broken-answer.ts";
 import type { ContentBlock, Delta, MessageEvent } from "./answer-schema.ts";
 import type { Thoughts } from "./wire.ts";
 
@@ -88,9 +88,6 @@ export class ContentBlocks {
 
   #checkCall(call: number): void {
     if (this.#open?.type === "call" && this.#open.call === call) return;
-    throw new NodeError(
-      "upstream_failed",
-      "The server that runs the model wrote two calls of tools into each other.",
-    );
+    throw interleavedCalls();
   }
 }

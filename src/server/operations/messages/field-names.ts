@@ -1,6 +1,5 @@
 /** Errors of the domain in the words of Anthropic's API: engines name fields as the OpenAI API does. */
-import { NodeError } from "../../../core/errors.ts";
-import { given } from "../../../core/given.ts";
+import { NodeError, withField } from "../../../core/errors.ts";
 
 const names = [
   [/\btools\[(\d+)\]\.function\.parameters/g, "tools[$1].input_schema"],
@@ -9,7 +8,7 @@ const names = [
 ] as const;
 
 /** The same events; a failure names the caller's fields. */
-export async function* inOwnWords<Event>(events: AsyncIterable<Event>): AsyncGenerator<Event> {
+export async function* renameFields<Event>(events: AsyncIterable<Event>): AsyncGenerator<Event> {
   try {
     yield* events;
   } catch (error) {
@@ -18,11 +17,10 @@ export async function* inOwnWords<Event>(events: AsyncIterable<Event>): AsyncGen
 }
 
 function renamed(error: NodeError): NodeError {
-  const { kind, message, param, retryAfterMs } = error;
-  const own = param === undefined ? undefined : inOwn(param);
-  if (own === param && inOwn(message) === message) return error;
-  const details = given({ param: own, retryAfterMs });
-  return new NodeError(kind, inOwn(message), { ...details, cause: error });
+  const message = inOwn(error.message);
+  const param = error.param === undefined ? undefined : inOwn(error.param);
+  if (param === error.param && message === error.message) return error;
+  return withField(error, { message, param });
 }
 
 const inOwn = (text: string): string =>

@@ -1,7 +1,7 @@
 /** What becomes of the fields of Anthropic's API that are not in the schema: accepted, refused, or ignored and named. */
-import { unknownKeys } from "../../middleware/ignored-fields.ts";
+import { under, unknownKeys } from "../../middleware/ignored-fields.ts";
 import { unknownInRag } from "../../wire/rag.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { refuseFields } from "../../wire/refused-fields.ts";
 import { Block } from "./content-schema.ts";
 import { CountTokensRequest, MessageRequest } from "./schema.ts";
 
@@ -50,10 +50,7 @@ export function ignoredInCount(body: CountTokensRequest): string[] {
 }
 
 function ignoredOf(body: CountTokensRequest, known: readonly string[]): string[] {
-  for (const [name, value] of Object.entries(body)) {
-    const why = value === null || isEmptyList(value) ? undefined : refused.get(name);
-    if (why !== undefined) throw refuse(name, why);
-  }
+  refuseFields(body, refused, { isAbsent: isEmptyList });
   const { thinking, tools, system, messages, output_config: output } = body;
   return [
     ...unknownKeys(body, known),
@@ -77,8 +74,6 @@ function ignoredOf(body: CountTokensRequest, known: readonly string[]): string[]
 }
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
-
-const under = (place: string) => (name: string) => `${place}.${name}`;
 
 /** Whether a tool's field says what is so anyway. */
 const isWithoutEffect = (name: string, value: unknown): boolean =>

@@ -5,7 +5,7 @@ import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import type { Handler } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";
 import { messageEvents } from "./error-format.ts";
-import { inOwnWords } from "./field-names.ts";
+import { renameFields } from "./field-names.ts";
 import { ignoredHeaders } from "./headers.ts";
 import type { CountTokensRequest, MessageRequest } from "./schema.ts";
 import { toEvents, toMessage } from "./to-message.ts";
@@ -29,7 +29,7 @@ export const answerMessage: Handler<MessageRequest, MessageNeeds> = async (
       promptTokens = tokens;
     },
   });
-  const answer = { ...begun, events: inOwnWords(begun.events) };
+  const answer = { ...begun, events: renameFields(begun.events) };
   const options = {
     thoughts: toThoughts(body),
     promptTokens: () => promptTokens,

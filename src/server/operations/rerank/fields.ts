@@ -1,6 +1,6 @@
 /** What becomes of fields that are not in the schema: accepted, refused, or ignored and named. */
-import { unknownKeys } from "../../middleware/ignored-fields.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { under, unknownKeys } from "../../middleware/ignored-fields.ts";
+import { refuseFields } from "../../wire/refused-fields.ts";
 import { RerankRequest } from "./schema.ts";
 
 /** Nothing about the answer depends on these; what is too long is read in parts in any case. */
@@ -15,26 +15,26 @@ const refused = new Map([
 
 /** vLLM's names for whether scores are probabilities. */
 const activations = ["use_activation", "activation", "softmax"];
+const refusedIfFalse = new Map(
+  activations.map((name) => [name, "cannot be false: scores are probabilities here"]),
+);
+
+const refusedIfTrue = new Map([
+  ["return_embeddings", "cannot be true: reranking makes no vectors here; ask /v1/embeddings"],
+]);
 
 /** Refuses what cannot be honoured; returns the names of the fields that the node does not act on. */
 export function ignoredFields(body: RerankRequest): string[] {
-  for (const [name, value] of Object.entries(body)) {
-    const why = value === null ? undefined : refused.get(name);
-    if (why !== undefined) throw refuse(name, why);
-    if (activations.includes(name) && value === false) {
-      throw refuse(name, "cannot be false: scores are probabilities here");
-    }
-    if (name === "return_embeddings" && value === true) {
-      throw refuse(name, "cannot be true: reranking makes no vectors here; ask /v1/embeddings");
-    }
-  }
+  refuseFields(body, refused);
+  refuseFields(body, refusedIfFalse, { isAbsent: (value) => value !== false });
+  refuseFields(body, refusedIfTrue, { isAbsent: (value) => value !== true });
   const known = [...Object.keys(RerankRequest.properties), ...activations, "return_embeddings"];
   return [
     ...unknownKeys(body, known).filter((name) => !harmless.has(name)),
     ...body.documents.flatMap((document, index) =>
       typeof document === "string"
         ? []
-        : unknownKeys(document, ["text"]).map((name) => `documents[${index}].${name}`),
+        : unknownKeys(document, ["text"]).map(under(`documents[${index}]`)),
     ),
   ];
 }

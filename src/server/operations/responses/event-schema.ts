@@ -1,6 +1,7 @@
 /** The events of a streamed response, on the wire. */
 import { type Static, Type as T, type TProperties } from "@sinclair/typebox";
-import { Annotation, Logprobs, OutputItem, OutputText, ReasoningText } from "./output-schema.ts";
+import { Logprobs } from "../../wire/logprobs.ts";
+import { Annotation, OutputItem, OutputText, ReasoningText } from "./output-schema.ts";
 import { ResponseObject } from "./schema.ts";
 
 const at = T.Integer({ minimum: 0 });

@@ -1,9 +1,9 @@
 /** What becomes of the OpenAI API's fields that are not in the schema: accepted, refused, or ignored and named. */
 import type { TSchema } from "@sinclair/typebox";
-import { unknownFields, unknownKeys } from "../../middleware/ignored-fields.ts";
+import { under, unknownFields, unknownKeys } from "../../middleware/ignored-fields.ts";
 import { unknownInRag } from "../../wire/rag.ts";
-import { refuse } from "../../wire/refuse.ts";
-import { unserved } from "../stored-responses/included.ts";
+import { refuseFields } from "../../wire/refused-fields.ts";
+import { unserved } from "../../wire/response-include.ts";
 import { FileSearchTool } from "./file-search.ts";
 import { ResponseRequest } from "./request-schema.ts";
 import { ResponseTool } from "./tool-schema.ts";
@@ -51,10 +51,7 @@ const refused = new Map([
  * that the node does not act on. A field that is null counts as absent.
  */
 export function ignoredFields(body: ResponseRequest): string[] {
-  for (const [name, value] of Object.entries(body)) {
-    const why = value === null ? undefined : refused.get(name);
-    if (why !== undefined) throw refuse(name, why);
-  }
+  refuseFields(body, refused);
   const items = typeof body.input === "string" ? [] : body.input;
   return [
     ...unknownKeys(body, Object.keys(ResponseRequest.properties)),
@@ -70,8 +67,6 @@ export function ignoredFields(body: ResponseRequest): string[] {
     ...items.flatMap((item, at) => unknownKeys(item, itemFields).map(under(`input[${at}]`))),
   ].filter((name) => !harmless.has(name.replace(/\[\d+\]/, "")));
 }
-
-const under = (place: string) => (name: string) => `${place}.${name}`;
 
 const formatFields = ["type", "name", "description", "schema", "strict"];
 const itemFields = ["type", "role", "content", "id", "call_id", "name", "arguments", "output"];

@@ -11,6 +11,7 @@ import { Filter, toFilter } from "../../wire/filter.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { StoreReferences } from "../../wire/store-references.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
+import type { Annotation, FileSearchCall } from "./output-schema.ts";
 
 export const FileSearchTool = T.Object(
   {
@@ -70,22 +71,10 @@ export function toRag(tool: FileSearchTool, at: string): RagRequest {
   };
 }
 
-interface FileSearchResult {
-  /** Empty where the collection does not say which document it is; so is the name then. */
-  file_id: string;
-  filename: string;
-  score: number;
-  text: string;
-  attributes: Record<string, string | number | boolean>;
-}
-
 /** A call as its output item has it, which adds its id and type. */
-export interface FileSearchAnswer {
+export type FileSearchAnswer = Pick<FileSearchCall, "queries" | "results"> & {
   status: "completed" | "failed";
-  queries: string[];
-  /** Null where nobody asked for them. */
-  results: FileSearchResult[] | null;
-}
+};
 
 export interface FileSearchAsked {
   /** What was searched for: the last user message. */
@@ -101,6 +90,7 @@ export function toFileSearchCall(
   { points, carried, error }: Grounding,
   { question, includesResults, attributesOf = () => ({}) }: FileSearchAsked,
 ): FileSearchAnswer {
+  // The id and the name are empty where the collection does not say which document it is.
   const results = points.slice(carried).map((passage) => ({
     file_id: passage.file,
     filename: passage.document,
@@ -115,14 +105,6 @@ export function toFileSearchCall(
   };
 }
 
-export interface FileCitation {
-  type: "file_citation";
-  file_id: string;
-  filename: string;
-  /** Where in the text its marker begins, as JavaScript counts. */
-  index: number;
-}
-
 /** `[1]`, and `[1, 3]` as some models write it. */
 const markers = /\[(\d{1,4}(?:, ?\d{1,4})*)\]/g;
 
@@ -130,10 +112,11 @@ const markers = /\[(\d{1,4}(?:, ?\d{1,4})*)\]/g;
  * A citation for each marker in the text that stands for a passage. Documents of the command line and
  * of the handbook have file ids too. What has none, in a collection that another program filled, cannot
  * be cited: its marker stays in the text, and the response's `retrieval` says what it stands for.
+ * Where a marker begins is counted as JavaScript counts.
  */
-export function annotationsOf(text: string, { points }: Pick<Grounding, "points">): FileCitation[] {
+export function annotationsOf(text: string, { points }: Pick<Grounding, "points">): Annotation[] {
   return [...text.matchAll(markers)].flatMap(({ index, 1: numbers = "" }) =>
-    numbers.split(",").flatMap((number): FileCitation[] => {
+    numbers.split(",").flatMap((number): Annotation[] => {
       const passage = points[Number(number) - 1];
       if (passage === undefined || passage.file === "") return [];
       return [{ type: "file_citation", file_id: passage.file, filename: passage.document, index }];

@@ -1,9 +1,10 @@
 /** One item of a response while it is written: its events, and what it is in the end. */
+
+import type { Logprobs } from "../../wire/logprobs.ts";
 import type { ResponseStreamEvent } from "./event-schema.ts";
 import type {
   Annotation,
   FunctionCall,
-  Logprobs,
   OutputMessage,
   OutputText,
   Reasoning,

@@ -1,20 +1,20 @@
 /** Has the chat service answer what a response is asked with. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import { truncateConversation } from "../../../core/chat/truncate-conversation.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
-import { given } from "../../../core/given.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";
+import { served } from "../../wire/response-include.ts";
+import { renameFields } from "./field-names.ts";
 import { annotationsOf, type FileSearchAsked, toFileSearchCall } from "./file-search.ts";
 import { itemId } from "./ids.ts";
-import { renamed } from "./own-field-names.ts";
 import { answeredBy, begunResponse, type ResponseFacts } from "./response-body.ts";
 import { ResponseRun } from "./response-run.ts";
 import type { ResponseObject } from "./schema.ts";
-import { logprobsIncluded, withInstructions } from "./to-chat-request.ts";
+import { withInstructions } from "./to-chat-request.ts";
 import type { OfferedTools } from "./tool-use.ts";
-import { truncated } from "./truncation.ts";
 
 export interface MakingNeeds extends ChatNeeds {
   models: ModelRegistry;
@@ -39,7 +39,7 @@ export async function makeResponse(
   needs: MakingNeeds,
 ): Promise<ResponseRun> {
   const { id, body } = facts;
-  const rename = (error: unknown): unknown => renamed(error, offered);
+  const rename = (error: unknown): unknown => renameFields(error, offered);
   try {
     const told = withInstructions(body.instructions, messages);
     const { kept, dropped } = await fitted(told);
@@ -52,7 +52,7 @@ export async function makeResponse(
     };
     return new ResponseRun(begun, answer, {
       itemId: (kind, index) => itemId(id, kind, index),
-      withLogprobs: body.include?.includes(logprobsIncluded) ?? false,
+      withLogprobs: body.include?.includes(served.logprobs) ?? false,
       annotate: (text) => (grounding === undefined ? [] : annotationsOf(text, grounding)),
       search: grounding && offered.search && toFileSearchCall(grounding, searchAsked()),
       rename,
@@ -65,7 +65,7 @@ export async function makeResponse(
   function searchAsked(): FileSearchAsked {
     return {
       question: messages.findLast(({ role }) => role === "user")?.content ?? "",
-      includesResults: body.include?.includes("file_search_call.results") ?? false,
+      includesResults: body.include?.includes(served.searchResults) ?? false,
       attributesOf: (passage) => needs.storeSearch.attributesOf(passage),
     };
   }
@@ -75,8 +75,9 @@ export async function makeResponse(
     const conversation = {
       messages: told,
       tools: offered.toolUse?.tools ?? [],
-      ...given({ maxTokens: body.max_output_tokens ?? undefined }),
+      maxTokens: body.max_output_tokens ?? undefined,
     };
-    return await truncated(conversation, needs.models.chat(body.model).engine, context.signal);
+    const { engine } = needs.models.chat(body.model);
+    return await truncateConversation(conversation, engine, context.signal);
   }
 }

@@ -1,5 +1,6 @@
 /** What a response is made of, on the wire: messages, calls of functions, thoughts and searches. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { Logprobs } from "../../wire/logprobs.ts";
 
 const count = T.Integer({ minimum: 0 });
 
@@ -9,18 +10,6 @@ const ItemStatus = T.Union([
   T.Literal("completed"),
   T.Literal("incomplete"),
 ]);
-
-const Logprob = T.Object({
-  token: T.String(),
-  logprob: T.Number(),
-  bytes: T.Array(T.Integer({ minimum: 0, maximum: 255 })),
-});
-
-export const Logprobs = T.Array(
-  T.Object({ ...Logprob.properties, top_logprobs: T.Array(Logprob) }),
-);
-
-export type Logprobs = Static<typeof Logprobs>;
 
 export const Annotation = T.Object(
   {

@@ -1,6 +1,7 @@
 /** The events of a generation, written into the items of a response; each step is told as the API's events. */
-import { NodeError } from "../../../core/errors.ts";
 import type { GenerationEvent } from "../../../core/ports/chat-engine.ts";
+import { interleavedCalls } from "../../wire/broken-answer.ts";
+import { toLogprobs } from "../../wire/logprobs.ts";
 import type { FileSearchAnswer } from "./file-search.ts";
 import {
   CallWriter,
@@ -11,7 +12,6 @@ import {
   MessageWriter,
   ReasoningWriter,
 } from "./item-writers.ts";
-import { toLogprobs } from "./logprobs.ts";
 import type { FileSearchCall, OutputItem } from "./output-schema.ts";
 
 type ItemKind = "msg" | "fc" | "rs" | "fs";
@@ -75,7 +75,7 @@ export class OutputWriter {
         if (this.#open instanceof CallWriter && this.#call === event.index) {
           return this.#open.write(event.text);
         }
-        throw new NodeError("internal", "The arguments of a call came after its end.");
+        throw interleavedCalls();
     }
   }
 

@@ -2,7 +2,9 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Metadata } from "../../wire/attributes.ts";
 import { nullable, open } from "../../wire/fields.ts";
+import { generationExtensions } from "../../wire/generation-fields.ts";
 import { ragField } from "../../wire/rag-schema.ts";
+import { includeList } from "../../wire/response-include.ts";
 import { samplingFields } from "../../wire/sampling.ts";
 import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 
@@ -52,17 +54,6 @@ export const InputItem = T.Object(
 
 export type InputItem = Static<typeof InputItem>;
 
-const includable = [
-  "file_search_call.results",
-  "message.output_text.logprobs",
-  "reasoning.encrypted_content",
-  "web_search_call.results",
-  "web_search_call.action.sources",
-  "message.input_image.image_url",
-  "computer_call_output.output.image_url",
-  "code_interpreter_call.outputs",
-] as const;
-
 export const ResponseRequest = T.Object(
   {
     model: T.String({ minLength: 1, description: "Name of a chat model of this node." }),
@@ -99,31 +90,14 @@ export const ResponseRequest = T.Object(
       "Most searches of one response; it never has more than one.",
     ),
     ...samplingFields,
-    stop: nullable(
-      T.Union([
-        T.String({ minLength: 1 }),
-        T.Array(T.String({ minLength: 1 }), { minItems: 1, maxItems: 4 }),
-      ]),
-      "One to four texts that end the answer; they are not part of it. An extension.",
-    ),
-    seed: nullable(
-      T.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
-      "Same request, seed and system_fingerprint: same answer, while nothing else runs. An extension.",
-    ),
-    logit_bias: nullable(
-      T.Record(T.String({ pattern: "^[0-9]+$" }), T.Number({ minimum: -100, maximum: 100 }), {
-        additionalProperties: false,
-        "x-expected": "an object of token ids, each with a number from -100 to 100",
-      }),
-      "Added to the logits of tokens, by token id. An extension.",
-    ),
+    ...generationExtensions,
     top_logprobs: nullable(
       T.Integer({ minimum: 0, maximum: 20 }),
       "How many of the likeliest tokens to report in each place; needs `message.output_text.logprobs` in `include`.",
       0,
     ),
     include: nullable(
-      T.Array(T.Union(includable.map((name) => T.Literal(name))), { maxItems: 32 }),
+      includeList(),
       "What else the response is to hold: the log probabilities of its tokens, the passages of a search.",
     ),
     text: nullable(

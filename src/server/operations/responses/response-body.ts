@@ -3,6 +3,7 @@ import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
 import type { FinishReason, TokenUsage } from "../../../core/ports/chat-engine.ts";
 import { toRetrievalReport } from "../../wire/retrieval-report.ts";
+import { secondsNow } from "../../wire/unix-time.ts";
 import type { OutputItem, ResponseUsage } from "./output-schema.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 import type { ResponseObject } from "./schema.ts";
@@ -15,8 +16,6 @@ export interface ResponseFacts {
   /** Whether it is kept. */
   isKept: boolean;
 }
-
-export const secondsNow = (): number => Math.floor(Date.now() / 1000);
 
 /** Before anything has come of it. */
 export function begunResponse(

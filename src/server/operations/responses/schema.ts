@@ -1,5 +1,6 @@
 /** A response on the wire, as it is answered, kept and streamed. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { responseStatuses } from "../../../core/ports/response-store.ts";
 import { Metadata } from "../../wire/attributes.ts";
 import { RetrievalReport } from "../../wire/retrieval-report-schema.ts";
 import { OutputItem, ResponseUsage } from "./output-schema.ts";
@@ -14,14 +15,7 @@ export const ResponseObject = T.Object({
   created_at: T.Integer({ description: "Unix time in seconds." }),
   completed_at: orNull(T.Integer({ description: "Unix time in seconds." })),
   status: T.Union(
-    [
-      T.Literal("queued"),
-      T.Literal("in_progress"),
-      T.Literal("completed"),
-      T.Literal("incomplete"),
-      T.Literal("failed"),
-      T.Literal("cancelled"),
-    ],
+    responseStatuses.map((status) => T.Literal(status)),
     { description: "`queued` and `cancelled` are of responses that are made in the background." },
   ),
   error: orNull(

@@ -1,15 +1,15 @@
 /** A request for a response as one to the chat service: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { AnswerFormat, ChatMessage } from "../../../core/ports/chat-engine.ts";
+import { toGenerationSettings } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/rag.ts";
 import { refuse } from "../../wire/refuse.ts";
+import { served } from "../../wire/response-include.ts";
 import { toSampling } from "../../wire/sampling.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import { toRag as searchToRag } from "./file-search.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 import type { OfferedTools } from "./tool-use.ts";
-
-export const logprobsIncluded = "message.output_text.logprobs";
 
 /** All of it but the conversation. */
 export function toChatRequest(
@@ -25,11 +25,9 @@ export function toChatRequest(
   return {
     model: body.model,
     sampling: toSampling(body),
+    ...toGenerationSettings(body),
     ...withoutNulls({
       maxTokens: body.max_output_tokens,
-      seed: body.seed,
-      stop: typeof body.stop === "string" ? [body.stop] : body.stop,
-      logitBias: body.logit_bias && toLogitBias(body.logit_bias),
       topLogprobs: toTopLogprobs(body),
       format: body.text?.format && toFormat(body.text.format),
       toolUse,
@@ -49,13 +47,9 @@ export const withInstructions = (
     : [{ role: "system", content: instructions }, ...conversation];
 
 function toTopLogprobs({ include, top_logprobs: top }: ResponseRequest): number | undefined {
-  if (include?.includes(logprobsIncluded) === true) return top ?? 0;
+  if (include?.includes(served.logprobs) === true) return top ?? 0;
   if (top === null || top === undefined || top === 0) return undefined;
-  throw refuse("top_logprobs", `needs '${logprobsIncluded}' in 'include'`);
-}
-
-function toLogitBias(biases: Readonly<Record<string, number>>): Map<number, number> {
-  return new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias]));
+  throw refuse("top_logprobs", `needs '${served.logprobs}' in 'include'`);
 }
 
 type Format = NonNullable<NonNullable<ResponseRequest["text"]>["format"]>;

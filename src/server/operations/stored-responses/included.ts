@@ -1,12 +1,5 @@
-/** What a response shows only to who asks for it. */
-import type { Includable } from "./schema.ts";
-
-/** What is kept with a response, and can be shown. */
-const shown: readonly Includable[] = ["file_search_call.results", "message.output_text.logprobs"];
-
-/** Names of what was asked for, and nothing on this node has. */
-export const unserved = (include: readonly Includable[] = []): string[] =>
-  include.flatMap((name, at) => (shown.includes(name) ? [] : [`include[${at}]`]));
+/** A response with what it shows only to who asks for it. */
+import { type Includable, served } from "../../wire/response-include.ts";
 
 /** The body of a response, with the details in its output that are asked for, and without the others. */
 export function shownWith(body: object, include: readonly Includable[] = []): object {
@@ -22,10 +15,10 @@ export function itemWith<Item extends object>(
 ): Item {
   const { type, content, results }: Details = item;
   if (type === "file_search_call" && results !== undefined) {
-    return include.includes("file_search_call.results") ? item : { ...item, results: null };
+    return include.includes(served.searchResults) ? item : { ...item, results: null };
   }
   if (type !== "message" || !Array.isArray(content)) return item;
-  if (include.includes("message.output_text.logprobs")) return item;
+  if (include.includes(served.logprobs)) return item;
   return { ...item, content: content.map(withoutLogprobs) };
 }
 

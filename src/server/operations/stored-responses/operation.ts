@@ -7,8 +7,9 @@ import { documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import { refuse } from "../../wire/refuse.ts";
-import { inputExample, storedExample } from "./examples.ts";
-import { itemWith, unserved } from "./included.ts";
+import { unserved } from "../../wire/response-include.ts";
+import { cancelledExample, inputExample, storedExample } from "./examples.ts";
+import { itemWith } from "./included.ts";
 import {
   InputItemList,
   InputItemQuery,
@@ -119,7 +120,7 @@ export const cancelResponse = defineOperationWithoutBody({
     name: "StoredResponse",
     schema: StoredResponse,
     description: "The response as it stands now.",
-    example: { ...storedExample, status: "cancelled", background: true, output: [], usage: null },
+    example: cancelledExample,
   },
   handler: async ({ parameters }, context, { responses }: Needs) => {
     const id = parameters.response_id ?? "";

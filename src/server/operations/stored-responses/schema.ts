@@ -1,25 +1,12 @@
 /** Kept responses on the wire. */
 import { Type as T } from "@sinclair/typebox";
+import { responseStatuses } from "../../../core/ports/response-store.ts";
 import { open } from "../../wire/fields.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
-
-/** What can be asked for besides, as OpenAI's API names it. */
-const includables = [
-  "file_search_call.results",
-  "message.output_text.logprobs",
-  "web_search_call.results",
-  "web_search_call.action.sources",
-  "message.input_image.image_url",
-  "computer_call_output.output.image_url",
-  "code_interpreter_call.outputs",
-  "reasoning.encrypted_content",
-] as const;
-
-export type Includable = (typeof includables)[number];
+import { includeList } from "../../wire/response-include.ts";
 
 const include = T.Optional(
-  T.Array(T.Union(includables.map((name) => T.Literal(name))), {
-    maxItems: 32,
+  includeList({
     description:
       "What the answer has besides: `file_search_call.results` and `message.output_text.logprobs`, where the response was made with them. Of all others this node has nothing.",
   }),
@@ -43,14 +30,7 @@ export const StoredResponse = T.Object(
   {
     id: T.String(),
     object: T.Literal("response"),
-    status: T.Union([
-      T.Literal("queued"),
-      T.Literal("in_progress"),
-      T.Literal("completed"),
-      T.Literal("failed"),
-      T.Literal("cancelled"),
-      T.Literal("incomplete"),
-    ]),
+    status: T.Union(responseStatuses.map((status) => T.Literal(status))),
     error: T.Union([T.Object({ code: T.String(), message: T.String() }), T.Null()], {
       description: "Why there is no answer, where the status is `failed`.",
     }),

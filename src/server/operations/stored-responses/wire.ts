@@ -4,8 +4,8 @@ import type { KeptResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { redactPaths } from "../../redact-paths.ts";
 import { refuse } from "../../wire/refuse.ts";
+import type { Includable } from "../../wire/response-include.ts";
 import { shownWith } from "./included.ts";
-import type { Includable } from "./schema.ts";
 
 /** The response as it stands now: its status may have changed since its body was written. */
 export function toStoredResponse(

@@ -1,6 +1,6 @@
 /** What becomes of vLLM's fields that are not in the schema: refused, or ignored and named. */
 import { unknownKeys } from "../../middleware/ignored-fields.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { refuseFields } from "../../wire/refused-fields.ts";
 import { TokenizeRequest } from "./schema.ts";
 
 /** The tokens without these would be others than those asked for. */
@@ -15,9 +15,6 @@ const refused = new Map([
 ]);
 
 export function ignoredFields(body: TokenizeRequest): string[] {
-  for (const [name, value] of Object.entries(body)) {
-    const why = value === null || value === false ? undefined : refused.get(name);
-    if (why !== undefined) throw refuse(name, why);
-  }
+  refuseFields(body, refused, { isAbsent: (value) => value === false });
   return unknownKeys(body, [...Object.keys(TokenizeRequest.properties), ...refused.keys()]);
 }

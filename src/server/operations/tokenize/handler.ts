@@ -4,7 +4,7 @@ import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { tokenizerOf } from "../../../core/models/model-tokenizer.ts";
 import type { Handler } from "../../operation.ts";
 import type { DetokenizeRequest, DetokenizeResult, TokenizeRequest } from "./schema.ts";
-import { toTokenizeResult, toWanted } from "./wire.ts";
+import { toTokenizeResult, toTokenizerInput } from "./wire.ts";
 
 interface Needs {
   models: ModelRegistry;
@@ -15,7 +15,7 @@ export const tokenizeText: Handler<TokenizeRequest, Needs> = async (
   { signal },
   { models },
 ) => {
-  const { input, field } = toWanted(body);
+  const { input, field } = toTokenizerInput(body);
   const { tokenizer, contextSize } = tokenizerOf(models, body.model);
   const tokenized = await tokenizer.tokenize(input, { signal });
   if (tokenized !== undefined) {

@@ -7,14 +7,14 @@ import { refuse } from "../../wire/refuse.ts";
 import type { TokenizeRequest, TokenizeResult } from "./schema.ts";
 
 /** What is tokenised, and the field that it came in. */
-export interface Wanted {
+interface ReadInput {
   input: TokenizerInput;
   field: "prompt" | "content" | "messages";
 }
 
 const sources = ["prompt", "content", "messages"] as const;
 
-export function toWanted(body: TokenizeRequest): Wanted {
+export function toTokenizerInput(body: TokenizeRequest): ReadInput {
   const sent = sources.filter((name) => body[name] !== null && body[name] !== undefined);
   const [field, second] = sent;
   if (field === undefined) throw refuse("prompt", "is required; or 'messages', or 'content'");
@@ -72,7 +72,7 @@ function toPieces({ return_token_strs: strings, with_pieces: pieces }: TokenizeR
 
 export function toTokenizeResult(
   { tokens, pieces }: TokenizedText,
-  { input: { pieces: form }, contextSize }: Pick<Wanted, "input"> & { contextSize: number },
+  { input: { pieces: form }, contextSize }: Pick<ReadInput, "input"> & { contextSize: number },
 ): TokenizeResult {
   const ids = Array.from(tokens);
   const withPieces = (): TokenizeResult["tokens"] =>

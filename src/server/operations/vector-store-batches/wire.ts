@@ -2,8 +2,9 @@
 import type { BatchView } from "../../../core/documents/file-batch-service.ts";
 import type { AddedFile } from "../../../core/documents/store-file-service.ts";
 import { refuse } from "../../wire/refuse.ts";
+import { toSeconds } from "../../wire/unix-time.ts";
 import { toAddedFile, toAddedFiles } from "../vector-store-files/wire.ts";
-import { toCounts, toSeconds } from "../vector-stores/wire.ts";
+import { toCounts } from "../vector-stores/wire.ts";
 import type { FileBatch, FileBatchRequest } from "./schema.ts";
 
 export const toFileBatch = ({ batch, counts, status }: BatchView): FileBatch => ({

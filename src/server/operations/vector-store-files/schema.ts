@@ -3,9 +3,8 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { fileStatuses } from "../../../core/documents/records.ts";
 import { Attributes } from "../../wire/attributes.ts";
 import { ChunkingStrategy, ChunkingUsed } from "../../wire/chunking.ts";
+import { open } from "../../wire/fields.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
-
-const open = { additionalProperties: true } as const;
 
 const [inProgress, completed, failed, cancelled] = fileStatuses;
 export const FileStatus = T.Union([

@@ -7,8 +7,8 @@ import { given } from "../../../core/given.ts";
 import { redactPaths } from "../../redact-paths.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { toChunking, toChunkingUsed } from "../../wire/chunking.ts";
+import { toSeconds } from "../../wire/unix-time.ts";
 import type { VectorStoreRequest } from "../vector-stores/schema.ts";
-import { toSeconds } from "../vector-stores/wire.ts";
 import type { VectorStoreFile, VectorStoreFileContent, VectorStoreFileRequest } from "./schema.ts";
 
 export function toVectorStoreFile(file: StoreFile): VectorStoreFile {

@@ -1,9 +1,8 @@
 /** A search in a vector store, on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Attributes } from "../../wire/attributes.ts";
+import { open } from "../../wire/fields.ts";
 import { Filter } from "../../wire/filter.ts";
-
-const open = { additionalProperties: true } as const;
 
 const mostQueries = 16;
 

@@ -2,9 +2,8 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Metadata } from "../../wire/attributes.ts";
 import { ChunkingStrategy } from "../../wire/chunking.ts";
+import { open } from "../../wire/fields.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
-
-const open = { additionalProperties: true } as const;
 
 const ExpiresAfter = T.Object(
   { anchor: T.Literal("last_active_at"), days: T.Integer({ minimum: 1, maximum: 365 }) },

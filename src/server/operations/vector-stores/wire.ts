@@ -3,10 +3,9 @@ import type { FileCounts } from "../../../core/documents/records.ts";
 import type { NewStore, StoreView } from "../../../core/documents/vector-store-service.ts";
 import { given } from "../../../core/given.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
+import { toSeconds } from "../../wire/unix-time.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import type { VectorStore, VectorStoreRequest, VectorStoreUpdate } from "./schema.ts";
-
-export const toSeconds = (date: Date): number => Math.floor(date.getTime() / 1000);
 
 export function toVectorStore(view: StoreView): VectorStore {
   const { store, counts, usageBytes, expiresAt, isExpired } = view;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { NodeError } from "../../../../../src/core/errors.ts";
-import { inOwnWords } from "../../../../../src/server/operations/messages/field-names.ts";
+import { renameFields } from "../../../../../src/server/operations/messages/field-names.ts";
 import { rejectionOf } from "../../../../support/rejection.ts";
 
 async function* failing(error: Error): AsyncGenerator<number> {
@@ -8,7 +8,7 @@ async function* failing(error: Error): AsyncGenerator<number> {
   throw error;
 }
 
-const rejection = (error: Error) => rejectionOf(Array.fromAsync(inOwnWords(failing(error))));
+const rejection = (error: Error) => rejectionOf(Array.fromAsync(renameFields(failing(error))));
 
 test.each([
   ["tools[2].function.parameters.properties.a", "tools[2].input_schema.properties.a"],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../../../src/core/errors.ts";
-import { renamed } from "../../../../../src/server/operations/responses/own-field-names.ts";
+import { renameFields } from "../../../../../src/server/operations/responses/field-names.ts";
 import { toOfferedTools } from "../../../../../src/server/operations/responses/tool-use.ts";
 
 const search = { type: "file_search" as const, vector_store_ids: ["house"] };
@@ -93,7 +93,7 @@ describe("an error of the chat service", () => {
     ["rag.vector_store_ids[0]", "tools[1].vector_store_ids[0]"],
     ["logit_bias", "logit_bias"],
   ])("names %s as it is called here", (theirs, ours) => {
-    expect(renamed(error(theirs), fields)).toMatchObject({
+    expect(renameFields(error(theirs), fields)).toMatchObject({
       param: ours,
       message: `'${ours}' is odd.`,
     });
@@ -101,7 +101,7 @@ describe("an error of the chat service", () => {
 
   test("keeps when to ask again, and what is no error of the node's", () => {
     const busy = new NodeError("overloaded", "Busy.", { param: "messages", retryAfterMs: 5 });
-    expect(renamed(busy, fields)).toMatchObject({ param: "input", retryAfterMs: 5 });
-    expect(renamed("else", fields)).toBe("else");
+    expect(renameFields(busy, fields)).toMatchObject({ param: "input", retryAfterMs: 5 });
+    expect(renameFields("else", fields)).toBe("else");
   });
 });

@@ -1,20 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import type { TokenizeRequest } from "../../../../../src/server/operations/tokenize/schema.ts";
-import { toTokenizeResult, toWanted } from "../../../../../src/server/operations/tokenize/wire.ts";
+import {
+  toTokenizeResult,
+  toTokenizerInput,
+} from "../../../../../src/server/operations/tokenize/wire.ts";
 
 const model = "chatty";
 const messages = [{ role: "user", content: "Hello" }] satisfies TokenizeRequest["messages"];
 
 describe("what is to be tokenised", () => {
   test("is vLLM's prompt, with what the model wants around it", () => {
-    expect(toWanted({ model, prompt: "Hello" })).toEqual({
+    expect(toTokenizerInput({ model, prompt: "Hello" })).toEqual({
       field: "prompt",
       input: { text: "Hello", addSpecial: true, parseSpecial: true },
     });
   });
 
   test("is llama-server's content, without that", () => {
-    expect(toWanted({ model, content: "Hello" })).toEqual({
+    expect(toTokenizerInput({ model, content: "Hello" })).toEqual({
       field: "content",
       input: { text: "Hello", addSpecial: false, parseSpecial: true },
     });
@@ -28,12 +31,12 @@ describe("what is to be tokenised", () => {
     [{ return_token_strs: true }, { pieces: "vocabulary" }],
     [{ with_pieces: true }, { pieces: "text" }],
   ] satisfies [Partial<TokenizeRequest>, object][])("is changed by %j", (rest, changed) => {
-    expect(toWanted({ model, prompt: "Hello", ...rest }).input).toMatchObject(changed);
+    expect(toTokenizerInput({ model, prompt: "Hello", ...rest }).input).toMatchObject(changed);
   });
 
   test("is a conversation, with its tools", () => {
     const tools = [{ type: "function", function: { name: "look_up" } }] as const;
-    expect(toWanted({ model, messages, tools: [...tools] })).toEqual({
+    expect(toTokenizerInput({ model, messages, tools: [...tools] })).toEqual({
       field: "messages",
       input: { messages: [{ role: "user", content: "Hello" }], tools: [{ name: "look_up" }] },
     });
@@ -50,7 +53,7 @@ describe("what is to be tokenised", () => {
     [{ messages, add_special_tokens: true }, "add_special_tokens"],
     [{ messages, parse_special: false }, "parse_special"],
   ] satisfies [Partial<TokenizeRequest>, string][])("is refused where it is %j", (rest, param) => {
-    expect(() => toWanted({ model, ...rest })).toThrow(expect.objectContaining({ param }));
+    expect(() => toTokenizerInput({ model, ...rest })).toThrow(expect.objectContaining({ param }));
   });
 });
 

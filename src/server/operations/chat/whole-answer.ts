@@ -1,12 +1,12 @@
 /** Reads an answer to its end, for callers who want it whole. */
-import type { ChatAnswer } from "../../core/chat/chat-service.ts";
-import { NodeError } from "../../core/errors.ts";
+import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import type {
   FinishReason,
   GenerationEvent,
   TokenLogprobs,
   TokenUsage,
-} from "../../core/ports/chat-engine.ts";
+} from "../../../core/ports/chat-engine.ts";
+import { unfinished } from "../../wire/broken-answer.ts";
 
 /** One choice while its events come in. */
 interface Draft {
@@ -72,6 +72,3 @@ function write(draft: Draft, event: GenerationEvent): void {
       break;
   }
 }
-
-export const unfinished = (): NodeError =>
-  new NodeError("internal", "The model's answer ended without a reason.");

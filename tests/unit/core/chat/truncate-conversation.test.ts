@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatMessage } from "../../../../../src/core/ports/chat-engine.ts";
-import { truncated } from "../../../../../src/server/operations/responses/truncation.ts";
+import { truncateConversation } from "../../../../src/core/chat/truncate-conversation.ts";
+import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
 
 const never = new AbortController().signal;
 const user = (content: string): ChatMessage => ({ role: "user", content });
@@ -25,7 +25,7 @@ function engineOf(contextSize: number) {
 }
 
 const fit = (messages: readonly ChatMessage[], contextSize: number, maxTokens = 1) =>
-  truncated({ messages, tools: [], maxTokens }, engineOf(contextSize), never);
+  truncateConversation({ messages, tools: [], maxTokens }, engineOf(contextSize), never);
 
 const turns = (count: number): ChatMessage[] =>
   Array.from({ length: count }, (_, at) => [user(`question ${at}`), said(`answer ${at}`)]).flat();
@@ -61,7 +61,8 @@ describe("a conversation that is truncated", () => {
 
   test("is counted a few times, however long it is", async () => {
     const engine = engineOf(50);
-    await truncated({ messages: turns(1000), tools: [] }, engine, never);
+    const messages = turns(1000);
+    await truncateConversation({ messages, tools: [], maxTokens: undefined }, engine, never);
     expect(engine.counted.length).toBeLessThan(15);
   });
 });

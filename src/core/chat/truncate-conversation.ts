@@ -1,5 +1,7 @@
-/** `truncation: auto`: a conversation that does not fit loses its oldest messages. */
-import type { ChatEngine, ChatMessage, Tool } from "../../../core/ports/chat-engine.ts";
+/** A conversation that does not fit the model's context loses its oldest messages, where the caller wants that. */
+import type { ChatEngine, ChatMessage } from "../ports/chat-engine.ts";
+import type { Conversation } from "./fit-to-context.ts";
+import { leastThatFits, promptRoom, roomAfterCut } from "./prompt-room.ts";
 
 export interface TruncatedConversation {
   kept: readonly ChatMessage[];
@@ -7,44 +9,25 @@ export interface TruncatedConversation {
   dropped: number;
 }
 
-interface Conversation {
-  messages: readonly ChatMessage[];
-  tools: readonly Tool[];
-  /** Most tokens of the answer, where that is known. */
-  maxTokens?: number;
-}
-
-/** Tokens of the context that are left to the answer where the request does not say. */
-const answerTokens = 512;
-const answerShare = 0.25;
-/** How full the context may be once something had to go: each time the prompt begins differently, all of it is evaluated again. */
-const afterTruncation = 0.7;
-
 /**
  * What the model is told stays, and so does the last message of the user. Older turns go first, then
  * the oldest steps of the current one: calls of functions with their outputs.
  */
-export async function truncated(
-  { messages, tools, maxTokens = answerTokens }: Conversation,
+export async function truncateConversation(
+  { messages, tools, maxTokens }: Conversation,
   engine: Pick<ChatEngine, "contextSize" | "countTokens">,
   signal: AbortSignal,
 ): Promise<TruncatedConversation> {
-  const { contextSize } = engine;
-  const room = contextSize - Math.min(maxTokens, Math.floor(contextSize * answerShare));
+  const room = promptRoom(engine.contextSize, maxTokens);
   const tokensOf = (kept: readonly ChatMessage[]): Promise<number> =>
     engine.countTokens(kept, tools, { signal });
   const cuts = cutsOf(messages);
   if (cuts.length === 0 || (await tokensOf(messages)) <= room)
     return { kept: messages, dropped: 0 };
-  // The first cut that leaves little enough, by halves: each try counts the whole conversation.
-  let [from, to] = [0, cuts.length - 1];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    const kept = without(messages, cuts[middle]);
-    if ((await tokensOf(kept)) <= Math.floor(room * afterTruncation)) to = middle;
-    else from = middle + 1;
-  }
-  const kept = without(messages, cuts[to]);
+  const fits = async (cut: number): Promise<boolean> =>
+    (await tokensOf(without(messages, cuts[cut]))) <= roomAfterCut(room);
+  const first = await leastThatFits([0, cuts.length - 1], fits);
+  const kept = without(messages, cuts[first]);
   return { kept, dropped: messages.length - kept.length };
 }
 

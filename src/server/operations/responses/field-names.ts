@@ -1,6 +1,5 @@
 /** Errors of the chat service name chat's fields; here they are called otherwise. */
-import { NodeError } from "../../../core/errors.ts";
-import { given } from "../../../core/given.ts";
+import { NodeError, withField } from "../../../core/errors.ts";
 
 export interface FieldPlaces {
   /** Where each of the functions stands among the request's tools. */
@@ -10,13 +9,13 @@ export interface FieldPlaces {
 }
 
 /** The error with this API's names; what is none of the node's own stays as it is. */
-export function renamed(error: unknown, fields: FieldPlaces): unknown {
+export function renameFields(error: unknown, fields: FieldPlaces): unknown {
   if (!(error instanceof NodeError) || error.param === undefined) return error;
-  const { kind, message, param, retryAfterMs } = error;
+  const { message, param } = error;
   const own = ownName(param, fields);
   if (own === param) return error;
   const said = param === "messages" ? message : message.replaceAll(param, own);
-  return new NodeError(kind, said, { param: own, cause: error, ...given({ retryAfterMs }) });
+  return withField(error, { message: said, param: own });
 }
 
 function ownName(param: string, { places, search }: FieldPlaces): string {
