@@ -1,0 +1,27 @@
+/** Whether values are too large as JSON, told without writing them. */
+
+/** Counts no more than the text would have at least, and no further than to the bound. */
+export function isLargerThan(most: number, values: readonly unknown[]): boolean {
+  let left = most;
+  const take = (part: unknown): void => {
+    if (left < 0) return;
+    if (typeof part === "string") left -= part.length + 2;
+    else if (typeof part !== "object" || part === null) left -= part === undefined ? 0 : 1;
+    else if (Array.isArray(part)) {
+      left -= 1 + part.length;
+      for (const item of part) {
+        if (left < 0) return;
+        take(item);
+      }
+    } else {
+      for (const [name, content] of Object.entries(part)) {
+        if (left < 0) return;
+        if (content === undefined) continue;
+        left -= name.length + 3;
+        take(content);
+      }
+    }
+  };
+  for (const value of values) take(value);
+  return left < 0;
+}
