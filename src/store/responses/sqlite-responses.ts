@@ -11,8 +11,8 @@ import type {
   TidiedResponses,
 } from "../../core/ports/response-store.ts";
 import { ThreadCalls } from "../thread-calls.ts";
-import { isLargerThan } from "./larger-than.ts";
 import type { ResponseRow, RowBounds, RowChange } from "./response-rows.ts";
+import { isLargerThan, tooLarge } from "./response-size.ts";
 import type { ResponseCall, ResponseResult } from "./responses-thread.ts";
 
 /** Its name in the data dir. */
@@ -148,13 +148,6 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
     return Math.min(this.#options.maxResponseBytes, this.#options.maxBytes);
   }
 }
-
-const tooLarge = (bytes: string, most: number): NodeError =>
-  new NodeError(
-    "payload_too_large",
-    `The response has ${bytes} bytes with its conversation, and ${most} are kept at most. Send a shorter conversation, send 'store': false, or raise responses.max_response_bytes.`,
-    { param: "store" },
-  );
 
 const toRow = (response: KeptResponse): ResponseRow => ({
   id: response.id,

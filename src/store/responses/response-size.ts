@@ -1,6 +1,7 @@
-/** Whether values are too large as JSON, told without writing them. */
+/** How large a response may be that is kept, told without writing it as text. */
+import { NodeError } from "../../core/errors.ts";
 
-/** Counts no more than the text would have at least, and no further than to the bound. */
+/** Whether all together are too large as JSON. Counts no more than the text would have at least, and no further than to the bound. */
 export function isLargerThan(most: number, values: readonly unknown[]): boolean {
   let left = most;
   const take = (part: unknown): void => {
@@ -25,3 +26,10 @@ export function isLargerThan(most: number, values: readonly unknown[]): boolean 
   for (const value of values) take(value);
   return left < 0;
 }
+
+export const tooLarge = (bytes: string, most: number): NodeError =>
+  new NodeError(
+    "payload_too_large",
+    `The response has ${bytes} bytes with its conversation, and ${most} are kept at most. Send a shorter conversation, send 'store': false, or raise responses.max_response_bytes.`,
+    { param: "store" },
+  );
