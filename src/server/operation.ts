@@ -63,6 +63,11 @@ export interface OperationFacts {
   /** What the key must open, where keys are wanted; such an operation is rate limited. */
   scope?: Scope;
   /**
+   * Whether a request takes a place of the caller's `concurrency`; default: it does. One that asks for
+   * what holds such a place, or ends it, takes none. It counts as a request all the same.
+   */
+  takesPlace?: boolean;
+  /**
    * Whether a key is asked for where there is no scope. `optional`: everyone is answered, and callers
    * with a key may be told more. Default: `none`.
    */

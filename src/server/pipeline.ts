@@ -124,7 +124,7 @@ export class Pipeline {
 
     authenticate(context, operation.facts, this.#isOpen(operation.facts.name));
     if (operation.facts.scope !== undefined) {
-      const lease = acquireLease(request, context, rateLimit);
+      const lease = acquireLease(request, context, rateLimit, operation.facts);
       context.lease = ending.use(lease instanceof Promise ? await lease : lease);
       ending.defer(() => void meter(context));
     }

@@ -60,8 +60,51 @@ interface Requests {
   as: string;
 }
 
+const contentParts: Readonly<Record<string, Record<string, unknown>>> = {
+  input_text: { type: "input_text", text: "Hello" },
+  output_text: { type: "output_text", text: "Hello" },
+  refusal: { type: "refusal", refusal: "Never." },
+};
+
+/** The same of a field of a part. */
+function partWith(field: string, value: unknown): Requests | undefined {
+  const [, item = "", list = "", type = "", inner = ""] =
+    /^input\[(\w+)\]\.(\w+)\[(\w+)\]\.(\w+)$/.exec(field) ?? [];
+  if (inner === "") return undefined;
+  const part = contentParts[type] ?? {};
+  const listed = (changed: object): object =>
+    requestsWith(`input[${item}].${list}`, [changed]).with;
+  return {
+    with: listed({ ...part, [inner]: value }),
+    without: listed(omit(part, inner)),
+    as: `input[${placeOf(item)}].${list}[0].${inner}`,
+  };
+}
+
+const toolChoices: Readonly<Record<string, Record<string, unknown>>> = {
+  function: { type: "function", name: "look_up" },
+  file_search: { type: "file_search" },
+  allowed_tools: { type: "allowed_tools", mode: "auto", tools: [offered.function] },
+};
+
+/** The same of a field of a choice. */
+function choiceWith(field: string, value: unknown): Requests | undefined {
+  const [, type = "", inner = ""] = /^tool_choice\[(\w+)\]\.(\w+)$/.exec(field) ?? [];
+  const choice = toolChoices[type];
+  if (choice === undefined) return undefined;
+  const tools = [{ type: "function", name: "jump" }, offered.function, offered.file_search];
+  const asked = (chosen: object): object => ({ ...base, tools, tool_choice: chosen });
+  return {
+    with: asked({ ...choice, [inner]: value }),
+    without: asked(omit(choice, inner)),
+    as: `tool_choice.${inner}`,
+  };
+}
+
 /** A request whose field has the value, and the same without the field. */
 function requestsWith(field: string, value: unknown): Requests {
+  const within = partWith(field, value) ?? choiceWith(field, value);
+  if (within !== undefined) return within;
   const [, list = "", type = "", inner = ""] = /^(\w+)\[(\w*)\]\.?(\w*)$/.exec(field) ?? [];
   if (list === "input" && type === "") {
     const as = `input[${conversation.length}]`;
@@ -235,7 +278,26 @@ describe("the handbook's table of a response's fields has a row for everything",
       ...fieldsOf(types, "FunctionTool").map(under("tools[function]")),
       ...fieldsOf(types, "FileSearchTool").map(under("tools[file_search]")),
     ];
-    expect(missing([...ofItems, ...ofTools])).toEqual([]);
+    const ofChoices = [
+      ...fieldsOf(types, "ToolChoiceFunction").map(under("tool_choice[function]")),
+      ...fieldsOf(types, "ToolChoiceTypes").map(under("tool_choice[file_search]")),
+      ...fieldsOf(types, "ToolChoiceAllowed").map(under("tool_choice[allowed_tools]")),
+    ];
+    expect(missing([...ofItems, ...ofTools, ...ofChoices])).toEqual([]);
+  });
+
+  test("of the OpenAI API's content parts that the node takes", () => {
+    const parts = {
+      "input[message].content[input_text]": "ResponseInputText",
+      "input[message].content[output_text]": "ResponseOutputText",
+      "input[message].content[refusal]": "ResponseOutputRefusal",
+      "input[function_call_output].output[input_text]": "ResponseInputTextContent",
+    };
+    const ofParts = Object.entries(parts).flatMap(([place, name]) =>
+      fieldsOf(types, name).map(under(place)),
+    );
+    expect(ofParts.length).toBeGreaterThan(10);
+    expect(missing(ofParts)).toEqual([]);
   });
 
   test("of the OpenAI API's types of items, types of tools and values of include", () => {

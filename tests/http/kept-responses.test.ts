@@ -141,6 +141,18 @@ describe("a response that goes on from another", () => {
     expect((await decodeError(answer)).message).toContain("limits.max_messages");
   });
 
+  test("is logged with the one before, where prompts are", async () => {
+    const app = testApp({ logPrompts: true });
+    app.chat.script(text("Hi"), finish).script(finish);
+    const { id } = await make(app, {});
+    await make(app, { input: "How?", previous_response_id: id });
+    const prompts = app.log.filter(({ message }) => message === "a prompt");
+    expect(prompts.map(({ fields }) => fields)).toMatchObject([
+      { input: "Hello" },
+      { input: "How?", previous_response_id: id },
+    ]);
+  });
+
   test("says that it is not kept where the store takes no more", async () => {
     const app = testApp({ responses: { maxResponseBytes: 64 } });
     app.chat.script(text("Hi"), finish);

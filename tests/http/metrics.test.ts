@@ -59,6 +59,24 @@ describe("the numbers of a node", () => {
     expect(sampleValue(found, "paddock_slots_in_use", chatty)).toBe(0);
   });
 
+  test("count a response as its own operation, also one that is made in the background", async () => {
+    const app = testApp();
+    const asked = { model: "chatty", input: "q" };
+    app.chat.script(text("Hi"), finish).script(text("Hi"), finish).script(text("Hi"), finish);
+    await app.post("/v1/responses", asked);
+    await (await app.post("/v1/responses", { ...asked, stream: true })).text();
+    await app.post("/v1/responses", { ...asked, background: true });
+    await ended(app, 3);
+    const found = await numbers(app);
+    const operation = "responses";
+    expect(sampleValue(found, "paddock_requests_total", { operation, status: "200" })).toBe(3);
+    expect(sampleValue(found, "paddock_request_seconds", { operation }, "_count")).toBe(3);
+    expect(sampleValue(found, "paddock_prompt_tokens_total", chatty)).toBe(9);
+    expect(sampleValue(found, "paddock_generated_tokens_total", chatty)).toBe(6);
+    expect(sampleValue(found, "paddock_time_to_first_token_seconds", chatty, "_count")).toBe(3);
+    expect(sampleValue(found, "paddock_slots_in_use", chatty)).toBe(0);
+  });
+
   test("move while an answer is generated", async () => {
     const app = testApp();
     const held = Promise.withResolvers<void>();

@@ -223,6 +223,34 @@ describe("a place among requests at once", () => {
     expect((await ask(app)).status).toBe(200);
   });
 
+  test("is not needed to ask for a response that holds it, or to end it", async () => {
+    const app = stillApp({ callerLimits: { concurrency: 1, requestsPerMinute: 6 } });
+    app.chat.script(
+      (signal) =>
+        new Promise((_, fail) => {
+          signal.addEventListener("abort", () => fail(signal.reason));
+        }),
+    );
+    const asked = { model: "chatty", input: "Hello", background: true };
+    const path = "/v1/responses";
+    const { id } = Object(await (await app.post(path, asked)).json());
+    expect(await failure(await app.post(path, asked))).toMatchObject({
+      message: expect.stringContaining("may have 1 requests in progress at once"),
+    });
+    const found = await app.get(`${path}/${id}`);
+    expect([found.status, standing(found, "requests")[1]]).toEqual([200, "4"]);
+    expect((await app.get(`${path}/${id}/input_items`)).status).toBe(200);
+    expect((await app.post(`${path}/${id}/cancel`, "")).status).toBe(200);
+    const remove = () =>
+      app.handle(new Request(`http://localhost${path}/${id}`, { method: "DELETE" }));
+    expect((await remove()).status).toBe(200);
+    await waitFor("its place", async () => (await ask(app)).status !== 429);
+    // They are requests all the same.
+    expect(await failure(await remove())).toMatchObject({
+      message: expect.stringContaining("may make 6 requests a minute"),
+    });
+  });
+
   test("is given back when the time of a stream is up that nobody reads any more", async () => {
     const app = testApp({ ...one, requestTimeoutMs: 20 });
     app.chat.script({ type: "text", text: "a" }, { type: "text", text: "b" }, finish);

@@ -253,10 +253,13 @@ describe("a streamed response", () => {
       sequence_number: events.length - 1,
       response: {
         status: "failed",
+        store: false,
         error: { code: "server_error", message: expect.not.stringContaining("secret inside") },
         output: [{ type: "reasoning" }],
       },
     });
+    const id = /resp_[0-9a-f]{32}/.exec(JSON.stringify(failed))?.[0];
+    expect((await app.get(`${path}/${id}`)).status).toBe(404);
   });
 
   test("stops generating when the client stops reading", async () => {

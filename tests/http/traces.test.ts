@@ -88,6 +88,28 @@ describe("a trace", () => {
     expect(Math.abs(Number((root?.to ?? 0n) / 1_000_000n) - Date.now())).toBeLessThan(60_000);
   });
 
+  test.each([false, true])("has the same parts for a response; streamed: %p", async (stream) => {
+    const spans = await traced(1, async (app) => {
+      app.chat.script(text("a"), text("b"), finish);
+      await (await app.post("/v1/responses", { model: "chatty", input: "q", stream })).text();
+    });
+    expect(tree(spans)).toEqual([
+      "chat chatty in nothing",
+      "generation in chat chatty",
+      "prompt in chat chatty",
+      "queue in chat chatty",
+    ]);
+    expect(spans.find(({ isServer }) => isServer)?.attributes).toMatchObject({
+      "url.path": "/v1/responses",
+      "http.response.status_code": 200,
+      "gen_ai.operation.name": "chat",
+      "gen_ai.request.model": "chatty",
+      "gen_ai.usage.input_tokens": 3,
+      "gen_ai.usage.output_tokens": 2,
+      "paddock.outcome": "ok",
+    });
+  });
+
   test("has retrieval, with its embedding inside", async () => {
     const spans = await traced(1, async (app) => {
       await app.repository.upsert([passage(1, [1, 1])]);

@@ -1,5 +1,10 @@
 /** What holds callers to the limits that nodes share, as a node has it, on a real Redis server. */
-import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
+import {
+  type CallerLimits,
+  type LimitedCaller,
+  noLimits,
+  RateLimiter,
+} from "../../src/core/limits/rate-limiter.ts";
 import type { Decision, Grant } from "../../src/core/ports/limiter.ts";
 import { RedisConnection } from "../../src/store/redis/connection.ts";
 import { RedisLimiter } from "../../src/store/redis/redis-limiter.ts";
@@ -7,7 +12,7 @@ import type { RedisServer } from "./redis-server.ts";
 
 export interface LimitingNode extends Disposable {
   connection: RedisConnection;
-  ask(id?: string): Promise<Decision>;
+  ask(id?: string, request?: Pick<LimitedCaller, "takesPlace">): Promise<Decision>;
   /** Asks once and lets the place go; whether it was let in. */
   once(id?: string): Promise<boolean>;
   alone(): number;
@@ -28,8 +33,11 @@ export async function limitingNode(
   let alone = 0;
   const onAlone = () => alone++;
   const limiter = resources.use(new RedisLimiter({ connection, own, whenAway, onAlone }));
-  const ask = async (id = "ada") =>
-    await limiter.acquire({ id, called: `The key '${id}'`, limits: { ...noLimits, ...limits } });
+  const ask: LimitingNode["ask"] = async (id = "ada", request = {}) =>
+    await limiter.acquire({
+      ...{ id, called: `The key '${id}'`, limits: { ...noLimits, ...limits } },
+      ...request,
+    });
   return {
     connection,
     ask,

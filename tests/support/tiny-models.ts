@@ -24,6 +24,8 @@ interface TinyModels {
   /** Of the same shape, with other weights. */
   otherEmbedding: string;
   reranker: string;
+  /** The chat model with a template that has every answer begin in a thought. */
+  thinker: string;
 }
 
 let made: Promise<TinyModels> | undefined;
@@ -44,7 +46,9 @@ async function makeModels(): Promise<TinyModels> {
   await save(otherEmbedding, tinyBert(17));
   const reranker = join(path, "tiny-reranker.gguf");
   await save(reranker, tinyReranker());
-  return { chat, embedding, otherEmbedding, reranker };
+  const thinker = join(path, "tiny-thinker.gguf");
+  await save(thinker, tinyThinker());
+  return { chat, embedding, otherEmbedding, reranker, thinker };
 }
 
 export async function save(path: string, gguf: Gguf): Promise<void> {
@@ -79,6 +83,24 @@ export function tinyLlama(): Gguf {
     type: "f32",
     words: ["\u2581", "\u2581the", "\u2581a", "\u2581is", "\u2581of", "ing", "tion"],
   });
+}
+
+/** A template whose every answer has a thought before it, be it an empty one. */
+const thinkingTemplate = [
+  "{% for message in messages %}{{ '<|' + message['role'] + '|>' }}",
+  "{% if message['role'] == 'assistant' %}",
+  "{{ '<think>' + (message['reasoning_content'] or '') + '</think>' }}{% endif %}",
+  "{{ message['content'] + eos_token }}{% endfor %}",
+  "{% if add_generation_prompt %}{{ '<|assistant|><think>' }}{% endif %}",
+].join("");
+
+function tinyThinker(): Gguf {
+  const { metadata, tensors } = tinyLlama();
+  const own = {
+    "general.name": text("tiny-thinker"),
+    "tokenizer.chat_template": text(thinkingTemplate),
+  };
+  return { metadata: { ...metadata, ...own }, tensors };
 }
 
 const rankPooling = 4;

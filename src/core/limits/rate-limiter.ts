@@ -17,6 +17,8 @@ export interface LimitedCaller {
   /** As a message calls it: "The key 'ada'". */
   called: string;
   limits: CallerLimits;
+  /** Whether this request takes one of the caller's places while it is answered; default: it does. */
+  takesPlace?: boolean;
 }
 
 /** What a caller has left; absent where there is no bound. */
@@ -135,9 +137,9 @@ function leaseOf(usage: Usage, places: number): Lease {
   };
 }
 
-function take({ limits }: LimitedCaller, usage: Usage): Lease {
+function take({ limits, takesPlace = true }: LimitedCaller, usage: Usage): Lease {
   if (limits.requestsPerMinute > 0) usage.requests.take(1);
-  return leaseOf(usage, 1);
+  return leaseOf(usage, takesPlace ? 1 : 0);
 }
 
 function refuseBeyond(caller: LimitedCaller, { active, requests, tokens }: Usage): void {

@@ -16,11 +16,11 @@ const placeRetryMs = 1000;
 
 /** Why one more request is refused; undefined where it is not. */
 export function refusalOf(
-  { called, limits }: LimitedCaller,
+  { called, limits, takesPlace = true }: LimitedCaller,
   { active, requestsWaitMs, tokensWaitMs }: Standing,
 ): NodeError | undefined {
   const { concurrency, requestsPerMinute, tokensPerMinute } = limits;
-  if (concurrency > 0 && active >= concurrency) {
+  if (takesPlace && concurrency > 0 && active >= concurrency) {
     return refusal("too_many_requests", placeRetryMs, [
       `${called} may have ${concurrency} requests in progress at once, and has ${active}.`,
       "Ask again when one has ended.",

@@ -8,6 +8,7 @@ import {
 } from "../../core/limits/rate-limiter.ts";
 import type { Decision, Limiter } from "../../core/ports/limiter.ts";
 import type { Connections } from "../connections.ts";
+import type { OperationFacts } from "../operation.ts";
 import type { RequestContext } from "../request-context.ts";
 import type { Caller } from "./authentication.ts";
 import { rateLimitHeaders } from "./rate-limit-headers.ts";
@@ -48,9 +49,10 @@ export function acquireLease(
   request: Request,
   context: RequestContext,
   settings: RateLimitSettings,
+  { takesPlace = true }: Pick<OperationFacts, "takesPlace"> = {},
 ): RateLimitLease | Promise<RateLimitLease> {
   const { limiter, addresses, connections } = settings;
-  const caller = limitedCaller(context.authenticated, request, settings);
+  const caller = { ...limitedCaller(context.authenticated, request, settings), takesPlace };
   using leases = new DisposableStack();
   const client = limitedClient(request, settings);
   if (client !== undefined) leases.use(addresses.acquire(client));

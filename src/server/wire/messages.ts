@@ -102,7 +102,11 @@ export function unanswered(open: ReadonlySet<string>, param: string): NodeError 
 
 const partTypes: PartTypes = {
   readable: new Set(["text"]),
-  names: { image_url: "images", input_audio: "audio", file: "files" },
+  names: new Map([
+    ["image_url", "images"],
+    ["input_audio", "audio"],
+    ["file", "files"],
+  ]),
 };
 
 function textOf(content: Content | null | undefined, at: string): string {

@@ -13,7 +13,7 @@ export interface PartTypes {
   /** Those whose text is read. */
   readable: ReadonlySet<string>;
   /** What the others hold, for a person. */
-  names: Readonly<Record<string, string>>;
+  names: ReadonlyMap<string, string>;
 }
 
 /** `at`: where the content stands. */
@@ -28,7 +28,7 @@ export function textOfParts(
       const param = `${at}[${index}]`;
       if (type === "refusal" && refusal !== undefined) return refusal;
       if (!readable.has(type)) {
-        const what = names[type] ?? `parts of type ${quoted(type)}`;
+        const what = names.get(type) ?? `parts of type ${quoted(type)}`;
         throw refuse(
           param,
           `has the type ${quoted(type)}: this node's models read text only, no ${what}`,

@@ -32,7 +32,7 @@ export class HeldPlaces implements Disposable {
   }
 
   hold(caller: LimitedCaller, places: readonly string[]): void {
-    if (caller.limits.concurrency === 0) return;
+    if (caller.limits.concurrency === 0 || places.length === 0) return;
     const held = this.#held.get(caller.id) ?? { caller, places: new Set() };
     // A key's limits may have changed since.
     held.caller = caller;
@@ -42,7 +42,7 @@ export class HeldPlaces implements Disposable {
 
   release(caller: LimitedCaller, places: readonly string[]): void {
     const held = this.#held.get(caller.id);
-    if (held === undefined) return;
+    if (held === undefined || places.length === 0) return;
     for (const place of places) held.places.delete(place);
     if (held.places.size === 0) this.#held.delete(caller.id);
     if (!this.#connection.isUp) return;

@@ -44,7 +44,8 @@ local function isEmpty(what)
   return perMinute[what] > 0 and used[what] + 1 - perMinute[what] > rounding
 end
 local verdict = 'granted'
-if check ~= 'nothing' and concurrency > 0 and active + #ARGV - firstPlace + 1 > concurrency then
+local wanted = #ARGV - firstPlace + 1
+if check ~= 'nothing' and concurrency > 0 and wanted > 0 and active + wanted > concurrency then
   verdict = 'places'
 elseif check == 'all' and isEmpty('requests') then
   verdict = 'requests'

@@ -46,7 +46,7 @@ export class RedisLimiter implements Limiter, Disposable {
 
   async #ask(caller: LimitedCaller): Promise<Decision> {
     const { connection, own } = this.#options;
-    const places = this.#places.names(1);
+    const places = this.#placesFor(caller);
     try {
       const counted = await count(connection, caller, { check: "all", requests: 1, places });
       if (counted.refusedBy !== undefined) {
@@ -69,7 +69,7 @@ export class RedisLimiter implements Limiter, Disposable {
     if (!isBounded(caller)) return this.#local.acquire(caller);
     try {
       const lease = own.acquire(caller);
-      const places = this.#places.names(1);
+      const places = this.#placesFor(caller);
       // Counted by all as soon as the server is back.
       this.#places.hold(caller, places);
       return new SharedGrant({ ...this.#parts(caller), lease, places, status: own.status(caller) });
@@ -77,6 +77,10 @@ export class RedisLimiter implements Limiter, Disposable {
       if (!(refused instanceof NodeError)) throw refused;
       return { refused, status: own.status(caller) };
     }
+  }
+
+  #placesFor({ takesPlace = true }: LimitedCaller): string[] {
+    return this.#places.names(takesPlace ? 1 : 0);
   }
 
   #parts(caller: LimitedCaller) {

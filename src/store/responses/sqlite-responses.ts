@@ -13,6 +13,7 @@ import {
 } from "../../core/ports/response-store.ts";
 import { ThreadCalls } from "../thread-calls.ts";
 import type { ResponseRow, RowBounds, RowChange } from "./response-rows.ts";
+import { isLargerThan, tooLarge } from "./response-size.ts";
 import type { ResponseCall, ResponseResult } from "./responses-thread.ts";
 
 /** Its name in the data dir. */
@@ -51,13 +52,13 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   }
 
   async save(response: KeptResponse): Promise<void> {
-    const row = toRow(response);
+    const row = toRow(this.#checked(response));
     this.#checkSize(row);
     await this.#call({ type: "save", row });
   }
 
   async change(id: string, change: ResponseChange): Promise<boolean> {
-    const texts = toRowChange(change);
+    const texts = toRowChange(this.#checked(change));
     this.#checkSize(texts);
     const { isDone = false } = await this.#ask({ type: "change", id, change: texts });
     return isDone;
@@ -130,13 +131,22 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
       (sum, text) => sum + Buffer.byteLength(text),
       0,
     );
-    const most = Math.min(this.#options.maxResponseBytes, this.#options.maxBytes);
-    if (bytes <= most) return;
-    throw new NodeError(
-      "payload_too_large",
-      `The response has ${bytes} bytes with its conversation, and ${most} are kept at most. Send a shorter conversation, send 'store': false, or raise responses.max_response_bytes.`,
-      { param: "store" },
-    );
+    if (bytes > this.#most) throw tooLarge(String(bytes), this.#most);
+  }
+
+  /** What is far too large is never written as text: that alone would hold up everyone. */
+  #checked<Parts extends ResponseChange & Pick<Partial<KeptResponse>, "input">>(
+    parts: Parts,
+  ): Parts {
+    const { body, conversation, input } = parts;
+    if (isLargerThan(this.#most, [body, conversation, input])) {
+      throw tooLarge(`more than ${this.#most}`, this.#most);
+    }
+    return parts;
+  }
+
+  get #most(): number {
+    return Math.min(this.#options.maxResponseBytes, this.#options.maxBytes);
   }
 }
 

@@ -70,6 +70,10 @@ export const responseBodies: Record<string, () => string> = {
     respond(`"input":"a","tools":[{"type":"function","name":"f",${named(keys)}}]`),
   "fields of an item that nobody knows": () =>
     respond(`"input":[{"role":"user","content":"a",${named(keys)}}]`),
+  "fields of parts that nobody knows": () =>
+    respond(
+      `"input":[{"role":"user","content":[${upTo(keys / 3, '{"type":"input_text","text":"a","x":1}')}]}]`,
+    ),
   metadata: () => respond(`"input":"a","metadata":{${members(keys, '"a"')}}`),
   includes: () => respond(`"input":"a","include":[${upTo(values, '"file_search_call.results"')}]`),
   "fields that nobody knows": () => respond(`"input":"a",${named(keys)}`),

@@ -24,12 +24,12 @@ export const paragraph = "\n\n";
 const failed = "Error: ";
 
 /** Their type is the name of something that no text can say. */
-const unreadable: Readonly<Record<string, string>> = {
-  image: "images",
-  document: "documents",
-  search_result: "search results",
-  container_upload: "files",
-};
+const unreadable: ReadonlyMap<string, string> = new Map([
+  ["image", "images"],
+  ["document", "documents"],
+  ["search_result", "search results"],
+  ["container_upload", "files"],
+]);
 
 export function readBlocks({ role, content }: Message, at: string): MessageContent {
   if (typeof content === "string") return { text: content, calls: [], results: [] };
@@ -106,7 +106,7 @@ function checkRole(role: Message["role"], wanted: Message["role"], type: string,
 }
 
 function unread(type: string, at: string): Error {
-  const what = unreadable[type] ?? `blocks of type ${quoted(type)}`;
+  const what = unreadable.get(type) ?? `blocks of type ${quoted(type)}`;
   return refuse(
     at,
     `has the type ${quoted(type)}: this node's models read text and results of tools only, no ${what}`,

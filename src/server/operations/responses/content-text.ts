@@ -11,11 +11,11 @@ export const isParts = (value: unknown): value is Part[] => partsCheck.Check(val
 
 const partTypes: PartTypes = {
   readable: new Set(["input_text", "output_text", "text"]),
-  names: {
-    input_image: "images",
-    input_audio: "audio",
-    input_file: "files; upload it to a vector store and send the tool 'file_search'",
-  },
+  names: new Map([
+    ["input_image", "images"],
+    ["input_audio", "audio"],
+    ["input_file", "files; upload it to a vector store and send the tool 'file_search'"],
+  ]),
 };
 
 /** `at`: where the content stands. */

@@ -7,7 +7,7 @@ import { refuse } from "../../wire/refuse.ts";
 import { type ListedItem, toListedItems } from "./input-items.ts";
 import { toMessages } from "./input-messages.ts";
 import type { OutputItem } from "./output-schema.ts";
-import { type FindResponse, withoutReferences } from "./references.ts";
+import { type FindResponse, type ReferenceOptions, withoutReferences } from "./references.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 
 export interface AskedConversation {
@@ -21,10 +21,11 @@ type Asked = Pick<ResponseRequest, "input" | "previous_response_id">;
 
 export async function askedConversation(
   { input: sent, previous_response_id: previous }: Asked,
-  { id, maxMessages, find }: { id: string; maxMessages: number; find: FindResponse },
+  { id, maxMessages, ...references }: { id: string; maxMessages: number } & ReferenceOptions,
 ): Promise<AskedConversation> {
+  const { find } = references;
   const before = previous === null || previous === undefined ? [] : await said(previous, find);
-  const input = typeof sent === "string" ? sent : await withoutReferences(sent, find);
+  const input = typeof sent === "string" ? sent : await withoutReferences(sent, references);
   const messages = [...before, ...toMessages(input, before)];
   if (messages.length > maxMessages) {
     throw refuse(

@@ -5,9 +5,11 @@ import { errorBody } from "../../middleware/errors.ts";
 import type { ItemEvent } from "./item-writers.ts";
 import type { ResponseObject } from "./schema.ts";
 
+/** It is not kept: there is no answer to go on from. */
 export function failedResponse(begun: ResponseObject, error: NodeError): ResponseObject {
   const { message } = errorBody(error).error;
-  return { ...begun, status: "failed", error: { code: toFailure(error).code, message } };
+  const { code } = toFailure(error);
+  return { ...begun, status: "failed", store: false, error: { code, message } };
 }
 
 /** What failed, and the response as it is then. */

@@ -5,6 +5,7 @@ import { unknownInRag } from "../../wire/rag.ts";
 import { refuseFields } from "../../wire/refused-fields.ts";
 import { unserved } from "../../wire/response-include.ts";
 import { FileSearchTool } from "./file-search.ts";
+import { unknownInChoice, unknownInItem } from "./item-fields.ts";
 import { ResponseRequest } from "./request-schema.ts";
 import { ResponseTool } from "./tool-schema.ts";
 
@@ -19,12 +20,6 @@ const harmless = new Set([
   "access_programs",
   "image",
   "stream_options.include_obfuscation",
-  "input.status",
-  "input.phase",
-  "input.summary",
-  "input.encrypted_content",
-  "input.queries",
-  "input.results",
 ]);
 
 /** An answer without these would be another answer than the one asked for. */
@@ -64,12 +59,12 @@ export function ignoredFields(body: ResponseRequest): string[] {
     ...(body.tools ?? []).flatMap((tool, at) =>
       unknownFields(toolSchemas[tool.type] ?? ResponseTool, tool, `tools[${at}]`),
     ),
-    ...items.flatMap((item, at) => unknownKeys(item, itemFields).map(under(`input[${at}]`))),
-  ].filter((name) => !harmless.has(name.replace(/\[\d+\]/, "")));
+    ...unknownInChoice(body.tool_choice),
+    ...items.flatMap((item, at) => unknownInItem(item, `input[${at}]`)),
+  ].filter((name) => !harmless.has(name));
 }
 
 const formatFields = ["type", "name", "description", "schema", "strict"];
-const itemFields = ["type", "role", "content", "id", "call_id", "name", "arguments", "output"];
 /** Of a tool of any other type nothing is said: it is refused. */
 const toolSchemas: Readonly<Record<string, TSchema>> = {
   function: ResponseTool,

@@ -19,7 +19,7 @@ import { toOfferedTools } from "./tool-use.ts";
 
 export interface ResponseNeeds extends MakingNeeds {
   responses: ResponseService;
-  limits: { maxMessages: number };
+  limits: { maxMessages: number; maxBodyBytes: number };
 }
 
 export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
@@ -38,7 +38,8 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   const isKept = responses.isKeeping && body.store !== false;
   const facts = { id, createdAt: secondsNow(), body, isKept };
   const conversation = await askedConversation(body, {
-    ...{ id, maxMessages: limits.maxMessages },
+    ...{ id, maxMessages: limits.maxMessages, maxBodyBytes: limits.maxBodyBytes },
+    signal: context.signal,
     find: (other) => responses.find(other, context.authenticated),
   });
   const { messages } = conversation;

@@ -29,7 +29,9 @@ export const responses = defineOperation({
     scopes: ({ rag, tools }) =>
       tools?.some(({ type }) => type === "file_search") === true ? ["retrieve"] : scopesOfRag(rag),
     ignored: ignoredFields,
-    logged: ({ model, instructions, input }) => ({ model, instructions, input }),
+    logged: ({ model, instructions, input, previous_response_id }) => ({
+      ...{ model, instructions, input, previous_response_id },
+    }),
   },
   answer: {
     name: "Response",

@@ -2,6 +2,7 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { KeptResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
+import { excessText, JsonSize } from "../../json-size.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { responseOfItem } from "./ids.ts";
 import { InputItem } from "./request-schema.ts";
@@ -9,7 +10,14 @@ import { InputItem } from "./request-schema.ts";
 /** Undefined where there is none for the caller. */
 export type FindResponse = (id: string) => Promise<KeptResponse | undefined>;
 
-/** Each is read whole for one of its items. */
+export interface ReferenceOptions {
+  find: FindResponse;
+  /** Of all that is referred to: no more than the items themselves could have been sent with. */
+  maxBodyBytes: number;
+  signal: AbortSignal;
+}
+
+/** Each is read whole for its items, one after the other. */
 const mostResponses = 128;
 
 const itemCheck = TypeCompiler.Compile(InputItem);
@@ -17,44 +25,88 @@ const itemCheck = TypeCompiler.Compile(InputItem);
 /** The items, without any that only refers to another. */
 export async function withoutReferences(
   items: readonly InputItem[],
-  find: FindResponse,
+  { find, maxBodyBytes, signal }: ReferenceOptions,
 ): Promise<InputItem[]> {
-  const found = new Map<string, KeptResponse | undefined>();
-  const resolved: InputItem[] = [];
-  for (const [at, item] of items.entries()) {
-    if (!isReference(item)) {
-      resolved.push(item);
-      continue;
+  const resolved = [...items];
+  const size = new JsonSize();
+  let bytes = 0;
+  for (const [responseId, places] of referencesIn(items)) {
+    signal.throwIfAborted();
+    const found = itemsOf(await find(responseId), places);
+    for (const [id, at] of places) {
+      const param = `input[${at}]`;
+      const item = found.get(id);
+      if (!itemCheck.Check(item)) throw notThere(id, param);
+      const json = Buffer.from(JSON.stringify(item));
+      bytes += json.length;
+      if (bytes > maxBodyBytes) {
+        throw refuse(
+          param,
+          `refers to an item that makes more than ${maxBodyBytes} bytes with those before it, and no more may be sent (limits.max_body_bytes)`,
+        );
+      }
+      const excess = await size.addInSlices(json);
+      if (excess !== undefined) {
+        throw refuse(
+          param,
+          `refers to an item that, with those before it, ${excessText[excess.what]}`,
+        );
+      }
+      resolved[at] = item;
     }
+  }
+  return resolved;
+}
+
+/** Where the references to each response stand, by the ids of its items. */
+function referencesIn(items: readonly InputItem[]): Map<string, Map<string, number>> {
+  const responses = new Map<string, Map<string, number>>();
+  for (const [at, item] of items.entries()) {
+    if (!isReference(item)) continue;
     const param = `input[${at}]`;
     const id = item.id ?? "";
     const responseId = responseOfItem(id);
-    if (responseId !== undefined && !found.has(responseId)) {
-      if (found.size === mostResponses) {
-        throw refuse(param, `refers to one of more than ${mostResponses} responses`);
-      }
-      found.set(responseId, await find(responseId));
-    }
-    const referred = itemOf(found.get(responseId ?? ""), id);
-    if (referred === undefined) {
+    if (responseId === undefined) throw notThere(id, param);
+    const places = responses.get(responseId) ?? new Map<string, number>();
+    const before = places.get(id);
+    if (before !== undefined) {
       throw refuse(
-        param,
-        `refers to the item ${quoted(id)}, which this node does not have; send the item itself, and 'store': false where a client sends references by itself`,
+        `${param}.id`,
+        `is ${quoted(id)}, which 'input[${before}]' refers to already; refer to an item once`,
       );
     }
-    resolved.push(referred);
+    places.set(id, at);
+    responses.set(responseId, places);
+    if (responses.size > mostResponses) {
+      throw refuse(param, `refers to one of more than ${mostResponses} responses`);
+    }
   }
-  return resolved;
+  return responses;
 }
 
 /** An id alone is one too. */
 const isReference = ({ type, role, id }: InputItem): boolean =>
   type === "item_reference" || (!type && role === undefined && typeof id === "string");
 
-function itemOf(response: KeptResponse | undefined, id: string): InputItem | undefined {
-  if (response === undefined) return undefined;
+/** Those of a response that are asked for: the rest of it is not held. */
+function itemsOf(
+  response: KeptResponse | undefined,
+  asked: ReadonlyMap<string, number>,
+): Map<string, unknown> {
+  const found = new Map<string, unknown>();
+  if (response === undefined) return found;
   const output: unknown = "output" in response.body ? response.body.output : [];
-  const items: unknown[] = [...(Array.isArray(output) ? output : []), ...response.input];
-  const item = items.find((candidate) => Object(candidate).id === id);
-  return itemCheck.Check(item) ? item : undefined;
+  for (const items of [Array.isArray(output) ? output : [], response.input]) {
+    for (const item of items) {
+      const id: unknown = Object(item).id;
+      if (typeof id === "string" && asked.has(id) && !found.has(id)) found.set(id, item);
+    }
+  }
+  return found;
 }
+
+const notThere = (id: string, param: string) =>
+  refuse(
+    param,
+    `refers to the item ${quoted(id)}, which this node does not have; send the item itself, and 'store': false where a client sends references by itself`,
+  );

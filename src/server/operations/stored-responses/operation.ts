@@ -26,6 +26,8 @@ const about = {
   name: "responses",
   tag: tags.responses,
   scope: "chat",
+  // One that is made in the background holds its caller's place, which may be the only one.
+  takesPlace: false,
   parameters: { response_id: "The response's id." },
   errors: {
     ...documentErrors,

@@ -36,6 +36,18 @@ describe.skipIf(!hasRedis)("limits that nodes share, while the server is away", 
     expect(await one.once()).toBe(true);
   });
 
+  test("let in a request that takes no place, where this node's are taken", async () => {
+    await using redis = await startRedis();
+    using one = await limitingNode(redis, { concurrency: 1 });
+    await redis.kill();
+    await waitFor("it to notice", () => !one.connection.isUp);
+    using _held = granted(await one.ask());
+    granted(await one.ask("ada", { takesPlace: false }))[Symbol.dispose]();
+    expect(refusal(await one.ask())).not.toBe("granted");
+    await redis.start();
+    await waitFor("its place", async () => (await redis.ask("ZCARD", "{test}:places:ada")) === 1);
+  });
+
   test("keep nobody waiting twice for a server that is paused", async () => {
     await using redis = await startRedis();
     using one = await limitingNode(redis, { requestsPerMinute: 1000 }, { timeoutMs: 250 });

@@ -83,6 +83,34 @@ describe.skipIf(!hasRedis)("limits that nodes share", () => {
 
   const places = "{test}:places:ada";
 
+  test("let a request in that takes no place, and count it as a request", async () => {
+    await using redis = await startRedis();
+    using one = await limitingNode(redis, { concurrency: 1, requestsPerMinute: 3 });
+    using other = await limitingNode(redis, { concurrency: 1, requestsPerMinute: 3 });
+    const held = granted(await one.ask());
+    const placeless = granted(await other.ask("ada", { takesPlace: false }));
+    expect(placeless.status().requests?.remaining).toBe(1);
+    expect(await redis.ask("ZCARD", places)).toBe(1);
+    placeless[Symbol.dispose]();
+    granted(await one.ask("ada", { takesPlace: false }))[Symbol.dispose]();
+    expect(await redis.ask("ZCARD", places)).toBe(1);
+    expect(refusal(await other.ask("ada", { takesPlace: false }))).toEqual([
+      "too_many_requests",
+      expect.stringContaining("may make 3 requests a minute"),
+    ]);
+    held[Symbol.dispose]();
+  });
+
+  test("let it in also where more places are taken than there are by now", async () => {
+    await using redis = await startRedis();
+    using before = await limitingNode(redis, { concurrency: 2 });
+    using after = await limitingNode(redis, { concurrency: 1 });
+    using _first = granted(await before.ask());
+    using _second = granted(await before.ask());
+    expect(refusal(await after.ask("ada", { takesPlace: false }))).toBe("granted");
+    expect(refusal(await after.ask())).not.toBe("granted");
+  });
+
   test("free the places of a node that died, and keep those of one that lives", async () => {
     await using redis = await startRedis();
     using living = await limitingNode(redis, { concurrency: 2 });

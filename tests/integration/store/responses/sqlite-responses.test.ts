@@ -148,6 +148,24 @@ test("refuses a response that is larger than it keeps, by what to do about it", 
   expect(await rejectionOf(store.change("resp_b", { body }))).toBeInstanceOf(NodeError);
 });
 
+test("refuses what is far too large before it is written as text", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder), maxResponseBytes: 2000 });
+  const written = new Error("It was written");
+  const body = {
+    texts: Array.from({ length: 100 }, () => "x".repeat(100)),
+    toJSON: () => {
+      throw written;
+    },
+  };
+  expect(await rejectionOf(store.save(keptResponse("resp_a", { body })))).toMatchObject({
+    kind: "payload_too_large",
+    message: expect.stringContaining("more than 2000 bytes"),
+  });
+  await store.save(keptResponse("resp_b", { status: "queued" }));
+  expect(await rejectionOf(store.change("resp_b", { body }))).not.toBe(written);
+});
+
 test("changes one that is not finished, and no other", async () => {
   await using folder = await tempDir();
   await using store = responseStore({ path: fileIn(folder) });

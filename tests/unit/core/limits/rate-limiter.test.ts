@@ -160,3 +160,15 @@ describe("requests that others let in", () => {
     expect(ask()).toContain("may make 2 requests a minute. Ask again in 60 s.");
   });
 });
+
+test("a request that takes no place is let in where all are taken, and leaves them as they are", () => {
+  const { limiter, caller, ask } = limiterWith({ requestsPerMinute: 3, concurrency: 1 });
+  const placeless = { ...caller("ada"), takesPlace: false };
+  using before = limiter.acquire(placeless);
+  const held = ask();
+  expect(held).not.toBeString();
+  using _between = limiter.acquire(placeless);
+  before[Symbol.dispose]();
+  expect(ask()).toContain("may have 1 requests in progress at once, and has 1");
+  expect(() => limiter.acquire(placeless)).toThrow("may make 3 requests a minute");
+});
