@@ -31,7 +31,10 @@ export class CompletionService {
    * Starts the answers, those of the first prompt first; a model that is missing or not ready is
    * refused here, before any event.
    */
-  complete(request: CompletionsRequest, options: Omit<CallOptions, "onStart">): ChatAnswer {
+  complete(
+    request: CompletionsRequest,
+    options: Omit<CallOptions, "onStart" | "promptPlace">,
+  ): ChatAnswer {
     const { model, prompts, sampling, choices, ...generation } = request;
     const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
     const settings = { ...generation, sampling: completeSampling(card.settings, sampling) };
@@ -41,7 +44,8 @@ export class CompletionService {
     const starts = prompts.flatMap((prompt, at) =>
       Array.from({ length: choices }, (_, index) => () => {
         const complete = withSeedOf({ ...settings, prompt }, index);
-        return named(engine.generate(complete, { ...options, signal }), prompts.length, at);
+        const call = { ...options, signal, promptPlace: at };
+        return named(engine.generate(complete, call), prompts.length, at);
       }),
     );
     return {

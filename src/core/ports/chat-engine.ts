@@ -130,6 +130,8 @@ export interface CallOptions {
   prefixScope?: string;
   /** Called once, when the request leaves the line and its prompt of so many tokens begins to be evaluated. */
   onStart?: (promptTokens: number) => void;
+  /** Which prompt of its request it is, where that has several; only who measures needs it. */
+  promptPlace?: number;
   /** Hears what is done; engines need not tell, who measures them does. */
   report?: Report;
 }
