@@ -7,6 +7,7 @@ import { atMost } from "./at-most.ts";
 import type { ChatAnswer } from "./chat-service.ts";
 import { completeSampling, withSeedOf } from "./complete-settings.ts";
 import { merge } from "./merge.ts";
+import { SharedEcho } from "./shared-echo.ts";
 
 export interface CompletionsRequest extends Omit<CompletionRequest, "prompt" | "sampling"> {
   model: string;
@@ -41,13 +42,22 @@ export class CompletionService {
     // An answer that fails ends the others too, also those that still wait for their turn.
     const abandoned = new AbortController();
     const signal = AbortSignal.any([options.signal, abandoned.signal]);
-    const starts = prompts.flatMap((prompt, at) =>
-      Array.from({ length: choices }, (_, index) => () => {
-        const complete = withSeedOf({ ...settings, prompt }, index);
-        const call = { ...options, signal, promptPlace: at };
-        return named(engine.generate(complete, call), prompts.length, at);
-      }),
-    );
+    const isShared = choices > 1 && settings.echo === true && settings.topLogprobs !== undefined;
+    const starts = prompts.flatMap((prompt, at) => {
+      const call = { ...options, signal, promptPlace: at };
+      const generate = (index: number, rest: Pick<CompletionRequest, "echo"> = {}) =>
+        engine.generate(withSeedOf({ ...settings, prompt, ...rest }, index), call);
+      const echo = isShared ? new SharedEcho() : undefined;
+      return Array.from({ length: choices }, (_, index) => () => {
+        const events =
+          echo === undefined
+            ? generate(index)
+            : index === 0
+              ? echo.lead(generate(index))
+              : echo.follow(() => generate(index, { echo: false }), signal);
+        return named(events, prompts.length, at);
+      });
+    });
     return {
       model: card.name,
       fingerprint,
