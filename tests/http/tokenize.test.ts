@@ -32,6 +32,18 @@ describe("tokenising over HTTP", () => {
     }
   });
 
+  test("names what it does not act on in messages and tools, as a chat does", async () => {
+    const response = await testApp().post("/v1/tokenize", {
+      model: "chatty",
+      messages: [{ role: "user", content: "Hi", mood: "good", refusal: null }],
+      tools: [{ type: "function", function: { name: "look_up", colour: "red" } }],
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-paddock-ignored")).toBe(
+      "tools[0].function.colour, messages[0].mood",
+    );
+  });
+
   test("refuses a text of many times the context by its own name", async () => {
     const app = testApp();
     for (const field of ["prompt", "content"]) {

@@ -1,5 +1,6 @@
 /** What becomes of vLLM's fields that are not in the schema: refused, or ignored and named. */
 import { unknownKeys } from "../../middleware/ignored-fields.ts";
+import { ignoredInFunctions, ignoredInMessages } from "../../wire/message-fields.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { TokenizeRequest } from "./schema.ts";
 
@@ -19,5 +20,10 @@ export function ignoredFields(body: TokenizeRequest): string[] {
     const why = value === null || value === false ? undefined : refused.get(name);
     if (why !== undefined) throw refuse(name, why);
   }
-  return unknownKeys(body, [...Object.keys(TokenizeRequest.properties), ...refused.keys()]);
+  const inMessages = ignoredInMessages(body.messages ?? []);
+  return [
+    ...unknownKeys(body, [...Object.keys(TokenizeRequest.properties), ...refused.keys()]),
+    ...ignoredInFunctions(body.tools ?? []),
+    ...inMessages,
+  ];
 }
