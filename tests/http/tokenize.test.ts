@@ -66,6 +66,20 @@ describe("tokenising over HTTP", () => {
     });
   });
 
+  test("refuses a reranking model with the chat and embedding models that there are", async () => {
+    const app = testApp({ reranks: true });
+    for (const path of ["/v1/tokenize", "/v1/detokenize"]) {
+      const response = await app.post(path, { model: "judge", prompt: "a", tokens: [1] });
+      expect(response.status).toBe(500);
+      expect(await decodeError(response)).toMatchObject({
+        code: "model_not_found",
+        param: "model",
+        message:
+          "The model 'judge' is a model of type 'reranker'. The chat and embedding models of this node are: chatty, vectors, others.",
+      });
+    }
+  });
+
   test.each([
     ["/v1/tokenize", { model: "nobody", prompt: "a" }, 500, "model"],
     ["/v1/detokenize", { model: "nobody", tokens: [1] }, 500, "model"],
