@@ -7,6 +7,11 @@ export class SharedEcho {
   readonly #echoed: GenerationEvent[] = [];
   readonly #complete = Promise.withResolvers<void>();
 
+  constructor() {
+    // Where it fails before another answer has begun, nobody awaits it.
+    this.#complete.promise.catch(() => {});
+  }
+
   /** The events of the first answer. */
   async *lead(events: Events): AsyncGenerator<GenerationEvent> {
     try {
@@ -15,6 +20,9 @@ export class SharedEcho {
         else this.#complete.resolve();
         yield event;
       }
+    } catch (error) {
+      this.#complete.reject(error);
+      throw error;
     } finally {
       this.#complete.resolve();
     }
@@ -22,7 +30,7 @@ export class SharedEcho {
 
   /**
    * Another answer, which begins when the prompt is scored: what was evaluated of it is in the prefix
-   * cache then. Where the first failed, the signal says so.
+   * cache then. Where the first failed, so does this one.
    */
   async *follow(start: () => Events, signal: AbortSignal): AsyncGenerator<GenerationEvent> {
     await this.#complete.promise;
