@@ -3,11 +3,13 @@
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { LoadedModel } from "../core/models/model.ts";
+import type { GenerationEvent } from "../core/ports/chat-engine.ts";
 import {
   type Call,
   type CallItem,
   type FromRunner,
   initialCredits,
+  isLast,
   toSentError,
 } from "./protocol.ts";
 import type { Send } from "./serve-calls.ts";
@@ -23,7 +25,8 @@ interface InProgress {
 /** As long as a frame of a fast screen, so that nobody sees the delay. */
 const batchMs = 8;
 
-const isLast = ({ type }: CallItem): boolean => type !== "event" && type !== "start";
+const toItem = (event: GenerationEvent): CallItem =>
+  "logprobs" in event ? { type: "scored", event: JSON.stringify(event) } : { type: "event", event };
 
 type Items = Extract<FromRunner, { type: "items" }>["items"];
 
@@ -74,7 +77,7 @@ export class CallsInProgress {
       const { type: _, request, ...who } = call;
       const options = { signal, onStart: onPrompt, ...who };
       for await (const event of engine.engine.generate(request, options)) {
-        this.#post(id, { type: "event", event });
+        this.#post(id, toItem(event));
         progress.credits--;
         if (progress.credits === 0) await this.#creditFor(progress);
       }

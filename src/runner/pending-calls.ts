@@ -1,7 +1,7 @@
 /** The calls of a model from the moment they are made until they are answered, across restarts of its process. */
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { type Call, type CallItem, fromSentError } from "./protocol.ts";
+import { type Call, type CallItem, fromSentError, isLast } from "./protocol.ts";
 import type { RunnerProcess } from "./runner-process.ts";
 import { serialize } from "./serialized-call.ts";
 
@@ -83,7 +83,7 @@ export class PendingCalls {
       const entry = this.#entries.get(id);
       if (entry === undefined) continue;
       if (item.type === "start") entry.isStarted = true;
-      if (item.type !== "start" && item.type !== "event") this.#forget(id);
+      if (isLast(item)) this.#forget(id);
       if (item.type === "error") entry.listener.fail(fromSentError(item.error));
       else entry.listener.hear(item);
     }

@@ -101,6 +101,8 @@ export type CallItem =
   /** It left the queue, and is being computed. */
   | { type: "start"; promptTokens?: number }
   | { type: "event"; event: GenerationEvent }
+  /** An event with log probabilities, of which a prompt has thousands: JSON, for the same reason as the pieces below. */
+  | { type: "scored"; event: string }
   | { type: "end" }
   | { type: "counts"; counts: number[] }
   | { type: "embeddings"; embeddings: Embedding[] }
@@ -109,6 +111,10 @@ export type CallItem =
   | { type: "tokens"; tokenized?: Pick<TokenizedText, "tokens"> & { pieces?: string } }
   | { type: "text"; text: string }
   | { type: "error"; error: SentError };
+
+/** Whether its call ends with it. */
+export const isLast = ({ type }: CallItem): boolean =>
+  type !== "event" && type !== "scored" && type !== "start";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 

@@ -16,7 +16,7 @@ import type { TokenizedText, Tokenizer } from "../core/ports/tokenizer.ts";
 import { type Call, type CallItem, type Facts, initialCredits } from "./protocol.ts";
 import type { Runner } from "./runner.ts";
 
-type Asked = Exclude<CallItem["type"], "start" | "event" | "error" | "end">;
+type Asked = Exclude<CallItem["type"], "start" | "event" | "scored" | "error" | "end">;
 
 export function remoteChatEngine(
   runner: Runner,
@@ -127,7 +127,8 @@ async function* generate(
   { signal, caller, prefixScope, onStart }: CallOptions,
 ): AsyncGenerator<GenerationEvent> {
   signal.throwIfAborted();
-  const events: GenerationEvent[] = [];
+  /** Those that are JSON are parsed as they are read. */
+  const events: (GenerationEvent | string)[] = [];
   let outcome: { error?: unknown } | undefined;
   let arrived = Promise.withResolvers<void>();
   const { promise: hasEnded, resolve: end } = Promise.withResolvers<void>();
@@ -144,7 +145,7 @@ async function* generate(
   const { cancel, credit } = runner.call(call, {
     hear(item) {
       if (item.type === "start") onStart?.(item.promptTokens ?? 0);
-      else if (item.type === "event") events.push(item.event);
+      else if (item.type === "event" || item.type === "scored") events.push(item.event);
       else settle(item.type === "end" ? undefined : unexpected(item));
       arrived.resolve();
     },
@@ -161,7 +162,7 @@ async function* generate(
     for (;;) {
       for (const event of events.splice(0)) {
         signal.throwIfAborted();
-        yield event;
+        yield typeof event === "string" ? JSON.parse(event) : event;
         taken++;
         if (taken < initialCredits / 2) continue;
         credit(taken);

@@ -6,14 +6,17 @@ import type { FinishedWork, UsedTokens } from "../core/ports/telemetry.ts";
 export function usedTokens(work: readonly FinishedWork[]): UsedTokens | undefined {
   const answers = work.filter((done) => done.type === "answered");
   if (answers.length > 0) {
-    const prompt = answers.find(({ promptTokens }) => promptTokens !== undefined)?.promptTokens;
-    const usages = answers.flatMap(({ usage }) => usage ?? []);
+    // Of several answers to one prompt the prompt counts once; what one had to evaluate was not cached.
+    const prompts = [...Map.groupBy(answers, ({ prompt }) => prompt).values()];
+    const prompt = sumOf(prompts, (of) => of.flatMap(({ promptTokens }) => promptTokens ?? [])[0]);
+    const cached = sumOf(prompts, (of) => {
+      const usages = of.flatMap(({ usage }) => usage ?? []);
+      return usages.length === 0
+        ? undefined
+        : Math.min(...usages.map(({ cachedTokens }) => cachedTokens));
+    });
     return {
-      // Of several answers to one prompt the prompt counts once; what one had to evaluate was not cached.
-      ...given({ prompt }),
-      ...(usages.length === 0
-        ? {}
-        : { cached: Math.min(...usages.map(({ cachedTokens }) => cachedTokens)) }),
+      ...given({ prompt, cached }),
       completion: answers.reduce((sum, { generatedTokens }) => sum + generatedTokens, 0),
     };
   }
@@ -22,4 +25,13 @@ export function usedTokens(work: readonly FinishedWork[]): UsedTokens | undefine
   const read = embedded.length > 0 ? embedded : work.filter((done) => done.type === "reranked");
   if (read.length === 0) return undefined;
   return { prompt: read.reduce((sum, { tokens }) => sum + tokens, 0), completion: 0 };
+}
+
+/** Undefined where nothing is known of any. */
+function sumOf<Item>(
+  items: readonly Item[],
+  of: (item: Item) => number | undefined,
+): number | undefined {
+  const known = items.flatMap((item) => of(item) ?? []);
+  return known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0);
 }

@@ -27,6 +27,13 @@ function connect(start: typeof tinyNode): void {
 const onlyA = { 291: 100 };
 const prompt = { model: "tiny-chat", prompt: "Once", temperature: 0, max_tokens: 4 };
 
+const post = (path: string, body: object): Promise<Response> =>
+  fetch(`${node.baseUrl}/${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "tiny-chat", ...body }),
+  });
+
 describe.each(nodesForClients)("the openai package's completions against %s", (_, start) => {
   connect(start);
 
@@ -123,11 +130,23 @@ describe.each(nodesForClients)("the openai package's completions against %s", (_
     });
   });
 
-  test("find what was evaluated before, also in a chat's cache", async () => {
+  test("find what was evaluated before", async () => {
     const long = "The llama hums while it walks up the hill. ".repeat(4);
     await client.completions.create({ ...prompt, prompt: long });
     const again = await client.completions.create({ ...prompt, prompt: `${long}It` });
     expect(again.usage?.prompt_tokens_details?.cached_tokens).toBeGreaterThan(100);
+  });
+
+  test("find what was evaluated for a chat, where the prompt is the chat's own", async () => {
+    const content = "An alpaca and a guanaco met at the well. ".repeat(4);
+    const chat = { model: "tiny-chat", messages: [{ role: "user", content } as const] };
+    const { usage } = await client.chat.completions.create({ ...chat, max_tokens: 1 });
+    expect(usage?.prompt_tokens_details?.cached_tokens).toBeLessThan(20);
+    const { tokens, count } = await decode(TokenizeResult, await post("tokenize", chat));
+    expect(count).toBe(usage?.prompt_tokens ?? 0);
+    const raw = await client.completions.create({ ...prompt, prompt: tokens.map(Number) });
+    // All but the last, which is evaluated to go on from.
+    expect(raw.usage?.prompt_tokens_details?.cached_tokens).toBe(count - 1);
   });
 
   test("are refused by name", async () => {
@@ -141,12 +160,6 @@ describe.each(nodesForClients)("the openai package's completions against %s", (_
   });
 
   test("and tokenising are each other's inverse", async () => {
-    const post = (path: string, body: object): Promise<Response> =>
-      fetch(`${node.baseUrl}/${path}`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ model: "tiny-chat", ...body }),
-      });
     for (const text of ["Once", " two  spaces\n", "🦙🏽 日本語", "<s> and </s>", ""]) {
       const body = { prompt: text, add_special_tokens: false };
       const { tokens } = await decode(TokenizeResult, await post("tokenize", body));
@@ -182,6 +195,23 @@ describe("other clients' completions against a listening node", () => {
     expect(first).toBeNull();
     for (const value of rest) expect(value).toBeLessThan(0);
     expect(usage?.completion_tokens).toBe(0);
+  });
+
+  test("of the openai package have them in each of several answers, also in a stream", async () => {
+    const scored = { ...prompt, echo: true, logprobs: 0, n: 2, max_tokens: 1, logit_bias: onlyA };
+    const { choices } = await client.completions.create(scored);
+    const tokens = ["<s>", " ", "O", "n", "c", "e", "A"];
+    expect(choices.map(({ text, logprobs }) => [text, logprobs?.tokens])).toEqual([
+      ["OnceA", tokens],
+      ["OnceA", tokens],
+    ]);
+    expect(choices[0]?.logprobs).toEqual(choices[1]?.logprobs ?? null);
+    const stream = await client.completions.create({ ...scored, stream: true });
+    const streamed = (await Array.fromAsync(stream)).flatMap((chunk) => chunk.choices);
+    for (const index of [0, 1]) {
+      const own = streamed.filter((choice) => choice.index === index);
+      expect(own.flatMap(({ logprobs }) => logprobs?.tokens ?? [])).toEqual(tokens);
+    }
   });
 
   test("of LangChain invoke, stream and batch", async () => {

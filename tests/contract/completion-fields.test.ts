@@ -2,6 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { CompletionRequest } from "../../src/server/operations/completions/schema.ts";
 import { DetokenizeRequest, TokenizeRequest } from "../../src/server/operations/tokenize/schema.ts";
+import { FunctionTool } from "../../src/server/wire/function-tool.ts";
+import { Message } from "../../src/server/wire/message-schema.ts";
 import { decodeError } from "../support/decode.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
@@ -25,6 +27,41 @@ const omit = (value: object, key: string): object =>
 const [, tokenizeTable = "", detokenizeTable = ""] = (
   await read("docs/reference/tokenize-fields.md")
 ).split(/^## .*$/m);
+
+/** A conversation in which every field of a message has its place. */
+const conversation = {
+  prompt: null,
+  messages: [
+    { role: "user", content: "Hello" },
+    {
+      role: "assistant",
+      content: "I look.",
+      tool_calls: [
+        { id: "call_1", type: "function", function: { name: "look_up", arguments: "{}" } },
+      ],
+    },
+    { role: "tool", tool_call_id: "call_1", content: "Found" },
+  ],
+  tools: [{ type: "function", function: { name: "look_up" } }],
+};
+
+/** The steps to a field of a message or a tool, and its name on the wire. */
+function placeIn(field: string): { steps: (string | number)[]; as: string } {
+  const [, list = "", inner = ""] = /^(\w+)\[\]\.(.+)$/.exec(field) ?? [];
+  const ofUser = list === "tools" || ["role", "content", "name"].includes(inner);
+  const at = ofUser ? 0 : inner === "tool_call_id" ? 2 : 1;
+  return { steps: [list, at, ...inner.split(".")], as: `${list}[${at}].${inner}` };
+}
+
+function changed(body: object, steps: readonly (string | number)[], value: unknown): object {
+  const copy = structuredClone(body);
+  let at: unknown = copy;
+  for (const step of steps.slice(0, -1)) at = Reflect.get(Object(at), step);
+  const last = steps.at(-1) ?? "";
+  if (value === undefined) Reflect.deleteProperty(Object(at), last);
+  else Reflect.set(Object(at), last, value);
+  return copy;
+}
 
 const logprobs = [{ token: "Hi", logprob: -1, bytes: [72, 105], top: [] }];
 
@@ -64,14 +101,23 @@ const tables = [
 
 type Table = (typeof tables)[number];
 
-/** A request whose field has the value, and the same without the field. */
+/** A request whose field has the value, the same without the field, and the field's name on the wire. */
 function requestsWith({ base, beside }: Table, field: string, value: unknown) {
+  if (field.includes("[]")) {
+    const { steps, as } = placeIn(field);
+    const body = { ...base, ...conversation };
+    return { with: changed(body, steps, value), without: changed(body, steps, undefined), as };
+  }
   const [outer = "", inner] = field.split(".");
   const whole = { ...base, ...Reflect.get(beside, outer) };
   if (inner === undefined) {
-    return { with: { ...whole, [field]: value }, without: omit(whole, field) };
+    return { with: { ...whole, [field]: value }, without: omit(whole, field), as: field };
   }
-  return { with: { ...whole, [outer]: { [inner]: value } }, without: { ...whole, [outer]: {} } };
+  return {
+    with: { ...whole, [outer]: { [inner]: value } },
+    without: { ...whole, [outer]: {} },
+    as: field,
+  };
 }
 
 /** What comes of a request: the status, what the engine was asked, and the answer but for its id and time. */
@@ -116,7 +162,7 @@ describe.each(tables.map((table) => [table.called, table] as const))(
         const requests = requestsWith(table, field, JSON.parse(example));
         const { ignored, seen } = await outcome(table.path, requests.with);
         expect(seen).toMatchObject({ status: 200 });
-        expect(ignored).toBe(name === "ignored" ? field : null);
+        expect(ignored).toBe(name === "ignored" ? requests.as : null);
         expect(seen).toEqual((await outcome(table.path, requests.without)).seen);
       });
     }
@@ -125,10 +171,10 @@ describe.each(tables.map((table) => [table.called, table] as const))(
     if (refused.length > 0) {
       test.each(refused)("refuses $field: $example", async ({ field, example }) => {
         const app = testApp();
-        const body = requestsWith(table, field, JSON.parse(example)).with;
+        const { with: body, as } = requestsWith(table, field, JSON.parse(example));
         const response = await app.post(table.path, body);
         expect(response.status).toBe(400);
-        expect((await decodeError(response)).param).toBe(field);
+        expect((await decodeError(response)).param).toBe(as);
         expect(app.chat.completions).toEqual([]);
         expect(app.chat.tokenized).toEqual([]);
       });
@@ -142,6 +188,8 @@ describe("the handbook's tables have a row for every field", () => {
     const named = new Set(rows.map(({ field }) => field));
     return fields.filter((name) => !named.has(name));
   };
+  const inMessages = (name: string): string => `messages[].${name}`;
+  const inTools = (name: string): string => `tools[].function.${name}`;
   const inOptions = (name: string): string => `stream_options.${name}`;
 
   test("of the OpenAI API's completion", async () => {
@@ -170,6 +218,19 @@ describe("the handbook's tables have a row for every field", () => {
       ]),
     ).toEqual([]);
     expect(missing(detokenize, ["model", "tokens"])).toEqual([]);
+    // Of its chat, and sent along by callers who count what they will ask.
+    expect(missing(tokenize, ["documents"])).toEqual([]);
+  });
+
+  test("of the OpenAI API's messages and functions", async () => {
+    const chat = await read("node_modules/openai/resources/chat/completions/completions.d.ts");
+    const shared = await read("node_modules/openai/resources/shared.d.ts");
+    const messages = ["System", "Developer", "User", "Assistant", "Tool", "Function"].flatMap(
+      (role) => fieldsOf(chat, `ChatCompletion${role}MessageParam`),
+    );
+    const functions = fieldsOf(shared, "FunctionDefinition");
+    expect(functions.length).toBeGreaterThan(3);
+    expect(missing(tokenize, [...messages.map(inMessages), ...functions.map(inTools)])).toEqual([]);
   });
 
   test("of the node's own schemas", () => {
@@ -181,7 +242,13 @@ describe("the handbook's tables have a row for every field", () => {
         ...Object.keys(options.properties).map(inOptions),
       ]),
     ).toEqual([]);
-    expect(missing(tokenize, Object.keys(TokenizeRequest.properties))).toEqual([]);
+    expect(
+      missing(tokenize, [
+        ...Object.keys(TokenizeRequest.properties),
+        ...Object.keys(Message.properties).map(inMessages),
+        ...Object.keys(FunctionTool.properties.function.properties).map(inTools),
+      ]),
+    ).toEqual([]);
     expect(missing(detokenize, Object.keys(DetokenizeRequest.properties))).toEqual([]);
   });
 });

@@ -19,6 +19,8 @@ const ofClass = (wanted: string) => rows.filter(({ name }) => name === wanted);
 
 const tool = { name: "look_up", input_schema: { type: "object" } };
 
+const format = { type: "json_schema", schema: { type: "null" } };
+
 /** A request in which everything that a field can be in has its place. */
 const whole = (): Json => ({
   model: "chatty",
@@ -35,7 +37,13 @@ const whole = (): Json => ({
     },
     {
       role: "user",
-      content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "Found" }],
+      content: [
+        {
+          type: "tool_result",
+          tool_use_id: "toolu_1",
+          content: [{ type: "text", text: "Found" }],
+        },
+      ],
     },
   ],
 });
@@ -57,6 +65,10 @@ const beside: Readonly<Record<string, Json>> = {
   thinking: { thinking: { type: "enabled" } },
   tools: { tools: [tool] },
   output_config: { output_config: {} },
+  "output_config.format.type": { output_config: { format } },
+  "output_config.format.schema": { output_config: { format } },
+  "output_format.type": { output_format: format },
+  "output_format.schema": { output_format: format },
   metadata: { metadata: {} },
 };
 
@@ -75,13 +87,15 @@ type Json = { [name: string]: unknown };
 
 /** The steps from a request to the field, and the field's name on the wire. */
 function placeOf(field: string): { steps: (string | number)[]; as: string } {
-  const [, type, inner = ""] = /^messages\[\]\.content\[(\w+)\]\.(\w+)$/.exec(field) ?? [];
+  const ofBlock = /^messages\[\]\.content\[(\w+)\]\.(content\[\]\.)?(\w+)$/;
+  const [, type, result, inner = ""] = ofBlock.exec(field) ?? [];
   if (type !== undefined) {
     const [message, block] = blockPlaces[type] ?? [0, 0];
-    return {
-      steps: ["messages", message, "content", block, inner],
-      as: `messages[${message}].content[${block}].${inner}`,
-    };
+    const steps = ["messages", message, "content", block];
+    const as = `messages[${message}].content[${block}]`;
+    return result === undefined
+      ? { steps: [...steps, inner], as: `${as}.${inner}` }
+      : { steps: [...steps, "content", 0, inner], as: `${as}.content[0].${inner}` };
   }
   const steps = field.split(".").flatMap((step): (string | number)[] => {
     const list = /^(\w+)\[\]$/.exec(step)?.[1];
@@ -214,10 +228,13 @@ describe("the handbook's table of Messages fields has a row for every field", ()
       missing([
         ...under("messages[]", roles),
         ...blocks,
+        ...under("messages[].content[tool_result].content[]", fieldsOf("TextBlockParam")),
         ...under("tools[]", fieldsOf("Tool")),
         ...under("tool_choice", choices),
         ...under("thinking", thinking),
         ...under("output_config", fieldsOf("OutputConfig")),
+        ...under("output_config.format", fieldsOf("JSONOutputFormat")),
+        ...under("output_format", fieldsOf("JSONOutputFormat")),
         ...under("metadata", fieldsOf("Metadata")),
       ]),
     ).toEqual([]);

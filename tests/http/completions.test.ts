@@ -128,6 +128,45 @@ describe("a completion", () => {
     expect(sent.map(({ choices }) => choices[0]?.text)).toEqual(["Once", "!", ""]);
   });
 
+  /** A part of a prompt that was scored. */
+  const scored = (text: string, tokens: number): GenerationEvent => {
+    const one: TokenLogprobs = { token: "a", logprob: -1, bytes: [97], top: [] };
+    return { type: "text", text, logprobs: new Array(tokens).fill(one), echoed: true };
+  };
+
+  test("has the log probabilities of a long prompt without holding up others", async () => {
+    const app = testApp();
+    const parts = Array.from({ length: 100 }, () => scored("", 256));
+    app.chat.script(scored("a".repeat(101 * 256), 256), ...parts, text("!", -2), finish);
+    let turns = 0;
+    let isAnswered = false;
+    const count = (): void => {
+      turns++;
+      if (!isAnswered) setImmediate(count);
+    };
+    setImmediate(count);
+    const { choices } = await whole(app, { echo: true, logprobs: 0 });
+    isAnswered = true;
+    expect(turns).toBeGreaterThan(100);
+    const { tokens = [], text_offset: places = [] } = choices[0]?.logprobs ?? {};
+    expect(tokens).toHaveLength(101 * 256 + 1);
+    expect(places.at(-1)).toBe(101 * 256);
+    expect(choices[0]?.logprobs?.token_logprobs.slice(0, 2)).toEqual([null, -1]);
+  });
+
+  test("is refused where its prompts have more scored tokens than an answer holds", async () => {
+    const app = testApp();
+    for (let answer = 0; answer < 2; answer++) {
+      app.chat.script(scored("a", 1), scored("", 131_072), finish);
+    }
+    const response = await app.post(path, { ...body, prompt: ["a", "b"], echo: true, logprobs: 0 });
+    expect(response.status).toBe(400);
+    expect(await decodeError(response)).toMatchObject({
+      param: "logprobs",
+      message: expect.stringContaining("262144"),
+    });
+  });
+
   test("that fails before its first piece keeps a real status, and one after it an error frame", async () => {
     const app = testApp();
     app.chat.script(new Error("no")).script(text("!"), new Error("no"));

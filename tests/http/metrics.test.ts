@@ -40,6 +40,24 @@ describe("the numbers of a node", () => {
     expect(sampleValue(await numbers(testApp({ unprepared: true })), "paddock_ready")).toBe(0);
   });
 
+  test("count what other APIs ask for under the operation's own name", async () => {
+    const app = testApp();
+    for (let answer = 0; answer < 3; answer++) app.chat.script(text("a"), finish);
+    await app.post("/v1/messages", { ...body, max_tokens: 5 });
+    await app.post("/v1/messages/count_tokens", body);
+    await app.post("/v1/completions", { model: "chatty", prompt: ["a", "b"] });
+    await app.post("/v1/tokenize", { model: "chatty", prompt: "a" });
+    await ended(app, 4);
+    const found = await numbers(app);
+    for (const operation of ["messages", "count_tokens", "completions", "tokenize"]) {
+      const labels = { operation, status: "200" };
+      expect(sampleValue(found, "paddock_requests_total", labels)).toBe(1);
+      expect(sampleValue(found, "paddock_request_seconds", { operation }, "_count")).toBe(1);
+    }
+    expect(sampleValue(found, "paddock_generated_tokens_total", chatty)).toBe(3 * 2);
+    expect(sampleValue(found, "paddock_prompt_tokens_total", chatty)).toBe(3 * 3);
+  });
+
   test("count an answer: its request, its tokens and its times", async () => {
     const app = testApp();
     app.chat.script(text("Hi "), text("there"), finish);

@@ -98,6 +98,23 @@ describe("tokens a minute", () => {
     expect(left(await app.post("/v1/chat/completions", { ...chat, n: 2 }))).toBe("42");
   });
 
+  test("of several prompts are those of each, once for all its answers", async () => {
+    const app = stillApp(limits);
+    for (let answer = 0; answer < 6; answer++) app.chat.script({ type: "text", text: "a" }, finish);
+    const sent = { model: "chatty", prompt: ["a", "b", "c"], n: 2 };
+    const response = await app.post("/v1/completions", sent);
+    expect(await response.json()).toMatchObject({ usage: { total_tokens: 3 * 3 + 6 * 2 } });
+    expect(standing(response, "tokens")[1]).toBe(String(60 - 3 * 3 - 6 * 2));
+  });
+
+  test("are those of a prompt that is only given back", async () => {
+    const app = stillApp(limits);
+    const usage = { ...finish.usage, completionTokens: 0 };
+    app.chat.script({ type: "text", text: "a", echoed: true }, { ...finish, usage });
+    const sent = { model: "chatty", prompt: "a", echo: true, max_tokens: 0 };
+    expect(standing(await app.post("/v1/completions", sent), "tokens")[1]).toBe("57");
+  });
+
   test("of a stream are counted when it ends, whatever the limit, and refuse the next", async () => {
     const app = stillApp({ callerLimits: { tokensPerMinute: 4 } });
     app.chat.script({ type: "text", text: "Hi" }, finish);

@@ -51,6 +51,21 @@ describe("the log line of a request", () => {
     expect(JSON.stringify(app.log)).not.toMatch(/secret|a-good-key/);
   });
 
+  test("counts each of several prompts once, however many answers it has", async () => {
+    const app = testApp();
+    for (let answer = 0; answer < 6; answer++) app.chat.script(text("a"), finish);
+    const asked = { model: "chatty", prompt: ["a", "b", "c"], n: 2 };
+    await app.post("/v1/completions", asked, mine);
+    expect(await line(app)).toEqual({
+      ...chatLine,
+      operation: "completions",
+      path: "/v1/completions",
+      prompt_tokens: 9,
+      cached_tokens: 3,
+      completion_tokens: 12,
+    });
+  });
+
   test("is written for a request that is turned away at the door, or asks for leave", async () => {
     const refused = testApp({ allowedHosts: [] });
     await refused.handle(new Request("http://evil.example/v1/models", { headers: mine }));

@@ -32,6 +32,18 @@ describe("tokenising over HTTP", () => {
     }
   });
 
+  test("names what it does not act on in messages and tools, as a chat does", async () => {
+    const response = await testApp().post("/v1/tokenize", {
+      model: "chatty",
+      messages: [{ role: "user", content: "Hi", mood: "good", refusal: null }],
+      tools: [{ type: "function", function: { name: "look_up", colour: "red" } }],
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-paddock-ignored")).toBe(
+      "tools[0].function.colour, messages[0].mood",
+    );
+  });
+
   test("refuses a text of many times the context by its own name", async () => {
     const app = testApp();
     for (const field of ["prompt", "content"]) {
@@ -52,6 +64,20 @@ describe("tokenising over HTTP", () => {
       param: "model",
       message: expect.stringContaining("runs elsewhere"),
     });
+  });
+
+  test("refuses a reranking model with the chat and embedding models that there are", async () => {
+    const app = testApp({ reranks: true });
+    for (const path of ["/v1/tokenize", "/v1/detokenize"]) {
+      const response = await app.post(path, { model: "judge", prompt: "a", tokens: [1] });
+      expect(response.status).toBe(500);
+      expect(await decodeError(response)).toMatchObject({
+        code: "model_not_found",
+        param: "model",
+        message:
+          "The model 'judge' is a model of type 'reranker'. The chat and embedding models of this node are: chatty, vectors, others.",
+      });
+    }
   });
 
   test.each([

@@ -110,6 +110,31 @@ describe("a trace", () => {
     });
   });
 
+  test("has the name of what other APIs ask for, and the tokens of all prompts", async () => {
+    const spans = await traced(2, async (app) => {
+      for (let answer = 0; answer < 5; answer++) app.chat.script(text("a"), finish);
+      await app.post("/v1/messages", { ...body, max_tokens: 5 });
+      await app.post("/v1/completions", { model: "chatty", prompt: ["a", "b"], n: 2 });
+    });
+    const asked = spans.filter(({ isServer }) => isServer).map(({ name }) => name);
+    expect(asked.toSorted()).toEqual(["chat chatty", "text_completion chatty"]);
+    const attributes = (name: string) => spans.find((span) => span.name === name)?.attributes;
+    expect(attributes("chat chatty")).toMatchObject({
+      "url.path": "/v1/messages",
+      "gen_ai.operation.name": "chat",
+      "gen_ai.usage.input_tokens": 3,
+      "gen_ai.usage.output_tokens": 2,
+    });
+    expect(attributes("text_completion chatty")).toMatchObject({
+      "url.path": "/v1/completions",
+      "gen_ai.operation.name": "text_completion",
+      "gen_ai.request.model": "chatty",
+      "gen_ai.usage.input_tokens": 2 * 3,
+      "gen_ai.usage.cache_read.input_tokens": 2,
+      "gen_ai.usage.output_tokens": 4 * 2,
+    });
+  });
+
   test("has retrieval, with its embedding inside", async () => {
     const spans = await traced(1, async (app) => {
       await app.repository.upsert([passage(1, [1, 1])]);

@@ -5,7 +5,7 @@ import type { CompletionRequest, GenerationEvent } from "../../src/core/ports/ch
 import { greedy } from "../support/greedy.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { tempDir } from "../support/temp-dir.ts";
-import { allPlaces, places, tinyChatModel } from "../support/tiny-engines.ts";
+import { allPlaces, neutralSettings, places, tinyChatModel } from "../support/tiny-engines.ts";
 import { save, tinyLlama } from "../support/tiny-models.ts";
 
 const ask = (prompt: string | readonly number[], rest: Partial<CompletionRequest> = {}) => ({
@@ -127,7 +127,7 @@ describe.each(allPlaces)("a raw prompt in %s", (place) => {
 describe.each(places)("the log probabilities of a prompt in %s", (place) => {
   let model: ChatModel;
   beforeAll(async () => {
-    model = await tinyChatModel({}, place);
+    model = await tinyChatModel({ settings: { ...neutralSettings, ctxSize: 512 } }, place);
   });
   afterAll(async () => {
     await model[Symbol.asyncDispose]();
@@ -168,6 +168,26 @@ describe.each(places)("the log probabilities of a prompt in %s", (place) => {
     const { events } = await echoed();
     expect(textOf(events.slice(1))).toBe(textOf(await run(model, ask(prompt))));
     expect(finishOf(events).usage.completionTokens).toBe(8);
+  });
+
+  test("of a long prompt come in parts, with its text before them", async () => {
+    const onlyA = { logitBias: new Map([[a, 100]]), maxTokens: 1 };
+    const text = "llama ".repeat(60);
+    const events = await run(model, ask(text, { echo: true, topLogprobs: 1, ...onlyA }));
+    const parts = events.flatMap((event) =>
+      event.type === "text" && event.echoed === true ? [event] : [],
+    );
+    expect(parts.length).toBeGreaterThan(1);
+    expect(parts.map((part) => part.text)).toEqual([text, ...parts.slice(1).map(() => "")]);
+    const sizes = parts.map(({ logprobs }) => logprobs?.length ?? 0);
+    expect(sizes.slice(0, -1)).toEqual(sizes.slice(1).map(() => 256));
+    const { promptTokens } = finishOf(events).usage;
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(promptTokens);
+    const all = parts.flatMap(({ logprobs }) => logprobs ?? []);
+    expect(all.slice(1).every(({ logprob, top }) => logprob < 0 && top.length === 1)).toBe(true);
+    expect(events.findIndex((event) => event.type === "text" && event.echoed !== true)).toBe(
+      parts.length,
+    );
   });
 
   test("of several prompts at once, beside an answer, are the same as alone", async () => {

@@ -6,6 +6,7 @@ import { atMost } from "./at-most.ts";
 import type { ChatAnswer } from "./chat-service.ts";
 import { completeSampling, withSeedOf } from "./complete-settings.ts";
 import { merge } from "./merge.ts";
+import { SharedEcho } from "./shared-echo.ts";
 
 export interface CompletionsRequest extends Omit<CompletionRequest, "prompt" | "sampling"> {
   model: string;
@@ -30,19 +31,32 @@ export class CompletionService {
    * Starts the answers, those of the first prompt first; a model that is missing or not ready is
    * refused here, before any event.
    */
-  complete(request: CompletionsRequest, options: Omit<CallOptions, "onStart">): ChatAnswer {
+  complete(
+    request: CompletionsRequest,
+    options: Omit<CallOptions, "onStart" | "promptPlace">,
+  ): ChatAnswer {
     const { model, prompts, sampling, choices, ...generation } = request;
     const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
     const settings = { ...generation, sampling: completeSampling(card.settings, sampling) };
     // An answer that fails ends the others too, also those that still wait for their turn.
     const abandoned = new AbortController();
     const signal = AbortSignal.any([options.signal, abandoned.signal]);
-    const starts = prompts.flatMap((prompt, at) =>
-      Array.from({ length: choices }, (_, index) => () => {
-        const complete = withSeedOf({ ...settings, prompt }, index);
-        return named(engine.generate(complete, { ...options, signal }), prompts.length, at);
-      }),
-    );
+    const isShared = choices > 1 && settings.echo === true && settings.topLogprobs !== undefined;
+    const starts = prompts.flatMap((prompt, at) => {
+      const call = { ...options, signal, promptPlace: at };
+      const generate = (index: number, rest: Pick<CompletionRequest, "echo"> = {}) =>
+        engine.generate(withSeedOf({ ...settings, prompt, ...rest }, index), call);
+      const echo = isShared ? new SharedEcho() : undefined;
+      return Array.from({ length: choices }, (_, index) => () => {
+        const events =
+          echo === undefined
+            ? generate(index)
+            : index === 0
+              ? echo.lead(generate(index))
+              : echo.follow(() => generate(index, { echo: false }), signal);
+        return named(events, prompts.length, at);
+      });
+    });
     return {
       model: card.name,
       fingerprint,

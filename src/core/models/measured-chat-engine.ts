@@ -39,7 +39,7 @@ export class MeasuredChatEngine implements ChatEngine {
 
   async *generate(
     request: GenerationRequest | CompletionRequest,
-    { report = () => {}, onStart, ...options }: CallOptions,
+    { report = () => {}, onStart, promptPlace: prompt, ...options }: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
     const model = this.#model;
     const call = this.#activity.call();
@@ -88,7 +88,7 @@ export class MeasuredChatEngine implements ChatEngine {
         type: "answered",
         model,
         calledAt,
-        ...given({ startedAt, promptTokens, firstTokenAt }),
+        ...given({ prompt, startedAt, promptTokens, firstTokenAt }),
         endedAt: endedAt ?? performance.now(),
         generatedTokens: counted,
         ...given({ usage }),

@@ -24,7 +24,22 @@ function engineOf(
   models: ModelRegistry,
   name: string,
 ): { tokenizer?: Tokenizer | undefined; contextSize: number } {
-  if (models.card(name).type === "chat") return models.chat(name).engine;
+  const { type } = models.card(name);
+  if (type === "chat") return models.chat(name).engine;
+  if (type === "reranker") throw notTokenized(models, name);
   const { tokenizer, maxTokens } = models.embedding(name).engine;
   return { tokenizer, contextSize: maxTokens };
+}
+
+function notTokenized(models: ModelRegistry, name: string): NodeError {
+  const others = models.cards().filter(({ type }) => type !== "reranker");
+  const has =
+    others.length === 0
+      ? "This node has no chat or embedding model that is ready."
+      : `The chat and embedding models of this node are: ${others.map((card) => card.name).join(", ")}.`;
+  return new NodeError(
+    "model_not_found",
+    `The model '${name}' is a model of type 'reranker'. ${has}`,
+    { param: "model" },
+  );
 }

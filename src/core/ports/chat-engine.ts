@@ -112,7 +112,11 @@ export interface TokenUsage {
 }
 
 export type GenerationEvent =
-  /** `echoed`: it is the prompt, and none of it was generated; nothing comes before its first token, so that token's log probability is 0. */
+  /**
+   * `echoed`: it is the prompt, and none of it was generated; nothing comes before its first token, so
+   * that token's log probability is 0. Those of a long prompt come in several events, of which the
+   * first has the text.
+   */
   | { type: "text"; text: string; logprobs?: readonly TokenLogprobs[]; echoed?: true }
   /** A reasoning model's thoughts, which are not part of its answer. */
   | { type: "reasoning"; text: string }
@@ -133,6 +137,8 @@ export interface CallOptions {
   prefixScope?: string;
   /** Called once, when the request leaves the line and its prompt of so many tokens begins to be evaluated. */
   onStart?: (promptTokens: number) => void;
+  /** Which prompt of its request it is, where that has several; only who measures needs it. */
+  promptPlace?: number;
   /** Hears what is done; engines need not tell, who measures them does. */
   report?: Report;
 }
@@ -149,9 +155,9 @@ export interface ChatEngine {
     options?: { signal: AbortSignal },
   ): Promise<number>;
   /**
-   * Generates an answer. The events end in exactly one `finish`; text events are never empty and
-   * never cut a character in two. An aborted `signal` ends the iteration with the signal's reason
-   * within one token, as does returning from the iteration early.
+   * Generates an answer. The events end in exactly one `finish`; text that is generated is never
+   * empty, and no event cuts a character in two. An aborted `signal` ends the iteration with the
+   * signal's reason within one token, as does returning from the iteration early.
    */
   generate(
     request: GenerationRequest | CompletionRequest,

@@ -11,6 +11,8 @@ export interface Span {
 /** One answer of a chat model, as far as it came. */
 export interface AnswerRecord {
   model: string;
+  /** Which prompt of its request it answers, where there are several. */
+  prompt?: number;
   calledAt: number;
   /** Absent: it never left the line. */
   startedAt?: number;

@@ -5,11 +5,19 @@ import { describe, toLogprobs } from "../sampling/logprobs.ts";
 import type { PromptScores } from "../scheduling/answer.ts";
 import type { TokenBytes } from "../tokenizer/token-bytes.ts";
 
+/** Tokens whose log probabilities are one event: what the node does for one takes milliseconds. */
+const tokensOfPart = 256;
+
+type Emit = (event: GenerationEvent) => void;
+
 export class PromptEcho {
   readonly #prompt: Pick<Prompt, "tokens" | "echoed">;
   readonly #tokenBytes: TokenBytes;
   readonly #top: number | undefined;
-  readonly #scores: TokenLogprobs[] = [];
+  /** Of the tokens that were scored and not emitted yet. */
+  #unsent: TokenLogprobs[] = [];
+  #hasBegun = false;
+  #hasEmitted = false;
   #isDone = false;
 
   /** `top`: how many alternatives to each token are reported; undefined: no log probabilities. */
@@ -28,28 +36,46 @@ export class PromptEcho {
     return this.#top !== undefined;
   }
 
-  scores(scorer: PromptScores["scorer"]): PromptScores {
+  /** Emits the prompt as it is scored, in parts. */
+  scores(scorer: PromptScores["scorer"], emit: Emit): PromptScores {
     const top = this.#top ?? 0;
     return {
       scorer,
       top,
       take: (logits) => {
-        this.#scores.push(toLogprobs(this.#tokenBytes, logits, top));
+        this.#begin();
+        this.#unsent.push(toLogprobs(this.#tokenBytes, logits, top));
+        if (this.#unsent.length === tokensOfPart) this.#emitPart(emit);
       },
     };
   }
 
-  /** Does nothing the second time, nor where no echo is wanted. */
-  emit(emit: (event: GenerationEvent) => void): void {
-    const { echoed: text, tokens } = this.#prompt;
-    const [first] = tokens;
-    if (this.#isDone || text === undefined || first === undefined) return;
+  /** What is left of it. Does nothing the second time, nor where no echo is wanted. */
+  emit(emit: Emit): void {
+    const { echoed: text } = this.#prompt;
+    if (this.#isDone || text === undefined) return;
     this.#isDone = true;
     if (this.isScored) {
-      const logprobs = [{ ...describe(this.#tokenBytes, first, 0), top: [] }, ...this.#scores];
-      emit({ type: "text", text, logprobs, echoed: true });
+      this.#begin();
+      if (this.#unsent.length > 0) this.#emitPart(emit);
     } else if (text !== "") {
       emit({ type: "text", text, echoed: true });
     }
+  }
+
+  /** Nothing comes before the first token, so nothing scores it. */
+  #begin(): void {
+    const [first] = this.#prompt.tokens;
+    if (this.#hasBegun || first === undefined) return;
+    this.#hasBegun = true;
+    this.#unsent.push({ ...describe(this.#tokenBytes, first, 0), top: [] });
+  }
+
+  /** The first part has all of the text. */
+  #emitPart(emit: Emit): void {
+    const text = this.#hasEmitted ? "" : (this.#prompt.echoed ?? "");
+    this.#hasEmitted = true;
+    emit({ type: "text", text, logprobs: this.#unsent, echoed: true });
+    this.#unsent = [];
   }
 }

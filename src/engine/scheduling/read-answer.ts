@@ -72,7 +72,7 @@ function writing(
   return {
     sampler: sampler.native,
     topLogits: generation.topLogprobs,
-    promptScores: scorer && generation.echo.scores(scorer),
+    promptScores: scorer && generation.echo.scores(scorer, emit),
     get paused() {
       return events.full;
     },

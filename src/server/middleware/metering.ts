@@ -14,8 +14,8 @@ export function meter(context: RequestContext): void | Promise<void> {
   if (used !== undefined) return context.lease.charge((used.prompt ?? 0) + used.completion);
 }
 
-/** A caller who leaves owes the prompt that the model had begun with; of one that failed nothing came. */
+/** A caller who leaves owes the prompt that the model had begun with, and so does one who wanted no more than it; of one that failed nothing came. */
 const owes =
   (hasLeft: boolean) =>
-  ({ generatedTokens, startedAt }: Extract<FinishedWork, { type: "answered" }>): boolean =>
-    generatedTokens > 0 || (hasLeft && startedAt !== undefined);
+  ({ generatedTokens, startedAt, usage }: Extract<FinishedWork, { type: "answered" }>): boolean =>
+    generatedTokens > 0 || usage !== undefined || (hasLeft && startedAt !== undefined);

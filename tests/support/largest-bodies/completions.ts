@@ -13,6 +13,14 @@ export const completionBodies: Record<string, () => string> = {
   "short texts, each scored": () =>
     complete(`"echo":true,"logprobs":5,"prompt":[${times(mostPrompts, '"hello"')}]`),
   "a long text, scored": () => complete(`"echo":true,"logprobs":5,"prompt":"${text(2000)}"`),
+  "a long text, scored, with many answers": () =>
+    complete(`"echo":true,"logprobs":5,"n":20,"prompt":"${text(2000)}"`),
+  "long texts, each scored": () =>
+    complete(`"echo":true,"logprobs":5,"prompt":[${times(mostPrompts, `"${text(2000)}"`)}]`),
+  "long texts, each scored, in a stream": () =>
+    complete(
+      `"echo":true,"logprobs":5,"stream":true,"prompt":[${times(mostPrompts, `"${text(2000)}"`)}]`,
+    ),
   "too many texts": () => complete(`"prompt":[${upTo(values, '""')}]`),
   "more answers than a request may have": () =>
     complete(`"best_of":20,"prompt":[${times(mostPrompts, '"a"')}]`),

@@ -39,6 +39,19 @@ describe("a runner's calls", () => {
     expect(messages).toHaveLength(1);
   });
 
+  test("send log probabilities as one text, of which a long prompt has many", async () => {
+    const { engine, calls, items } = runner();
+    const token = { token: "a", logprob: -1, bytes: [97], top: [] };
+    const scored = { type: "text", text: "a", logprobs: [token], echoed: true } as const;
+    engine.script(scored, finish);
+    calls.start(1, generate);
+    await waitFor("the end", () => items().some(({ item }) => item.type === "end"));
+    expect(items()[1]).toEqual({
+      id: 1,
+      item: { type: "scored", event: JSON.stringify(scored) },
+    });
+  });
+
   test("stay so many events ahead of their reader, and go on as it reads", async () => {
     const { engine, calls, items, events } = runner();
     engine.script(...Array.from({ length: initialCredits * 2 }, (_, at) => text(at)), finish);

@@ -2,7 +2,10 @@ import { expect, test } from "bun:test";
 import type { FinishedWork } from "../../../src/core/ports/telemetry.ts";
 import { usedTokens } from "../../../src/server/used-tokens.ts";
 
-const answer = (cachedTokens: number, completionTokens: number): FinishedWork => ({
+const answer = (
+  cachedTokens: number,
+  completionTokens: number,
+): Extract<FinishedWork, { type: "answered" }> => ({
   type: "answered",
   model: "m",
   calledAt: 0,
@@ -11,7 +14,7 @@ const answer = (cachedTokens: number, completionTokens: number): FinishedWork =>
   generatedTokens: completionTokens,
   usage: { promptTokens: 10, cachedTokens, completionTokens, reasoningTokens: 0 },
 });
-const broken: FinishedWork = {
+const broken: Extract<FinishedWork, { type: "answered" }> = {
   type: "answered",
   model: "m",
   calledAt: 0,
@@ -49,6 +52,24 @@ test.each([
     "several answers, whose prompt counts once",
     [answer(0, 5), answer(9, 2)],
     { prompt: 10, cached: 0, completion: 7 },
+  ],
+  [
+    "several answers to each of two prompts, which count once each",
+    [
+      { ...answer(0, 5), prompt: 0 },
+      { ...answer(9, 2), prompt: 0 },
+      { ...answer(4, 1), prompt: 1 },
+      { ...answer(6, 1), prompt: 1 },
+    ],
+    { prompt: 20, cached: 4, completion: 9 },
+  ],
+  [
+    "one of two prompts never left the line",
+    [
+      { ...answer(3, 5), prompt: 0 },
+      { ...broken, generatedTokens: 0, prompt: 1 },
+    ],
+    { prompt: 10, cached: 3, completion: 5 },
   ],
   ["an answer that broke off before it began", [broken], { completion: 4 }],
   ["an answer that broke off", [{ ...broken, promptTokens: 10 }], { prompt: 10, completion: 4 }],

@@ -1,5 +1,6 @@
 /** What becomes of the OpenAI API's fields that are not in the schema: accepted, refused, or ignored and named. */
 import { under, unknownKeys } from "../../middleware/ignored-fields.ts";
+import { ignoredInFunctions, ignoredInMessages } from "../../wire/message-fields.ts";
 import { unknownInRag } from "../../wire/rag.ts";
 import { refuseFields } from "../../wire/refused-fields.ts";
 import { ChatCompletionRequest } from "./schema.ts";
@@ -16,15 +17,6 @@ const harmless = new Set([
   "prompt_cache_retention",
   "prediction",
   "stream_options.include_obfuscation",
-  "messages.annotations",
-  "messages.refusal",
-  "messages.reasoning_content",
-]);
-
-/** The same for fields of messages: without them the conversation would be another one. */
-const refusedOfMessages = new Map([
-  ["function_call", "is the OpenAI API's older form; send 'tool_calls'"],
-  ["audio", "cannot be honoured: this node's models read text only"],
 ]);
 
 /** An answer without these would be another answer than the one asked for. */
@@ -47,9 +39,7 @@ const refusedUnlessText = new Map([
 export function ignoredFields(body: ChatCompletionRequest): string[] {
   refuseFields(body, refused);
   refuseFields(body, refusedUnlessText, { isAbsent: isTextOnly });
-  for (const [index, message] of body.messages.entries()) {
-    refuseFields(message, refusedOfMessages, { at: `messages[${index}]` });
-  }
+  const inMessages = ignoredInMessages(body.messages);
   return [
     ...unknownKeys(body, [...Object.keys(ChatCompletionRequest.properties), "modalities"]),
     ...unknownKeys(body.stream_options ?? {}, ["include_usage"]).map(under("stream_options")),
@@ -57,17 +47,10 @@ export function ignoredFields(body: ChatCompletionRequest): string[] {
       under("response_format"),
     ),
     ...unknownInRag(body.rag),
-    ...(body.tools ?? []).flatMap(({ function: tool }, index) =>
-      unknownKeys(tool, toolFields).map(under(`tools[${index}].function`)),
-    ),
-    ...body.messages.flatMap((message, index) =>
-      unknownKeys(message, messageFields).map(under(`messages[${index}]`)),
-    ),
-  ].filter((name) => !harmless.has(name.replace(/\[\d+\]/, "")));
+    ...ignoredInFunctions(body.tools ?? []),
+    ...inMessages,
+  ].filter((name) => !harmless.has(name));
 }
-
-const toolFields = ["name", "description", "parameters", "strict"];
-const messageFields = ["role", "content", "tool_calls", "tool_call_id"];
 
 const isTextOnly = (value: unknown): boolean =>
   Array.isArray(value) && value.every((modality) => modality === "text");

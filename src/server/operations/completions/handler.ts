@@ -4,7 +4,7 @@ import type { Log } from "../../../core/log.ts";
 import type { Answer, Handler } from "../../operation.ts";
 import { beginWith } from "../../wire/begin-answer.ts";
 import type { CompletionRequest } from "./schema.ts";
-import { newHead, toChunks, toCompletion } from "./to-completion.ts";
+import { newHead, toChunks, toCompletionJson } from "./to-completion.ts";
 import { toCandidates, toCompletionsRequest } from "./wire.ts";
 
 export interface CompletionNeeds {
@@ -26,5 +26,6 @@ export const completePrompts: Handler<CompletionRequest, CompletionNeeds> = asyn
     return { events: toChunks(head, answer, candidates, includeUsage) };
   }
   const asksLogprobs = typeof body.logprobs === "number";
-  return { json: await toCompletion(head, answer, candidates, asksLogprobs) };
+  const text = await toCompletionJson(head, answer, candidates, asksLogprobs);
+  return { text, contentType: "application/json" };
 };

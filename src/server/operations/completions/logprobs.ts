@@ -6,7 +6,7 @@ export type Logprobs = NonNullable<Completion["choices"][number]["logprobs"]>;
 type TextEvent = Extract<GenerationEvent, { type: "text" }>;
 
 /** Lists to write into. */
-export const noLogprobs = (): Logprobs => ({
+const noLogprobs = (): Logprobs => ({
   tokens: [],
   token_logprobs: [],
   top_logprobs: [],
@@ -16,23 +16,32 @@ export const noLogprobs = (): Logprobs => ({
 /** Follows the text of one choice, since a token's place counts from where it begins. */
 export class ChoiceLogprobs {
   #offset = 0;
+  /** The places in the prompt, whose tokens may come in several pieces. */
+  #prompt: TextPlaces | undefined;
 
   /** Those of the next piece; undefined where none are asked for. */
   of({ text, logprobs, echoed }: TextEvent): Logprobs | undefined {
-    const start = this.#offset;
-    this.#offset += characters(text);
+    const begins = echoed === true && this.#prompt === undefined;
+    const places = this.#placesIn(text, echoed === true);
     if (logprobs === undefined) return undefined;
     const all = noLogprobs();
-    const places = new TextPlaces(text);
     for (const token of logprobs) {
       // Nothing comes before the first token of a prompt.
-      const isFirst = echoed === true && all.tokens.length === 0;
+      const isFirst = begins && all.tokens.length === 0;
       all.tokens.push(tokenText(token));
       all.token_logprobs.push(isFirst ? null : token.logprob);
       all.top_logprobs.push(isFirst ? null : toTop([...token.top, token]));
-      all.text_offset.push(start + places.next(token.bytes));
+      all.text_offset.push(places.next(token.bytes));
     }
     return all;
+  }
+
+  #placesIn(text: string, isPrompt: boolean): TextPlaces {
+    const start = this.#offset;
+    this.#offset += characters(text);
+    if (!isPrompt) return new TextPlaces(text, start);
+    this.#prompt ??= new TextPlaces(text, start);
+    return this.#prompt;
   }
 }
 
@@ -42,10 +51,12 @@ class TextPlaces {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   /** In UTF-16 units, and in characters. */
   #at = 0;
-  #characters = 0;
+  #characters: number;
 
-  constructor(text: string) {
+  /** `start`: where the text begins. */
+  constructor(text: string, start: number) {
     this.#text = text;
+    this.#characters = start;
   }
 
   next(bytes: readonly number[]): number {
@@ -59,13 +70,6 @@ class TextPlaces {
     this.#characters += characters(part ?? "");
     return place;
   }
-}
-
-export function append(all: Logprobs, more: Logprobs): void {
-  for (const item of more.tokens) all.tokens.push(item);
-  for (const item of more.token_logprobs) all.token_logprobs.push(item);
-  for (const item of more.top_logprobs) all.top_logprobs.push(item);
-  for (const item of more.text_offset) all.text_offset.push(item);
 }
 
 const toTop = (tokens: readonly TokenLogprob[]): Record<string, number> =>

@@ -1,14 +1,17 @@
 /** The answers to prompts as the OpenAI API's completion, whole or in chunks. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
+import type { NodeError } from "../../../core/errors.ts";
 import type { FinishReason, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
 import { unfinished } from "../../wire/broken-answer.ts";
 import { ChunkWriter } from "../../wire/completion-chunks.ts";
+import { refuse } from "../../wire/refuse.ts";
 import { secondsNow } from "../../wire/unix-time.ts";
 import { bestOf } from "./best-of.ts";
-import { append, ChoiceLogprobs, type Logprobs, noLogprobs } from "./logprobs.ts";
+import { ChoiceLogprobs } from "./logprobs.ts";
 import type { Completion, CompletionChunk } from "./schema.ts";
 import { sumUsage } from "./usage.ts";
 import type { Candidates } from "./wire.ts";
+import { WrittenLogprobs } from "./written-logprobs.ts";
 
 /** What every part of one completion shares. */
 type Head = Pick<Completion, "id" | "object" | "created" | "model" | "system_fingerprint">;
@@ -17,7 +20,7 @@ type Chunk = CompletionChunk["choices"][number];
 /** One answer while its events come in. */
 export interface Draft {
   text: string;
-  logprobs: Logprobs | undefined;
+  logprobs: WrittenLogprobs | undefined;
   /** Of the tokens that were generated. */
   scores: number[];
   /** Whether some of its text came without log probabilities. */
@@ -35,30 +38,38 @@ export function newHead({ model, fingerprint }: ChatAnswer): Head {
   };
 }
 
-export async function toCompletion(
+/** A `Completion` as JSON; the log probabilities of long prompts take seconds to write in one go. */
+export async function toCompletionJson(
   head: Head,
   answer: ChatAnswer,
   candidates: Candidates,
   asksLogprobs: boolean,
-): Promise<Completion> {
-  const drafts = await readDrafts(answer);
+): Promise<string> {
+  const drafts = await readDrafts(answer, asksLogprobs);
   const usages = drafts.map(({ finish }) => {
     if (finish === undefined) throw unfinished();
     return finish.usage;
   });
-  return {
-    ...head,
-    choices: bestOf(drafts, candidates).map(({ text, logprobs, finish }, index) => ({
-      index,
-      text,
-      logprobs: asksLogprobs ? (logprobs ?? noLogprobs()) : null,
-      finish_reason: toReason(finish?.reason),
-    })),
-    usage: sumUsage(usages, candidates.generated),
-  };
+  const choices: string[] = [];
+  for (const [index, { text, logprobs, finish }] of bestOf(drafts, candidates).entries()) {
+    const choice = { index, text, finish_reason: toReason(finish?.reason) } satisfies Unscored;
+    const scores = asksLogprobs ? (logprobs ?? new WrittenLogprobs()).json : "null";
+    choices.push(`${JSON.stringify(choice).slice(0, -1)},"logprobs":${scores}}`);
+    if (logprobs !== undefined) await letOthersRun();
+  }
+  const usage = JSON.stringify(sumUsage(usages, candidates.generated));
+  return `${JSON.stringify(head).slice(0, -1)},"choices":[${choices.join(",")}],"usage":${usage}}`;
 }
 
-async function readDrafts({ choices, events }: ChatAnswer): Promise<Draft[]> {
+type Unscored = Omit<Completion["choices"][number], "logprobs">;
+
+const letOthersRun = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function readDrafts(
+  { choices, events }: ChatAnswer,
+  asksLogprobs: boolean,
+): Promise<Draft[]> {
+  let scored = 0;
   const drafts = Array.from({ length: choices }, (): Draft & { places: ChoiceLogprobs } => ({
     text: "",
     logprobs: undefined,
@@ -73,17 +84,31 @@ async function readDrafts({ choices, events }: ChatAnswer): Promise<Draft[]> {
     if (event.type === "finish") draft.finish = event;
     if (event.type !== "text") continue;
     draft.text += event.text;
-    const more = draft.places.of(event);
+    const more = asksLogprobs ? draft.places.of(event) : undefined;
     if (more !== undefined) {
-      draft.logprobs ??= noLogprobs();
-      append(draft.logprobs, more);
+      draft.logprobs ??= new WrittenLogprobs();
+      draft.logprobs.add(more);
     }
-    if (event.echoed === true) continue;
+    if (event.echoed === true) {
+      scored += more?.tokens.length ?? 0;
+      if (scored > mostScored) throw tooManyScored();
+      await letOthersRun();
+      continue;
+    }
     if (event.logprobs === undefined) draft.isUnscored = true;
     for (const { logprob } of event.logprobs ?? []) draft.scores.push(logprob);
   }
   return drafts;
 }
+
+/** Scored tokens of prompts in one answer, which is in memory as a whole: 128 prompts of 2,048 tokens. */
+const mostScored = 262_144;
+
+const tooManyScored = (): NodeError =>
+  refuse(
+    "logprobs",
+    `asks with 'echo' for more than ${mostScored} scored tokens of prompts in all answers. Send fewer prompts, a smaller 'n', or 'stream'`,
+  );
 
 /** The chunks of a streamed completion, as JSON; the first comes with the first event. */
 export async function* toChunks(
@@ -103,6 +128,7 @@ export async function* toChunks(
     }
     const choice = toChunk(index, event, places[index]);
     if (choice !== undefined) yield writer.choice(choice);
+    if (event.type === "text" && event.echoed === true) await letOthersRun();
   }
   if (finished < choices) throw unfinished();
   if (includeUsage) yield writer.usage(sumUsage(usages, generated));

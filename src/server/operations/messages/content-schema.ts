@@ -3,7 +3,7 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { nullable, open } from "../../wire/fields.ts";
 
 /** A block of any type; what is not text or of tools is refused by its name. */
-const InnerBlock = T.Object({ type: T.String(), text: T.Optional(T.String()) }, open);
+export const InnerBlock = T.Object({ type: T.String(), text: T.Optional(T.String()) }, open);
 
 export const TextBlocks = T.Union([T.String(), T.Array(InnerBlock)], {
   "x-expected": "a string or a list of content blocks",

@@ -1,5 +1,6 @@
 /** What becomes of vLLM's fields that are not in the schema: refused, or ignored and named. */
 import { unknownKeys } from "../../middleware/ignored-fields.ts";
+import { ignoredInFunctions, ignoredInMessages } from "../../wire/message-fields.ts";
 import { refuseFields } from "../../wire/refused-fields.ts";
 import { TokenizeRequest } from "./schema.ts";
 
@@ -16,5 +17,10 @@ const refused = new Map([
 
 export function ignoredFields(body: TokenizeRequest): string[] {
   refuseFields(body, refused, { isAbsent: (value) => value === false });
-  return unknownKeys(body, [...Object.keys(TokenizeRequest.properties), ...refused.keys()]);
+  const inMessages = ignoredInMessages(body.messages ?? []);
+  return [
+    ...unknownKeys(body, [...Object.keys(TokenizeRequest.properties), ...refused.keys()]),
+    ...ignoredInFunctions(body.tools ?? []),
+    ...inMessages,
+  ];
 }

@@ -86,6 +86,57 @@ describe("completions", () => {
     expect(await rejectionOf(Array.fromAsync(one.events))).toBe(fault);
   });
 
+  const token = { token: "a", logprob: -1, bytes: [97], top: [] };
+  const scored = (text: string) =>
+    ({ type: "text", text, logprobs: [token], echoed: true }) as const;
+  const scoring = { choices: 3, echo: true, topLogprobs: 0, seed: 5 };
+
+  test("have a prompt scored once, however many answers begin with it", async () => {
+    const { engine, completions } = service();
+    for (const prompt of ["Once", "Twice"]) {
+      engine.script(scored(prompt), scored(""), { type: "text", text: "a" }, finish);
+      for (const text of ["b", "c"]) engine.script({ type: "text", text }, finish);
+    }
+    const one = completions.complete(ask(scoring), options);
+    const events = await Array.fromAsync(one.events);
+    for (const [index, text] of ["a", "b", "c"].entries()) {
+      expect(events.flatMap((event) => (event.index === index ? [event.value] : []))).toEqual([
+        scored("Once"),
+        scored(""),
+        { type: "text", text },
+        finish,
+      ]);
+    }
+    expect(engine.completions.map(({ echo, seed }) => [echo, seed])).toEqual([
+      [true, 5],
+      [false, 6],
+      [false, 7],
+    ]);
+    const several = completions.complete(ask({ ...scoring, prompts: ["Twice"] }), options);
+    expect(await Array.fromAsync(several.events)).toHaveLength(12);
+  });
+
+  test("whose scored prompt fails end, the answers that wait for it too", async () => {
+    const { engine, completions } = service();
+    engine.script(scored("Once"), new Error("no"));
+    const { events } = completions.complete(ask(scoring), options);
+    expect(await rejectionOf(Array.fromAsync(events))).toMatchObject({ message: "no" });
+    expect(engine.completions).toHaveLength(1);
+  });
+
+  test("that nobody reads any more end while they wait for a scored prompt", async () => {
+    const { engine, completions } = service();
+    engine.script(scored("Once"), async (signal) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    });
+    const { events } = completions.complete(ask(scoring), options);
+    for await (const { value } of events) {
+      expect(value).toEqual(scored("Once"));
+      break;
+    }
+    expect([engine.completions.length, engine.ended]).toEqual([1, 1]);
+  });
+
   test("run eight at a time", async () => {
     const { engine, completions } = service();
     const gate = Promise.withResolvers<void>();

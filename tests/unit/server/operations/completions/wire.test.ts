@@ -1,9 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { bestOf } from "../../../../../src/server/operations/completions/best-of.ts";
-import {
-  append,
-  ChoiceLogprobs,
-} from "../../../../../src/server/operations/completions/logprobs.ts";
+import { ChoiceLogprobs } from "../../../../../src/server/operations/completions/logprobs.ts";
 import type { CompletionRequest } from "../../../../../src/server/operations/completions/schema.ts";
 import type { Draft } from "../../../../../src/server/operations/completions/to-completion.ts";
 import { sumUsage } from "../../../../../src/server/operations/completions/usage.ts";
@@ -12,6 +9,7 @@ import {
   toCandidates,
   toCompletionsRequest,
 } from "../../../../../src/server/operations/completions/wire.ts";
+import { WrittenLogprobs } from "../../../../../src/server/operations/completions/written-logprobs.ts";
 
 const body = (rest: Partial<CompletionRequest> = {}): CompletionRequest => ({
   model: "chatty",
@@ -121,8 +119,15 @@ describe("log probabilities in the older form", () => {
     });
     const second = places.of({ type: "text", text: "s", logprobs: [token("s")] });
     if (first === undefined || second === undefined) throw new Error("none");
-    append(first, second);
-    expect(first).toEqual({
+    const written = new WrittenLogprobs();
+    expect(JSON.parse(written.json)).toEqual({
+      tokens: [],
+      token_logprobs: [],
+      top_logprobs: [],
+      text_offset: [],
+    });
+    for (const part of [first, second]) written.add(part);
+    expect(JSON.parse(written.json)).toEqual({
       tokens: ["🦙", " hum", "s"],
       token_logprobs: [-1, -1, -1],
       top_logprobs: [{ "🦙": -1 }, { " hum": -1 }, { s: -1 }],
@@ -158,6 +163,21 @@ describe("log probabilities in the older form", () => {
       top_logprobs: [null, { " a": -1 }, { " b": -1 }],
       text_offset: [0, 0, 1],
     });
+  });
+
+  test("of a prompt in parts go on where the one before ended", () => {
+    const places = new ChoiceLogprobs();
+    const part = (text: string, ...logprobs: ReturnType<typeof token>[]) =>
+      places.of({ type: "text", text, logprobs, echoed: true });
+    part("é b c", token("<s>", 0), { ...token(""), bytes: [0xc3] });
+    expect(part("", { ...token(""), bytes: [0xa9] }, token(" b"))).toMatchObject({
+      token_logprobs: [-1, -1],
+      text_offset: [0, 1],
+    });
+    expect(part("", token(" c"))?.text_offset).toEqual([3]);
+    expect(places.of({ type: "text", text: "!", logprobs: [token("!")] })?.text_offset).toEqual([
+      5,
+    ]);
   });
 
   test("name the token itself among the likeliest, also where it is none of them", () => {
