@@ -84,18 +84,18 @@ describe.skipIf(!hasRedis)("two nodes that share a Redis server", () => {
     await using one = await servePaddock({ cwd: first.path, env });
     await using other = await servePaddock({ cwd: second.path, env });
     const began = performance.now();
-    const responses = await Promise.all(
-      Array.from({ length: 160 }, (_, at) => ask(at % 2 === 0 ? one : other, "a-good-key")),
+    // Either lets in one of the first two; on a busy machine one may come to all the others first.
+    const firsts = [await ask(one, "a-good-key"), await ask(other, "a-good-key")];
+    const rest = await Promise.all(
+      Array.from({ length: 158 }, (_, at) => ask(at % 2 === 0 ? one : other, "a-good-key")),
     );
+    const responses = [...firsts, ...rest];
     const refilled = Math.ceil((performance.now() - began) / 1000);
     const statuses = responses.map(({ status }) => status);
     const letIn = statuses.filter((status) => status === 200).length;
     expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
     expect(letIn).toBeWithin(60, 60 + refilled + 1);
-    // Either has let in some of them.
-    for (const half of [0, 1]) {
-      expect(statuses.filter((status, at) => status === 200 && at % 2 === half)).not.toEqual([]);
-    }
+    expect(firsts.map(({ status }) => status)).toEqual([200, 200]);
     const refused = responses.find(({ status }) => status === 429);
     expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThan(0);
     expect(refused?.headers.get("x-ratelimit-remaining-requests")).toBe("0");
