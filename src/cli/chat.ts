@@ -1,9 +1,10 @@
 /** `paddock chat`: a conversation in the terminal, or one question from a pipe, over the OpenAI API. */
 import { Command } from "commander";
+import type { Config } from "../config/schema.ts";
 import { NodeError } from "../core/errors.ts";
 import { ChatServer } from "./chat/chat-server.ts";
 import { Conversation } from "./chat/conversation.ts";
-import { startOwnNode } from "./chat/own-node.ts";
+import type { OwnNode } from "./chat/own-node.ts";
 import { talk } from "./chat/talk.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
@@ -38,7 +39,7 @@ export function chatCommand(shell: Shell): Command {
     await using resources = new AsyncDisposableStack();
     const server =
       url === undefined
-        ? resources.use(await startOwnNode(shell, await readConfig(shell, command))).server
+        ? resources.use(await ownNode(shell, await readConfig(shell, command))).server
         : serverFor(shell, url);
     const name = await chosenModel(server, model, shell.stopped);
     const conversation = new Conversation(name, system);
@@ -91,4 +92,10 @@ async function answerOnce(
     if (type === "text") shell.print(text);
   }
   shell.print("\n");
+}
+
+/** A chat with another node need not wait for the server's libraries. */
+async function ownNode(shell: Shell, config: Config): Promise<OwnNode> {
+  const { startOwnNode } = await import("./chat/own-node.ts");
+  return await startOwnNode(shell, config);
 }

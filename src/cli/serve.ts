@@ -1,22 +1,8 @@
 /** `paddock serve`: prepares the models and answers requests until it is asked to stop. */
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { serviceVariables } from "../config/kubernetes-variables.ts";
-import type { Config } from "../config/schema.ts";
-import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
-import { given } from "../core/given.ts";
-import { dataDirOf } from "../node/data-dir.ts";
-import { RunningNode } from "../node/running-node.ts";
-import { createApp } from "../server/app.ts";
-import type { Connections } from "../server/connections.ts";
-import { docsPath } from "../server/docs.ts";
-import { pagePath } from "../server/page.ts";
-import { isEventStream } from "../server/sse.ts";
 import { addConfigOptions, configFrom, readConfigAgain, readConfigFile } from "./configure.ts";
 import { addExamples } from "./examples.ts";
-import { createLog } from "./log.ts";
-import { nodeFor } from "./node-for.ts";
-import { RunningConfig } from "./serve/running-config.ts";
 import type { Shell } from "./shell.ts";
 
 export function serveCommand(shell: Shell): Command {
@@ -24,139 +10,13 @@ export function serveCommand(shell: Shell): Command {
   addExamples(command, "paddock serve --port 9000 --data-dir ./data");
   return command.action(async () => {
     const file = await readConfigFile(shell, command);
+    const config = configFrom(shell, command, file);
+    // Other commands need not wait for the server's libraries.
+    const { serve } = await import("./serve/serve-node.ts");
     await serve(shell, {
-      config: configFrom(shell, command, file),
+      config,
       file: file === undefined ? undefined : resolve(shell.cwd, file.path),
       read: () => readConfigAgain(shell, command, file),
     });
   });
-}
-
-interface ServedConfig {
-  config: Config;
-  /** Where the file is; undefined: there is none. */
-  file: string | undefined;
-  read: () => Promise<Config>;
-}
-
-async function serve(shell: Shell, { config, file, read }: ServedConfig): Promise<void> {
-  const log = createLog(config.log_level, shell.isTerminal);
-  const foreign = serviceVariables(shell.env);
-  if (foreign.length > 0) {
-    log.warn("variables of a Kubernetes Service are ignored", { variables: foreign });
-  }
-  await using node = nodeFor(shell, config, log);
-  await node.open();
-  node.checkExposure();
-  const server = listen(config, createApp(node.services).fetch, node.connections);
-  const running = new RunningConfig({
-    config,
-    read,
-    apply: (next) => {
-      log.setLevel(next.log_level);
-      node.apply(next);
-    },
-    log,
-  });
-  await using announced = await RunningNode.announce({
-    dataDir: dataDirOf(config, shell.cwd),
-    processes: shell.processes,
-    address: server.url.origin,
-    config: file,
-    reload: () => running.reload(),
-    log,
-  });
-  using _ = shell.onHangup(() => void announced.reload());
-  try {
-    node.listensOn(server.port ?? config.port);
-    shell.say(`Paddock ${shell.version} is preparing its models ...\n`);
-    await node.prepare(shell.stopped, () => {
-      // Other models may still be loading, with a bar on the terminal's last line.
-      if (shell.isTerminal) shell.draw("\r\u001b[K");
-      shell.print(greeting(shell, config, server.url.origin));
-    });
-    await stopOf(shell.stopped);
-    shell.say("Stopping ...\n");
-    node.drain();
-    void server.stop();
-    if (await isBusy(server, running.current.limits.shutdown_grace * 1000)) {
-      node.stop();
-      await isBusy(server, stopMessageMs);
-    }
-  } catch (error) {
-    // Asked to stop while preparing: that is an end, not a failure.
-    if (!shell.stopped.aborted) throw error;
-  } finally {
-    await server.stop(true);
-  }
-}
-
-/** How long answers that did not end in time have to tell their callers that the node stops. */
-const stopMessageMs = 1000;
-const pollMs = 20;
-
-/** Waits for the answers in progress; says whether some are left. */
-async function isBusy(server: { pendingRequests: number }, mostMs: number): Promise<boolean> {
-  const end = performance.now() + mostMs;
-  while (server.pendingRequests > 0 && performance.now() < end) await Bun.sleep(pollMs);
-  return server.pendingRequests > 0;
-}
-
-/** Seconds that a client has to send its first request's headers. */
-const headersTimeout = 10;
-
-/** Binds before anything is prepared: a port in use is said at once, and health can be asked. */
-function listen(
-  config: Config,
-  fetch: (request: Request) => Response | Promise<Response>,
-  connections: Connections,
-) {
-  try {
-    return Bun.serve({
-      hostname: config.host,
-      port: config.port,
-      // Sizes are refused with a body that says so; see server/middleware/json-body.ts.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      idleTimeout: headersTimeout,
-      async fetch(request, server) {
-        // A long prompt, or a reader that pauses, is not an idle connection.
-        server.timeout(request, 0);
-        const address = server.requestIP(request)?.address;
-        connections.opened(request, {
-          ...given({ address }),
-          onIdle: () => server.timeout(request, config.http.keep_alive),
-        });
-        const response = await fetch(request);
-        // A stream reports its own end.
-        if (!isEventStream(response)) connections.ended(request);
-        return response;
-      },
-    });
-  } catch (cause) {
-    const { host, port } = config;
-    const inUse = hasCode(cause, "EADDRINUSE");
-    throw new NodeError(
-      "unavailable",
-      inUse
-        ? `Port ${port} on ${host} is in use. Stop what listens there, or choose another port: --port ${port + 1} (or PADDOCK_PORT).`
-        : `The node cannot listen on ${host}:${port}: ${reasonOf(cause)}`,
-      { cause },
-    );
-  }
-}
-
-function greeting(shell: Shell, config: Config, origin: string): string {
-  const chat = config.models.find(({ type }) => type === "chat")?.name;
-  const key = config.auth.api_keys.length > 0 ? ' -H "Authorization: Bearer $PADDOCK_KEY"' : "";
-  const body = JSON.stringify({ model: chat, messages: [{ role: "user", content: "Hello!" }] });
-  const first =
-    chat === undefined
-      ? `curl ${origin}/v1/models`
-      : `curl ${origin}/v1/chat/completions${key} -H "Content-Type: application/json" -d '${body}'`;
-  return `Paddock ${shell.version} listening on ${origin}\nPage: ${origin}${pagePath}\nDocs: ${origin}${docsPath}\nTry:  ${first}\n`;
-}
-
-async function stopOf(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 }
