@@ -1,14 +1,10 @@
 /** The file of the registry: opened when it is first needed, readable by its owner only. */
-import { Database } from "bun:sqlite";
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
-import { dirname } from "node:path";
+import type { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import { openImmutable } from "../immutable-database.ts";
+import { openOwnDatabase } from "../own-database.ts";
 import { remedyFor } from "../sqlite/errors.ts";
-import { prepareTables } from "./tables.ts";
-
-const ownerOnly = 0o600;
-const folderOfOwner = 0o700;
+import { documentTables } from "./tables.ts";
 
 export class RegistryFile implements Disposable {
   readonly #path: string;
@@ -39,7 +35,7 @@ export class RegistryFile implements Disposable {
   }
 
   #open(): Database {
-    this.#database ??= openRegistry(this.#path);
+    this.#database ??= openOwnDatabase(this.#path, documentTables);
     return this.#database;
   }
 
@@ -54,25 +50,5 @@ export class RegistryFile implements Disposable {
         { cause },
       );
     }
-  }
-}
-
-function openRegistry(path: string): Database {
-  mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
-  let database: Database | undefined;
-  try {
-    // SQLite would make it readable by everyone; the files that it makes beside it get the same rights.
-    if (!existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
-    database = new Database(path, { create: true, strict: true });
-    database.run("pragma busy_timeout = 10000");
-    database.run("pragma journal_mode = wal");
-    database.run("pragma synchronous = full");
-    prepareTables(database);
-    return database;
-  } catch (cause) {
-    database?.close();
-    const immutable = openImmutable(path, cause);
-    if (immutable !== undefined) return immutable;
-    throw cause;
   }
 }

@@ -1,10 +1,8 @@
 /** The tables of `documents.sqlite`. */
-import type { Database } from "bun:sqlite";
-
-const version = 1;
+import type { TablesOfVersion } from "../own-database.ts";
 
 /** `seq` is the order of lists: two things of one second have one too. */
-const tables = `
+const sql = `
   create table files (
     seq integer primary key autoincrement,
     id text not null unique,
@@ -76,25 +74,4 @@ const tables = `
   ) strict, without rowid;
 `;
 
-/** Makes them where there are none; safe when two processes open the file at once. */
-export function prepareTables(database: Database): void {
-  if (versionOf(database) === version) return;
-  database
-    .transaction(() => {
-      const found = versionOf(database);
-      if (found === version) return;
-      if (found > version) {
-        throw new Error(
-          `it was written by a newer Paddock (format ${found}; this one knows ${version})`,
-        );
-      }
-      database.run(tables);
-      database.run(`pragma user_version = ${version}`);
-    })
-    .immediate();
-}
-
-function versionOf(database: Database): number {
-  const row = database.query<{ user_version: number }, []>("pragma user_version").get();
-  return row?.user_version ?? 0;
-}
+export const documentTables: TablesOfVersion = { version: 1, sql };

@@ -1,15 +1,18 @@
 /** The file of kept responses: opened when it is first needed, readable by its owner only. */
-import { constants, Database } from "bun:sqlite";
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
-import { dirname } from "node:path";
+import { constants, type Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
 import { reasonOf } from "../../core/errors.ts";
 import { stampOf } from "../file-stamp.ts";
-import { openImmutable } from "../immutable-database.ts";
+import { openOwnDatabase } from "../own-database.ts";
 import { remedyFor } from "../sqlite/errors.ts";
-import { prepareTables } from "./tables.ts";
+import { responseTables } from "./tables.ts";
 
-const ownerOnly = 0o600;
-const folderOfOwner = 0o700;
+const pragmas = [
+  // Room of what was deleted can be given back; it has to be said before anything is in the file.
+  "auto_vacuum = incremental",
+  // What is deleted is overwritten: it may be private.
+  "secure_delete = on",
+];
 
 interface Opened {
   database: Database;
@@ -52,7 +55,7 @@ export class ResponsesFile implements Disposable {
 
   #open(): Database {
     this.#opened ??= {
-      database: openDatabase(this.#path),
+      database: openOwnDatabase(this.#path, responseTables, pragmas),
       identity: stampOf(this.#path)?.identity,
     };
     return this.#opened.database;
@@ -78,29 +81,5 @@ export class ResponsesFile implements Disposable {
         cause,
       });
     }
-  }
-}
-
-function openDatabase(path: string): Database {
-  mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
-  let database: Database | undefined;
-  try {
-    // SQLite would make it readable by everyone; the files that it makes beside it get the same rights.
-    if (!existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
-    database = new Database(path, { create: true, strict: true });
-    database.run("pragma busy_timeout = 10000");
-    // Room of what was deleted can be given back; it has to be said before anything is in the file.
-    database.run("pragma auto_vacuum = incremental");
-    // What is deleted is overwritten: it may be private.
-    database.run("pragma secure_delete = on");
-    database.run("pragma journal_mode = wal");
-    database.run("pragma synchronous = full");
-    prepareTables(database);
-    return database;
-  } catch (cause) {
-    database?.close();
-    const immutable = openImmutable(path, cause);
-    if (immutable !== undefined) return immutable;
-    throw cause;
   }
 }

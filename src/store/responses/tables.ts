@@ -1,13 +1,11 @@
 /** The tables of `responses.sqlite`. */
-import type { Database } from "bun:sqlite";
-
-const version = 1;
+import type { TablesOfVersion } from "../own-database.ts";
 
 /** Those that are made behind their requests, and not done yet. */
 export const unfinished = "status in ('queued', 'in_progress')";
 
 /** The total is kept along: adding up a large table at every change would take its time. */
-const tables = `
+const sql = `
   create table responses (
     seq integer primary key autoincrement,
     id text not null unique,
@@ -37,25 +35,4 @@ const tables = `
   end;
 `;
 
-/** Makes them where there are none; safe when two processes open the file at once. */
-export function prepareTables(database: Database): void {
-  if (versionOf(database) === version) return;
-  database
-    .transaction(() => {
-      const found = versionOf(database);
-      if (found === version) return;
-      if (found > version) {
-        throw new Error(
-          `it was written by a newer Paddock (format ${found}; this one knows ${version})`,
-        );
-      }
-      database.run(tables);
-      database.run(`pragma user_version = ${version}`);
-    })
-    .immediate();
-}
-
-function versionOf(database: Database): number {
-  const row = database.query<{ user_version: number }, []>("pragma user_version").get();
-  return row?.user_version ?? 0;
-}
+export const responseTables: TablesOfVersion = { version: 1, sql };

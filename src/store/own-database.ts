@@ -1,0 +1,63 @@
+/** A SQLite file of the node's own: readable by its owner only, with tables of one version. */
+import { Database } from "bun:sqlite";
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { openImmutable } from "./immutable-database.ts";
+
+const ownerOnly = 0o600;
+const folderOfOwner = 0o700;
+
+export interface TablesOfVersion {
+  version: number;
+  /** What makes them. */
+  sql: string;
+}
+
+/** Opens it, or makes it; a file that can only be read is opened as it is. `pragmas`: said before its journal. */
+export function openOwnDatabase(
+  path: string,
+  tables: TablesOfVersion,
+  pragmas: readonly string[] = [],
+): Database {
+  mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
+  let database: Database | undefined;
+  try {
+    // SQLite would make it readable by everyone; the files that it makes beside it get the same rights.
+    if (!existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
+    database = new Database(path, { create: true, strict: true });
+    database.run("pragma busy_timeout = 10000");
+    for (const pragma of pragmas) database.run(`pragma ${pragma}`);
+    database.run("pragma journal_mode = wal");
+    database.run("pragma synchronous = full");
+    prepareTables(database, tables);
+    return database;
+  } catch (cause) {
+    database?.close();
+    const immutable = openImmutable(path, cause);
+    if (immutable !== undefined) return immutable;
+    throw cause;
+  }
+}
+
+/** Makes them where there are none; safe when two processes open the file at once. */
+function prepareTables(database: Database, { version, sql }: TablesOfVersion): void {
+  if (versionOf(database) === version) return;
+  database
+    .transaction(() => {
+      const found = versionOf(database);
+      if (found === version) return;
+      if (found > version) {
+        throw new Error(
+          `it was written by a newer Paddock (format ${found}; this one knows ${version})`,
+        );
+      }
+      database.run(sql);
+      database.run(`pragma user_version = ${version}`);
+    })
+    .immediate();
+}
+
+function versionOf(database: Database): number {
+  const row = database.query<{ user_version: number }, []>("pragma user_version").get();
+  return row?.user_version ?? 0;
+}
