@@ -3,21 +3,20 @@ import { join } from "node:path";
 import { ChatCompletionRequest } from "../../src/server/operations/chat/schema.ts";
 import { Message } from "../../src/server/wire/message-schema.ts";
 import { decodeError } from "../support/decode.ts";
+import {
+  type FieldOutcome,
+  type FieldRequests,
+  fieldsTable,
+  walkFields,
+} from "../support/fields-table.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
 
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
-const tableRow = /^\| `(?<field>[^`]+)` \| `(?<name>\w+)` \| `(?<example>[^`]+)` \| [^|]+ \|$/;
-const lines = (await read("docs/reference/chat-fields.md"))
-  .split("\n")
-  .filter((line) => line.startsWith("| `"));
-const rows = lines.map((line) => {
-  const { field = "", name = "", example = "" } = tableRow.exec(line)?.groups ?? {};
-  return { field, name, example };
-});
-const ofClass = (wanted: string) => rows.filter(({ name }) => name === wanted);
+const table = fieldsTable(await read("docs/reference/chat-fields.md"));
+const { rows } = table;
 
 /** A conversation in which every field of a message has its place. */
 const conversation = [
@@ -46,10 +45,7 @@ const beside: Readonly<Record<string, object>> = {
 };
 
 /** A request whose field has the value, the same without the field, and the field's name on the wire. */
-function requestsWith(
-  field: string,
-  value: unknown,
-): { with: object; without: object; as: string } {
+function requestsWith(field: string, value: unknown): FieldRequests {
   const base = { model: "chatty", messages: conversation };
   const [outer = "", inner] = field.split(/(?:\[\])?\./);
   if (inner === undefined) {
@@ -80,7 +76,7 @@ const omit = (value: object, key: string): object =>
   Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
 
 /** What comes of a request: the status, what the engine was asked, and the answer but for its id and time. */
-async function outcome(body: object): Promise<{ ignored: string | null; seen: unknown }> {
+async function outcome(body: object): Promise<FieldOutcome> {
   const app = testApp();
   for (let answer = 0; answer < 2; answer++) app.chat.script({ type: "text", text: "Hi" }, finish);
   const response = await app.post("/v1/chat/completions", body);
@@ -91,40 +87,12 @@ async function outcome(body: object): Promise<{ ignored: string | null; seen: un
   };
 }
 
-describe("the handbook's table of chat fields", () => {
-  test("has a class and an example in every row", () => {
-    expect(lines.filter((line) => !tableRow.test(line))).toEqual([]);
-    const classes = ["honoured", "accepted", "ignored", "refused"];
-    expect(rows.filter(({ name }) => !classes.includes(name))).toEqual([]);
-    for (const name of classes) expect(ofClass(name)).not.toEqual([]);
-  });
-
-  test.each(ofClass("honoured"))("honours $field: $example", async ({ field, example }) => {
-    const requests = requestsWith(field, JSON.parse(example));
-    const { ignored, seen } = await outcome(requests.with);
-    expect(seen).toMatchObject({ status: 200 });
-    expect(ignored).toBeNull();
-    expect(seen).not.toEqual((await outcome(requests.without)).seen);
-  });
-
-  test.each(ofClass("accepted"))("accepts $field: $example", async ({ field, example }) => {
-    const requests = requestsWith(field, JSON.parse(example));
-    const { ignored, seen } = await outcome(requests.with);
-    expect(seen).toMatchObject({ status: 200 });
-    expect(ignored).toBeNull();
-    expect(seen).toEqual((await outcome(requests.without)).seen);
-  });
-
-  test.each(ofClass("ignored"))("names $field as ignored: $example", async ({ field, example }) => {
-    const requests = requestsWith(field, JSON.parse(example));
-    const { ignored, seen } = await outcome(requests.with);
-    expect(seen).toMatchObject({ status: 200 });
-    expect(ignored).toBe(requests.as);
-    expect(seen).toEqual((await outcome(requests.without)).seen);
-  });
-
-  test.each(ofClass("refused"))("refuses $field: $example", async ({ field, example }) => {
-    const { with: body, as } = requestsWith(field, JSON.parse(example));
+walkFields({
+  called: "chat fields",
+  table,
+  requestsWith,
+  outcome,
+  async expectRefusal(body, as) {
     const app = testApp();
     const response = await app.post("/v1/chat/completions", body);
     expect(response.status).toBe(400);
@@ -132,7 +100,7 @@ describe("the handbook's table of chat fields", () => {
     // The field itself, or the part of it that is at fault.
     expect(/^(messages\[\d+\]\.)?\w+/.exec(param ?? "")?.[0]).toBe(as);
     expect(app.chat.requests).toEqual([]);
-  });
+  },
 });
 
 describe("the handbook's table of chat fields has a row for every field", () => {

@@ -2,20 +2,21 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Block } from "../../src/server/operations/messages/content-schema.ts";
 import { MessageRequest } from "../../src/server/operations/messages/schema.ts";
+import {
+  type FieldOutcome,
+  type FieldRequests,
+  fieldsTable,
+  walkFields,
+} from "../support/fields-table.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
 
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
-const tableRow = /^\| `(?<field>[^`]+)` \| `(?<name>\w+)` \| `(?<example>[^`]+)` \| [^|]+ \|$/;
-const [table = ""] = (await read("docs/reference/messages-fields.md")).split("\n## Headers");
-const lines = table.split("\n").filter((line) => line.startsWith("| `"));
-const rows = lines.map((line) => {
-  const { field = "", name = "", example = "" } = tableRow.exec(line)?.groups ?? {};
-  return { field, name, example };
-});
-const ofClass = (wanted: string) => rows.filter(({ name }) => name === wanted);
+const [page = ""] = (await read("docs/reference/messages-fields.md")).split("\n## Headers");
+const table = fieldsTable(page);
+const { rows } = table;
 
 const tool = { name: "look_up", input_schema: { type: "object" } };
 
@@ -114,7 +115,7 @@ function changed(body: Json, steps: readonly (string | number)[], value: unknown
   return copy;
 }
 
-function requestsWith(field: string, value: unknown): { with: Json; without: Json; as: string } {
+function requestsWith(field: string, value: unknown): FieldRequests {
   const { steps, as } = placeOf(field);
   const [outer = ""] = field.split(/\[|\./);
   const more = beside[field] ?? (field === outer && outer !== "tool_choice" ? {} : beside[outer]);
@@ -127,7 +128,7 @@ function requestsWith(field: string, value: unknown): { with: Json; without: Jso
 }
 
 /** What comes of a request: the status, what the engine was asked, and the answer but for its id. */
-async function outcome(body: Json): Promise<{ ignored: string | null; seen: unknown }> {
+async function outcome(body: object): Promise<FieldOutcome> {
   const app = testApp();
   app.chat.script({ type: "reasoning", text: "Hm" }, { type: "text", text: "Hi" }, finish);
   const response = await app.post("/v1/messages", body);
@@ -138,46 +139,10 @@ async function outcome(body: Json): Promise<{ ignored: string | null; seen: unkn
   };
 }
 
-describe("the handbook's table of Messages fields", () => {
-  test("has a class and an example in every row", () => {
-    expect(lines.filter((line) => !tableRow.test(line))).toEqual([]);
-    const classes = ["honoured", "accepted", "ignored", "refused"];
-    expect(rows.filter(({ name }) => !classes.includes(name))).toEqual([]);
-    for (const name of classes) expect(ofClass(name)).not.toEqual([]);
-  });
-
-  test.each(ofClass("honoured"))("honours $field: $example", async ({ field, example }) => {
-    const requests = requestsWith(field, JSON.parse(example));
-    const { ignored, seen } = await outcome(requests.with);
-    expect(seen).toMatchObject({ status: 200 });
-    expect(ignored).toBeNull();
-    expect(seen).not.toEqual((await outcome(requests.without)).seen);
-  });
-
-  test.each(ofClass("accepted"))("accepts $field: $example", async ({ field, example }) => {
-    const requests = requestsWith(field, JSON.parse(example));
-    const { ignored, seen } = await outcome(requests.with);
-    expect(seen).toMatchObject({ status: 200 });
-    expect(ignored).toBeNull();
-    expect(seen).toEqual((await outcome(requests.without)).seen);
-  });
-
-  test.each(ofClass("ignored"))("names $field as ignored: $example", async ({ field, example }) => {
-    const requests = requestsWith(field, JSON.parse(example));
-    const { ignored, seen } = await outcome(requests.with);
-    expect(seen).toMatchObject({ status: 200 });
-    expect(ignored).toBe(requests.as);
-    expect(seen).toEqual((await outcome(requests.without)).seen);
-  });
-
-  test.each(ofClass("refused"))("refuses $field: $example", async ({ field, example }) => {
-    const { with: body, as } = requestsWith(field, JSON.parse(example));
-    await expectRefusal(body, as);
-  });
-});
+walkFields({ called: "Messages fields", table, requestsWith, outcome, expectRefusal });
 
 /** A 400 whose message names the field, or the part of it that is at fault. */
-async function expectRefusal(body: Json, as: string): Promise<void> {
+async function expectRefusal(body: object, as: string): Promise<void> {
   const app = testApp();
   const response = await app.post("/v1/messages", body);
   expect(response.status).toBe(400);

@@ -6,6 +6,7 @@ import {
   ResponseRequest,
 } from "../../src/server/operations/responses/request-schema.ts";
 import { decodeError } from "../support/decode.ts";
+import { type FieldOutcome, fieldsTable, walkFields } from "../support/fields-table.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { type TestApp, testApp } from "../support/test-app.ts";
 import { keptResponse } from "../support/test-responses.ts";
@@ -13,15 +14,8 @@ import { keptResponse } from "../support/test-responses.ts";
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
-const tableRow = /^\| `(?<field>[^`]+)` \| `(?<name>\w+)` \| `(?<example>[^`]+)` \| [^|]+ \|$/;
-const lines = (await read("docs/reference/responses-fields.md"))
-  .split("\n")
-  .filter((line) => line.startsWith("| `"));
-const rows = lines.map((line) => {
-  const { field = "", name = "", example = "" } = tableRow.exec(line)?.groups ?? {};
-  return { field, name, example };
-});
-const ofClass = (wanted: string) => rows.filter(({ name }) => name === wanted);
+const table = fieldsTable(await read("docs/reference/responses-fields.md"));
+const { rows } = table;
 
 /** A conversation in which every item that is taken has its place. */
 const conversation: readonly Record<string, unknown>[] = [
@@ -170,7 +164,7 @@ async function appForField(): Promise<TestApp> {
 const shared = await appForField();
 
 /** What comes of a request: the status, what the engine was asked, and the answer but for ids and times. */
-async function outcome(body: object): Promise<{ ignored: string | null; seen: unknown }> {
+async function outcome(body: object): Promise<FieldOutcome> {
   const app = "background" in body ? await appForField() : shared;
   app.chat.requests.splice(0);
   app.chat.script({ type: "text", text: "Hi" }, finish);
@@ -185,48 +179,21 @@ async function outcome(body: object): Promise<{ ignored: string | null; seen: un
   };
 }
 
-describe("the handbook's table of a response's fields", () => {
-  test("has a class and an example in every row", () => {
-    expect(lines.filter((line) => !tableRow.test(line))).toEqual([]);
-    const classes = ["honoured", "accepted", "ignored", "refused"];
-    expect(rows.filter(({ name }) => !classes.includes(name))).toEqual([]);
-    for (const name of classes) expect(ofClass(name)).not.toEqual([]);
-  });
-
-  test.each(ofClass("honoured"))("honours $field: $example", async ({ field, example }) => {
-    const requests = requestsWith(field, JSON.parse(example));
-    const { ignored, seen } = await outcome(requests.with);
-    expect(seen).toMatchObject({ status: 200 });
-    expect(ignored).toBeNull();
-    expect(seen).not.toEqual((await outcome(requests.without)).seen);
-  });
-
-  test.each(ofClass("accepted"))("accepts $field: $example", async ({ field, example }) => {
-    const requests = requestsWith(field, JSON.parse(example));
-    const { ignored, seen } = await outcome(requests.with);
-    expect(seen).toMatchObject({ status: 200 });
-    expect(ignored).toBeNull();
-    expect(seen).toEqual((await outcome(requests.without)).seen);
-  });
-
-  test.each(ofClass("ignored"))("names $field as ignored: $example", async ({ field, example }) => {
-    const requests = requestsWith(field, JSON.parse(example));
-    const { ignored, seen } = await outcome(requests.with);
-    expect(seen).toMatchObject({ status: 200 });
-    expect(ignored).toBe(requests.as);
-    const { asked } = Object(seen);
-    expect(asked).toEqual(Object((await outcome(requests.without)).seen).asked);
-  });
-
-  test.each(ofClass("refused"))("refuses $field: $example", async ({ field, example }) => {
-    const { with: body, as } = requestsWith(field, JSON.parse(example));
+walkFields({
+  called: "a response's fields",
+  table,
+  requestsWith,
+  outcome,
+  async expectRefusal(body, as) {
     shared.chat.requests.splice(0);
     const response = await shared.post("/v1/responses", body);
     expect(response.status).toBe(400);
     // The field itself, or the part of it that is at fault.
     expect((await decodeError(response)).param).toStartWith(as);
     expect(shared.chat.requests).toEqual([]);
-  });
+  },
+  // A response repeats what it was asked with.
+  repeatsIgnored: true,
 });
 
 describe("the handbook's table of a response's fields has a row for everything", async () => {
