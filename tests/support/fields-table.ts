@@ -1,7 +1,7 @@
 /** A page's table of an operation's fields, and the walk through its rows: each is as its class says. */
 import { describe, expect, test } from "bun:test";
 
-export interface FieldRow {
+interface FieldRow {
   field: string;
   /** Its class. */
   name: string;

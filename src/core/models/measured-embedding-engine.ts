@@ -7,6 +7,7 @@ import type {
   EmbedOptions,
 } from "../ports/embedding-engine.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
+import { measuredCall } from "./measured-call.ts";
 import type { ModelActivity } from "./model-activity.ts";
 
 export class MeasuredEmbeddingEngine implements EmbeddingEngine {
@@ -49,25 +50,12 @@ export class MeasuredEmbeddingEngine implements EmbeddingEngine {
     { report = () => {}, onStart, ...options }: EmbedOptions,
   ): Promise<Embedding[]> {
     const model = this.#model;
-    const call = this.#activity.call();
-    const from = performance.now();
-    let waits = true;
-    const start = (): void => {
-      if (!waits) return;
-      waits = false;
-      call.start();
-      const waitedMs = performance.now() - from;
-      report({ type: "started", model, modelType: "embedding", waitedMs });
-      onStart?.();
-    };
-    try {
-      const embeddings = await this.#engine.embed(inputs, { ...options, onStart: start });
-      const tokens = embeddings.reduce((sum, embedding) => sum + embedding.tokens, 0);
-      const to = performance.now();
-      report({ type: "embedded", model, inputs: inputs.length, tokens, from, to });
-      return embeddings;
-    } finally {
-      call.end();
-    }
+    const called = { model, modelType: "embedding", activity: this.#activity } as const;
+    const { result, from, to } = await measuredCall(called, { report, onStart }, (start) =>
+      this.#engine.embed(inputs, { ...options, onStart: start }),
+    );
+    const tokens = result.reduce((sum, embedding) => sum + embedding.tokens, 0);
+    report({ type: "embedded", model, inputs: inputs.length, tokens, from, to });
+    return result;
   }
 }

@@ -1,5 +1,6 @@
 /** A reranking model whose calls are counted and timed. */
 import type { Ranking, RankOptions, Reranker } from "../ports/reranker.ts";
+import { measuredCall } from "./measured-call.ts";
 import type { ModelActivity } from "./model-activity.ts";
 
 export class MeasuredReranker implements Reranker {
@@ -22,25 +23,12 @@ export class MeasuredReranker implements Reranker {
     passages: readonly string[],
     { report = () => {}, onStart, ...options }: RankOptions,
   ): Promise<Ranking> {
-    const model = this.#model;
-    const call = this.#activity.call();
-    const from = performance.now();
-    let waits = true;
-    const start = (): void => {
-      if (!waits) return;
-      waits = false;
-      call.start();
-      report({ type: "started", model, modelType: "reranker", waitedMs: performance.now() - from });
-      onStart?.();
-    };
-    try {
-      const ranking = await this.#reranker.rank(question, passages, { ...options, onStart: start });
-      const { tokens } = ranking;
-      const to = performance.now();
-      report({ type: "reranked", model, passages: passages.length, tokens, from, to });
-      return ranking;
-    } finally {
-      call.end();
-    }
+    const called = { model: this.#model, modelType: "reranker", activity: this.#activity } as const;
+    const { result, from, to } = await measuredCall(called, { report, onStart }, (start) =>
+      this.#reranker.rank(question, passages, { ...options, onStart: start }),
+    );
+    const { tokens } = result;
+    report({ type: "reranked", model: this.#model, passages: passages.length, tokens, from, to });
+    return result;
   }
 }
