@@ -1,11 +1,12 @@
 /** `bun run build [--target linux-x64] [--with-starter-models] [--outfile dist/paddock]`: the node as one executable. */
-import { mkdir, readFile, stat } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { handbookPagesIn } from "../src/ingest/handbook.ts";
 import { entrypoints } from "../src/packaging/entrypoints.ts";
 import { pageFiles } from "../src/server/page-files.ts";
 import { carriedModule, filesOf, starterModels } from "./build/carried-module.ts";
+import { llamaVersions } from "./build/llama-modules.ts";
 import { writeNotices } from "./build/notices-file.ts";
 import { packageFolder } from "./build/packages.ts";
 import { oneFile } from "./build/plugin.ts";
@@ -29,12 +30,7 @@ const wanted = options.outfile ?? join(root, "dist", name);
 const outfile = wanted.endsWith(target.extension) ? wanted : `${wanted}${target.extension}`;
 await mkdir(dirname(outfile), { recursive: true });
 
-const json = async (path: string): Promise<Record<string, unknown>> =>
-  JSON.parse(await readFile(join(root, path), "utf8"));
-const llamaVersion = String((await json("node_modules/node-llama-cpp/package.json")).version);
-const llamaRelease = String(
-  (await json("node_modules/node-llama-cpp/llama/binariesGithubRelease.json")).release,
-);
+const { llamaVersion, llamaRelease } = await llamaVersions(root);
 const llama = await packageFolder(`@node-llama-cpp/${target.llama}`, llamaVersion, target);
 const startedAt = performance.now();
 

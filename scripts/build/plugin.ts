@@ -3,8 +3,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { BunPlugin } from "bun";
 import { type PageFile, pageFolder } from "../../src/server/page-files.ts";
+import { bundleLlama, type LlamaVersions } from "./llama-modules.ts";
 
-export interface PluginOptions {
+export interface PluginOptions extends LlamaVersions {
   root: string;
   /** The module that takes the place of src/packaging/carried.ts. */
   carried: string;
@@ -12,16 +13,12 @@ export interface PluginOptions {
   page: readonly PageFile[];
   /** The package of the target's own libraries, under @node-llama-cpp/. */
   llama: string;
-  /** Version of node-llama-cpp and of its packages of libraries. */
-  llamaVersion: string;
-  llamaRelease: string;
 }
 
 export function oneFile(options: PluginOptions): BunPlugin {
-  const { root, carried, page, llama, llamaVersion, llamaRelease } = options;
+  const { root, carried, page, llama, llamaVersion } = options;
   const libraries = JSON.stringify(source("packaging/native-libraries.ts"));
   const version = JSON.stringify(llamaVersion);
-  const release = JSON.stringify(llamaRelease);
   return {
     name: "one-file",
     setup(build) {
@@ -50,27 +47,7 @@ export function oneFile(options: PluginOptions): BunPlugin {
         };
       });
 
-      const replaced: readonly (readonly [RegExp, string])[] = [
-        [
-          /node-llama-cpp[\\/]dist[\\/]utils[\\/]getModuleVersion\.js$/,
-          `export const getModuleVersion = async () => ${version};`,
-        ],
-        [
-          /node-llama-cpp[\\/]dist[\\/]bindings[\\/]utils[\\/]binariesGithubRelease\.js$/,
-          `export const getBinariesGithubRelease = async () => ${release};
-           export const setBinariesGithubRelease = async () => {};
-           export const builtinLlamaCppRelease = ${release};
-           export const defaultLlamaCppRelease = ${release};`,
-        ],
-        [
-          // It would start the whole program again to try the library in a process of its own.
-          /node-llama-cpp[\\/]dist[\\/]bindings[\\/]utils[\\/]testBindingBinary\.js$/,
-          "export const testBindingBinary = async () => true;",
-        ],
-      ];
-      for (const [filter, contents] of replaced) {
-        build.onLoad({ filter }, () => ({ contents, loader: "js" }));
-      }
+      bundleLlama(build, options);
 
       build.onResolve({ filter: /^usearch$/ }, () => ({
         path: join(root, "node_modules", "usearch", "javascript", "dist", "esm", "usearch.js"),

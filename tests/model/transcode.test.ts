@@ -5,7 +5,7 @@ import { readGgufFileInfo } from "node-llama-cpp";
 import { readModelFacts } from "../../src/engine/gguf/model-facts.ts";
 import { type TranscodeOptions, transcode } from "../../src/engine/quantization/transcode.ts";
 import { engineEnvironment, type Program } from "../../src/subprocess/program.ts";
-import { mainFile } from "../support/paddock-process.ts";
+import { programUnderTest } from "../support/paddock-process.ts";
 import { recordingLog } from "../support/recording-log.ts";
 import { silentProgress } from "../support/silence.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -14,7 +14,7 @@ import { tinyModels } from "../support/tiny-models.ts";
 
 const env = engineEnvironment(process.env);
 const running = (...command: readonly string[]): Program => ({ command, env });
-const program = running(process.execPath, mainFile);
+const program = running(...programUnderTest);
 
 function options(folder: string, overrides: Partial<TranscodeOptions> = {}) {
   const { log, lines } = recordingLog();

@@ -1,5 +1,4 @@
 /** The real engines on the tiny models, behind their ports. */
-import { availableParallelism } from "node:os";
 import type {
   ChatModel,
   EmbeddingModel,
@@ -16,7 +15,7 @@ import { openUpstreamModel } from "../../src/upstream/open-upstream.ts";
 import type { UpstreamTarget } from "../../src/upstream/upstream-target.ts";
 import { backendsToTry } from "./backends-to-try.ts";
 import { oneReplica } from "./one-replica.ts";
-import { mainFile } from "./paddock-process.ts";
+import { programUnderTest } from "./paddock-process.ts";
 import { silentLog, silentProgress } from "./silence.ts";
 import { tinyModels } from "./tiny-models.ts";
 import { listeningNode, tinyConfig, tinyRerankerSection } from "./tiny-node.ts";
@@ -45,7 +44,7 @@ let backend: Promise<Backend> | undefined;
 
 /** The one llama.cpp of the test run; it ends with the process. */
 export function testBackend(): Promise<Backend> {
-  backend ??= openBackend({ threads: 0, backend: "cpu", log: silentLog });
+  backend ??= openBackend({ threads: 1, backend: "cpu", log: silentLog });
   return backend;
 }
 
@@ -125,8 +124,8 @@ export const tinySpec = (
 /** Models in processes of this repository's program. */
 export function testRunners(options: Partial<RunnerHostOptions> = {}): RunnerHost {
   return new RunnerHost({
-    program: { command: [process.execPath, mainFile], env: engineEnvironment(process.env) },
-    engine: { threads: availableParallelism() },
+    program: { command: programUnderTest, env: engineEnvironment(process.env) },
+    engine: { threads: 1 },
     accelerators: backendsToTry("cpu"),
     heartbeatTimeoutMs: 30_000,
     log: silentLog,

@@ -57,6 +57,10 @@ export async function tinyConfig(chatSettings = "ctx_size = 2048"): Promise<stri
   return `
 [vectorstore]
 handbook = false
+[engine]
+# Two threads wait for each other at every step, for a thousand times longer than one of these takes
+# where the machine is busy.
+threads = 1
 [[models]]
 name = "tiny-chat"
 type = "chat"
