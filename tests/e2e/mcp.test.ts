@@ -123,7 +123,7 @@ describe("paddock mcp", () => {
   test("answers what is in a pipe, says what is no message, and writes nothing else", async () => {
     await using notes = await withNotes();
     const input = `\nnonsense\n${message(1, "ping")}${message(2, "tools/list")}[]\n${message(3, "no/such")}`;
-    const { code, stdout } = await runPaddock(["mcp"], { ...notes, input });
+    const { code, stdout } = await runPaddock(["mcp"], { ...notes, input, isProcess: true });
     const answers = stdout
       .trim()
       .split("\n")
@@ -141,7 +141,7 @@ describe("paddock mcp", () => {
 
   test("ends with its input, and when it is asked to", async () => {
     await using notes = await withNotes();
-    expect((await runPaddock(["mcp"], notes)).code).toBe(0);
+    expect((await runPaddock(["mcp"], { ...notes, isProcess: true })).code).toBe(0);
     const [command = "", ...args] = programUnderTest;
     const editor = Bun.spawn([command, ...args, "mcp"], {
       ...{ cwd: notes.cwd, env: environmentIn(notes.cwd) },
@@ -156,7 +156,7 @@ describe("paddock mcp", () => {
 
   test("refuses a line that does not end", async () => {
     await using notes = await withNotes();
-    const { code, stderr } = await runPaddock(["mcp"], { ...notes, input: "x".repeat(5_000_000) });
+    const { code, stderr } = await runPaddock(["mcp"], { ...notes, input: "x".repeat(5_000_000), isProcess: true });
     expect([code, stderr]).toEqual([1, expect.stringContaining("A message is longer than")]);
   });
 

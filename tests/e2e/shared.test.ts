@@ -157,6 +157,8 @@ describe.skipIf(!hasRedis)("two nodes that share a Redis server", () => {
         runPaddock(["keys", "list"], {
           cwd: folder.path,
           env: { PADDOCK_SHARED_REDIS: `rediss://127.0.0.1:${port}`, ...env },
+          // Whom to trust is read when a process starts.
+          isProcess: true,
         });
       const trusted = await list({ NODE_EXTRA_CA_CERTS: file("certificate.pem") });
       expect([trusted.code, trusted.stderr]).toEqual([
