@@ -43,9 +43,7 @@ export async function startNode(
 }
 
 function chosenThreads(node: ServingPaddock): { threads: number; why: string } {
-  const line = /"threads":(\d+),"threads_of_few":\d+,"why":"([^"]*)","msg":"threads of a/.exec(
-    node.stderr(),
-  );
+  const line = /"threads":(\d+),"why":"([^"]*)","msg":"threads of a/.exec(node.stderr());
   if (line === null) throw new Error("The node's log does not say how many threads its model has");
   return { threads: Number(line[1]), why: line[2] ?? "" };
 }

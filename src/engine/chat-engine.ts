@@ -2,7 +2,6 @@
 import type { LlamaContext, LlamaModel } from "node-llama-cpp";
 import { promptTooLong } from "../core/chat/input-length.ts";
 import { NodeError } from "../core/errors.ts";
-import type { StepThreads } from "../core/models/model.ts";
 import type {
   CallOptions,
   ChatEngine,
@@ -15,6 +14,7 @@ import type {
 } from "../core/ports/chat-engine.ts";
 import { type AnswerShape, Generation } from "./generation/generation.ts";
 import { Grammars } from "./grammar/grammars.ts";
+import type { StepThreads } from "./machine/step-threads.ts";
 import { NativeChatContext } from "./native/chat-context.ts";
 import type { NativeSampler } from "./native/sampler.ts";
 import type { CallStyle, Prompt, PromptTemplate } from "./prompt/prompt-template.ts";

@@ -7,6 +7,7 @@ import type {
   EmbeddingInput,
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
+import { StepThreads } from "./machine/step-threads.ts";
 import type { NativeEmbeddingContext } from "./native/embedding-context.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
 import { InputTokens } from "./tokenizer/input-tokens.ts";
@@ -33,14 +34,17 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     this.#model = model;
     this.#inputTokens = new InputTokens(model);
     this.#first = contexts[0];
+    const stepThreads = new StepThreads({ size: model.size, budget: threads });
     this.#pool = new ContextPool({
       contexts,
       sizeOf: (tokens) => tokens.length,
       async compute(context, tokens, { isAlone, inBackground }) {
         // A text that is asked for alone gets every thread that is free; several at once are faster with one each.
-        const most = isAlone ? Math.max(1, threads - inBackground) : 1;
-        const vector = await context.embed(tokens, most);
-        return { vector: toUnitLength(vector), tokens: tokens.length };
+        const count = tokens.length;
+        const most = Math.min(stepThreads.threadsFor(count), Math.max(1, threads - inBackground));
+        const { vector, ...step } = await context.embed(tokens, isAlone ? most : 1);
+        if (isAlone) stepThreads.took({ ...step, tokens: count, now: performance.now() });
+        return { vector: toUnitLength(vector), tokens: count };
       },
     });
   }

@@ -45,7 +45,8 @@ export async function proveEmbedding(
   model: LlamaModel,
   threads: number,
 ): Promise<void> {
-  checkFinite(await context.embed(context.withMarkers(model.tokenize(text)), threads));
+  const { vector } = await context.embed(context.withMarkers(model.tokenize(text)), threads);
+  checkFinite(vector);
 }
 
 export async function proveReranker(reranker: Reranker): Promise<void> {

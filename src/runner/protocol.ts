@@ -7,7 +7,7 @@ import type {
   LoadStage,
   RejectedBackend,
 } from "../core/models/engine-backends.ts";
-import type { ModelCard, StepThreads } from "../core/models/model.ts";
+import type { ModelCard } from "../core/models/model.ts";
 import type {
   ChatMessage,
   CompletionRequest,
@@ -75,8 +75,6 @@ export type Facts =
       card: ModelCard;
       fingerprint: string;
       contextSize: number;
-      /** What it generates with, measured or given. */
-      threads: StepThreads;
     }
   | {
       type: "embedding";

@@ -1,4 +1,4 @@
-/** Starts a model's process again, as it was started first: the same weights, settings and threads. */
+/** Starts a model's process again, as it was started first: the same weights and settings. */
 import { NodeError } from "../core/errors.ts";
 import { BackendFailure } from "../core/models/engine-backends.ts";
 import { settledSettings } from "../core/models/settled-settings.ts";
@@ -32,12 +32,11 @@ export async function restartProcess(
   );
 }
 
-/** What was measured or chosen at the first start is kept: beside models at work it would come out otherwise. */
+/** What was chosen at the first start is kept: beside models at work it would come out otherwise. */
 function withFirstChoices(options: RunnerOptions, facts: Facts): RunnerOptions {
   const { spec } = options;
   const settings = settledSettings(spec.settings, facts.card.settings);
-  const threads = facts.type === "chat" ? { threads: facts.threads } : {};
-  return { ...options, spec: { ...spec, settings, ...threads } };
+  return { ...options, spec: { ...spec, settings } };
 }
 
 /** Changes with the weights, the engine and the settings. */

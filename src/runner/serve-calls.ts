@@ -54,7 +54,7 @@ function factsOf(loaded: LoadedModel): Extract<FromRunner, { type: "loaded" }>["
   }
   if (loaded.type === "chat") {
     const { contextSize } = loaded.engine;
-    return { type: "chat", card, fingerprint, contextSize, threads: loaded.threads };
+    return { type: "chat", card, fingerprint, contextSize };
   }
   const { dimension, maxTokens, vocabularySize } = loaded.engine;
   const { identity } = loaded;

@@ -90,8 +90,6 @@ async function openChat(
     card: cardOf(spec, target, { facts, listed, isCounted: count !== undefined }),
     engine,
     fingerprint: fingerprintOf(spec, target, facts),
-    // None of this machine's.
-    threads: { one: 0, few: 0 },
     ignores: ignoredSampling(kind),
     problem: () => target.replicas.problem(),
     [Symbol.asyncDispose]: async () => engine.close(),

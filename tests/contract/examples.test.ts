@@ -4,6 +4,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { spawn } from "bun";
 import { loadConfig } from "../../src/config/load.ts";
+import { installed } from "../support/installed-program.ts";
 import {
   listeningNode,
   type TinyNode,
@@ -50,8 +51,7 @@ async function run(command: string[]): Promise<string> {
   return out;
 }
 
-const hasCurl = Bun.which("curl") !== null;
-if (!hasCurl) console.error("The examples in curl are skipped: curl is not installed.");
+const hasCurl = installed("curl") !== undefined;
 
 /** Beside this file, so that it finds the packages. */
 async function runTypeScript(code: string): Promise<string> {

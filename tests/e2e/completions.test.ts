@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { installed } from "../support/installed-program.ts";
 import { runPaddock } from "../support/paddock-process.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
@@ -67,11 +68,7 @@ const programs: Record<string, string> = {
 const top = ["collections", "completions"];
 
 describe.each(Object.entries(programs))("completions for %s", (shell, program) => {
-  const isInstalled = Bun.which(shell) !== null;
-  if (!isInstalled)
-    console.error(`The completions for ${shell} are not tested: it is not installed.`);
-
-  test.skipIf(!isInstalled).each([
+  test.skipIf(installed(shell) === undefined).each([
     [["co"], top],
     [
       ["collections", "c"],

@@ -3,6 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
 import { runnerOf } from "../support/process-tree.ts";
+import { skipUnless } from "../support/skip-reason.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -54,29 +55,28 @@ describe("the log of a running node", () => {
 });
 
 describe("the process of a model", () => {
-  test.skipIf(process.platform !== "linux")(
-    "is given what the engine needs, and no key or token of the node",
-    async () => {
-      await using folder = await tempDir();
-      await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-      const secrets = {
-        PADDOCK_API_KEYS: `${secret}-key`,
-        PADDOCK_VECTORSTORE_API_KEY: `${secret}-store`,
-        PADDOCK_SHARED_PASSWORD: `${secret}-redis`,
-        HF_TOKEN: `${secret}-token`,
-        OTEL_EXPORTER_OTLP_HEADERS: `authorization=${secret}`,
-        SOMETHING_ELSE: secret,
-      };
-      const env = { ...secrets, GGML_NO_BACKTRACE: "1" };
-      await using node = await servePaddock({ cwd: folder.path, env });
-      const { pid } = node.process;
-      for (const model of ["tiny-chat", "tiny-embedding"]) {
-        const runner = await runnerOf(pid, model);
-        const given = (await readFile(`/proc/${runner}/environ`, "utf8")).split("\0");
-        expect(given.filter((line) => line.includes(secret))).toEqual([]);
-        expect(given).toContain("GGML_NO_BACKTRACE=1");
-        expect(given).toContain(`HOME=${folder.path}`);
-      }
-    },
-  );
+  test.skipIf(
+    skipUnless(process.platform === "linux", "only Linux shows a process's variables in /proc"),
+  )("is given what the engine needs, and no key or token of the node", async () => {
+    await using folder = await tempDir();
+    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+    const secrets = {
+      PADDOCK_API_KEYS: `${secret}-key`,
+      PADDOCK_VECTORSTORE_API_KEY: `${secret}-store`,
+      PADDOCK_SHARED_PASSWORD: `${secret}-redis`,
+      HF_TOKEN: `${secret}-token`,
+      OTEL_EXPORTER_OTLP_HEADERS: `authorization=${secret}`,
+      SOMETHING_ELSE: secret,
+    };
+    const env = { ...secrets, GGML_NO_BACKTRACE: "1" };
+    await using node = await servePaddock({ cwd: folder.path, env });
+    const { pid } = node.process;
+    for (const model of ["tiny-chat", "tiny-embedding"]) {
+      const runner = await runnerOf(pid, model);
+      const given = (await readFile(`/proc/${runner}/environ`, "utf8")).split("\0");
+      expect(given.filter((line) => line.includes(secret))).toEqual([]);
+      expect(given).toContain("GGML_NO_BACKTRACE=1");
+      expect(given).toContain(`HOME=${folder.path}`);
+    }
+  });
 });

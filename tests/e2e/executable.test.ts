@@ -3,11 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runPaddock, servePaddock, testsExecutable } from "../support/paddock-process.ts";
+import { noExecutable, skipUnless } from "../support/skip-reason.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 
 // From source there is nothing to unpack; CI runs these against the executable that it builds.
-describe.skipIf(!testsExecutable)("the executable", () => {
+describe.skipIf(skipUnless(testsExecutable, noExecutable))("the executable", () => {
   test("writes its libraries once, for its owner alone, and removes another version's", async () => {
     await using folder = await tempDir();
     await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { runPaddock, testsExecutable } from "../support/paddock-process.ts";
+import { noExecutable, skipUnless } from "../support/skip-reason.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 async function licenses(...args: string[]): Promise<string> {
@@ -73,7 +74,7 @@ describe("paddock licenses", () => {
     }
   });
 
-  test.skipIf(!testsExecutable)(
+  test.skipIf(skipUnless(testsExecutable, noExecutable))(
     "names the libraries of the executable's platform alone",
     async () => {
       const libraries = (await licenses("--summary")).match(/^@node-llama-cpp\/\S+/gm);

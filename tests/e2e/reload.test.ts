@@ -5,6 +5,7 @@ import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { runPaddock, type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
 import { openTerminal } from "../support/paddock-terminal.ts";
+import { skipUnless } from "../support/skip-reason.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -136,7 +137,7 @@ describe("paddock reload", () => {
   });
 });
 
-describe.skipIf(process.platform === "win32")("SIGHUP", () => {
+describe.skipIf(skipUnless(process.platform !== "win32", "Windows has no SIGHUP"))("SIGHUP", () => {
   test("has the configuration read again; one with an error changes nothing", async () => {
     await using folder = await tinyFolder();
     await using node = await servePaddock({ cwd: folder.path });

@@ -9,7 +9,10 @@ import { hasRedis } from "../support/redis-server.ts";
 import { type ScalingWalk, scalingWalk } from "../support/scaling-walk.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-const programs = ["nginx", "curl", "openssl", "setsid"].map(installed);
+const programs = [
+  ...["nginx", "curl", "openssl"].map((name) => installed(name)),
+  installed("setsid", "util-linux"),
+];
 const canWalk =
   hasRedis && programs.every((path) => path !== undefined) && qdrantForTests()?.isOwn === true;
 

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { Readiness } from "../../src/server/operations/health/schema.ts";
 import { decode } from "../support/decode.ts";
 import { freePort } from "../support/free-port.ts";
-import { findProgram } from "../support/installed-program.ts";
+import { installed } from "../support/installed-program.ts";
 import { runPaddock, type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
 import { hasRedis, startRedis } from "../support/redis-server.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-const openssl = findProgram("openssl");
+const openssl = installed("openssl");
 
 /** Longer than any machine takes: what is tried here is not how soon the server answers. */
 const patient = "timeout = 10";

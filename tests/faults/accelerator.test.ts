@@ -3,11 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { canLookLikeCuda, cudaMachine } from "../support/cuda-machine.ts";
+import { findProgram, installed } from "../support/installed-program.ts";
 import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 
-const compiler = Bun.which("cc") ?? Bun.which("gcc");
+const compiler = findProgram("cc") ?? installed("gcc");
 
 /** A library that ends the process which loads it, as llama.cpp does on an assertion that fails. */
 async function aborting(path: string): Promise<void> {
@@ -44,13 +45,13 @@ const libraries: Record<string, Case> = {
     advice: "cuda-libraries",
   },
   "ends the process that loads it": {
-    isPossible: compiler !== null,
+    isPossible: compiler !== undefined,
     makeLibrary: aborting,
     reason: "it crashed while its library was loaded",
     advice: "update the driver",
   },
   "wants another that is not installed": {
-    isPossible: compiler !== null,
+    isPossible: compiler !== undefined,
     makeLibrary: wanting,
     reason: "its library needs libcudart-of-nobody.so.13, which is not installed",
     advice: "cuda-libraries",

@@ -3,6 +3,7 @@ import type { LlamaModel } from "node-llama-cpp";
 import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
 import { Generation } from "../../src/engine/generation/generation.ts";
 import { Grammars } from "../../src/engine/grammar/grammars.ts";
+import { StepThreads } from "../../src/engine/machine/step-threads.ts";
 import { NativeChatContext } from "../../src/engine/native/chat-context.ts";
 import { chatWrapperFor } from "../../src/engine/prompt/chat-wrappers.ts";
 import { PromptTemplate } from "../../src/engine/prompt/prompt-template.ts";
@@ -57,7 +58,7 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
     maxTokens: 200,
   });
   const { signal } = new AbortController();
-  const native = new NativeChatContext(context, model, { one: 1, few: 1 });
+  const native = new NativeChatContext(context, model, new StepThreads({ size: 0, budget: 1 }));
   const cache = new KvCache(native);
   const wanted = { prompt: prompt.tokens, fresh: true, scope: undefined };
   using slot = await new Slots(cache, 1).acquire(wanted, { signal });

@@ -18,7 +18,6 @@ const load = (): Promise<ChatModel> =>
   tinyChatModel({
     path,
     parallel: 2,
-    threads: { one: 1, few: 1 },
     settings: { ...neutralSettings, ctxSize: 1024 },
   });
 

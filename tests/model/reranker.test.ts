@@ -3,6 +3,7 @@ import { startLlamaServer } from "../../bench/llama-server.ts";
 import { findPeer } from "../../bench/peer-location.ts";
 import type { RerankingModel } from "../../src/core/models/model.ts";
 import { rejectionOf } from "../support/rejection.ts";
+import { skipUnless } from "../support/skip-reason.ts";
 import { tinyRerankingModel } from "../support/tiny-engines.ts";
 import { tinyEmbeddingContext, tinyModels } from "../support/tiny-models.ts";
 import { openFarReranker, targetAt } from "../support/upstream-target.ts";
@@ -10,7 +11,7 @@ import { openFarReranker, targetAt } from "../support/upstream-target.ts";
 const { signal } = new AbortController();
 
 /** The program is there where it was built for the benchmark. */
-const folder = await findPeer((why) => console.warn(`llama-server is not tested: ${why}`));
+const folder = await findPeer((why) => skipUnless(false, why));
 
 const rerankers = [
   ["in this process", () => tinyRerankingModel()],

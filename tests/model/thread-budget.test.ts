@@ -1,9 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { calibrateThreads } from "../../src/engine/machine/calibrate-threads.ts";
 import { threadBudget } from "../../src/engine/machine/thread-budget.ts";
 import { greedy } from "../support/greedy.ts";
 import { testBackend, tinyChatModel, tinyEmbeddingModel } from "../support/tiny-engines.ts";
-import { tinyModels } from "../support/tiny-models.ts";
 
 describe("the thread budget", () => {
   test("is what llama.cpp is opened with, and chat and embeddings share it", async () => {
@@ -32,22 +30,6 @@ describe("the thread budget", () => {
     clearInterval(watch);
     expect(most).toBeGreaterThan(0);
     expect(most).toBeLessThanOrEqual(threads);
-  });
-
-  test("is never exceeded by what a model is measured to like", async () => {
-    const { llama, threads } = await testBackend();
-    const { chat } = await tinyModels();
-    const model = await llama.loadModel({ modelPath: chat });
-    const choice = await calibrateThreads({ threads }, model);
-    await model.dispose();
-    for (const chosen of Object.values(choice.threads)) {
-      expect(chosen).toBeGreaterThanOrEqual(1);
-      expect(chosen).toBeLessThanOrEqual(threads);
-    }
-    expect(await calibrateThreads({ threads: 1 }, model)).toEqual({
-      threads: { one: 1, few: 1 },
-      reason: "the budget is one",
-    });
   });
 });
 

@@ -1,6 +1,7 @@
 /** A real Chromium: the one that CHROMIUM names, or where systems put it. */
 import { existsSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { skipUnless } from "./skip-reason.ts";
 
 const places = [
   "/usr/bin/chromium",
@@ -13,14 +14,12 @@ export const browserPath = [process.env.CHROMIUM ?? "", ...places].find(
   (path) => path !== "" && existsSync(path),
 );
 
-const remedy = "Install it (Debian: apt-get install chromium), or name it in CHROMIUM.";
+const missing =
+  "Chromium is not installed: apt-get install chromium, or name its program in CHROMIUM";
 
-if (browserPath === undefined) {
-  // Where the tests have to run, a page that nobody looked at must not pass for one that works.
-  if (process.env.PADDOCK_REQUIRE_BROWSER === "1") {
-    throw new Error(`No Chromium is installed, and the tests of the page need it here. ${remedy}`);
-  }
-  console.warn(`No Chromium is installed, so the tests of the page are skipped. ${remedy}`);
+// Where the tests have to run, a page that nobody looked at must not pass for one that works.
+if (skipUnless(browserPath !== undefined, missing) && process.env.PADDOCK_REQUIRE_BROWSER === "1") {
+  throw new Error(`The tests of the page have to run here. ${missing}`);
 }
 
 let launched: Promise<Browser | undefined> = Promise.resolve(undefined);

@@ -2,6 +2,7 @@
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { dependencies } from "../../package.json" with { type: "json" };
+import { skipUnless } from "./skip-reason.ts";
 
 const own = join(
   import.meta.dir,
@@ -13,8 +14,11 @@ const own = join(
   "bins",
 );
 
-/** Whether this machine's libraries can be made to look so. */
-export const canLookLikeCuda = process.platform === "linux" && process.arch === "x64";
+/** Whether this machine's libraries can be made to look so; where they cannot, that is said. */
+export const canLookLikeCuda = !skipUnless(
+  process.platform === "linux" && process.arch === "x64",
+  "a machine with an NVIDIA driver is played on Linux x64 only",
+);
 
 /**
  * The variables that make it so, in a folder: the driver's library where the linker is told to look,

@@ -1,6 +1,7 @@
 /** Programs of others that a shipped configuration is for, run with it where they are installed. */
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { notInstalled, skipUnless } from "./skip-reason.ts";
 
 const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"];
 
@@ -8,14 +9,10 @@ const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/us
 export const findProgram = (name: string): string | undefined =>
   folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
 
-/** The same for one that a configuration is tried with; says where it is not installed. */
-export function installed(name: string): string | undefined {
+/** The same for a program that tests need; where it is missing, that is the reason why they are skipped. */
+export function installed(name: string, packageName = name): string | undefined {
   const path = findProgram(name);
-  if (path === undefined) {
-    console.warn(
-      `${name} is not installed, so the tests of a configuration with it are skipped. Debian: apt-get install ${name}.`,
-    );
-  }
+  skipUnless(path !== undefined, notInstalled(name, packageName));
   return path;
 }
 

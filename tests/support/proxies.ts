@@ -84,7 +84,8 @@ async function nginxCommand(program: string, place: Place): Promise<string[]> {
 
 async function caddyCommand(program: string, place: Place): Promise<string[]> {
   const text = adapted(await shipped("Caddyfile"), [
-    ["{\n\tservers {", "{\n\tadmin off\n\tauto_https off\n\tservers {"],
+    // HTTP/3 would want the UDP port too, by which the port is reserved.
+    ["{\n\tservers {", "{\n\tadmin off\n\tauto_https off\n\tservers {\n\t\tprotocols h1 h2"],
     [
       "node.example.org {",
       `https://127.0.0.1:${place.port} {\n\tbind 127.0.0.1\n\ttls ${place.certificate} ${place.key}`,

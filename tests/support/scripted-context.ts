@@ -12,6 +12,8 @@ export class ScriptedContext implements CacheContext, StepContext {
   readonly needsCheckpoints = false;
   /** Every batch that was decoded. */
   readonly batches: BatchPart[][] = [];
+  /** Of each of them, whether it was to be computed without another number of threads being tried. */
+  readonly steady: boolean[] = [];
   /** What was done to the KV cache cells between batches. */
   readonly cells: string[] = [];
   /** Called before a batch is decoded; what it throws is the batch's failure. */
@@ -22,8 +24,9 @@ export class ScriptedContext implements CacheContext, StepContext {
     this.batchSize = batchSize;
   }
 
-  async decode(parts: readonly BatchPart[]): Promise<(number | undefined)[]> {
+  async decode(parts: readonly BatchPart[], steady = false): Promise<(number | undefined)[]> {
     await this.onDecode(parts);
+    this.steady.push(steady);
     this.batches.push(parts.map((part) => ({ ...part, tokens: [...part.tokens] })));
     // Of a scored part the index is that of its last token; the others come before it.
     return parts.map(({ output, scored, tokens }, at) =>

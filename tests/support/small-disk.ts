@@ -1,5 +1,6 @@
 /** A disk of a given size that can be filled up and made read-only: a tmpfs, where this user may mount one. */
 import { spawnSync } from "bun";
+import { skipUnless } from "./skip-reason.ts";
 import { type TempDir, tempDir } from "./temp-dir.ts";
 
 export interface SmallDisk extends TempDir {
@@ -22,11 +23,7 @@ export async function canMakeDisks(): Promise<boolean> {
     mayMount =
       run("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder.path) &&
       run("umount", folder.path);
-    if (!mayMount) {
-      console.error(
-        "The tests with a full and a read-only disk are skipped: this user may not mount a tmpfs.",
-      );
-    }
+    skipUnless(mayMount, "this user may not mount a full or a read-only disk: run as root");
   }
   return mayMount;
 }

@@ -52,7 +52,6 @@ export function chatModel(
     card: ownCard,
     engine,
     fingerprint: "fp_c0ffee",
-    threads: { one: 1, few: 1 },
     ...lasting,
   };
 }

@@ -42,8 +42,8 @@ export class ModelActivities {
     };
     if (model.type === "chat") {
       const engine = new MeasuredChatEngine(name, model.engine, activity);
-      const { threads, ignores } = model;
-      return { type: "chat", engine, threads, ...given({ ignores }), ...same };
+      const { ignores } = model;
+      return { type: "chat", engine, ...given({ ignores }), ...same };
     }
     if (model.type === "reranker") {
       const engine = new MeasuredReranker(name, model.engine, activity);

@@ -55,21 +55,12 @@ export interface ModelCard {
   upstream?: UpstreamCard;
 }
 
-/** Threads that a chat model's steps run on; a step of many tokens has all that there are. */
-export interface StepThreads {
-  /** A step of one token. */
-  one: number;
-  /** A step of a few: as many answers side by side. */
-  few: number;
-}
-
 /** Disposing a model gives its memory back. */
 export interface ChatModel extends AsyncDisposable {
   card: ModelCard;
   engine: ChatEngine;
   /** `fp_<hex>`: changes only when the weights, the engine's build or the settings do. */
   fingerprint: string;
-  threads: StepThreads;
   /** What of a request's sampling it does not act on; absent: it acts on all. */
   ignores?: readonly (keyof Sampling)[];
   /** Why it cannot answer now, where it can fail by itself. */

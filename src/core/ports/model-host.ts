@@ -1,7 +1,7 @@
 /** Where models run: in this process, or each in one of its own. */
 import type { EmbeddingPrefixes } from "../embedding/embedding-prefixes.ts";
 import type { LoadStage } from "../models/engine-backends.ts";
-import type { LoadedModel, ModelType, StepThreads, WantedSettings } from "../models/model.ts";
+import type { LoadedModel, ModelType, WantedSettings } from "../models/model.ts";
 import type { Progress } from "../progress.ts";
 
 export interface ModelSpec {
@@ -20,8 +20,6 @@ export interface ModelSpec {
   keepAliveMs?: number;
   /** Bytes of memory that sizes chosen for it may take at most; absent: what is free. */
   memoryLimit?: number;
-  /** Threads of a chat model, where that was measured before; absent: measured at load. */
-  threads?: StepThreads;
 }
 
 export interface LoadOptions {

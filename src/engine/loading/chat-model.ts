@@ -5,7 +5,7 @@ import type { LoadedModel, ModelSettings } from "../../core/models/model.ts";
 import type { Backend } from "../backend.ts";
 import { LlamaChatEngine } from "../chat-engine.ts";
 import { card, contextSize, type FittedSpec, fingerprintOf } from "../fitted-model.ts";
-import { calibrateThreads } from "../machine/calibrate-threads.ts";
+import { StepThreads } from "../machine/step-threads.ts";
 import { NativeChatContext } from "../native/chat-context.ts";
 import { chatWrapperFor } from "../prompt/chat-wrappers.ts";
 import { PromptTemplate } from "../prompt/prompt-template.ts";
@@ -21,16 +21,11 @@ export async function asChat(
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
     throw new Error('it is an embedding model; configure it with type = "embedding"');
   }
-  const { threads, reason } =
-    spec.threads === undefined
-      ? await calibrateThreads(backend, model)
-      : { threads: spec.threads, reason: "as before" };
-  backend.log.info("threads of a chat model", {
-    model: spec.name,
-    threads: threads.one,
-    threads_of_few: threads.few,
-    why: reason,
-  });
+  const say = (count: number, why: string): void =>
+    backend.log.info("threads of a chat model", { model: spec.name, threads: count, why });
+  const options = { size: model.size, budget: backend.threads };
+  const threads = new StepThreads({ ...options, onChange: say });
+  say(threads.start.threads, threads.start.why);
   const context = await model.createContext({
     sequences: spec.parallel,
     contextSize: contextSize(model, spec),
@@ -38,7 +33,7 @@ export async function asChat(
     threads: backend.threads,
   });
   onStage("trial");
-  await proveChat(new NativeChatContext(context, model, threads), model, backend);
+  await proveChat(new NativeChatContext(context, model, new StepThreads(options)), model, backend);
   onStage("model");
   const template = new PromptTemplate(model, chatWrapperFor(spec.settings.promptTemplate, model));
   const settings: ModelSettings = {
@@ -56,7 +51,6 @@ export async function asChat(
     card: card(model, spec, settings, createdAt),
     engine,
     fingerprint: await fingerprintOf(backend, spec, settings, template.name),
-    threads,
     async [Symbol.asyncDispose]() {
       await engine.close();
       await model.dispose();

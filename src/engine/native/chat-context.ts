@@ -1,6 +1,6 @@
 /** llama.cpp's context of a chat model, below node-llama-cpp's own batching. */
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
-import type { StepThreads } from "../../core/models/model.ts";
+import type { StepThreads } from "../machine/step-threads.ts";
 import {
   internal,
   isObject,
@@ -15,9 +15,6 @@ import {
 } from "./bindings.ts";
 import { decodeBatch } from "./decode-batch.ts";
 import { NativeSampler } from "./sampler.ts";
-
-/** For steps of up to so many tokens the number of threads is calibrated; see machine/calibrate-threads.ts. */
-export const fewTokens = 4;
 
 /** Tokens of one sequence in a batch. */
 export interface BatchPart {
@@ -69,8 +66,11 @@ export class NativeChatContext {
     this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
   }
 
-  /** Computes a batch; returns for each part the index of its output, where it has one. */
-  async decode(parts: readonly BatchPart[]): Promise<(number | undefined)[]> {
+  /**
+   * Computes a batch; returns for each part the index of its output, where it has one. `steady`: no
+   * other number of threads is tried, since rounding may differ with it.
+   */
+  async decode(parts: readonly BatchPart[], steady = false): Promise<(number | undefined)[]> {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     this.#raw.initBatch(total);
     const outputs = parts.map(({ sequence, position, tokens, output, scored }) => {
@@ -79,9 +79,10 @@ export class NativeChatContext {
       return this.#raw.addToBatch(sequence, position, Uint32Array.from(tokens), wanted).at(-1);
     });
     this.#threads ??= this.#splitter.createConsumer(this.#context.idealThreads, 1);
-    const { one, few } = this.#stepThreads;
-    const most = total === 1 ? one : total <= fewTokens ? few : undefined;
-    await decodeBatch(this.#raw, this.#threads, this.#context.model.llama.gpu, most);
+    const most = this.#stepThreads.threadsFor(total, steady);
+    const { gpu } = this.#context.model.llama;
+    const { threads, ms } = await decodeBatch(this.#raw, this.#threads, gpu, most);
+    this.#stepThreads.took({ tokens: total, threads, ms, now: performance.now(), steady });
     return outputs;
   }
 

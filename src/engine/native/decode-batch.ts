@@ -2,17 +2,20 @@
 import type { LlamaModel } from "node-llama-cpp";
 import type { RawContext, ThreadConsumer } from "./bindings.ts";
 
-/** Uses as many threads as the process has free, but no more than `most`. */
+/** Uses as many threads as the process has free, but no more than `most`; returns how many, and the time that it took. */
 export async function decodeBatch(
   raw: RawContext,
   consumer: ThreadConsumer,
   gpu: LlamaModel["llama"]["gpu"],
   most = Number.POSITIVE_INFINITY,
-): Promise<void> {
-  const [threads, handle] = await consumer.getAllocationToConsume();
+): Promise<{ threads: number; ms: number }> {
+  const [free, handle] = await consumer.getAllocationToConsume();
+  const threads = Math.min(free, most);
   try {
-    raw.setThreads(Math.min(threads, most));
+    raw.setThreads(threads);
+    const startedAt = performance.now();
     await oneAtATime(gpu === "vulkan", () => raw.decodeBatch());
+    return { threads, ms: performance.now() - startedAt };
   } finally {
     handle[Symbol.dispose]();
   }

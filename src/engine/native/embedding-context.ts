@@ -32,17 +32,20 @@ export class NativeEmbeddingContext {
     return marked;
   }
 
-  /** The vector of a text with its special tokens, computed on at most so many threads. */
-  async embed(tokens: readonly Token[], threads: number): Promise<Float32Array> {
+  /** The vector of a text with its special tokens, computed on at most so many threads; and how it was. */
+  async embed(
+    tokens: readonly Token[],
+    most: number,
+  ): Promise<{ vector: Float32Array; threads: number; ms: number }> {
     this.#raw.removeTokenCellsFromSequence(0, -1, -1);
     this.#raw.initBatch(tokens.length);
     this.#raw.addToBatch(0, 0, Uint32Array.from(tokens), Uint32Array.from(tokens.keys()));
-    const consumer = this.#splitter.createConsumer(threads, 1);
+    const consumer = this.#splitter.createConsumer(most, 1);
     try {
-      await decodeBatch(this.#raw, consumer, this.#context.model.llama.gpu);
+      const step = await decodeBatch(this.#raw, consumer, this.#context.model.llama.gpu);
+      return { ...step, vector: Float32Array.from(this.#raw.getEmbedding(tokens.length)) };
     } finally {
       consumer.dispose();
     }
-    return Float32Array.from(this.#raw.getEmbedding(tokens.length));
   }
 }

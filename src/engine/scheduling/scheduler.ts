@@ -133,9 +133,11 @@ export class Scheduler {
     const startedAt = performance.now();
     const answers = parts.filter(({ run }) => run.decodes).length;
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    // A seed promises the same answer each time, as far as the step can.
+    const steady = parts.some(({ run }) => run.scheduled.fresh);
     let outputs: (number | undefined)[];
     try {
-      outputs = await this.#native.decode(parts.map(toBatchPart));
+      outputs = await this.#native.decode(parts.map(toBatchPart), steady);
     } catch (error) {
       // After a failed decode it is not known what the KV cache holds.
       for (const { run } of parts) {

@@ -1,4 +1,5 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, jest, test } from "bun:test";
+import type { Socket } from "node:net";
 import { type ExchangeRequest, exchange } from "../../../src/upstream/http-exchange.ts";
 import { afterRequest, rawServer } from "../../support/raw-server.ts";
 import { rejectionOf } from "../../support/rejection.ts";
@@ -14,6 +15,8 @@ async function ask(url: string, rest: Partial<ExchangeRequest> = {}) {
 
 const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
 const whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+afterEach(() => void jest.useRealTimers());
 
 describe("a request to a server elsewhere", () => {
   test("sends its body and its key, and hears the answer", async () => {
@@ -77,11 +80,18 @@ describe("a request to a server elsewhere", () => {
   });
 
   test("does not take the reader's own pause for silence", async () => {
-    await using server = await rawServer(
-      afterRequest(chunked, (socket) => setTimeout(() => socket.write("0\r\n\r\n"), 20)),
-    );
+    const asked = Promise.withResolvers<Socket>();
+    await using server = await rawServer(afterRequest(chunked, asked.resolve));
+    jest.useFakeTimers();
     using response = await exchange({ url: server.url, signal, silenceMs: 1000 });
-    for await (const _ of response.bytes()) await Bun.sleep(1300);
+    let pieces = 0;
+    for await (const _ of response.bytes()) {
+      pieces++;
+      // As it reads, it looks at its watch several times.
+      for (let seconds = 0; seconds < 5; seconds++) jest.advanceTimersByTime(1000);
+      (await asked.promise).write("0\r\n\r\n");
+    }
+    expect(pieces).toBe(1);
   });
 
   test("is asked again on a new connection where the server closed the one that was kept", async () => {
@@ -95,20 +105,21 @@ describe("a request to a server elsewhere", () => {
   });
 
   test("leaves its connection to the next, also where the end of the answer is of no interest", async () => {
+    let end = (): void => {};
     await using server = await rawServer((socket) => {
-      socket.on("data", () => {
-        socket.write(chunked);
-        setTimeout(() => socket.write("0\r\n\r\n"), 10);
-      });
+      socket.on("data", () => socket.write(chunked));
+      end = () => socket.write("0\r\n\r\n");
     });
-    const rounds = 20;
-    for (let round = 0; round < rounds; round++) {
+    jest.useFakeTimers();
+    for (let round = 0; round < 20; round++) {
       const response = await exchange({ url: server.url, signal, silenceMs: 0 });
       for await (const _ of response.bytes()) break;
       response.release();
-      await Bun.sleep(20);
+      end();
+      // The rest is waited for by a timer, which goes when it has come.
+      while (jest.getTimerCount() > 0) await new Promise((resolve) => setImmediate(resolve));
     }
-    expect(server.connections()).toBeLessThan(rounds / 2);
+    expect(server.connections()).toBe(1);
   });
 
   test("is ended at the server when its signal is aborted, whether somebody reads or not", async () => {

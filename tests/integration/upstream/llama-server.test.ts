@@ -4,6 +4,7 @@ import { findPeer } from "../../../bench/peer-location.ts";
 import type { GenerationEvent, GenerationRequest } from "../../../src/core/ports/chat-engine.ts";
 import { greedy } from "../../support/greedy.ts";
 import { rejectionOf } from "../../support/rejection.ts";
+import { skipUnless } from "../../support/skip-reason.ts";
 import {
   tinyEmbeddingContext,
   tinyEmbeddingDimension,
@@ -17,7 +18,7 @@ import {
 } from "../../support/upstream-target.ts";
 
 const { signal } = new AbortController();
-const folder = await findPeer((why) => console.warn(`llama-server is not tested: ${why}`));
+const folder = await findPeer((why) => skipUnless(false, why));
 
 const ask = (content: string, rest: Partial<GenerationRequest> = {}): GenerationRequest => ({
   messages: [

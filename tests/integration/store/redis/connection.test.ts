@@ -8,6 +8,7 @@ import { KeyMirror } from "../../../../src/store/redis/key-mirror.ts";
 import { RedisKeyStore } from "../../../../src/store/redis/redis-key-store.ts";
 import { RedisLimiter } from "../../../../src/store/redis/redis-limiter.ts";
 import { readServerFacts } from "../../../../src/store/redis/server-facts.ts";
+import { freePort } from "../../../support/free-port.ts";
 import { granted, patient } from "../../../support/limiting-node.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { hasRedis, startRedis } from "../../../support/redis-server.ts";
@@ -75,16 +76,16 @@ describe.skipIf(!hasRedis)("a connection to Redis", () => {
   });
 
   test("to a port where nobody listens, or something else does, says so", async () => {
-    const open = async (port: number) => {
+    const open = async (port: number, timeoutMs = patient) => {
       const url = `redis://127.0.0.1:${port}`;
-      using connection = new RedisConnection({ url, prefix: "test", timeoutMs: 250 });
+      using connection = new RedisConnection({ url, prefix: "test", timeoutMs });
       await connection.open();
       return connection.problem;
     };
     const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    expect(await open(silent.port)).toMatch(/does not speak|did not answer/);
+    expect(await open(silent.port, 100)).toMatch(/does not speak|did not answer/);
     silent.stop(true);
-    expect(await open(silent.port)).toBe("there is no connection to it");
+    expect(await open(await freePort())).toBe("there is no connection to it");
     const web = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("hello") });
     expect(await open(web.port ?? 0)).toMatch(/is no Redis|no connection/);
     await web.stop(true);

@@ -26,10 +26,13 @@ describe.skipIf(!hasRedis)("limits that nodes share", () => {
       requests: { limit: 2, remaining: 1 },
       tokens: { limit: 100, remaining: 100 },
     });
+    const began = performance.now();
     await first.charge(40);
-    expect(first.status().tokens?.remaining).toBeWithin(60, 80);
+    // And what was refilled meanwhile, 100 in a minute.
+    const most = () => 60 + Math.ceil((performance.now() - began) / 600);
+    expect(first.status().tokens?.remaining).toBeWithin(60, most() + 1);
     const second = granted(await other.ask());
-    expect(second.status().tokens?.remaining).toBeWithin(60, 80);
+    expect(second.status().tokens?.remaining).toBeWithin(60, most() + 1);
     expect(second.status().requests?.remaining).toBe(0);
     const third = await one.ask();
     expect(refusal(third)).toEqual([

@@ -118,6 +118,17 @@ describe("the scheduler", () => {
     await done(stalled);
   });
 
+  test("has no threads tried in a step with an answer that has a seed", async () => {
+    const { context, start, done } = setUp();
+    const [plain, seeded] = [new ScriptedAnswer(4), new ScriptedAnswer(2)];
+    start(0, plain);
+    await done(plain);
+    expect(context.steady).toEqual([false, false, false, false]);
+    start(1, seeded, { fresh: true });
+    await done(seeded);
+    expect(context.steady.slice(4)).toEqual([true, true]);
+  });
+
   test("drops who left before the next step", async () => {
     const { context, start, done } = setUp();
     const [leaving, other] = [new ScriptedAnswer(50), new ScriptedAnswer(8)];

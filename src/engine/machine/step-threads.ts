@@ -1,0 +1,204 @@
+/**
+ * How many threads a model's steps run on: all at first, fewer while fewer are clearly faster. Threads
+ * wait for each other at every layer, so beside a busy program two of them can be 20 times slower than
+ * one. Nothing is measured at load: steps that are made anyway are compared.
+ */
+
+/** Bytes; the step of a smaller model is over before a second thread has begun. */
+const tiny = 512 * 1024;
+/** Bytes; of a larger model only a busy machine makes fewer threads faster, whatever a step's size. */
+const large = 64 * 1024 * 1024;
+
+/** A step is slow when it takes so many times the fastest of its size … */
+const slowFactor = 3;
+/** … and so many of them in a row, or so much time lost, are a reason to try fewer threads. */
+const slowSteps = 3;
+const slowMs = 1000;
+/** A try is so many steps, or as many as fill the time. */
+const trySteps = 4;
+const tryMs = 1000;
+/** Fewer threads are kept where the median step takes less than this part; more where it takes no longer. */
+const clearlyFaster = 0.8;
+/** A step that usually takes longer is not tried with: it could take many times as long. */
+const longestTriedMs = 3000;
+/** The pause after a try that failed; tries take no more than a tenth of the time. */
+const [shortestPauseMs, longestPauseMs, pausePerLostMs] = [2000, 300_000, 10];
+/** Of an exponential moving average: how much the last step counts against those before. */
+const weight = 0.3;
+
+export interface StepThreadsOptions {
+  /** Bytes of the model's weights. */
+  size: number;
+  /** Threads that there are. */
+  budget: number;
+  /** Told when steps run on another number of threads from now on. */
+  onChange?: (threads: number, why: string) => void;
+}
+
+export interface TimedStep {
+  tokens: number;
+  threads: number;
+  ms: number;
+  /** Milliseconds of a clock that never goes back. */
+  now: number;
+  /** Whether threads were not to change for a try; see `threadsFor`. */
+  steady?: boolean;
+}
+
+interface Trial {
+  threads: number;
+  /** Whether it began because steps were slow. */
+  forced: boolean;
+  /** Times of its steps, each against the usual one. */
+  ratios: number[];
+  ms: number;
+  lostMs: number;
+}
+
+/** What is known of steps of some sizes. */
+interface Group {
+  threads: number;
+  /** What a step takes with these threads, by its size. */
+  usual: Map<number, number>;
+  settled: { steps: number; ms: number };
+  slow: { steps: number; ms: number };
+  trial: Trial | undefined;
+  /** Whether fewer threads are to be compared without a reason, as they are once in the beginning. */
+  comparesFewer: boolean;
+  fewerAt: number;
+  moreAt: number;
+}
+
+export class StepThreads {
+  /** What the threads are in the beginning, and why. */
+  readonly start: { threads: number; why: string };
+  readonly #most: number;
+  readonly #groups: readonly Group[];
+  readonly #fastest = new Map<number, number>();
+  readonly #onChange: NonNullable<StepThreadsOptions["onChange"]>;
+
+  constructor({ size, budget, onChange = () => {} }: StepThreadsOptions) {
+    this.start = startOf(size, budget);
+    this.#most = this.start.threads;
+    this.#onChange = onChange;
+    const groups = size > large ? 1 : groupOf(Number.POSITIVE_INFINITY) + 1;
+    this.#groups = Array.from({ length: groups }, () => newGroup(this.#most));
+  }
+
+  /** `steady`: an answer in it has a seed; rounding differs with the threads, so none are tried. */
+  threadsFor(tokens: number, steady = false): number {
+    const { trial, threads, usual } = this.#group(tokens);
+    if (trial === undefined) return threads;
+    if (trial.forced) return trial.threads;
+    const usualMs = usual.get(sizeOf(tokens)) ?? Number.POSITIVE_INFINITY;
+    return steady || usualMs > longestTriedMs ? threads : trial.threads;
+  }
+
+  /** Says how long a step took. One that had other threads than it should have says nothing. */
+  took({ tokens, threads, ms, now, steady = false }: TimedStep): void {
+    if (this.#most === 1 || threads !== this.threadsFor(tokens, steady)) return;
+    const group = this.#group(tokens);
+    const size = sizeOf(tokens);
+    const fastest = this.#fastest.get(size) ?? ms;
+    this.#fastest.set(size, Math.min(fastest, ms));
+    if (group.trial !== undefined && threads !== group.threads) {
+      this.#tried(group, group.trial, { usualMs: group.usual.get(size), ms, now });
+      return;
+    }
+    settle(group, size, ms, fastest);
+    const forced = isEnough(group.slow, slowSteps, slowMs) && now >= group.fewerAt;
+    if (threads > 1 && (forced || (group.comparesFewer && isSettled(group) && !steady))) {
+      group.trial = newTrial(Math.floor(threads / 2), forced);
+    } else if (threads < this.#most && now >= group.moreAt && !steady) {
+      group.trial = newTrial(Math.min(this.#most, threads * 2), false);
+    }
+  }
+
+  #tried(
+    group: Group,
+    trial: Trial,
+    { usualMs, ms, now }: { usualMs: number | undefined; ms: number; now: number },
+  ): void {
+    if (usualMs === undefined) return;
+    trial.ratios.push(ms / usualMs);
+    trial.ms += ms;
+    trial.lostMs += Math.max(0, ms - usualMs);
+    const isHopeless = ms > slowFactor * usualMs;
+    if (!isHopeless && !isEnough({ steps: trial.ratios.length, ms: trial.ms }, trySteps, tryMs)) {
+      return;
+    }
+    const isFewer = trial.threads < group.threads;
+    group.trial = undefined;
+    group.slow = { steps: 0, ms: 0 };
+    group.comparesFewer = false;
+    const ratio = median(trial.ratios);
+    if (isHopeless || ratio >= (isFewer ? clearlyFaster : 1)) {
+      const pause = Math.max(shortestPauseMs, pausePerLostMs * trial.lostMs);
+      const at = now + Math.min(pause, longestPauseMs);
+      if (isFewer) group.fewerAt = at;
+      else group.moreAt = at;
+      return;
+    }
+    group.threads = trial.threads;
+    group.usual.clear();
+    group.settled = { steps: 0, ms: 0 };
+    group.comparesFewer = isFewer;
+    group.moreAt = isFewer ? now + shortestPauseMs : now;
+    this.#onChange(trial.threads, `steps take ${ratio.toFixed(2)} of the time`);
+  }
+
+  #group(tokens: number): Group {
+    const group = this.#groups[Math.min(groupOf(tokens), this.#groups.length - 1)];
+    if (group === undefined) throw new Error("a step of no tokens");
+    return group;
+  }
+}
+
+function startOf(size: number, budget: number): StepThreads["start"] {
+  if (budget === 1) return { threads: 1, why: "the budget is one" };
+  if (size <= tiny) return { threads: 1, why: "its steps are too short for a second thread" };
+  return { threads: budget, why: "the whole budget, until fewer are clearly faster" };
+}
+
+const newGroup = (threads: number): Group => ({
+  threads,
+  usual: new Map(),
+  settled: { steps: 0, ms: 0 },
+  slow: { steps: 0, ms: 0 },
+  trial: undefined,
+  comparesFewer: true,
+  fewerAt: 0,
+  moreAt: 0,
+});
+
+const newTrial = (threads: number, forced: boolean): Trial => ({
+  threads,
+  forced,
+  ratios: [],
+  ms: 0,
+  lostMs: 0,
+});
+
+/** Notes a step with the threads that its group has. */
+function settle(group: Group, size: number, ms: number, fastest: number): void {
+  const before = group.usual.get(size) ?? ms;
+  group.usual.set(size, before + weight * (ms - before));
+  group.settled.steps++;
+  group.settled.ms += ms;
+  if (ms <= slowFactor * fastest) group.slow = { steps: 0, ms: 0 };
+  else group.slow = { steps: group.slow.steps + 1, ms: group.slow.ms + ms - fastest };
+}
+
+const isSettled = ({ settled }: Group): boolean => isEnough(settled, trySteps, tryMs);
+
+const isEnough = (counted: { steps: number; ms: number }, steps: number, ms: number): boolean =>
+  counted.steps >= steps || counted.ms >= ms;
+
+/** One token, a few answers side by side, or a prompt. */
+const groupOf = (tokens: number): number => (tokens === 1 ? 0 : tokens <= 4 ? 1 : 2);
+
+/** Steps of up to twice as many tokens are compared with each other. */
+const sizeOf = (tokens: number): number => Math.ceil(Math.log2(tokens));
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 1;

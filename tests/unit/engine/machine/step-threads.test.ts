@@ -1,0 +1,152 @@
+import { describe, expect, test } from "bun:test";
+import { StepThreads } from "../../../../src/engine/machine/step-threads.ts";
+
+const megabyte = 1024 * 1024;
+
+/** A machine whose steps take what a test says, and the threads that they were made with. */
+function machine({ size = 600 * megabyte, budget = 2 } = {}) {
+  const changes: number[] = [];
+  const threads = new StepThreads({ size, budget, onChange: (count) => changes.push(count) });
+  let now = 0;
+  return {
+    threads,
+    changes,
+    /** Makes steps; returns how many of them had each number of threads. */
+    steps(
+      count: number,
+      msOf: (threads: number, tokens: number) => number,
+      { tokens = 1, steady = false } = {},
+    ): Record<number, number> {
+      const made: Record<number, number> = {};
+      for (let at = 0; at < count; at++) {
+        const used = threads.threadsFor(tokens, steady);
+        const ms = msOf(used, tokens);
+        now += ms;
+        threads.took({ tokens, threads: used, ms, now, steady });
+        made[used] = (made[used] ?? 0) + 1;
+      }
+      return made;
+    },
+    idle(ms: number): void {
+      now += ms;
+    },
+  };
+}
+
+/** Each thread does its part of the work, and all of them wait for the slowest at every layer. */
+const free = (threads: number, tokens = 1): number => (100 * Math.ceil(tokens / 4)) / threads;
+const busy = (threads: number, tokens = 1): number =>
+  threads === 1 ? 2 * free(1, tokens) : 20 * free(threads, tokens);
+/** A model whose steps are over before a second thread helps. */
+const small = (threads: number, tokens = 1): number => tokens / threads + 2 * threads;
+
+describe("the threads of a model's steps", () => {
+  test.each([
+    ["one where the budget is one", 600 * megabyte, 1, 1],
+    ["one of a model of some hundred kilobytes", 170_000, 8, 1],
+    ["all of a small model", 25 * megabyte, 8, 8],
+    ["all of a large model", 600 * megabyte, 8, 8],
+  ])("are %s", (_, size, budget, expected) => {
+    const { start } = new StepThreads({ size, budget });
+    expect(start.threads).toBe(expected);
+    expect(start.why).not.toBe("");
+  });
+
+  test("are compared with fewer once, and stay all on a free machine", () => {
+    const { steps, changes } = machine();
+    expect(steps(1000, free)).toEqual({ 1: 4, 2: 996 });
+    expect(changes).toEqual([]);
+  });
+
+  test("become one within seconds on a machine that is busy from the start", () => {
+    const { steps, changes } = machine();
+    const made = steps(100, busy);
+    expect(changes).toEqual([1]);
+    expect(made[2]).toBeLessThan(6);
+  });
+
+  test("become fewer when steps take many times the fastest, and all again when the machine is free", () => {
+    const { steps, idle, changes } = machine();
+    steps(100, free);
+    steps(100, busy);
+    expect(changes).toEqual([1]);
+    idle(60_000);
+    expect(steps(100, free)[2]).toBeGreaterThan(90);
+    expect(changes).toEqual([1, 2]);
+  });
+
+  test("are probed now and then on a busy machine, for a tenth of the time at most", () => {
+    const { steps } = machine();
+    const { 1: one = 0, 2: two = 0 } = steps(2000, busy);
+    expect(two).toBeGreaterThan(1);
+    expect(two * (busy(2) - busy(1))).toBeLessThan(0.1 * (one * busy(1) + two * busy(2)));
+  });
+
+  test("are halved for as long as that is faster", () => {
+    const { steps, idle, threads, changes } = machine({ budget: 16 });
+    const fourCoresFree = (count: number): number => (count > 4 ? 50 * count : free(count));
+    steps(100, fourCoresFree);
+    expect(threads.threadsFor(1)).toBe(4);
+    expect(changes).toEqual([8, 4]);
+    idle(60_000);
+    steps(20, free);
+    expect(threads.threadsFor(1)).toBe(16);
+  });
+
+  test("do not change for one step that was held up", () => {
+    const { steps, changes } = machine();
+    steps(100, free);
+    steps(1, () => 400);
+    steps(100, free);
+    expect(changes).toEqual([]);
+  });
+
+  test("come back after a pause of the whole machine", () => {
+    const { steps, threads } = machine();
+    steps(100, free);
+    steps(1, () => 3_600_000);
+    steps(100, free);
+    expect(threads.threadsFor(1)).toBe(2);
+  });
+
+  test("stay where a long context makes steps slow, which fewer threads do not help", () => {
+    const { steps, changes } = machine();
+    steps(100, free);
+    const made = steps(1000, (threads) => 10 * free(threads));
+    expect(changes).toEqual([]);
+    expect(made[1]).toBeLessThan(100);
+  });
+
+  test("of a small model follow from how many tokens a step has", () => {
+    const { steps, threads } = machine({ size: 25 * megabyte });
+    for (const tokens of [1, 4, 64]) steps(100, small, { tokens });
+    expect([1, 4, 64].map((tokens) => threads.threadsFor(tokens))).toEqual([1, 2, 2]);
+  });
+
+  test("of a large model are the same for prompts, which are too long to try with", () => {
+    const { steps, idle, threads } = machine();
+    const prompt = { tokens: 512 };
+    expect(steps(3, free, prompt)).toEqual({ 2: 3 });
+    steps(20, busy);
+    expect(threads.threadsFor(512)).toBe(1);
+    idle(60_000);
+    steps(20, free);
+    expect(threads.threadsFor(512)).toBe(2);
+  });
+
+  test("are not tried beside a seed, whose rounding would differ", () => {
+    const { steps, threads } = machine();
+    expect(steps(200, free, { steady: true })).toEqual({ 2: 200 });
+    steps(10, busy, { steady: true });
+    expect(threads.threadsFor(1)).toBe(1);
+    const made = steps(100, busy, { steady: true });
+    expect(made).toEqual({ 1: 100 });
+  });
+
+  test("say nothing of steps whose threads another model had", () => {
+    const { threads, changes } = machine();
+    for (let now = 0; now < 1000; now++) threads.took({ tokens: 1, threads: 1, ms: 500, now });
+    expect(threads.threadsFor(1)).toBe(2);
+    expect(changes).toEqual([]);
+  });
+});
