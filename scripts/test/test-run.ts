@@ -1,5 +1,5 @@
 /** One `bun test` over some files, and what came of it. */
-import { createWriteStream } from "node:fs";
+import { appendFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 
@@ -50,7 +50,7 @@ export async function runTests(
     stderr: "pipe",
     signal,
   });
-  const log = createWriteStream(logFile, { flags: "a" });
+  const log: string[] = [];
   const results: FileResult[] = [];
   let lines: string[] = [];
   let hasLooseError = false;
@@ -64,7 +64,7 @@ export async function runTests(
     lines = [];
   };
   for await (const line of createInterface({ input: Readable.fromWeb(child.stderr) })) {
-    log.write(`${line}\n`);
+    log.push(line);
     isOver ||= endLine.test(line);
     if (isOver) continue;
     const file = fileLine.exec(line)?.[1];
@@ -85,7 +85,8 @@ export async function runTests(
     }
   }
   const code = await child.exited;
-  log.end();
+  // As a whole, since others write there too.
+  await appendFile(logFile, `${log.join("\n")}\n`);
   const last = results.at(-1) ?? { file: files[0] ?? "", passed: 0, skipped: 0, failures: [] };
   const isExplained = isOver && (code === 0 || results.some(({ failures }) => failures.length > 0));
   if (!hasLooseError && !isExplained) {
