@@ -262,7 +262,7 @@ describe("paddock ingest", () => {
       const ready = await fetch(`${node.origin}/ready`);
       return (await decode(Readiness, ready)).reasons.length === 0;
     };
-    await waitFor("the node to be done", isDone, { withinMs: 100_000 });
+    await waitFor("the node to be done", isDone);
     expect(await folder.stored()).toEqual([["mine.md", "my own words."]]);
   });
 

@@ -121,7 +121,7 @@ beforeAll(async () => {
   expect([code, stdout]).toEqual([0, expect.stringContaining("of 12 documents (12 new)")]);
   expect(stderr).not.toMatch(/warn/i);
   node = await servePaddock({ cwd: folder.path });
-}, 120_000);
+});
 afterAll(async () => {
   await node[Symbol.asyncDispose]();
   await folder[Symbol.asyncDispose]();

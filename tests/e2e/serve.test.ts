@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { Readiness } from "../../src/server/operations/health/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
+import { modelList, openAiServer } from "../support/openai-server.ts";
 import { runPaddock, servePaddock, testsExecutable } from "../support/paddock-process.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
+import { tinyModels } from "../support/tiny-models.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -32,6 +34,20 @@ async function longStream(origin: string, tokens: number): Promise<Response> {
   return response;
 }
 
+/** An embedding model on another server, which embeds several texts at once only when it is released. */
+function heldEmbeddings() {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const server = openAiServer(async ({ path, body }) => {
+    if (path === "/v1/models") return modelList("tiny-embedding");
+    if (path !== "/v1/embeddings") return undefined;
+    const input: string[] = Object(body).input;
+    if (input.length > 1) await released;
+    const data = input.map((text, index) => ({ index, embedding: [1, text.length, index] }));
+    return Response.json({ data, usage: { prompt_tokens: 1, total_tokens: 1 } });
+  });
+  return { ...server, release };
+}
+
 describe("paddock serve", () => {
   test("finds paddock.toml where it is started, and is ready when it says so", async () => {
     await using folder = await tinyFolder();
@@ -44,7 +60,11 @@ describe("paddock serve", () => {
 
   test("opens chat before the handbook is stored, and says that it is coming", async () => {
     await using folder = await tempDir();
-    const config = (await tinyConfig()).replace("handbook = false", "score_threshold = -1");
+    await using far = heldEmbeddings();
+    const { embedding } = await tinyModels();
+    const config = (await tinyConfig())
+      .replace("handbook = false", "score_threshold = -1")
+      .replace(JSON.stringify(embedding), `"openai:${far.url}/v1"`);
     await writeFile(join(folder.path, "paddock.toml"), config);
     await using node = await servePaddock({ cwd: folder.path, untilComplete: false });
     const readiness = async () => {
@@ -72,8 +92,9 @@ describe("paddock serve", () => {
       200,
       expect.stringContaining("passages are still coming"),
     ]);
+    far.release();
     const isComplete = async () => (await readiness()).reasons.length === 0;
-    await waitFor("the handbook", isComplete, { withinMs: 60_000 });
+    await waitFor("the handbook", isComplete);
     const late = await retrieve();
     expect(late.headers.get("x-paddock-notice")).toBeNull();
     expect((await decode(RetrieveResult, late)).points).toHaveLength(5);

@@ -19,14 +19,10 @@ describe("killed without a warning", () => {
     await writeFile(join(cwd, "long.md"), parts.join("\n\n"));
     const ingest = startPaddock(["ingest", "long.md"], { cwd });
     let before = 2;
-    await waitFor(
-      "passages of the document",
-      async () => {
-        before = await count(cwd);
-        return before > 2;
-      },
-      { withinMs: 60_000 },
-    );
+    await waitFor("passages of the document", async () => {
+      before = await count(cwd);
+      return before > 2;
+    });
     ingest.process.kill("SIGKILL");
     await ingest.exit();
     await under.restart();
@@ -45,14 +41,10 @@ describe("killed without a warning", () => {
     const options = { cwd: folder.path };
     const first = startPaddock(["serve", "--port", "0"], options);
     let kept = 0;
-    await waitFor(
-      "passages of the handbook",
-      async () => {
-        kept = await count(folder.path);
-        return kept > 0;
-      },
-      { withinMs: 60_000 },
-    );
+    await waitFor("passages of the handbook", async () => {
+      kept = await count(folder.path);
+      return kept > 0;
+    });
     first.process.kill("SIGKILL");
     await first.exit();
     const whole = await (async () => {

@@ -72,11 +72,11 @@ describe.skipIf(nginx === undefined || !hasRedis)("a rolling restart under load"
     });
     try {
       for (const server of [...replicas, ...nodes]) await restart(server);
+      await waitFor("many outcomes", () => [...outcomes.values()].some((count) => count > 50));
     } finally {
       isOver = true;
       await Promise.all(clients);
     }
     expect([...outcomes.keys()]).toEqual(["200 whole"]);
-    expect(outcomes.get("200 whole")).toBeGreaterThan(50);
   });
 });
