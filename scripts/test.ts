@@ -37,7 +37,9 @@ const isSuite = (name: string): name is Suite => Object.hasOwn(suites, name);
 const unknown = positionals.filter((name) => !isSuite(name));
 const jobs = Number(values.jobs);
 if (unknown.length > 0 || !(jobs >= 1)) {
-  console.error(`There is no suite '${unknown[0] ?? values.jobs}'. There are: ${Object.keys(suites).join(", ")}. One file is run by 'bun test PATH'.`);
+  console.error(
+    `There is no suite '${unknown[0] ?? values.jobs}'. There are: ${Object.keys(suites).join(", ")}. One file is run by 'bun test PATH'.`,
+  );
   process.exit(2);
 }
 const wanted = Object.keys(suites)
@@ -84,10 +86,11 @@ async function runBatch(files: readonly string[]): Promise<void> {
 }
 
 for (const isAlone of [true, false]) {
-  const chosen = wanted.filter((name) => ("isAlone" in suites[name]) === isAlone);
+  const chosen = wanted.filter((name) => "isAlone" in suites[name] === isAlone);
   const batches = (await Promise.all(chosen.map(batchesOf))).flat();
   const worker = async (): Promise<void> => {
-    for (let next = batches.shift(); next !== undefined; next = batches.shift()) await runBatch(next);
+    for (let next = batches.shift(); next !== undefined; next = batches.shift())
+      await runBatch(next);
   };
   await Promise.all(Array.from({ length: isAlone ? 1 : jobs }, worker));
 }

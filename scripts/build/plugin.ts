@@ -1,7 +1,7 @@
 /** Makes the program one file: what finds files beside itself is told where they are instead. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { BunPlugin } from "bun";
+import type { BunPlugin, PluginBuilder } from "bun";
 import { type PageFile, pageFolder } from "../../src/server/page-files.ts";
 import { bundleLlama, type LlamaVersions } from "./llama-modules.ts";
 
@@ -27,11 +27,7 @@ export function oneFile(options: PluginOptions): BunPlugin {
         loader: "js",
       }));
 
-      build.onLoad({ filter: exactly(source("server/page-files.ts")) }, () => ({
-        contents: `export const pageFolder = ${JSON.stringify(pageFolder)};
-          export const pageFiles = async () => (${JSON.stringify(page)});`,
-        loader: "js",
-      }));
+      bundlePage(build, page);
 
       build.onResolve({ filter: /^@node-llama-cpp\// }, ({ path }) => ({
         path,
@@ -61,6 +57,15 @@ export function oneFile(options: PluginOptions): BunPlugin {
       );
     },
   };
+}
+
+/** Puts the files of the page, made already, in the place of the module that makes them. */
+export function bundlePage(build: PluginBuilder, page: readonly PageFile[]): void {
+  build.onLoad({ filter: exactly(source("server/page-files.ts")) }, () => ({
+    contents: `export const pageFolder = ${JSON.stringify(pageFolder)};
+      export const pageFiles = async () => (${JSON.stringify(page)});`,
+    loader: "js",
+  }));
 }
 
 /** The path of a module of ours; a module that was moved fails the build, instead of going in as it is. */

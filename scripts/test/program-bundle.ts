@@ -1,9 +1,11 @@
 /** The program as one bundle for the processes that tests start: a start from it takes half the time of one from the sources. */
 import { readFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { entrypoints } from "../../src/packaging/entrypoints.ts";
+import { pageFiles } from "../../src/server/page-files.ts";
 import { bundleLlama, llamaVersions } from "../build/llama-modules.ts";
+import { bundlePage } from "../build/plugin.ts";
 
 const root = join(import.meta.dir, "..", "..");
 
@@ -11,6 +13,7 @@ const root = join(import.meta.dir, "..", "..");
 export async function bundleProgram(folder: string): Promise<string> {
   const entries = entrypoints(root);
   const versions = await llamaVersions(root);
+  const page = await pageFiles();
   await Bun.build({
     entrypoints: entries,
     root,
@@ -24,6 +27,7 @@ export async function bundleProgram(folder: string): Promise<string> {
         name: "sources in place",
         setup(build) {
           bundleLlama(build, versions);
+          bundlePage(build, page);
           build.onLoad({ filter: /[\\/]src[\\/].*\.tsx?$/ }, async ({ path }) => ({
             contents: inPlace(await readFile(path, "utf8"), path),
             loader: path.endsWith("x") ? "tsx" : "ts",
@@ -32,12 +36,17 @@ export async function bundleProgram(folder: string): Promise<string> {
       },
     ],
   });
+  // A handbook of a few pages, stored in a moment; tests/starter has all of it.
+  for (const page of ["getting-started.md", "keys.md", "page.md", "security.md"]) {
+    await Bun.write(join(folder, "docs", page), Bun.file(join(root, "docs", page)));
+  }
   const [entry = ""] = entries;
   return join(folder, relative(root, entry).replace(/\.ts$/, ".js"));
 }
 
-/** What a module finds beside itself, it finds beside its source; `import.meta.path` is what is started again, the bundle. */
-const inPlace = (source: string, path: string): string =>
-  source
-    .replaceAll("import.meta.dir", JSON.stringify(dirname(path)))
-    .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href));
+/** What a module finds beside itself, it finds beside its source; but main.ts starts the bundle again, and finds the handbook in it. */
+function inPlace(source: string, path: string): string {
+  const threads = source.replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href));
+  if (basename(path) === "main.ts") return threads;
+  return threads.replaceAll("import.meta.dir", JSON.stringify(dirname(path)));
+}

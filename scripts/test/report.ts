@@ -34,6 +34,9 @@ const duration = (seconds: number): string =>
 
 /** `-t` is a regular expression over the names of groups and test, with spaces between them. */
 function quoted(test: string): string {
-  const pattern = test.split(" > ").join(" ").replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  const pattern = test
+    .split(" > ")
+    .join(" ")
+    .replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
   return `'${pattern.replaceAll("'", "'\\''")}'`;
 }

@@ -3,6 +3,7 @@ import { constants, setPriority } from "node:os";
 import { Command } from "commander";
 import { quantizations } from "../core/models/quantization.ts";
 import { quantize } from "../engine/quantization/quantizer.ts";
+import { endWithParentProcess } from "../subprocess/parent-death.ts";
 
 export function quantizeCommand(): Command {
   return new Command("quantize")
@@ -13,6 +14,8 @@ export function quantizeCommand(): Command {
     .option("--low-priority")
     .action(
       async (input: string, output: string, name: string, threads: string, { lowPriority }) => {
+        // It goes on for minutes in native code, where it hears of nobody's end.
+        endWithParentProcess();
         // Before the quantiser starts its threads, which have the priority of who started them.
         if (lowPriority === true) setPriority(constants.priority.PRIORITY_LOW);
         const type = quantizations.find((known) => known === name);

@@ -156,7 +156,11 @@ describe("paddock mcp", () => {
 
   test("refuses a line that does not end", async () => {
     await using notes = await withNotes();
-    const { code, stderr } = await runPaddock(["mcp"], { ...notes, input: "x".repeat(5_000_000), isProcess: true });
+    const { code, stderr } = await runPaddock(["mcp"], {
+      ...notes,
+      input: "x".repeat(5_000_000),
+      isProcess: true,
+    });
     expect([code, stderr]).toEqual([1, expect.stringContaining("A message is longer than")]);
   });
 

@@ -7,9 +7,10 @@ import { type CommandResult, runCommand } from "./paddock-command.ts";
 
 /** The executable to test instead of the sources; the processes share what it writes out. */
 const executable = process.env.PADDOCK_TEST_PROGRAM;
-/** The sources, or the bundle of them that scripts/test.ts made: it starts in half the time. */
-const entryFile =
-  process.env.PADDOCK_TEST_BUNDLE ?? join(import.meta.dir, "..", "..", "src", "main.ts");
+/** The program as it is in `src`. */
+const source = join(import.meta.dir, "..", "..", "src", "main.ts");
+/** The bundle of it that scripts/test.ts made starts in half the time, and has a short handbook. */
+const entryFile = process.env.PADDOCK_TEST_BUNDLE ?? source;
 const cache = join(tmpdir(), `paddock-test-cache-${process.pid}`);
 if (executable !== undefined)
   process.on("exit", () => rmSync(cache, { recursive: true, force: true }));
@@ -28,6 +29,9 @@ export const environmentIn = (cwd: string): Record<string, string> => ({
 /** Whether the tests run the executable. */
 export const testsExecutable = executable !== undefined;
 
+/** To be started instead of the bundle, for what the bundle has not: the whole handbook. */
+export const sourceFile = testsExecutable ? undefined : source;
+
 interface Paddock extends AsyncDisposable {
   process: Subprocess<Blob, "pipe", "pipe">;
   stdout(): string;
@@ -42,7 +46,7 @@ export interface PaddockOptions {
   cwd: string;
   env?: Record<string, string>;
   /** The program's file; default: this repository's, or the executable under test. */
-  entry?: string;
+  entry?: string | undefined;
   /** What is on standard input; default: nothing. */
   input?: string;
   /** Whether `runPaddock` starts a process; default: only where the executable is tested. */

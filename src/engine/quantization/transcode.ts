@@ -95,6 +95,8 @@ async function run(
     stdout: "ignore",
     stderr: "pipe",
     signal,
+    // It hears no other while it is in native code, which takes minutes.
+    killSignal: "SIGKILL",
   });
   const stderrTail = tailOf(child.stderr);
   const timer = setInterval(async () => {
