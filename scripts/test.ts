@@ -1,6 +1,6 @@
 /**
- * `bun run test [SUITE…] [--jobs N]`: every suite, or those named, on as many cores as there are; a
- * dot a file, then what failed and how to run it alone, and why tests were skipped.
+ * `bun run test [SUITE[/FILE]…] [--jobs N]`: every suite, or those named, on as many cores as there
+ * are; a dot a file, then what failed and how to run it alone, and why tests were skipped.
  */
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
@@ -8,43 +8,33 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { bundleProgram } from "./test/program-bundle.ts";
 import { report } from "./test/report.ts";
+import { batchesOf, suites } from "./test/suites.ts";
 import { type FileResult, runTests } from "./test/test-run.ts";
 
 const root = join(import.meta.dir, "..");
-
-/**
- * Those with the longest tests first, so that all cores have something to do until the end; how
- * many files share a process: what is started and loaded once serves all of them.
- */
-const suites = {
-  starter: { filesTogether: 9, isAlone: true },
-  faults: { filesTogether: 1 },
-  browser: { filesTogether: 3 },
-  e2e: { filesTogether: 4 },
-  model: { filesTogether: 6 },
-  contract: { filesTogether: 10 },
-  integration: { filesTogether: 10 },
-  http: { filesTogether: 20 },
-  unit: { filesTogether: 60 },
-} as const satisfies Record<string, { filesTogether: number; isAlone?: true }>;
-type Suite = keyof typeof suites;
+/** More nodes at once than these take more memory than machines with many cores always have. */
+const mostJobs = 8;
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { jobs: { type: "string", default: String(availableParallelism()) } },
+  options: {
+    jobs: { type: "string", default: String(Math.min(availableParallelism(), mostJobs)) },
+  },
 });
-const isSuite = (name: string): name is Suite => Object.hasOwn(suites, name);
-const unknown = positionals.filter((name) => !isSuite(name));
+const suiteOf = (part: string): string => part.split("/", 1)[0] ?? "";
+const unknown = positionals.find((part) => !Object.hasOwn(suites, suiteOf(part)));
 const jobs = Number(values.jobs);
-if (unknown.length > 0 || !(jobs >= 1)) {
+if (unknown !== undefined || !(jobs >= 1)) {
   console.error(
-    `There is no suite '${unknown[0] ?? values.jobs}'. There are: ${Object.keys(suites).join(", ")}. One file is run by 'bun test PATH'.`,
+    unknown === undefined
+      ? `--jobs is a number of processes, not '${values.jobs}'.`
+      : `There is no suite '${unknown}'. There are: ${Object.keys(suites).join(", ")}.`,
   );
   process.exit(2);
 }
-const wanted = Object.keys(suites)
-  .filter(isSuite)
-  .filter((name) => positionals.length === 0 || positionals.includes(name));
+const named = positionals.length > 0;
+const parts = named ? positionals : Object.keys(suites).filter((name) => !suites[name]?.isNamed);
+const wanted = Object.entries(suites).filter(([name]) => parts.map(suiteOf).includes(name));
 
 const startedAt = performance.now();
 const folder = await mkdtemp(join(tmpdir(), "paddock-tests-"));
@@ -70,14 +60,6 @@ const onResult = (result: FileResult): void => {
   if (results.length % 80 === 0) process.stdout.write("\n");
 };
 
-/** Files that run one after the other in a process, with the others of their suite. */
-async function batchesOf(suite: Suite): Promise<string[][]> {
-  const files = await Array.fromAsync(new Bun.Glob(`tests/${suite}/**/*.test.ts`).scan(root));
-  const sorted = files.map((file) => file.replaceAll("\\", "/")).sort();
-  const count = Math.ceil(sorted.length / suites[suite].filesTogether);
-  return Array.from({ length: count }, (_, at) => sorted.filter((_, of) => of % count === at));
-}
-
 async function runBatch(files: readonly string[]): Promise<void> {
   let left = files;
   while (left.length > 0 && !stop.signal.aborted) {
@@ -85,14 +67,15 @@ async function runBatch(files: readonly string[]): Promise<void> {
   }
 }
 
-for (const isAlone of [true, false]) {
-  const chosen = wanted.filter((name) => "isAlone" in suites[name] === isAlone);
-  const batches = (await Promise.all(chosen.map(batchesOf))).flat();
-  const worker = async (): Promise<void> => {
-    for (let next = batches.shift(); next !== undefined; next = batches.shift())
+for (const alone of [true, false]) {
+  const chosen = wanted.filter(([, { isAlone = false }]) => isAlone === alone);
+  const batches = (await Promise.all(chosen.map(([name]) => batchesOf(root, name, parts)))).flat();
+  const work = async (): Promise<void> => {
+    for (let next = batches.shift(); next !== undefined; next = batches.shift()) {
       await runBatch(next);
+    }
   };
-  await Promise.all(Array.from({ length: isAlone ? 1 : jobs }, worker));
+  await Promise.all(Array.from({ length: alone ? 1 : jobs }, work));
 }
 
 const skips = (await readFile(skipsFile, "utf8").catch(() => "")).split("\n").filter(Boolean);

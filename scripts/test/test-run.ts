@@ -42,7 +42,8 @@ export async function runTests(
   files: readonly string[],
   { cwd, env, logFile, onResult, signal }: TestRunOptions,
 ): Promise<string[]> {
-  const child = Bun.spawn([process.execPath, "test", ...files.map((file) => `./${file}`)], {
+  const paths = files.map((file) => `./${file}`);
+  const child = Bun.spawn([process.execPath, "--no-orphans", "test", ...paths], {
     cwd,
     env,
     stdin: "ignore",

@@ -6,7 +6,7 @@ import { testBackend, tinyChatModel, tinyEmbeddingModel } from "../support/tiny-
 describe("the thread budget", () => {
   test("is what llama.cpp is opened with, and chat and embeddings share it", async () => {
     const { llama, threads } = await testBackend();
-    expect(threads).toBe((await threadBudget(0)).threads);
+    expect(threads).toBe((await threadBudget(1)).threads);
     expect(llama.maxThreads).toBe(threads);
     await using chat = await tinyChatModel();
     await using embedding = await tinyEmbeddingModel();

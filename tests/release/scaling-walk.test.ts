@@ -97,7 +97,7 @@ async function answered(baseURL: string, key: string): Promise<number> {
 
 /**
  * The package asks again by itself what a node refuses for a moment, as one on a busy machine may
- * while the other is away; tests/faults/rolling-restart.test.ts counts every refusal.
+ * while the other is away; rolling-restart.test.ts counts every refusal.
  */
 const asUsual = 2;
 
