@@ -8,6 +8,7 @@ import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { qdrantForTests, startQdrant } from "../support/qdrant-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const post = (origin: string, path: string, body: unknown): Promise<Response> =>
   fetch(`${origin}/v1${path}`, {
@@ -22,14 +23,15 @@ const chat = { model: "tiny-chat", max_tokens: 2, rag: true, messages };
 
 /** Asks until the node can answer, as a client that heeds `retry-after` does. */
 async function recovered(origin: string): Promise<RetrieveResult> {
-  for (let tries = 0; tries < 100; tries++) {
-    const response = await post(origin, "/retrieve", question);
-    if (response.status === 200) return await decode(RetrieveResult, response);
+  let response = await post(origin, "/retrieve", question);
+  await waitFor("the node to recover", async () => {
+    if (response.status === 200) return true;
     expect(response.status).toBe(503);
     await response.body?.cancel();
-    await Bun.sleep(100);
-  }
-  throw new Error("The node did not recover");
+    response = await post(origin, "/retrieve", question);
+    return false;
+  });
+  return await decode(RetrieveResult, response);
 }
 
 // The server is killed and paused here, which only one of the tests' own may be.
@@ -43,7 +45,9 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a node on Qdrant", () => {
     );
     await writeFile(join(folder.path, "paddock.toml"), config);
     await writeFile(join(folder.path, "a.md"), "llamas hum.");
-    const ingested = await runPaddock(["ingest", "a.md"], { cwd: folder.path });
+    // Only one that stands still is to be late.
+    const env = { PADDOCK_VECTORSTORE_TIMEOUT: "60" };
+    const ingested = await runPaddock(["ingest", "a.md"], { cwd: folder.path, env });
     expect(ingested.stdout).toContain("now has 1 passages");
 
     await qdrant.kill();
@@ -68,7 +72,8 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a node on Qdrant", () => {
 
     await qdrant.start();
     expect(await recovered(node.origin)).toMatchObject({ points: [{ source: "llamas hum." }] });
-    expect((await fetch(`${node.origin}/ready`)).status).toBe(200);
+    const isReady = async () => (await fetch(`${node.origin}/ready`)).status === 200;
+    await waitFor("the node to be ready", isReady);
 
     qdrant.pause();
     expect((await post(node.origin, "/retrieve", question)).status).toBe(503);

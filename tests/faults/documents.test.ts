@@ -221,7 +221,7 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server that is away", () => 
   test("holds files back; what is deleted meanwhile is in no answer when it is back", async () => {
     await using qdrant = await startQdrant();
     await using under = await nodeUnderFault({
-      vectorstore: `url = "${qdrant.url}"\ntimeout = 1`,
+      vectorstore: `url = "${qdrant.url}"\ntimeout = 60`,
     });
     const client = clientOf(under);
     const store = await client.vectorStores.create({ name: "away" });

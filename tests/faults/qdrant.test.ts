@@ -13,7 +13,7 @@ const question = { model: "tiny-embedding", messages: [{ role: "user", content: 
 describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server under load", () => {
   test("that is killed, paused and restarted costs answers only while it is away", async () => {
     await using qdrant = await startQdrant();
-    const vectorstore = `url = "${qdrant.url}"\ntimeout = 1`;
+    const vectorstore = `url = "${qdrant.url}"\ntimeout = 5`;
     await using under = await nodeUnderFault({ vectorstore });
     const tally = { answered: 0, refused: 0 };
     let isOver = false;

@@ -1,5 +1,6 @@
 /** A replica that answers as badly as it is told to: a real server on loopback. */
 import { createServer, type Socket } from "node:net";
+import { freePort } from "./free-port.ts";
 
 /**
  * `well`: as a server of the OpenAI API; `hangs`: takes requests and never answers; `breaks off`:
@@ -21,7 +22,7 @@ export interface FaultyReplica extends AsyncDisposable {
 export async function faultyReplica(behaviour: Behaviour = "well"): Promise<FaultyReplica> {
   const asked: string[] = [];
   const sockets = new Set<Socket>();
-  let port = 0;
+  const port = await freePort();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket)).on("error", () => {});
@@ -38,9 +39,6 @@ export async function faultyReplica(behaviour: Behaviour = "well"): Promise<Faul
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject).listen(port, "127.0.0.1", resolve);
     await promise;
-    const address = server.address();
-    if (address === null || typeof address === "string") throw new Error("It has no port");
-    port = address.port;
   };
   const stop = async (): Promise<void> => {
     if (!server.listening) return;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
 import { toRefusal } from "../../../src/upstream/refusal.ts";
 
 const about = { named: "the model 'far'", field: "messages" } as const;
@@ -159,8 +159,10 @@ describe("what a server elsewhere refuses", () => {
     expect(refusal(status, body, "17")).toMatchObject({ kind, retryAfterMs: 17_000 });
     expect(refusal(status, body)).toMatchObject({ kind, retryAfterMs: undefined });
     expect(refusal(status, body, "soon").retryAfterMs).toBeUndefined();
-    const date = refusal(status, body, new Date(Date.now() + 30_000).toUTCString());
-    expect(date.retryAfterMs).toBeWithin(25_000, 31_000);
+    setSystemTime(new Date("2026-11-16T12:00:00Z"));
+    const date = refusal(status, body, "Mon, 16 Nov 2026 12:00:30 GMT");
+    setSystemTime();
+    expect(date.retryAfterMs).toBe(30_000);
   });
 
   test.each([

@@ -113,8 +113,14 @@ describe("an interrupted file", () => {
       before === 0 ? halfThen() : whole(asked),
     );
     await using folder = await tempDir();
-    await fetchInto(folder.path, server.url, { stallMs: 200 });
-    expect(ranges(server.asked)).toEqual([undefined, "bytes=200000-"]);
+    await fetchInto(folder.path, server.url, { stallMs: 500 });
+    // A busy machine may stall as well: it goes on from wherever it was.
+    const [first, ...further] = ranges(server.asked);
+    expect([first, further]).toEqual([
+      undefined,
+      further.map(() => expect.stringMatching(/^bytes=\d+-$/)),
+    ]);
+    expect(further).not.toEqual([]);
     await expectWhole(folder.path);
   });
 

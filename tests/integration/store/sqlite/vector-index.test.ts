@@ -69,18 +69,17 @@ async function filled(): Promise<TempDir> {
 
 /** Waits until the index is on disk. */
 async function indexed(folder: TempDir): Promise<string> {
-  const deadline = Date.now() + 30_000;
-  while (Date.now() < deadline) {
-    const file = (await readdir(folder.path)).find((name) => name.endsWith(".usearch"));
+  let file: string | undefined;
+  await waitFor("the index to be written", async () => {
+    file = (await readdir(folder.path)).find((name) => name.endsWith(".usearch"));
     const database = new Database(join(folder.path, "big.sqlite"), { readonly: true });
     const row = database
       .query<{ value: string }, []>("select value from meta where key = 'index'")
       .get();
     database.close();
-    if (file !== undefined && row?.value.includes(file) === true) return join(folder.path, file);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error("The index was not written");
+    return file !== undefined && row?.value.includes(file) === true;
+  });
+  return join(folder.path, file ?? "");
 }
 
 describe("an index's file", () => {
