@@ -12,6 +12,9 @@ interface WireError {
   headers?: Readonly<Record<string, string>>;
 }
 
+/** Clients ask again after some statuses, for a minute and without a word; these stay as they are. */
+const final = { "x-should-retry": "false" };
+
 const table: Record<ErrorKind, WireError> = {
   invalid_request: { status: 400, type: "invalid_request_error", code: null },
   context_length_exceeded: {
@@ -23,11 +26,26 @@ const table: Record<ErrorKind, WireError> = {
     status: 401,
     type: "invalid_request_error",
     code: "invalid_api_key",
-    headers: { "www-authenticate": "Bearer" },
+    headers: { "www-authenticate": "Bearer", ...final },
   },
-  forbidden: { status: 403, type: "invalid_request_error", code: "insufficient_permissions" },
-  unknown_host: { status: 403, type: "invalid_request_error", code: "unknown_host" },
-  keys_required: { status: 403, type: "invalid_request_error", code: "keys_required" },
+  forbidden: {
+    status: 403,
+    type: "invalid_request_error",
+    code: "insufficient_permissions",
+    headers: final,
+  },
+  unknown_host: {
+    status: 403,
+    type: "invalid_request_error",
+    code: "unknown_host",
+    headers: final,
+  },
+  keys_required: {
+    status: 403,
+    type: "invalid_request_error",
+    code: "keys_required",
+    headers: final,
+  },
   not_found: { status: 404, type: "invalid_request_error", code: "unknown_url" },
   no_such_object: { status: 404, type: "invalid_request_error", code: null },
   method_not_allowed: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
@@ -52,14 +70,14 @@ const table: Record<ErrorKind, WireError> = {
     status: 429,
     type: "insufficient_quota",
     code: "insufficient_quota",
-    headers: { "x-should-retry": "false" },
+    headers: final,
   },
   // 500 as the API's description demands; asking again cannot help, and clients can be told so.
   model_not_found: {
     status: 500,
     type: "invalid_request_error",
     code: "model_not_found",
-    headers: { "x-should-retry": "false" },
+    headers: final,
   },
   model_not_ready: {
     status: 503,
@@ -77,7 +95,7 @@ const table: Record<ErrorKind, WireError> = {
     status: 504,
     type: "server_error",
     code: "request_timeout",
-    headers: { "x-should-retry": "false" },
+    headers: final,
   },
   collection_mismatch: { status: 503, type: "server_error", code: "collection_mismatch" },
   unavailable: {
@@ -93,7 +111,7 @@ const table: Record<ErrorKind, WireError> = {
     status: 502,
     type: "server_error",
     code: "upstream_refused",
-    headers: { "x-should-retry": "false" },
+    headers: final,
   },
   internal: { status: 500, type: "server_error", code: "internal_error" },
 };

@@ -50,6 +50,10 @@ describe("an error on the wire", () => {
 
   test.each<[ErrorKind, string, string | null]>([
     ["unauthenticated", "www-authenticate", "Bearer"],
+    ["unauthenticated", "x-should-retry", "false"],
+    ["forbidden", "x-should-retry", "false"],
+    ["unknown_host", "x-should-retry", "false"],
+    ["keys_required", "x-should-retry", "false"],
     ["model_not_found", "x-should-retry", "false"],
     ["quota_exceeded", "x-should-retry", "false"],
     ["model_not_ready", "retry-after", "2"],
