@@ -55,10 +55,10 @@ describe("one model", () => {
     ["nobody", "nobody"],
     ["owner%2Fnobody", "owner/nobody"],
   ])(
-    "that is not there is a 500 model_not_found with the names there are: %s",
+    "that is not there is a 404 model_not_found with the names there are: %s",
     async (id, name) => {
       const response = await testApp().get(`/v1/models/${id}`);
-      expect(response.status).toBe(500);
+      expect(response.status).toBe(404);
       expect(response.headers.get("x-should-retry")).toBe("false");
       expect(await response.json()).toEqual({
         error: {

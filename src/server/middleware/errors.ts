@@ -4,6 +4,7 @@ import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { redactPaths } from "../redact-paths.ts";
 import { clientGone, type RequestContext } from "../request-context.ts";
+import { ErrorAnswer } from "../wire/error-schema.ts";
 
 interface WireError {
   status: number;
@@ -72,9 +73,8 @@ const table: Record<ErrorKind, WireError> = {
     code: "insufficient_quota",
     headers: final,
   },
-  // 500 as the API's description demands; asking again cannot help, and clients can be told so.
   model_not_found: {
-    status: 500,
+    status: 404,
     type: "invalid_request_error",
     code: "model_not_found",
     headers: final,
@@ -187,6 +187,17 @@ function toldMessage(error: NodeError): string {
 
 const shorten = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most)}…` : text;
+
+/**
+ * The errors of the specification's five operations, where a model that is not found is a 500. Clients
+ * repeat that status, and not all of them can be told that it does not help.
+ */
+export const specifiedErrors: ErrorFormat = {
+  name: "Error",
+  schema: ErrorAnswer,
+  statuses: { model_not_found: 500 },
+  body: errorBody,
+};
 
 export function errorResponse(error: NodeError, headers: Record<string, string> = {}): Response {
   return respond(error, errorBody(error), { status: table[error.kind].status, headers });
