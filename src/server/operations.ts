@@ -1,5 +1,7 @@
 /** The one list of operations: what is in it is served, described, measured and limited. */
+import { absentApi } from "./absent-apis.ts";
 import { isAddressOf } from "./allowed-methods.ts";
+import { given } from "../core/given.ts";
 import { docsPath, documentPath } from "./docs.ts";
 import type { Operation } from "./operation.ts";
 import { chat } from "./operations/chat/operation.ts";
@@ -134,5 +136,7 @@ export function targetOf(pathname: string): Target {
   const known = names.find(
     ({ path }) => pathname === path || (path !== "/" && pathname.startsWith(`${path}/`)),
   );
-  return { name: exact?.facts.name ?? known?.name ?? "other", operation: exact?.facts };
+  const errorFormat = exact?.facts.errorFormat ?? absentApi(pathname)?.errorFormat;
+  const name = exact?.facts.name ?? known?.name ?? "other";
+  return { name, operation: exact?.facts, ...given({ errorFormat }) };
 }
