@@ -10,6 +10,8 @@ const example: Model = {
   created: 1794700800,
   object: "model",
   owned_by: "paddock",
+  max_model_len: 2048,
+  context_length: 2048,
 };
 
 const listing = {
