@@ -32,6 +32,10 @@ const placeOf = (type: string): number =>
 const offered: Readonly<Record<string, Record<string, unknown>>> = {
   function: { type: "function", name: "look_up" },
   file_search: { type: "file_search", vector_store_ids: ["vs_default"] },
+  namespace: {
+    ...{ type: "namespace", name: "garden" },
+    tools: [{ type: "function", name: "look_up" }],
+  },
 };
 
 /** What a field means nothing without. */

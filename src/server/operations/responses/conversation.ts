@@ -6,6 +6,7 @@ import { quoted } from "../../../core/quoted.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { type ListedItem, toListedItems } from "./input-items.ts";
 import { toMessages } from "./input-messages.ts";
+import { modelName } from "./namespaces.ts";
 import type { OutputItem } from "./output-schema.ts";
 import { type FindResponse, type ReferenceOptions, withoutReferences } from "./references.ts";
 import type { ResponseRequest } from "./request-schema.ts";
@@ -65,7 +66,7 @@ export function withAnswer(
     .join("");
   const toolCalls = output.flatMap((item): ToolCall[] => {
     if (item.type !== "function_call" || item.status !== "completed") return [];
-    return [{ id: item.call_id, name: item.name, arguments: item.arguments || "{}" }];
+    return [{ id: item.call_id, name: modelName(item), arguments: item.arguments || "{}" }];
   });
   const calls = toolCalls.length === 0 ? {} : { toolCalls };
   return [...messages, { role: "assistant", content, ...calls }];

@@ -4,7 +4,9 @@ import { quoted } from "../../../core/quoted.ts";
 import { JsonSize } from "../../json-size.ts";
 import { checkedArguments, unanswered } from "../../wire/messages.ts";
 import { refuse } from "../../wire/refuse.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
 import { isParts, textOf } from "./content-text.ts";
+import { modelName } from "./namespaces.ts";
 import { refusedItem } from "./refused-types.ts";
 import type { InputItem, ResponseRequest } from "./request-schema.ts";
 
@@ -82,7 +84,7 @@ class ConversationDraft {
     else this.#messages.push({ role: role === "user" ? role : "system", content: text });
   }
 
-  #call({ call_id: id, name, arguments: text }: InputItem, at: string): void {
+  #call({ call_id: id, name, namespace, arguments: text }: InputItem, at: string): void {
     if (id === null || id === undefined) throw refuse(`${at}.call_id`, "is required: a string");
     if (typeof name !== "string" || name === "") {
       throw refuse(`${at}.name`, "is required: the name of the function");
@@ -94,7 +96,8 @@ class ConversationDraft {
     }
     this.#answer ??= { content: "", toolCalls: [] };
     const complete = checkedArguments(text, `${at}.arguments`, this.#size);
-    this.#answer.toolCalls.push({ id, name, arguments: complete });
+    const called = modelName({ name, ...withoutNulls({ namespace }) });
+    this.#answer.toolCalls.push({ id, name: called, arguments: complete });
     this.#open.add(id);
   }
 

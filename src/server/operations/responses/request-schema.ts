@@ -42,6 +42,7 @@ export const InputItem = T.Object(
     id: nullable(T.String(), "What an `item_reference` refers to; else it is not looked at."),
     call_id: nullable(T.String({ minLength: 1 }), "Of a function's call and its output."),
     name: T.Optional(T.Unknown({ description: "Of a function's call: the function's name." })),
+    namespace: nullable(T.String(), "Of a function's call: the namespace that it was offered in."),
     arguments: T.Optional(T.Unknown({ description: "Of a function's call: JSON, as a text." })),
     output: T.Optional(
       T.Unknown({
