@@ -21,6 +21,7 @@ import { countTokens, createMessage } from "./operations/messages/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
 import { rerank, rerankAtCohere } from "./operations/rerank/operation.ts";
+import { countInputTokens } from "./operations/responses/count-input.ts";
 import { responses } from "./operations/responses/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
 import {
@@ -60,6 +61,7 @@ const all = [
   chat,
   completions,
   responses,
+  countInputTokens,
   getResponse,
   deleteResponse,
   listInputItems,

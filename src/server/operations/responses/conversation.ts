@@ -24,6 +24,7 @@ export async function askedConversation(
   { input: sent, previous_response_id: previous }: Asked,
   { id, maxMessages, ...references }: { id: string; maxMessages: number } & ReferenceOptions,
 ): Promise<AskedConversation> {
+  if (sent === undefined) throw refuse("input", "is required: a text or a list of items");
   const { find } = references;
   const before = previous === null || previous === undefined ? [] : await said(previous, find);
   const input = typeof sent === "string" ? sent : await withoutReferences(sent, references);

@@ -24,7 +24,7 @@ const harmless = new Set([
 
 /** An answer without these would be another answer than the one asked for. */
 const refused = new Map([
-  ["prompt", "cannot be honoured: this node keeps no prompts; send 'instructions' and 'input'"],
+  ["prompt", "is not done: this node stores no prompts; send 'instructions' and 'input'"],
   [
     "conversation",
     "cannot be honoured: this node keeps no conversations; send 'previous_response_id'",
@@ -47,7 +47,7 @@ const refused = new Map([
  */
 export function ignoredFields(body: ResponseRequest): string[] {
   refuseFields(body, refused);
-  const items = typeof body.input === "string" ? [] : body.input;
+  const items = typeof body.input === "object" ? body.input : [];
   return [
     ...unknownKeys(body, Object.keys(ResponseRequest.properties)),
     ...unknownKeys(body.stream_options ?? {}, []).map(under("stream_options")),

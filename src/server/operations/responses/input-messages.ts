@@ -8,14 +8,14 @@ import { withoutNulls } from "../../wire/without-nulls.ts";
 import { isParts, textOf } from "./content-text.ts";
 import { modelName } from "./namespaces.ts";
 import { refusedItem } from "./refused-types.ts";
-import type { InputItem, ResponseRequest } from "./request-schema.ts";
+import type { Input, InputItem } from "./request-schema.ts";
 
 /**
  * The messages that the input adds to a conversation, which goes before it and may end in calls
  * that wait for their outputs.
  */
 export function toMessages(
-  input: ResponseRequest["input"],
+  input: Input,
   before: readonly ChatMessage[] = [],
 ): ChatMessage[] {
   const items = typeof input === "string" ? [{ role: "user" as const, content: input }] : input;

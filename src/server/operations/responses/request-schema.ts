@@ -58,11 +58,13 @@ export type InputItem = Static<typeof InputItem>;
 export const ResponseRequest = T.Object(
   {
     model: T.String({ minLength: 1, description: "Name of a chat model of this node." }),
-    input: T.Union([T.String(), T.Array(InputItem)], {
-      "x-expected": "a text or a list of items",
-      description:
-        "What is asked: a text, which counts as a message of the user, or the items of a conversation. No more of them than the node takes: 2048 unless configured.",
-    }),
+    input: T.Optional(
+      T.Union([T.String(), T.Array(InputItem)], {
+        "x-expected": "a text or a list of items",
+        description:
+          "What is asked, and required: a text, which counts as a message of the user, or the items of a conversation. No more of them than the node takes: 2048 unless configured.",
+      }),
+    ),
     instructions: nullable(
       T.String(),
       "What the model is told before the conversation. Those of earlier responses are not carried over.",
@@ -126,3 +128,6 @@ export const ResponseRequest = T.Object(
 );
 
 export type ResponseRequest = Static<typeof ResponseRequest>;
+
+/** What is asked in a request that asks something. */
+export type Input = NonNullable<ResponseRequest["input"]>;
