@@ -30,7 +30,8 @@ describe("functions, the older form of tools", () => {
     app.chat.script(finish);
     const response = await app.post(path, { ...body, function_call: asked });
     expect([response.status, response.headers.get("x-paddock-ignored")]).toEqual([200, null]);
-    expect(app.chat.requests[0]?.toolUse).toEqual({ tools: [weather], choice, parallel: false });
+    const offered = { tools: [weather], choice, parallel: false };
+    expect<unknown>(app.chat.requests[0]?.toolUse).toEqual(offered);
   });
 
   test("are not offered with function_call 'none'", async () => {

@@ -37,7 +37,7 @@ function toChatMessage(message: Message, at: string, size: JsonSize): ChatMessag
     }
     case "function":
     case "tool":
-      return { role, content: textOf(content, at), toolCallId: message.tool_call_id ?? "" };
+      return { role: "tool", content: textOf(content, at), toolCallId: message.tool_call_id ?? "" };
   }
 }
 
