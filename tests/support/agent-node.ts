@@ -30,7 +30,11 @@ export const agentModel = "tiny-chat";
 export const task = "note.txt";
 export const plainAnswer = "Llamas hum when they are content.";
 
-/** Enough for the prompts of agents, whose tokens are counted a quarter of a character each. */
+/** A text with this in it is answered until the client leaves, or nearly so. */
+export const endless = "for ever";
+const mostPieces = 200_000;
+
+/** Enough for the prompts of agents; a token is four characters. */
 const contextSize = 131_072;
 const charactersPerToken = 4;
 
@@ -45,7 +49,7 @@ export async function agentNode(calls: Calls, options: TinyNodeOptions = {}): Pr
 }
 
 export class AgentEngine implements ChatEngine {
-  readonly contextSize = contextSize;
+  contextSize = contextSize;
   /** What it was asked, for transcripts. */
   readonly requests: GenerationRequest[] = [];
   /** How many answers were left before their end. */
@@ -73,7 +77,7 @@ export class AgentEngine implements ChatEngine {
     this.requests.push(request);
     const { messages, toolUse } = request;
     const promptTokens = await this.countTokens(messages, toolUse?.tools);
-    if (promptTokens >= contextSize) throw promptTooLong(promptTokens, contextSize);
+    if (promptTokens >= this.contextSize) throw promptTooLong(promptTokens, this.contextSize);
     options.onStart?.(promptTokens);
     const call = toolUse && this.#callFor(messages, toolUse);
     const events = call === undefined ? said(request) : called(call, messages.length);
@@ -144,11 +148,15 @@ interface Call {
   arguments: object;
 }
 
-function said({ messages }: GenerationRequest): GenerationEvent[] {
+function* said({ messages }: GenerationRequest): Generator<GenerationEvent> {
   const last = messages.at(-1);
   const text =
     last?.role === "tool" ? `The tool says: ${last.content.slice(0, 2000)}` : plainAnswer;
-  return pieces(text).map((piece) => ({ type: "text", text: piece }));
+  const asked = messages.findLast(({ role }) => role === "user");
+  const times = asked?.content.includes(endless) === true ? mostPieces : 1;
+  for (let time = 0; time < times; time++) {
+    for (const piece of pieces(text)) yield { type: "text", text: piece };
+  }
 }
 
 const called = ({ name, arguments: given }: Call, turn: number): GenerationEvent[] => [
