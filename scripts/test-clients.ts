@@ -9,12 +9,12 @@ import { parseArgs } from "node:util";
 import { agentModel, agentNode } from "../tests/support/agent-node.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
 import { agentClients } from "./clients/agents.ts";
-import { type Client, repeated } from "./clients/client.ts";
+import type { Client } from "./clients/client.ts";
 import { run } from "./clients/command.ts";
 import { commandClients } from "./clients/commands.ts";
 import { libraryClients } from "./clients/libraries.ts";
 import { pageFile } from "./clients/page.ts";
-import { type Seen, tryClient } from "./clients/try-client.ts";
+import { isFine, type Seen, tryClient } from "./clients/try-client.ts";
 import { toMarkdownTable } from "./docs/markdown-table.ts";
 import { withParts } from "./docs/marked-parts.ts";
 
@@ -59,10 +59,7 @@ for (const client of chosen) {
 const table = toMarkdownTable(columns, rows);
 console.log(table);
 if (values.only === undefined) await writeFile(pageFile, withParts(page, { clients: table }));
-const fine = new Set(["yes", "–", repeated]);
-if (rows.some(([, , ...cells]) => cells.some((cell) => !fine.has(cell)))) {
-  process.exitCode = 1;
-}
+if (!rows.every(([, , ...cells]) => cells.every(isFine))) process.exitCode = 1;
 
 /** The node, with a note of what it is asked. */
 function listen() {

@@ -15,7 +15,7 @@ export interface Ran {
   output: string;
 }
 
-const mostMs = 60_000;
+const mostMs = 120_000;
 
 export async function run(command: readonly string[], options: CommandOptions): Promise<Ran> {
   const { cwd, env, stop } = options;

@@ -2,7 +2,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type AgentNode, endless, plainAnswer } from "../../tests/support/agent-node.ts";
-import { type Client, type Trial, trials, type Workplace } from "./client.ts";
+import { type Client, repeated, type Trial, trials, type Workplace } from "./client.ts";
 import type { Ran } from "./command.ts";
 
 export interface Seen {
@@ -48,12 +48,17 @@ export async function tryClient(
 ): Promise<string[]> {
   const cells: string[] = [];
   for (const trial of ["lines", ...trials] as const) {
-    const cell = await attempt(client, place, trial, options);
+    // Once more where it failed: some wait for servers that a busy machine reaches late.
+    const first = await attempt(client, place, trial, options);
+    const cell = isFine(first) ? first : await attempt(client, place, trial, options);
     console.log(`  ${trial}: ${cell}`);
     cells.push(cell);
   }
   return cells;
 }
+
+/** Whether a cell of the table is as it should be, or as it is known to be. */
+export const isFine = (cell: string): boolean => ["yes", "–", repeated].includes(cell);
 
 async function attempt(
   client: Client,

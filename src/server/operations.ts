@@ -6,6 +6,16 @@ import { docsPath, documentPath } from "./docs.ts";
 import type { Operation } from "./operation.ts";
 import { chat } from "./operations/chat/operation.ts";
 import { completions } from "./operations/completions/operation.ts";
+import {
+  addConversationItems,
+  createConversation,
+  deleteConversation,
+  deleteConversationItem,
+  getConversation,
+  getConversationItem,
+  listConversationItems,
+  updateConversation,
+} from "./operations/conversations/operation.ts";
 import { embeddings } from "./operations/embeddings/operation.ts";
 import {
   deleteFile,
@@ -66,6 +76,14 @@ const all = [
   deleteResponse,
   listInputItems,
   cancelResponse,
+  createConversation,
+  getConversation,
+  updateConversation,
+  deleteConversation,
+  addConversationItems,
+  listConversationItems,
+  getConversationItem,
+  deleteConversationItem,
   createMessage,
   countTokens,
   embeddings,

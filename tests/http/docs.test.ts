@@ -94,6 +94,8 @@ describe("the document at /openapi.json", () => {
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     expect(operations.map(({ at }) => at).sort()).toEqual(listed.sort());
     expect(listed).toEqual([
+      "DELETE /v1/conversations/{conversation_id}",
+      "DELETE /v1/conversations/{conversation_id}/items/{item_id}",
       "DELETE /v1/files/{file_id}",
       "DELETE /v1/responses/{response_id}",
       "DELETE /v1/vector_stores/{vector_store_id}",
@@ -101,6 +103,9 @@ describe("the document at /openapi.json", () => {
       "GET /health",
       "GET /metrics",
       "GET /ready",
+      "GET /v1/conversations/{conversation_id}",
+      "GET /v1/conversations/{conversation_id}/items",
+      "GET /v1/conversations/{conversation_id}/items/{item_id}",
       "GET /v1/files",
       "GET /v1/files/{file_id}",
       "GET /v1/files/{file_id}/content",
@@ -119,6 +124,9 @@ describe("the document at /openapi.json", () => {
       "POST /mcp",
       "POST /v1/chat/completions",
       "POST /v1/completions",
+      "POST /v1/conversations",
+      "POST /v1/conversations/{conversation_id}",
+      "POST /v1/conversations/{conversation_id}/items",
       "POST /v1/detokenize",
       "POST /v1/embeddings",
       "POST /v1/files",
@@ -172,6 +180,9 @@ describe("the document at /openapi.json", () => {
         "completions",
         "responses",
         "responses/input_tokens",
+        "conversations",
+        "conversations/{conversation_id}",
+        "conversations/{conversation_id}/items",
         "messages",
         "messages/count_tokens",
         "embeddings",

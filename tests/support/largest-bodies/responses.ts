@@ -89,3 +89,11 @@ export const inputBodies: Record<string, () => string> = {
   "a long conversation": () => respond(turns(mostMessages - 1, share)),
   "long instructions": () => respond(`"input":"a","instructions":"${text(bytes)}"`),
 };
+
+export const conversationBodies: Record<string, () => string> = {
+  "one item": () => `{"items":[{"role":"user","content":"${text(bytes)}"}]}`,
+  "too many items": () => `{"items":[${upTo(keys / 2, '{"role":"user","content":"a"}')}]}`,
+  "text parts": () =>
+    `{"items":[{"role":"user","content":[${upTo(keys / 2, '{"type":"input_text","text":"a"}')}]}]}`,
+  metadata: () => `{"metadata":{${members(keys, '"a"')}}}`,
+};

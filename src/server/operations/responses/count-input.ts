@@ -26,7 +26,7 @@ const InputTokenCount = T.Object({
 const count: Handler<ResponseRequest, ResponseNeeds> = async (
   { body },
   context,
-  { models, responses, limits },
+  { models, responses, conversations, limits },
 ) => {
   const { engine } = models.chat(body.model);
   const offered = toOfferedTools(body);
@@ -35,6 +35,8 @@ const count: Handler<ResponseRequest, ResponseNeeds> = async (
   const { messages } = await askedConversation(body, {
     ...{ id: newResponseId(), maxMessages, maxBodyBytes, signal },
     find: (other) => responses.find(other, authenticated),
+    itemsOf: async (conversation) =>
+      (await conversations.get(conversation, authenticated, "conversation")).items,
   });
   const told = withInstructions(body.instructions, messages);
   const tokens = await engine.countTokens(told, offered.toolUse?.tools, { signal });

@@ -26,10 +26,6 @@ const harmless = new Set([
 const refused = new Map([
   ["prompt", "is not done: this node stores no prompts; send 'instructions' and 'input'"],
   [
-    "conversation",
-    "cannot be honoured: this node keeps no conversations; send 'previous_response_id'",
-  ],
-  [
     "context_management",
     "cannot be honoured: this node does not compact conversations; send 'truncation': 'auto'",
   ],

@@ -28,6 +28,13 @@ export function toMessages(
   return messages;
 }
 
+/** Those of items that are kept; they may end in calls that wait for their outputs. */
+export function toMessagesSoFar(items: readonly InputItem[], list: string): ChatMessage[] {
+  const conversation = new ConversationDraft([]);
+  for (const [index, item] of items.entries()) conversation.add(item, `${list}[${index}]`);
+  return conversation.soFar();
+}
+
 class ConversationDraft {
   readonly #messages: ChatMessage[] = [];
   /** The ids of calls that have no output yet. */
@@ -60,10 +67,15 @@ class ConversationDraft {
     }
   }
 
-  finish(): ChatMessage[] {
+  soFar(): ChatMessage[] {
     this.#endAnswer();
-    if (this.#open.size > 0) throw unanswered(this.#open, "input");
     return this.#messages;
+  }
+
+  finish(): ChatMessage[] {
+    const messages = this.soFar();
+    if (this.#open.size > 0) throw unanswered(this.#open, "input");
+    return messages;
   }
 
   #message({ role, content }: InputItem, at: string): void {

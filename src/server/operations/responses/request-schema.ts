@@ -73,6 +73,12 @@ export const ResponseRequest = T.Object(
       T.String({ minLength: 1 }),
       "The response whose conversation this one goes on from.",
     ),
+    conversation: nullable(
+      T.Union([T.String({ minLength: 1 }), T.Object({ id: T.String({ minLength: 1 }) }, open)], {
+        "x-expected": "a conversation's id or {id}",
+      }),
+      "The conversation that this response goes on from, and that its input and output are added to.",
+    ),
     store: nullable(
       T.Boolean(),
       "Whether the response is kept, so that it can be asked for again and gone on from; no longer than the node keeps responses.",
