@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { onAbort } from "../core/abort.ts";
 import { BackgroundResponses } from "../core/responses/background-responses.ts";
+import { ConversationService } from "../core/responses/conversation-service.ts";
 import { ResponseService } from "../core/responses/response-service.ts";
 import { tidyResponses } from "../core/responses/response-tidying.ts";
 import { DataDirLock } from "../store/data-dir-lock.ts";
@@ -21,6 +22,7 @@ export interface NodeResponseOptions extends StoreOptions {
 
 export class NodeResponses implements AsyncDisposable {
   readonly responses: ResponseService;
+  readonly conversations: ConversationService;
   readonly #resources = new AsyncDisposableStack();
   readonly #run: (signal: AbortSignal) => Promise<void>;
 
@@ -49,6 +51,7 @@ export class NodeResponses implements AsyncDisposable {
     );
     const isKeeping = settings.keep_for > 0;
     this.responses = new ResponseService({ store, background, isKeeping, log });
+    this.conversations = new ConversationService({ store, isKeeping, log });
     const recover = (): Promise<void> => background.recover();
     this.#run = async (signal) => {
       // Before the models are gone, which would be a worse reason.

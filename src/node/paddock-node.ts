@@ -135,6 +135,7 @@ export class PaddockNode implements AsyncDisposable {
       storeSearch: documents.search,
       batches: documents.batches,
       responses: this.#responses.responses,
+      conversations: this.#responses.conversations,
       mcp: mcpEndpoint(version, {
         ...documents,
         retrieval: this.#retrieval,

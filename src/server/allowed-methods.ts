@@ -1,5 +1,6 @@
 /** Tells a wrong method on a known address from an unknown address. */
 import { NodeError } from "../core/errors.ts";
+import { absentApi } from "./absent-apis.ts";
 
 export interface Route {
   method: string;
@@ -16,6 +17,11 @@ export function allowedMethods(routes: readonly Route[], pathname: string): stri
 
 export function missingRoute(request: Request, allowed: readonly string[]): NodeError {
   const { pathname } = new URL(request.url);
+  const absent = absentApi(pathname);
+  if (absent !== undefined) {
+    const message = `There is nothing at ${request.method} ${pathname}. ${absent.why}`;
+    return new NodeError("not_found", message);
+  }
   if (allowed.length > 0) {
     return new NodeError(
       "method_not_allowed",

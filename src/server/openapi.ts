@@ -11,15 +11,21 @@ export const modelErrors: Readonly<Record<number, string>> = {
   400: "Malformed JSON or an invalid field; `param` names it.",
   401: "The key is missing or wrong, where the node wants one.",
   403: "The key does not open this operation, the request is for another host than the node's, or a proxy passed it on to a node without keys.",
+  404: "The named model is not on this node, or of another type: code `model_not_found`.",
   408: "The body did not arrive in time.",
   413: "The body is too large.",
   415: "The body is not JSON.",
   429: "The caller's limit is reached: code `rate_limit_exceeded`, type `requests` or `tokens`; `Retry-After` says when to ask again.",
-  500: "The named model is not on this node, or of another type: code `model_not_found`.",
   502: "The server that a model runs on elsewhere failed (`upstream_failed`), or does not take what the node sends it (`upstream_refused`: its key, or the model's name there).",
   503: "The model or the collection is not ready yet.",
   504: "The answer took longer than the node allows.",
 };
+
+/** The same for the specification's operations, which have a status of their own for an unknown model. */
+export const specifiedModelErrors: Readonly<Record<number, string>> = (() => {
+  const { 404: unknownModel = "", ...others } = modelErrors;
+  return { ...others, 500: unknownModel };
+})();
 
 /** The errors of operations about documents. */
 export const documentErrors: Readonly<Record<number, string>> = {

@@ -1,9 +1,21 @@
 /** The one list of operations: what is in it is served, described, measured and limited. */
+import { absentApi } from "./absent-apis.ts";
 import { isAddressOf } from "./allowed-methods.ts";
+import { given } from "../core/given.ts";
 import { docsPath, documentPath } from "./docs.ts";
 import type { Operation } from "./operation.ts";
 import { chat } from "./operations/chat/operation.ts";
 import { completions } from "./operations/completions/operation.ts";
+import {
+  addConversationItems,
+  createConversation,
+  deleteConversation,
+  deleteConversationItem,
+  getConversation,
+  getConversationItem,
+  listConversationItems,
+  updateConversation,
+} from "./operations/conversations/operation.ts";
 import { embeddings } from "./operations/embeddings/operation.ts";
 import {
   deleteFile,
@@ -19,6 +31,7 @@ import { countTokens, createMessage } from "./operations/messages/operation.ts";
 import { metrics } from "./operations/metrics/operation.ts";
 import { getModel, getModels, listModels } from "./operations/models/operation.ts";
 import { rerank, rerankAtCohere } from "./operations/rerank/operation.ts";
+import { countInputTokens } from "./operations/responses/count-input.ts";
 import { responses } from "./operations/responses/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
 import {
@@ -58,10 +71,19 @@ const all = [
   chat,
   completions,
   responses,
+  countInputTokens,
   getResponse,
   deleteResponse,
   listInputItems,
   cancelResponse,
+  createConversation,
+  getConversation,
+  updateConversation,
+  deleteConversation,
+  addConversationItems,
+  listConversationItems,
+  getConversationItem,
+  deleteConversationItem,
   createMessage,
   countTokens,
   embeddings,
@@ -134,5 +156,7 @@ export function targetOf(pathname: string): Target {
   const known = names.find(
     ({ path }) => pathname === path || (path !== "/" && pathname.startsWith(`${path}/`)),
   );
-  return { name: exact?.facts.name ?? known?.name ?? "other", operation: exact?.facts };
+  const errorFormat = exact?.facts.errorFormat ?? absentApi(pathname)?.errorFormat;
+  const name = exact?.facts.name ?? known?.name ?? "other";
+  return { name, operation: exact?.facts, ...given({ errorFormat }) };
 }

@@ -14,7 +14,7 @@ import { type BodyLimits, readBody } from "./middleware/body-limit.ts";
 import { answerPreflight, corsHeaders } from "./middleware/cors.ts";
 import { downloadResponse } from "./middleware/download.ts";
 import { rejectWhileDraining } from "./middleware/drain.ts";
-import { answerError, toErrorResponse } from "./middleware/errors.ts";
+import { answerError, type ErrorFormat, toErrorResponse } from "./middleware/errors.ts";
 import { checkForwarded } from "./middleware/forwarded.ts";
 import { checkHost } from "./middleware/host-header.ts";
 import { announceIgnored } from "./middleware/ignored-fields.ts";
@@ -62,6 +62,8 @@ export interface PipelineSettings extends Observers {
 export interface Target {
   name: string;
   operation: OperationFacts | undefined;
+  /** How errors are written there; default: as the OpenAI API has them. */
+  errorFormat?: ErrorFormat;
 }
 
 /** A request as Elysia hands it to a route, with the response that is being made. */
@@ -81,7 +83,7 @@ export class Pipeline {
   /** Before routing, for every request: operations, pages, and addresses where there is nothing. */
   receive(
     request: Request,
-    { name, operation }: Target,
+    { name, operation, errorFormat }: Target,
     headers: ResponseHeaders,
   ): Response | undefined {
     const { access, corsOrigins, allowedHosts, isOpen, telemetry } = this.#settings;
@@ -93,7 +95,7 @@ export class Pipeline {
       request,
       id,
       operation: { operation: name, genAiOperation: operation?.genAiName },
-      ...given({ errorFormat: operation?.errorFormat, headerFormat: operation?.headerFormat }),
+      ...given({ errorFormat, headerFormat: operation?.headerFormat }),
       headers,
       access,
       logsPrompts: this.#settings.promptLog.isOn,
@@ -106,7 +108,7 @@ export class Pipeline {
     checkForwarded(request, isHarmless, { wantsKeys: () => access.wantsKeys(), isOpen });
     const early =
       answerPreflight(request, corsOrigins) ??
-      (this.#settings.isDraining() ? rejectWhileDraining(operation, id) : undefined);
+      (this.#settings.isDraining() ? rejectWhileDraining(context, operation) : undefined);
     // What is answered here passes by all that follows.
     if (early !== undefined) context.responded(early.status);
     return early;

@@ -26,7 +26,9 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     await failed.getByText("The node cannot be reached.").waitFor();
     await page.context().setOffline(false);
     app.instead = ({ method }) =>
-      method === "POST" ? rejectWhileDraining(undefined, "req_1") : undefined;
+      method === "POST"
+        ? rejectWhileDraining({ id: "req_1", errorFormat: undefined }, undefined)
+        : undefined;
     await failed.getByRole("button", { name: "Try again" }).click();
     await failed.getByText("The node is not ready for this. The node is stopping.").waitFor();
     app.instead = () => undefined;
@@ -42,7 +44,7 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     await page.getByRole("heading", { name: "default" }).waitFor();
     app.instead = ({ method, url }) =>
       method === "POST" && url.endsWith("/vs_default/files")
-        ? rejectWhileDraining(undefined, "req_1")
+        ? rejectWhileDraining({ id: "req_1", errorFormat: undefined }, undefined)
         : undefined;
     await chooseFiles(page, notes);
     const failed = failedUpload(page, "notes.md");

@@ -30,6 +30,12 @@ const conversation = [
   },
   { role: "tool", tool_call_id: "call_1", content: "Found" },
 ];
+/** The same in the API's older form, where the field is of that form. */
+const olderConversation = [
+  { role: "user", content: "Hello" },
+  { role: "assistant", content: "I look." },
+  { role: "function", name: "look_up", content: "Found" },
+];
 const placeOf = (field: string): number => {
   if (["role", "content", "name"].includes(field)) return 0;
   return field === "tool_call_id" ? 2 : 1;
@@ -41,6 +47,7 @@ const beside: Readonly<Record<string, object>> = {
   top_logprobs: { logprobs: true },
   tool_choice: { tools },
   parallel_tool_calls: { tools },
+  function_call: { functions: [{ name: "look_up" }] },
   stream_options: { stream: true },
 };
 
@@ -54,9 +61,10 @@ function requestsWith(field: string, value: unknown): FieldRequests {
   }
   if (outer === "messages") {
     const at = placeOf(inner);
+    const said = inner === "function_call" ? olderConversation : conversation;
     const change = (to: (message: object) => object): object => ({
       ...base,
-      messages: conversation.map((message, index) => (index === at ? to(message) : message)),
+      messages: said.map((message, index) => (index === at ? to(message) : message)),
     });
     return {
       with: change((message) => ({ ...message, [inner]: value })),

@@ -32,6 +32,10 @@ const placeOf = (type: string): number =>
 const offered: Readonly<Record<string, Record<string, unknown>>> = {
   function: { type: "function", name: "look_up" },
   file_search: { type: "file_search", vector_store_ids: ["vs_default"] },
+  namespace: {
+    ...{ type: "namespace", name: "garden" },
+    tools: [{ type: "function", name: "look_up" }],
+  },
 };
 
 /** What a field means nothing without. */
@@ -157,6 +161,7 @@ const kept = keptResponse(`resp_${"0".repeat(32)}`, {
 async function appForField(): Promise<TestApp> {
   const app = testApp();
   await app.responses.responses.keep(kept);
+  await app.responses.store.save(keptResponse(`conv_${"0".repeat(32)}`));
   return app;
 }
 

@@ -1,7 +1,7 @@
 /** MCP as editors and agents come with it: the program on their standard input and output, or a node over HTTP. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import OpenAI, { toFile } from "openai";
 import { mcpOverHttp, mcpOverStdio } from "../support/mcp-client.ts";
@@ -33,6 +33,23 @@ const found = { document: "llamas.md", heading: "Llamas", position: 0, collectio
 
 const message = (id: number, method: string, params: object = {}): string =>
   `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`;
+
+test("the commands of docs/mcp.md work word for word, one after the other", async () => {
+  await using folder = await tempDir();
+  const { path: cwd } = folder;
+  await writeFile(join(cwd, "paddock.toml"), await tinyConfig());
+  await mkdir(join(cwd, "docs"));
+  await writeFile(join(cwd, "docs", "llamas.md"), "# Llamas\n\nLlamas hum.");
+  const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "mcp.md")).text();
+  const commands = [...page.matchAll(/^bun paddock ((?:ingest|keys) .*)$/gm)].map(
+    ([, line = ""]) => line.replace("/srv/paddock", join(cwd, "data")).split(" "),
+  );
+  expect(commands.map(([name]) => name)).toEqual(["ingest", "ingest", "keys"]);
+  for (const args of commands) {
+    const { code, stderr } = await runPaddock(args, { cwd });
+    expect([args.join(" "), code, stderr]).toEqual([args.join(" "), 0, expect.any(String)]);
+  }
+});
 
 describe("paddock mcp", () => {
   test("searches, reads and lists the documents of a data dir without a node", async () => {

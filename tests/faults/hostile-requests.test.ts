@@ -91,7 +91,7 @@ async function send({ path, method = "POST", headers = {}, body }: Sent): Promis
       return;
     }
     const { code } = await decodeError(response);
-    // The API's own 500 is for a model that the node does not have.
+    // The specification's own 500 is for a model that the node does not have.
     if (response.status === 500) expect(code).toBe("model_not_found");
     // As many vector stores as the node keeps.
     if (response.status === 429) expect(code).toBe("insufficient_quota");

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { NodeError } from "../../src/core/errors.ts";
 import type { GenerationEvent, TokenLogprobs } from "../../src/core/ports/chat-engine.ts";
 import { ChatCompletion, ChatCompletionChunk } from "../../src/server/operations/chat/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
@@ -346,6 +347,8 @@ describe("the sampler", () => {
   test.each([
     [{ type: "text" }, "text"],
     [{ type: "json_object" }, "json"],
+    [{ type: "json_object", schema: null }, "json"],
+    [{ type: "json_object", schema }, { schema }],
     [{ type: "json_schema", json_schema: { name: "x", schema, strict: true } }, { schema }],
     [null, undefined],
   ])("gets the response format %j as %j", async (format, expected) => {
@@ -353,6 +356,21 @@ describe("the sampler", () => {
     app.chat.script(finish);
     await whole(app, { response_format: format });
     expect<unknown>(app.chat.requests.map((request) => request.format)).toEqual([expected]);
+  });
+
+  test("names the schema of a JSON object where it stands", async () => {
+    const app = testApp();
+    const param = "response_format.json_schema.schema.type";
+    app.chat.script(new NodeError("invalid_request", `'${param}' is odd.`, { param }));
+    const response = await app.post(path, {
+      ...body,
+      response_format: { type: "json_object", schema },
+    });
+    expect(response.headers.get("x-paddock-ignored")).toBeNull();
+    expect(await decodeError(response)).toMatchObject({
+      param: "response_format.schema.type",
+      message: "'response_format.schema.type' is odd.",
+    });
   });
 });
 
@@ -405,8 +423,16 @@ describe("a request that would mean something else", () => {
   const part = (type: string) => said({ role: "user", content: [{ type }] });
 
   test.each([
-    [{ functions: [] }, "functions", /send 'tools'/],
-    [{ function_call: "auto" }, "function_call", /send 'tool_choice'/],
+    [{ functions: [{ name: "weather" }], tools }, "functions", /cannot be used with 'tools'/],
+    [{ functions: [{ name: "two words" }] }, "functions[0].name", /letters, digits/],
+    [{ functions: [{ name: "a" }, { name: "a" }] }, "functions[1].name", /another tool/],
+    [{ function_call: { name: "weather" } }, "function_call", /needs 'functions'/],
+    [
+      { functions: [{ name: "weather" }], function_call: { name: "rain" } },
+      "function_call.name",
+      /not one of the tools: weather/,
+    ],
+    [said({ role: "function", name: "weather", content: "dry" }), "messages[1].role", /no 'function_call'/],
     [{ audio: { voice: "alloy" } }, "audio", /text only/],
     [{ web_search_options: {} }, "web_search_options", /does not search the web/],
     [{ modalities: ["text", "audio"] }, "modalities", /text only/],

@@ -224,7 +224,7 @@ describe("a completion", () => {
   ])("refuses %j by name", async (sent, param) => {
     const app = testApp();
     const response = await app.post(path, { ...body, ...sent });
-    expect(response.status).toBe(param === "model" ? 500 : 400);
+    expect(response.status).toBe(param === "model" ? 404 : 400);
     expect(await decodeError(response)).toMatchObject({ param });
     expect(app.chat.completions).toEqual([]);
   });

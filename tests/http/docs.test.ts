@@ -94,6 +94,8 @@ describe("the document at /openapi.json", () => {
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     expect(operations.map(({ at }) => at).sort()).toEqual(listed.sort());
     expect(listed).toEqual([
+      "DELETE /v1/conversations/{conversation_id}",
+      "DELETE /v1/conversations/{conversation_id}/items/{item_id}",
       "DELETE /v1/files/{file_id}",
       "DELETE /v1/responses/{response_id}",
       "DELETE /v1/vector_stores/{vector_store_id}",
@@ -101,6 +103,9 @@ describe("the document at /openapi.json", () => {
       "GET /health",
       "GET /metrics",
       "GET /ready",
+      "GET /v1/conversations/{conversation_id}",
+      "GET /v1/conversations/{conversation_id}/items",
+      "GET /v1/conversations/{conversation_id}/items/{item_id}",
       "GET /v1/files",
       "GET /v1/files/{file_id}",
       "GET /v1/files/{file_id}/content",
@@ -119,6 +124,9 @@ describe("the document at /openapi.json", () => {
       "POST /mcp",
       "POST /v1/chat/completions",
       "POST /v1/completions",
+      "POST /v1/conversations",
+      "POST /v1/conversations/{conversation_id}",
+      "POST /v1/conversations/{conversation_id}/items",
       "POST /v1/detokenize",
       "POST /v1/embeddings",
       "POST /v1/files",
@@ -128,6 +136,7 @@ describe("the document at /openapi.json", () => {
       "POST /v1/models",
       "POST /v1/rerank",
       "POST /v1/responses",
+      "POST /v1/responses/input_tokens",
       "POST /v1/responses/{response_id}/cancel",
       "POST /v1/retrieve",
       "POST /v1/tokenize",
@@ -170,6 +179,10 @@ describe("the document at /openapi.json", () => {
         "chat/completions",
         "completions",
         "responses",
+        "responses/input_tokens",
+        "conversations",
+        "conversations/{conversation_id}",
+        "conversations/{conversation_id}/items",
         "messages",
         "messages/count_tokens",
         "embeddings",
@@ -221,29 +234,12 @@ describe("the document at /openapi.json", () => {
       expect(security).toEqual([{ bearer: [] }, { apiKey: [] }, {}]);
     const errors = new Map(secured.map(({ at, responses }) => [at, Object.keys(responses)]));
     expect(errors.get("GET /metrics")).toEqual(["200", "401"]);
-    for (const path of [
-      "/v1/chat/completions",
-      "/v1/completions",
-      "/v1/tokenize",
-      "/v1/detokenize",
-      "/v1/embeddings",
-      "/v1/rerank",
-      "/v1/retrieve",
-    ]) {
-      expect(errors.get(`POST ${path}`)).toEqual([
-        "200",
-        "400",
-        "401",
-        "403",
-        "408",
-        "413",
-        "415",
-        "429",
-        "500",
-        "502",
-        "503",
-        "504",
-      ]);
+    const specified = ["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve"];
+    const others = ["/v1/completions", "/v1/tokenize", "/v1/detokenize", "/v1/rerank"];
+    for (const path of [...specified, ...others]) {
+      const unknownModel = specified.includes(path) ? "500" : "404";
+      const statuses = ["200", "400", "401", "403", "408", "413", "415", "429", "502", "503", "504"];
+      expect(errors.get(`POST ${path}`)).toEqual([...statuses, unknownModel].sort());
     }
     for (const [at, statuses] of errors) {
       if (!/\/v1\/(files|vector_stores)/.test(at)) continue;

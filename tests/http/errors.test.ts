@@ -150,6 +150,7 @@ describe("a node with keys", () => {
       const asked = app();
       const response = await asked.post(path, body, headers);
       expect(response.headers.get("www-authenticate")).toBe("Bearer");
+      expect(response.headers.get("x-should-retry")).toBe("false");
       expect(await failure(response, 401, "invalid_api_key")).not.toContain("wrong-key");
       expect([asked.chat.requests, asked.embedding.requests]).toEqual([[], []]);
     }

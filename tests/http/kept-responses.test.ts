@@ -221,6 +221,7 @@ describe("a response in the background", () => {
 
   test("is refused at once for a model that is not there", async () => {
     const answer = await testApp().post(path, { ...body, model: "nobody", background: true });
+    expect(answer.status).toBe(404);
     expect((await decodeError(answer)).code).toBe("model_not_found");
   });
 });

@@ -76,7 +76,7 @@ describe("a message", () => {
     });
     expect(await decode(Message, response)).toEqual({
       ...head,
-      content: [{ type: "text", text: "Hi there", citations: null }],
+      content: [{ type: "text", text: "Hi there" }],
       ...endTurn,
       usage,
     });
@@ -241,7 +241,7 @@ describe("a streamed message", () => {
       {
         type: "content_block_start",
         index: 0,
-        content_block: { type: "text", text: "", citations: null },
+        content_block: { type: "text", text: "" },
       },
       { type: "ping" },
       { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hi " } },

@@ -7,12 +7,14 @@ const entry = (id: string) => ({
   created: madeAt.getTime() / 1000,
   object: "model",
   owned_by: "tester",
+  max_model_len: 128,
+  context_length: 128,
 });
 
 describe("the list of models", () => {
   const list = { object: "list", data: ["chatty", "vectors", "others"].map(entry) };
 
-  test("has the specification's fields, for POST without a body", async () => {
+  test("has the specification's fields and the context, for POST without a body", async () => {
     const request = new Request("http://localhost/v1/models", { method: "POST" });
     const response = await testApp().handle(request);
     expect(response.status).toBe(200);
@@ -55,10 +57,10 @@ describe("one model", () => {
     ["nobody", "nobody"],
     ["owner%2Fnobody", "owner/nobody"],
   ])(
-    "that is not there is a 500 model_not_found with the names there are: %s",
+    "that is not there is a 404 model_not_found with the names there are: %s",
     async (id, name) => {
       const response = await testApp().get(`/v1/models/${id}`);
-      expect(response.status).toBe(500);
+      expect(response.status).toBe(404);
       expect(response.headers.get("x-should-retry")).toBe("false");
       expect(await response.json()).toEqual({
         error: {

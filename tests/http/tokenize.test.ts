@@ -70,7 +70,7 @@ describe("tokenising over HTTP", () => {
     const app = testApp({ reranks: true });
     for (const path of ["/v1/tokenize", "/v1/detokenize"]) {
       const response = await app.post(path, { model: "judge", prompt: "a", tokens: [1] });
-      expect(response.status).toBe(500);
+      expect(response.status).toBe(404);
       expect(await decodeError(response)).toMatchObject({
         code: "model_not_found",
         param: "model",
@@ -81,8 +81,8 @@ describe("tokenising over HTTP", () => {
   });
 
   test.each([
-    ["/v1/tokenize", { model: "nobody", prompt: "a" }, 500, "model"],
-    ["/v1/detokenize", { model: "nobody", tokens: [1] }, 500, "model"],
+    ["/v1/tokenize", { model: "nobody", prompt: "a" }, 404, "model"],
+    ["/v1/detokenize", { model: "nobody", tokens: [1] }, 404, "model"],
     ["/v1/tokenize", { model: "chatty" }, 400, "prompt"],
     ["/v1/tokenize", { model: "chatty", prompt: 5 }, 400, "prompt"],
     ["/v1/tokenize", { model: "chatty", messages: [] }, 400, "messages"],

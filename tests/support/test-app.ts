@@ -207,6 +207,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     storeSearch: documents.search,
     batches: documents.batches,
     responses: responses.responses,
+    conversations: responses.conversations,
     mcp: mcpEndpoint("1.2.3", { ...documents, retrieval, storeAccess: documents.access }),
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Log } from "../../src/core/log.ts";
 import type { KeptResponse } from "../../src/core/ports/response-store.ts";
 import { BackgroundResponses } from "../../src/core/responses/background-responses.ts";
+import { ConversationService } from "../../src/core/responses/conversation-service.ts";
 import { ResponseService } from "../../src/core/responses/response-service.ts";
 import {
   SqliteResponses,
@@ -20,6 +21,7 @@ export interface TestResponseOptions extends Partial<SqliteResponsesOptions> {
 
 export interface TestResponses {
   responses: ResponseService;
+  conversations: ConversationService;
   store: SqliteResponses;
   background: BackgroundResponses;
 }
@@ -36,6 +38,7 @@ export function testResponses(options: TestResponseOptions = {}): TestResponses 
   const isKeeping = options.keepForMs !== 0;
   return {
     responses: new ResponseService({ store, background, isKeeping, log }),
+    conversations: new ConversationService({ store, isKeeping, log }),
     store,
     background,
   };

@@ -9,6 +9,7 @@ import type {
   BackgroundResponses,
   BackgroundStart,
 } from "./background-responses.ts";
+import { isConversationId } from "./conversation-service.ts";
 
 export interface ResponseServiceOptions {
   store: ResponseStore;
@@ -51,7 +52,8 @@ export class ResponseService {
 
   /** Undefined where there is none, where its time is over, and where it is somebody else's. */
   async find(id: string, { id: owner }: Owner): Promise<KeptResponse | undefined> {
-    return this.isKeeping ? await this.#store.find(id, owner) : undefined;
+    if (!this.isKeeping || isConversationId(id)) return undefined;
+    return await this.#store.find(id, owner);
   }
 
   async get(id: string, owner: Owner): Promise<KeptResponse> {
@@ -62,7 +64,8 @@ export class ResponseService {
 
   /** One that is being made is not made any further. */
   async delete(id: string, owner: Owner): Promise<void> {
-    if (!(await this.#store.delete(id, owner.id))) throw noSuchResponse(id);
+    const isThere = !isConversationId(id) && (await this.#store.delete(id, owner.id));
+    if (!isThere) throw noSuchResponse(id);
     this.#background.abort(id);
   }
 

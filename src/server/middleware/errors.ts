@@ -4,6 +4,7 @@ import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { redactPaths } from "../redact-paths.ts";
 import { clientGone, type RequestContext } from "../request-context.ts";
+import { ErrorAnswer } from "../wire/error-schema.ts";
 
 interface WireError {
   status: number;
@@ -11,6 +12,9 @@ interface WireError {
   code: string | null;
   headers?: Readonly<Record<string, string>>;
 }
+
+/** Clients ask again after some statuses, for a minute and without a word; these stay as they are. */
+const final = { "x-should-retry": "false" };
 
 const table: Record<ErrorKind, WireError> = {
   invalid_request: { status: 400, type: "invalid_request_error", code: null },
@@ -23,11 +27,26 @@ const table: Record<ErrorKind, WireError> = {
     status: 401,
     type: "invalid_request_error",
     code: "invalid_api_key",
-    headers: { "www-authenticate": "Bearer" },
+    headers: { "www-authenticate": "Bearer", ...final },
   },
-  forbidden: { status: 403, type: "invalid_request_error", code: "insufficient_permissions" },
-  unknown_host: { status: 403, type: "invalid_request_error", code: "unknown_host" },
-  keys_required: { status: 403, type: "invalid_request_error", code: "keys_required" },
+  forbidden: {
+    status: 403,
+    type: "invalid_request_error",
+    code: "insufficient_permissions",
+    headers: final,
+  },
+  unknown_host: {
+    status: 403,
+    type: "invalid_request_error",
+    code: "unknown_host",
+    headers: final,
+  },
+  keys_required: {
+    status: 403,
+    type: "invalid_request_error",
+    code: "keys_required",
+    headers: final,
+  },
   not_found: { status: 404, type: "invalid_request_error", code: "unknown_url" },
   no_such_object: { status: 404, type: "invalid_request_error", code: null },
   method_not_allowed: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
@@ -52,14 +71,13 @@ const table: Record<ErrorKind, WireError> = {
     status: 429,
     type: "insufficient_quota",
     code: "insufficient_quota",
-    headers: { "x-should-retry": "false" },
+    headers: final,
   },
-  // 500 as the API's description demands; asking again cannot help, and clients can be told so.
   model_not_found: {
-    status: 500,
+    status: 404,
     type: "invalid_request_error",
     code: "model_not_found",
-    headers: { "x-should-retry": "false" },
+    headers: final,
   },
   model_not_ready: {
     status: 503,
@@ -77,7 +95,7 @@ const table: Record<ErrorKind, WireError> = {
     status: 504,
     type: "server_error",
     code: "request_timeout",
-    headers: { "x-should-retry": "false" },
+    headers: final,
   },
   collection_mismatch: { status: 503, type: "server_error", code: "collection_mismatch" },
   unavailable: {
@@ -93,7 +111,7 @@ const table: Record<ErrorKind, WireError> = {
     status: 502,
     type: "server_error",
     code: "upstream_refused",
-    headers: { "x-should-retry": "false" },
+    headers: final,
   },
   internal: { status: 500, type: "server_error", code: "internal_error" },
 };
@@ -169,6 +187,17 @@ function toldMessage(error: NodeError): string {
 
 const shorten = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most)}…` : text;
+
+/**
+ * The errors of the specification's five operations, where a model that is not found is a 500. Clients
+ * repeat that status, and not all of them can be told that it does not help.
+ */
+export const specifiedErrors: ErrorFormat = {
+  name: "Error",
+  schema: ErrorAnswer,
+  statuses: { model_not_found: 500 },
+  body: errorBody,
+};
 
 export function errorResponse(error: NodeError, headers: Record<string, string> = {}): Response {
   return respond(error, errorBody(error), { status: table[error.kind].status, headers });

@@ -56,7 +56,20 @@ export function announceIgnored(
   const ignored = toHeaderValue(names);
   const before = headers[ignoredHeader];
   headers[ignoredHeader] = before === undefined ? ignored : `${before}, ${ignored}`;
-  log.info("a request has fields that are not acted on", { id, ignored });
+  const level = isNew(ignored, log) ? "info" : "debug";
+  log[level]("a request has fields that are not acted on", { id, ignored });
+}
+
+/** What each log was told already: an agent sends the same fields in every turn. */
+const told = new WeakMap<Log, Set<string>>();
+const mostRemembered = 256;
+
+function isNew(ignored: string, log: Log): boolean {
+  const before = told.get(log) ?? new Set();
+  told.set(log, before);
+  if (before.has(ignored)) return false;
+  if (before.size < mostRemembered) before.add(ignored);
+  return true;
 }
 
 const mostNamed = 32;

@@ -28,6 +28,6 @@ export const FunctionTool = T.Object(
 
 export function toTool({
   function: { name, description, parameters },
-}: Static<typeof FunctionTool>): Tool {
+}: Pick<Static<typeof FunctionTool>, "function">): Tool {
   return { name, ...withoutNulls({ description, parameters }) };
 }

@@ -33,8 +33,9 @@ export const Message = T.Object(
         T.Literal("user"),
         T.Literal("assistant"),
         T.Literal("tool"),
+        T.Literal("function"),
       ],
-      { description: "`developer` counts as `system`." },
+      { description: "`developer` counts as `system`; `function` is the older form of `tool`." },
     ),
     content: T.Optional(
       T.Union([T.String(), T.Array(Part, { minItems: 1 }), T.Null()], {
@@ -43,6 +44,10 @@ export const Message = T.Object(
       }),
     ),
     tool_calls: nullable(T.Array(ToolCall, { description: "An assistant's calls." })),
+    function_call: nullable(
+      T.Object({ name: T.String({ minLength: 1 }), arguments: T.String() }, open),
+      "The older form of an assistant's call; the next message has the role `function`.",
+    ),
     tool_call_id: nullable(T.String({ minLength: 1, description: "The call a tool answers." })),
   },
   open,

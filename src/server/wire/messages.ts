@@ -7,7 +7,8 @@ import type { Content, Message } from "./message-schema.ts";
 import { refuse } from "./refuse.ts";
 import { type PartTypes, textOfParts } from "./text-parts.ts";
 
-export function toChatMessages(messages: readonly Message[]): ChatMessage[] {
+export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
+  const messages = withToolCalls(sent);
   if (!messages.some(({ role }) => role === "user")) {
     throw refuse("messages", "needs a message with the role 'user'");
   }
@@ -34,8 +35,9 @@ function toChatMessage(message: Message, at: string, size: JsonSize): ChatMessag
         toolCalls: calls.map((call, n) => toToolCall(call, `${at}.tool_calls[${n}]`, size)),
       };
     }
+    case "function":
     case "tool":
-      return { role, content: textOf(content, at), toolCallId: message.tool_call_id ?? "" };
+      return { role: "tool", content: textOf(content, at), toolCallId: message.tool_call_id ?? "" };
   }
 }
 
@@ -46,6 +48,31 @@ function toToolCall(
 ): ToolCall {
   return { id, name, arguments: checkedArguments(text, `${at}.function.arguments`, size) };
 }
+
+/** The older form of calls and their results, of which there is one at a time, as the form that replaced it. */
+function withToolCalls(sent: readonly Message[]): readonly Message[] {
+  if (!sent.some(({ role, function_call: call }) => role === "function" || call)) return sent;
+  return sent.map(({ function_call: call, ...message }, index): Message => {
+    if (message.role === "function") {
+      if (!sent[index - 1]?.function_call) {
+        throw refuse(
+          `messages[${index}].role`,
+          "is 'function', and the message before it has no 'function_call'",
+        );
+      }
+      return { ...message, role: "tool", tool_call_id: olderCallId(index - 1) };
+    }
+    if (!call) return message;
+    if (message.tool_calls?.length) {
+      throw refuse(`messages[${index}].function_call`, "cannot be used with 'tool_calls'");
+    }
+    const tool_calls = [{ id: olderCallId(index), type: "function", function: call } as const];
+    return { ...message, tool_calls };
+  });
+}
+
+/** Of a call that has no id: it is known by its place. */
+const olderCallId = (index: number): string => `call_${index}`;
 
 /** A call's arguments as JSON that is known not to be too large; `size` counts those of all calls. */
 export function checkedArguments(text: string, param: string, size: JsonSize): string {

@@ -6,7 +6,7 @@ import { mcpBodies } from "./mcp.ts";
 import { messageBodies, promptBodies } from "./messages.ts";
 import { filled } from "./parts.ts";
 import { rerankBodies } from "./rerank.ts";
-import { responseBodies } from "./responses.ts";
+import { conversationBodies, inputBodies, responseBodies } from "./responses.ts";
 import { retrieveBodies } from "./retrieve.ts";
 import { detokenizeBodies, tokenizeBodies } from "./tokenize.ts";
 import { batchBodies, searchBodies, storeBodies, storeFileBodies } from "./vector-stores.ts";
@@ -24,6 +24,10 @@ const of = (path: string, bodies: Record<string, () => string>): LargeBody[] =>
 export const largestBodies: readonly LargeBody[] = [
   ...of("/v1/chat/completions", chatBodies),
   ...of("/v1/responses", responseBodies),
+  ...of("/v1/responses/input_tokens", inputBodies),
+  ...of("/v1/conversations", conversationBodies),
+  ...of("/v1/conversations/conv_0/items", conversationBodies),
+  ...of("/v1/conversations/conv_0", { metadata: conversationBodies.metadata ?? (() => "") }),
   ...of("/v1/messages", messageBodies),
   ...of("/v1/messages/count_tokens", promptBodies),
   ...of("/v1/completions", completionBodies),

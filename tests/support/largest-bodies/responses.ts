@@ -77,4 +77,23 @@ export const responseBodies: Record<string, () => string> = {
   metadata: () => respond(`"input":"a","metadata":{${members(keys, '"a"')}}`),
   includes: () => respond(`"input":"a","include":[${upTo(values, '"file_search_call.results"')}]`),
   "fields that nobody knows": () => respond(`"input":"a",${named(keys)}`),
+  "functions in namespaces": () =>
+    respond(
+      `"input":"a","tools":[${times(128, (space) => `{"type":"namespace","name":"n${space}","tools":[${times(128, (at) => `{"type":"function","name":"f${at}"}`)}]}`)}]`,
+    ),
+};
+
+/** Those that are only counted. */
+export const inputBodies: Record<string, () => string> = {
+  "one text": () => respond(`"input":"${text(bytes)}"`),
+  "a long conversation": () => respond(turns(mostMessages - 1, share)),
+  "long instructions": () => respond(`"input":"a","instructions":"${text(bytes)}"`),
+};
+
+export const conversationBodies: Record<string, () => string> = {
+  "one item": () => `{"items":[{"role":"user","content":"${text(bytes)}"}]}`,
+  "too many items": () => `{"items":[${upTo(keys / 2, '{"role":"user","content":"a"}')}]}`,
+  "text parts": () =>
+    `{"items":[{"role":"user","content":[${upTo(keys / 2, '{"type":"input_text","text":"a"}')}]}]}`,
+  metadata: () => `{"metadata":{${members(keys, '"a"')}}}`,
 };

@@ -1,6 +1,6 @@
 /** What becomes of the OpenAI API's fields that are not in the schema: accepted, refused, or ignored and named. */
 import { under, unknownKeys } from "../../middleware/ignored-fields.ts";
-import { ignoredInFunctions, ignoredInMessages } from "../../wire/message-fields.ts";
+import { ignoredInFunctions, ignoredInMessages, ignoredInOlder } from "../../wire/message-fields.ts";
 import { unknownInRag } from "../../wire/rag.ts";
 import { refuseFields } from "../../wire/refused-fields.ts";
 import { ChatCompletionRequest } from "./schema.ts";
@@ -21,8 +21,6 @@ const harmless = new Set([
 
 /** An answer without these would be another answer than the one asked for. */
 const refused = new Map([
-  ["functions", "is the OpenAI API's older form; send 'tools'"],
-  ["function_call", "is the OpenAI API's older form; send 'tool_choice'"],
   ["audio", "cannot be honoured: this node's models write text only"],
   ["web_search_options", "cannot be honoured: this node does not search the web"],
   ["moderation", "cannot be honoured: this node has no moderation"],
@@ -43,14 +41,18 @@ export function ignoredFields(body: ChatCompletionRequest): string[] {
   return [
     ...unknownKeys(body, [...Object.keys(ChatCompletionRequest.properties), "modalities"]),
     ...unknownKeys(body.stream_options ?? {}, ["include_usage"]).map(under("stream_options")),
-    ...unknownKeys(body.response_format ?? {}, ["type", "json_schema"]).map(
+    ...unknownKeys(body.response_format ?? {}, formatFields(body.response_format?.type)).map(
       under("response_format"),
     ),
     ...unknownInRag(body.rag),
     ...ignoredInFunctions(body.tools ?? []),
+    ...ignoredInOlder(body.functions ?? []),
     ...inMessages,
   ].filter((name) => !harmless.has(name));
 }
+
+const formatFields = (type: string | undefined): string[] =>
+  type === "json_object" ? ["type", "schema"] : ["type", "json_schema"];
 
 const isTextOnly = (value: unknown): boolean =>
   Array.isArray(value) && value.every((modality) => modality === "text");

@@ -1,6 +1,7 @@
 /** POST /v1/chat/completions */
 import { defineOperation } from "../../define-operation.ts";
-import { modelErrors } from "../../openapi.ts";
+import { specifiedErrors } from "../../middleware/errors.ts";
+import { specifiedModelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { scopesOfRag } from "../../wire/rag.ts";
 import { chatExamples } from "./examples.ts";
@@ -41,6 +42,7 @@ export const chat = defineOperation({
     description: "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
     example: chatExamples.chunk,
   },
-  errors: modelErrors,
+  errorFormat: specifiedErrors,
+  errors: specifiedModelErrors,
   handler: answerChat,
 });

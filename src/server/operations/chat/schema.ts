@@ -26,7 +26,16 @@ const ToolChoice = T.Union(
 const ResponseFormat = T.Union(
   [
     T.Object({ type: T.Literal("text") }, open),
-    T.Object({ type: T.Literal("json_object") }, open),
+    T.Object(
+      {
+        type: T.Literal("json_object"),
+        schema: nullable(
+          T.Record(T.String(), T.Unknown()),
+          "JSON Schema of the answer, as llama-server and others take it here. An extension.",
+        ),
+      },
+      open,
+    ),
     T.Object(
       {
         type: T.Literal("json_schema"),
@@ -77,6 +86,16 @@ export const ChatCompletionRequest = T.Object(
       "Whether one answer may call several tools, where the model's template can.",
       true,
     ),
+    functions: nullable(
+      T.Array(FunctionTool.properties.function, { minItems: 1, maxItems: 128 }),
+      "The older form of `tools`; the answer has the older form, too.",
+    ),
+    function_call: nullable(
+      T.Union([T.Literal("none"), T.Literal("auto"), T.Object({ name: T.String() }, open)], {
+        "x-expected": "'none', 'auto' or {name}",
+      }),
+      "The older form of `tool_choice`.",
+    ),
     rag: ragField,
     stream: nullable(T.Boolean(), "Send the answer in pieces as they are generated.", false),
     stream_options: nullable(
@@ -111,8 +130,17 @@ const Logprobs = T.Union([
 ]);
 
 const FinishReason = T.Union(
-  [T.Literal("stop"), T.Literal("length"), T.Literal("tool_calls"), T.Literal("content_filter")],
-  { description: "`content_filter` comes from a server that a model runs on elsewhere." },
+  [
+    T.Literal("stop"),
+    T.Literal("length"),
+    T.Literal("tool_calls"),
+    T.Literal("function_call"),
+    T.Literal("content_filter"),
+  ],
+  {
+    description:
+      "`function_call` is for requests with `functions`; `content_filter` comes from a server that a model runs on elsewhere.",
+  },
 );
 
 const ToolCall = T.Object({
@@ -140,6 +168,7 @@ export const ChatCompletion = T.Object({
           T.String({ description: "A reasoning model's thoughts, which are not its answer." }),
         ),
         tool_calls: T.Optional(T.Array(ToolCall)),
+        function_call: T.Optional(ToolCall.properties.function),
       }),
       logprobs: Logprobs,
       finish_reason: FinishReason,
@@ -150,6 +179,11 @@ export const ChatCompletion = T.Object({
 });
 
 export type ChatCompletion = Static<typeof ChatCompletion>;
+
+const CallDelta = T.Object({
+  name: T.Optional(T.String()),
+  arguments: T.Optional(T.String()),
+});
 
 export const ChatCompletionChunk = T.Object({
   ...head,
@@ -167,13 +201,11 @@ export const ChatCompletionChunk = T.Object({
               index: count,
               id: T.Optional(T.String()),
               type: T.Optional(T.Literal("function")),
-              function: T.Object({
-                name: T.Optional(T.String()),
-                arguments: T.Optional(T.String()),
-              }),
+              function: CallDelta,
             }),
           ),
         ),
+        function_call: T.Optional(CallDelta),
       }),
       logprobs: Logprobs,
       finish_reason: T.Union([FinishReason, T.Null()]),

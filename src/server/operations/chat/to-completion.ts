@@ -2,6 +2,7 @@
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
 import type {
+  FinishReason,
   GenerationEvent,
   TokenLogprobs,
   TokenUsage,
@@ -25,12 +26,22 @@ export function newCompletionHead(): CompletionHead {
   return { id: `chatcmpl-${crypto.randomUUID()}`, created: secondsNow() };
 }
 
+/** How a caller wants its answer. */
+interface AnswerForm {
+  /** Whether a stream ends with the token counts. */
+  includeUsage: boolean;
+  /** Whether calls are written as `function_call`, as they were before there were tools. */
+  isOlder: boolean;
+}
+
 type Message = ChatCompletion["choices"][number]["message"];
+type Choice = ChatCompletion["choices"][number];
 type Chunk = ChatCompletionChunk["choices"][number];
 
 export async function toChatCompletion(
   { id, created }: CompletionHead,
   answer: ChatAnswer,
+  { isOlder }: AnswerForm,
 ): Promise<ChatCompletion> {
   const { model, fingerprint, grounding } = answer;
   const finished = await readWhole(answer);
@@ -42,9 +53,9 @@ export async function toChatCompletion(
     system_fingerprint: fingerprint,
     choices: finished.map((draft, index) => ({
       index,
-      message: toMessage(draft),
+      message: isOlder ? inOlderForm(toMessage(draft)) : toMessage(draft),
       logprobs: toChoiceLogprobs(draft.logprobs),
-      finish_reason: draft.finish.reason,
+      finish_reason: toReason(draft.finish.reason, isOlder),
     })),
     usage: toUsage(finished.map(({ finish }) => finish.usage)),
     ...given({ retrieval: grounding && toRetrievalReport(grounding) }),
@@ -69,11 +80,19 @@ function toMessage({ content, reasoning, calls }: WholeChoice): Message {
   };
 }
 
+function inOlderForm({ tool_calls: calls, ...message }: Message): Message {
+  const call = calls?.[0]?.function;
+  return call === undefined ? message : { ...message, function_call: call };
+}
+
+const toReason = (reason: FinishReason, isOlder: boolean): Choice["finish_reason"] =>
+  isOlder && reason === "tool_calls" ? "function_call" : reason;
+
 /** The chunks of a streamed completion, as JSON; the first comes with the first event. */
 export async function* toChunks(
   { id, created }: CompletionHead,
   { model, fingerprint, choices, grounding, events }: ChatAnswer,
-  includeUsage: boolean,
+  { includeUsage, isOlder }: AnswerForm,
 ): AsyncGenerator<string> {
   const head = {
     id,
@@ -92,13 +111,14 @@ export async function* toChunks(
     opened.add(index);
     if (event.type === "finish") usages.push(event.usage);
     const isLast = event.type === "finish" && usages.length === choices && !includeUsage;
-    yield writer.choice(toChunkChoice(index, event), isLast ? retrieval : undefined);
+    const choice = toChunkChoice(index, event, isOlder);
+    yield writer.choice(choice, isLast ? retrieval : undefined);
   }
   if (usages.length < choices) throw unfinished();
   if (includeUsage) yield writer.usage(toUsage(usages), retrieval);
 }
 
-function toChunkChoice(index: number, event: GenerationEvent): Chunk {
+function toChunkChoice(index: number, event: GenerationEvent, isOlder: boolean): Chunk {
   switch (event.type) {
     case "text": {
       const choice = toChoice(index, { role: "assistant", content: event.text });
@@ -107,6 +127,10 @@ function toChunkChoice(index: number, event: GenerationEvent): Chunk {
     case "reasoning":
       return toChoice(index, { role: "assistant", reasoning_content: event.text });
     case "tool-call":
+      if (isOlder) {
+        const function_call = { name: event.name, arguments: "" };
+        return toChoice(index, { role: "assistant", function_call });
+      }
       return toChoice(index, {
         role: "assistant",
         tool_calls: [
@@ -119,11 +143,12 @@ function toChunkChoice(index: number, event: GenerationEvent): Chunk {
         ],
       });
     case "tool-arguments":
+      if (isOlder) return toChoice(index, { function_call: { arguments: event.text } });
       return toChoice(index, {
         tool_calls: [{ index: event.index, function: { arguments: event.text } }],
       });
     case "finish":
-      return { ...toChoice(index, {}), finish_reason: event.reason };
+      return { ...toChoice(index, {}), finish_reason: toReason(event.reason, isOlder) };
   }
 }
 

@@ -1,6 +1,7 @@
 /** A chat request between the wire and the domain: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
+import type { FieldNames } from "../../wire/field-names.ts";
 import { toTool } from "../../wire/function-tool.ts";
 import { toGenerationSettings } from "../../wire/generation-fields.ts";
 import { toChatMessages } from "../../wire/messages.ts";
@@ -13,7 +14,7 @@ import type { ChatCompletionRequest } from "./schema.ts";
 
 export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
   const topLogprobs = toTopLogprobs(body);
-  const toolUse = toToolUse(body);
+  const toolUse = isOlderForm(body) ? toFunctionUse(body) : toToolUse(body);
   return {
     model: body.model,
     messages: toChatMessages(body.messages),
@@ -30,6 +31,21 @@ export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
   };
 }
 
+/** Whether it offers `functions`, as programs did before there were `tools`; its answer has that form too. */
+export const isOlderForm = ({
+  functions,
+  function_call: choice,
+}: Pick<ChatCompletionRequest, "functions" | "function_call">): boolean =>
+  (functions ?? choice ?? null) !== null;
+
+/** What the request calls the fields that an engine names. */
+export const fieldNamesOf = (body: ChatCompletionRequest): FieldNames => [
+  ...(isOlderForm(body) ? ([[/\btools\[(\d+)\]\.function\b/g, "functions[$1]"]] as const) : []),
+  ...(body.response_format?.type === "json_object"
+    ? ([[/\bresponse_format\.json_schema\.schema/g, "response_format.schema"]] as const)
+    : []),
+];
+
 function toTopLogprobs({ logprobs, top_logprobs: top }: ChatCompletionRequest): number | undefined {
   if (logprobs === true) return top ?? 0;
   if (top === null || top === undefined) return undefined;
@@ -38,8 +54,9 @@ function toTopLogprobs({ logprobs, top_logprobs: top }: ChatCompletionRequest): 
 
 function toFormat(format: NonNullable<ChatCompletionRequest["response_format"]>): AnswerFormat {
   if (format.type === "text") return "text";
-  if (format.type === "json_object") return "json";
-  return { schema: format.json_schema.schema };
+  if (format.type === "json_schema") return { schema: format.json_schema.schema };
+  const { schema } = format;
+  return schema === null || schema === undefined ? "json" : { schema };
 }
 
 function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
@@ -51,5 +68,21 @@ function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
       parallel: parallel ?? true,
     },
     { tool: (at) => `tools[${at}].function.name`, choice: "tool_choice.function.name" },
+  );
+}
+
+/** The older form can say one call only. */
+function toFunctionUse(body: ChatCompletionRequest): ToolUse | undefined {
+  const { functions, function_call: choice, tools, tool_choice: newer } = body;
+  if ((tools ?? newer ?? null) !== null) {
+    throw refuse("functions", "cannot be used with 'tools' and 'tool_choice', which replace it");
+  }
+  if (!functions) {
+    if (choice === "auto" || choice === "none") return undefined;
+    throw refuse("function_call", "needs 'functions' to choose from");
+  }
+  return checkedToolUse(
+    { tools: functions.map((one) => toTool({ function: one })), choice, parallel: false },
+    { tool: (at) => `functions[${at}].name`, choice: "function_call.name" },
   );
 }

@@ -1,6 +1,7 @@
 /** POST /v1/embeddings */
 import { defineOperation } from "../../define-operation.ts";
-import { modelErrors } from "../../openapi.ts";
+import { specifiedErrors } from "../../middleware/errors.ts";
+import { specifiedModelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { embedTexts } from "./handler.ts";
 import { EmbeddingList, EmbeddingRequest } from "./schema.ts";
@@ -34,6 +35,7 @@ export const embeddings = defineOperation({
       usage: { prompt_tokens: 9, completion_tokens: 0, total_tokens: 9 },
     },
   },
-  errors: modelErrors,
+  errorFormat: specifiedErrors,
+  errors: specifiedModelErrors,
   handler: embedTexts,
 });

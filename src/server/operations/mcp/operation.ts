@@ -2,6 +2,7 @@
 import { defineOperation } from "../../define-operation.ts";
 import { documentBodyErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
+import { mcpErrors } from "./error-format.ts";
 import { answerMcp } from "./handler.ts";
 import { McpAnswer, McpMessage, messagesOf } from "./schema.ts";
 
@@ -43,6 +44,7 @@ export const mcp = defineOperation({
       },
     },
   },
+  errorFormat: mcpErrors,
   errors: {
     ...documentBodyErrors,
     406: "The client takes no JSON.",

@@ -6,7 +6,7 @@ const orNull = <Schema extends TSchema>(schema: Schema) => T.Union([schema, T.Nu
 const count = T.Integer({ minimum: 0 });
 
 const ContentBlock = T.Union([
-  T.Object({ type: T.Literal("text"), text: T.String(), citations: T.Null() }),
+  T.Object({ type: T.Literal("text"), text: T.String() }),
   T.Object({
     type: T.Literal("thinking"),
     thinking: T.String({ description: "A reasoning model's thoughts." }),

@@ -48,7 +48,7 @@ export class ContentBlocks {
 
   #inText(): BlockEvent[] {
     if (this.#open?.type === "text") return [];
-    return this.#start({ type: "text" }, { type: "text", text: "", citations: null });
+    return this.#start({ type: "text" }, { type: "text", text: "" });
   }
 
   #think(thinking: string): BlockEvent[] {

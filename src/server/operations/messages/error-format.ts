@@ -44,7 +44,7 @@ const toBody = ({ kind, param }: NodeError, message: string, requestId: string):
 export const messageErrors: ErrorFormat = {
   name: "MessageError",
   schema: ErrorBody,
-  statuses: { model_not_found: 404, overloaded: 529, model_not_ready: 529 },
+  statuses: { overloaded: 529, model_not_ready: 529 },
   body: (error, { message, requestId }) => toBody(error, message, requestId),
 };
 

@@ -15,7 +15,7 @@ const message: Message = {
   type: "message",
   role: "assistant",
   model: "TinyLlama-1.1B-Chat-v1.0",
-  content: [{ type: "text", text: "The capital of France is Paris.", citations: null }],
+  content: [{ type: "text", text: "The capital of France is Paris." }],
   stop_reason: "end_turn",
   stop_sequence: null,
   stop_details: null,

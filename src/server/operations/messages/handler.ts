@@ -4,12 +4,18 @@ import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import type { Handler } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/begin-answer.ts";
+import { type FieldNames, renameFields } from "../../wire/field-names.ts";
 import { messageEvents } from "./error-format.ts";
-import { renameFields } from "./field-names.ts";
 import { ignoredHeaders } from "./headers.ts";
 import type { CountTokensRequest, MessageRequest } from "./schema.ts";
 import { toEvents, toMessage } from "./to-message.ts";
 import { toChatRequest, toPrompt, toThoughts } from "./wire.ts";
+
+const names: FieldNames = [
+  [/\btools\[(\d+)\]\.function\.parameters/g, "tools[$1].input_schema"],
+  [/\bresponse_format\.json_schema\.schema/g, "output_config.format.schema"],
+  [/\bresponse_format\b/g, "output_config.format"],
+];
 
 interface MessageNeeds extends ChatNeeds {
   models: ModelRegistry;
@@ -29,7 +35,7 @@ export const answerMessage: Handler<MessageRequest, MessageNeeds> = async (
       promptTokens = tokens;
     },
   });
-  const answer = { ...begun, events: renameFields(begun.events) };
+  const answer = { ...begun, events: renameFields(begun.events, names) };
   const options = {
     thoughts: toThoughts(body),
     promptTokens: () => promptTokens,

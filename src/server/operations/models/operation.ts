@@ -10,6 +10,8 @@ const example: Model = {
   created: 1794700800,
   object: "model",
   owned_by: "paddock",
+  max_model_len: 2048,
+  context_length: 2048,
 };
 
 const listing = {
@@ -57,7 +59,7 @@ export const getModel = defineOperationWithoutBody({
   tag: tags.node,
   parameters: { id: "The model's name." },
   answer: { name: "Model", schema: Model, description: "The model.", example },
-  errors: { 500: "The named model is not on this node: code `model_not_found`." },
+  errors: { 404: "The named model is not on this node: code `model_not_found`." },
   handler: ({ parameters }, _context, { models }: Needs) => ({
     json: toModel(models.card(parameters.id ?? "")),
   }),

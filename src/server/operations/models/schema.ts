@@ -6,6 +6,14 @@ export const Model = T.Object({
   created: T.Integer({ description: "When the model's file was made, as Unix time in seconds." }),
   object: T.Literal("model"),
   owned_by: T.String(),
+  max_model_len: T.Integer({
+    minimum: 0,
+    description: "Tokens of the model's context, as vLLM says it. An extension.",
+  }),
+  context_length: T.Integer({
+    minimum: 0,
+    description: "The same, under the name that other clients look for. An extension.",
+  }),
 });
 
 export type Model = Static<typeof Model>;

@@ -2,12 +2,14 @@
 import type { ModelCard } from "../../../core/models/model.ts";
 import type { Model, ModelList } from "./schema.ts";
 
-export function toModel({ name, createdAt, ownedBy }: ModelCard): Model {
+export function toModel({ name, createdAt, ownedBy, settings }: ModelCard): Model {
   return {
     id: name,
     created: Math.floor(createdAt.getTime() / 1000),
     object: "model",
     owned_by: ownedBy,
+    max_model_len: settings.ctxSize,
+    context_length: settings.ctxSize,
   };
 }
 

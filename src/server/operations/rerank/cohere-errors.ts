@@ -14,6 +14,4 @@ export const cohereErrors: ErrorFormat = {
     { description: "What went wrong." },
   ),
   body: (error, { message, requestId }) => ({ id: requestId, message, ...errorBody(error) }),
-  // Its clients ask again after a 500.
-  statuses: { model_not_found: 404 },
 };

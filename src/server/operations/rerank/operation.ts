@@ -68,6 +68,6 @@ export const rerankAtCohere = defineOperation({
   description:
     "As `/v1/rerank`; documents are repeated only where the request says so, and errors have their `message` on top too.",
   errorFormat: cohereErrors,
-  errors: { ...modelErrors, 404: "The named model is not on this node, or of another type." },
+  errors: modelErrors,
   handler: rerankDocuments(false),
 });

@@ -2,8 +2,8 @@
 import { NodeError, withField } from "../../../core/errors.ts";
 
 export interface FieldPlaces {
-  /** Where each of the functions stands among the request's tools. */
-  places: readonly number[];
+  /** The functions, with where each stands among the request's tools. */
+  functions: readonly { at: string }[];
   /** Where the search stands among them. */
   search: { place: number } | undefined;
 }
@@ -18,7 +18,7 @@ export function renameFields(error: unknown, fields: FieldPlaces): unknown {
   return withField(error, { message: said, param: own });
 }
 
-function ownName(param: string, { places, search }: FieldPlaces): string {
+function ownName(param: string, { functions, search }: FieldPlaces): string {
   if (search !== undefined) {
     const stores = /^rag\.(vector_store_ids.*)$/.exec(param)?.[1];
     if (stores !== undefined) return `tools[${search.place}].${stores}`;
@@ -27,6 +27,6 @@ function ownName(param: string, { places, search }: FieldPlaces): string {
     .replace(/^messages\b/, "input")
     .replace(/^response_format\.json_schema\.schema/, "text.format.schema")
     .replace(/^response_format/, "text.format")
-    .replace(/^tools\[(\d+)\]\.function/, (_, at) => `tools[${places[Number(at)] ?? at}]`)
+    .replace(/^tools\[(\d+)\]\.function/, (found, at) => functions[Number(at)]?.at ?? found)
     .replace(/^(max_tokens|max_completion_tokens)$/, "max_output_tokens");
 }

@@ -1,5 +1,4 @@
 /** What becomes of the OpenAI API's fields that are not in the schema: accepted, refused, or ignored and named. */
-import type { TSchema } from "@sinclair/typebox";
 import { under, unknownFields, unknownKeys } from "../../middleware/ignored-fields.ts";
 import { unknownInRag } from "../../wire/rag.ts";
 import { refuseFields } from "../../wire/refused-fields.ts";
@@ -7,7 +6,7 @@ import { unserved } from "../../wire/response-include.ts";
 import { FileSearchTool } from "./file-search.ts";
 import { unknownInChoice, unknownInItem } from "./item-fields.ts";
 import { ResponseRequest } from "./request-schema.ts";
-import { ResponseTool } from "./tool-schema.ts";
+import { NamespacedTool, type ResponseTool } from "./tool-schema.ts";
 
 /** Nothing about the answer depends on these. */
 const harmless = new Set([
@@ -18,17 +17,14 @@ const harmless = new Set([
   "prompt_cache_options",
   "prompt_cache_retention",
   "access_programs",
+  "client_metadata",
   "image",
   "stream_options.include_obfuscation",
 ]);
 
 /** An answer without these would be another answer than the one asked for. */
 const refused = new Map([
-  ["prompt", "cannot be honoured: this node keeps no prompts; send 'instructions' and 'input'"],
-  [
-    "conversation",
-    "cannot be honoured: this node keeps no conversations; send 'previous_response_id'",
-  ],
+  ["prompt", "is not done: this node stores no prompts; send 'instructions' and 'input'"],
   [
     "context_management",
     "cannot be honoured: this node does not compact conversations; send 'truncation': 'auto'",
@@ -47,7 +43,7 @@ const refused = new Map([
  */
 export function ignoredFields(body: ResponseRequest): string[] {
   refuseFields(body, refused);
-  const items = typeof body.input === "string" ? [] : body.input;
+  const items = typeof body.input === "object" ? body.input : [];
   return [
     ...unknownKeys(body, Object.keys(ResponseRequest.properties)),
     ...unknownKeys(body.stream_options ?? {}, []).map(under("stream_options")),
@@ -56,17 +52,22 @@ export function ignoredFields(body: ResponseRequest): string[] {
     ...unknownKeys(body.text?.format ?? {}, formatFields).map(under("text.format")),
     ...unserved(body.include ?? []),
     ...unknownInRag(body.rag),
-    ...(body.tools ?? []).flatMap((tool, at) =>
-      unknownFields(toolSchemas[tool.type] ?? ResponseTool, tool, `tools[${at}]`),
-    ),
+    ...(body.tools ?? []).flatMap((tool, at) => unknownInTool(tool, `tools[${at}]`)),
     ...unknownInChoice(body.tool_choice),
     ...items.flatMap((item, at) => unknownInItem(item, `input[${at}]`)),
   ].filter((name) => !harmless.has(name));
 }
 
 const formatFields = ["type", "name", "description", "schema", "strict"];
-/** Of a tool of any other type nothing is said: it is refused. */
-const toolSchemas: Readonly<Record<string, TSchema>> = {
-  function: ResponseTool,
-  file_search: FileSearchTool,
-};
+
+/** A tool that is left out is named as a whole, and so is what a namespace says beside its functions. */
+function unknownInTool(tool: ResponseTool, at: string): string[] {
+  if (tool.type === "file_search") return unknownFields(FileSearchTool, tool, at);
+  if (tool.type === "function") return unknownFields(NamespacedTool, tool, at);
+  if (tool.type !== "namespace") return [at];
+  const inside = (tool.tools ?? []).flatMap((one, place) => {
+    const inner = `${at}.tools[${place}]`;
+    return one.type === "function" ? unknownFields(NamespacedTool, one, inner) : [inner];
+  });
+  return [...unknownKeys(tool, ["type", "name", "tools"]).map(under(at)), ...inside];
+}

@@ -1,6 +1,7 @@
 /** A request to its response: whole, as the events of a stream, or in the background. */
 import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { KeptResponse } from "../../../core/ports/response-store.ts";
+import type { ConversationService } from "../../../core/responses/conversation-service.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
 import { namedEvents } from "../../event-format.ts";
 import type { Answer, Handler } from "../../operation.ts";
@@ -8,7 +9,7 @@ import type { RequestContext } from "../../request-context.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { secondsNow } from "../../wire/unix-time.ts";
-import { type AskedConversation, askedConversation, withAnswer } from "./conversation.ts";
+import { type AskedConversation, askedConversation, conversationOf, withAnswer } from "./conversation.ts";
 import { newResponseId } from "./ids.ts";
 import { type AskedResponse, type MakingNeeds, makeResponse } from "./make-response.ts";
 import type { ResponseRequest } from "./request-schema.ts";
@@ -19,6 +20,7 @@ import { toOfferedTools } from "./tool-use.ts";
 
 export interface ResponseNeeds extends MakingNeeds {
   responses: ResponseService;
+  conversations: ConversationService;
   limits: { maxMessages: number; maxBodyBytes: number };
 }
 
@@ -27,7 +29,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   context,
   needs,
 ): Promise<Answer> => {
-  const { responses, limits, models } = needs;
+  const { responses, conversations, limits, models } = needs;
   // What can be refused is refused here, also where the response is made in the background.
   checkedPairs(body.metadata ?? {}, "metadata");
   checkBackground(body);
@@ -41,8 +43,16 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
     ...{ id, maxMessages: limits.maxMessages, maxBodyBytes: limits.maxBodyBytes },
     signal: context.signal,
     find: (other) => responses.find(other, context.authenticated),
+    itemsOf: async (kept) =>
+      (await conversations.get(kept, context.authenticated, "conversation")).items,
   });
   const { messages } = conversation;
+  const joined = async (response: ResponseObject): Promise<void> => {
+    const id = conversationOf(body);
+    if (id === undefined) return;
+    const items = [...conversation.items, ...response.output];
+    await conversations.add(id, context.authenticated, items);
+  };
   const kept = { facts, conversation, owner: context.authenticated.id };
   const asked: Omit<AskedResponse, "settle"> = { facts, messages, request, offered };
   if (body.background === true) return await inBackground();
@@ -50,6 +60,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
     {
       ...asked,
       settle: async (response, said) => {
+        await joined(response);
         if (!isKept) return response;
         const whole = toKept(kept, response, withAnswer(said, response.output));
         return (await responses.keep(whole)) ? response : { ...response, store: false };
@@ -68,7 +79,9 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
       caller: context.lease.caller,
       work: async (signal) => {
         context.continueWith(signal);
-        return await made(asked, context, needs);
+        const response = await made(asked, context, needs);
+        await joined(response.body);
+        return response;
       },
     });
     return { json: queued, background: ended };
@@ -80,7 +93,7 @@ async function made(
   asked: Omit<AskedResponse, "settle">,
   context: RequestContext,
   needs: ResponseNeeds,
-): Promise<Pick<KeptResponse, "status" | "body" | "conversation">> {
+): Promise<Pick<KeptResponse, "status" | "conversation"> & { body: ResponseObject }> {
   let said = asked.messages;
   const settle: AskedResponse["settle"] = async (response, messages) => {
     said = messages;

@@ -1,6 +1,6 @@
 /** What a response was asked with, as it is listed: complete items, each with an id of its own. */
 import { inputItemId } from "./ids.ts";
-import type { InputItem, ResponseRequest } from "./request-schema.ts";
+import type { Input, InputItem } from "./request-schema.ts";
 
 const prefixes: Readonly<Record<string, string>> = {
   function_call: "fc",
@@ -12,7 +12,7 @@ const prefixes: Readonly<Record<string, string>> = {
 export type ListedItem = Record<string, unknown> & { id: string };
 
 /** Items keep the ids that they came with, unless another one has it already. */
-export function toListedItems(input: ResponseRequest["input"], responseId: string): ListedItem[] {
+export function toListedItems(input: Input, responseId: string): ListedItem[] {
   const items: readonly InputItem[] =
     typeof input === "string" ? [{ role: "user", content: input }] : input;
   const ids = new Set<string>();

@@ -4,16 +4,18 @@ import { quoted } from "../../../core/quoted.ts";
 import { JsonSize } from "../../json-size.ts";
 import { checkedArguments, unanswered } from "../../wire/messages.ts";
 import { refuse } from "../../wire/refuse.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
 import { isParts, textOf } from "./content-text.ts";
+import { modelName } from "./namespaces.ts";
 import { refusedItem } from "./refused-types.ts";
-import type { InputItem, ResponseRequest } from "./request-schema.ts";
+import type { Input, InputItem } from "./request-schema.ts";
 
 /**
  * The messages that the input adds to a conversation, which goes before it and may end in calls
  * that wait for their outputs.
  */
 export function toMessages(
-  input: ResponseRequest["input"],
+  input: Input,
   before: readonly ChatMessage[] = [],
 ): ChatMessage[] {
   const items = typeof input === "string" ? [{ role: "user" as const, content: input }] : input;
@@ -24,6 +26,13 @@ export function toMessages(
     throw refuse("input", "needs a message with the role 'user'");
   }
   return messages;
+}
+
+/** Those of items that are kept; they may end in calls that wait for their outputs. */
+export function toMessagesSoFar(items: readonly InputItem[], list: string): ChatMessage[] {
+  const conversation = new ConversationDraft([]);
+  for (const [index, item] of items.entries()) conversation.add(item, `${list}[${index}]`);
+  return conversation.soFar();
 }
 
 class ConversationDraft {
@@ -58,10 +67,15 @@ class ConversationDraft {
     }
   }
 
-  finish(): ChatMessage[] {
+  soFar(): ChatMessage[] {
     this.#endAnswer();
-    if (this.#open.size > 0) throw unanswered(this.#open, "input");
     return this.#messages;
+  }
+
+  finish(): ChatMessage[] {
+    const messages = this.soFar();
+    if (this.#open.size > 0) throw unanswered(this.#open, "input");
+    return messages;
   }
 
   #message({ role, content }: InputItem, at: string): void {
@@ -82,7 +96,7 @@ class ConversationDraft {
     else this.#messages.push({ role: role === "user" ? role : "system", content: text });
   }
 
-  #call({ call_id: id, name, arguments: text }: InputItem, at: string): void {
+  #call({ call_id: id, name, namespace, arguments: text }: InputItem, at: string): void {
     if (id === null || id === undefined) throw refuse(`${at}.call_id`, "is required: a string");
     if (typeof name !== "string" || name === "") {
       throw refuse(`${at}.name`, "is required: the name of the function");
@@ -94,7 +108,8 @@ class ConversationDraft {
     }
     this.#answer ??= { content: "", toolCalls: [] };
     const complete = checkedArguments(text, `${at}.arguments`, this.#size);
-    this.#answer.toolCalls.push({ id, name, arguments: complete });
+    const called = modelName({ name, ...withoutNulls({ namespace }) });
+    this.#answer.toolCalls.push({ id, name: called, arguments: complete });
     this.#open.add(id);
   }
 

@@ -7,8 +7,8 @@ type Known = Readonly<Record<string, ReadonlySet<string>>>;
 
 const items: Known = {
   message: new Set(["type", "id", "status", "role", "content", "phase"]),
-  function_call: new Set(["type", "id", "status", "call_id", "name", "arguments"]),
-  function_call_output: new Set(["type", "id", "status", "call_id", "name", "output"]),
+  function_call: new Set(["type", "id", "status", "call_id", "name", "namespace", "arguments"]),
+  function_call_output: new Set(["type", "id", "status", "call_id", "name", "namespace", "output"]),
   reasoning: new Set(["type", "id", "status", "summary", "content", "encrypted_content"]),
   file_search_call: new Set(["type", "id", "status", "queries", "results"]),
   item_reference: new Set(["type", "id"]),
@@ -28,7 +28,7 @@ const withParts: Readonly<Record<string, "content" | "output">> = {
 };
 
 const chosen: Known = {
-  function: new Set(["type", "name"]),
+  function: new Set(["type", "name", "namespace"]),
   file_search: new Set(["type"]),
 };
 

@@ -2,6 +2,7 @@
 
 import type { Logprobs } from "../../wire/logprobs.ts";
 import type { ResponseStreamEvent } from "./event-schema.ts";
+import type { WireName } from "./namespaces.ts";
 import type {
   Annotation,
   FunctionCall,
@@ -126,10 +127,10 @@ export class ReasoningWriter {
 
 export class CallWriter {
   readonly #place: ItemPlace;
-  readonly #call: { id: string; name: string };
+  readonly #call: WireName & { id: string };
   #text = "";
 
-  constructor(place: ItemPlace, call: { id: string; name: string }) {
+  constructor(place: ItemPlace, call: WireName & { id: string }) {
     this.#place = place;
     this.#call = call;
   }
@@ -155,8 +156,8 @@ export class CallWriter {
   }
 
   #item(status: FunctionCall["status"]): FunctionCall {
-    const { id, name } = this.#call;
+    const { id: call_id, ...name } = this.#call;
     const type = "function_call";
-    return { type, id: this.#place.item_id, status, call_id: id, name, arguments: this.#text };
+    return { type, id: this.#place.item_id, status, call_id, ...name, arguments: this.#text };
   }
 }

@@ -52,6 +52,8 @@ export async function makeResponse(
     };
     return new ResponseRun(begun, answer, {
       itemId: (kind, index) => itemId(id, kind, index),
+      wireName: (name) =>
+        offered.functions.find(({ tool }) => tool.name === name)?.wire ?? { name },
       withLogprobs: body.include?.includes(served.logprobs) ?? false,
       annotate: (text) => (grounding === undefined ? [] : annotationsOf(text, grounding)),
       search: grounding && offered.search && toFileSearchCall(grounding, searchAsked()),

@@ -48,7 +48,7 @@ export const responses = defineOperation({
   },
   errors: {
     ...modelErrors,
-    404: "There is no such response to go on from: it was not kept, was deleted, its time is over, or it is another key's.",
+    404: "The named model is not on this node, or of another type: code `model_not_found`. Or there is no such response to go on from: it was not kept, was deleted, its time is over, or it is another key's.",
   },
   handler: createResponse,
 });

@@ -52,6 +52,9 @@ export const FunctionCall = T.Object({
   status: ItemStatus,
   call_id: T.String({ description: "What its `function_call_output` names." }),
   name: T.String(),
+  namespace: T.Optional(
+    T.String({ description: "The one that the function was offered in, if any." }),
+  ),
   arguments: T.String({ description: "JSON." }),
 });
 

@@ -12,6 +12,7 @@ import {
   MessageWriter,
   ReasoningWriter,
 } from "./item-writers.ts";
+import type { WireName } from "./namespaces.ts";
 import type { FileSearchCall, OutputItem } from "./output-schema.ts";
 
 type ItemKind = "msg" | "fc" | "rs" | "fs";
@@ -19,6 +20,8 @@ type ItemKind = "msg" | "fc" | "rs" | "fs";
 export interface OutputOptions extends MessageOptions {
   /** The id of an item, by its kind and its place. */
   itemId: (kind: ItemKind, index: number) => string;
+  /** What the function is called on the wire that the model calls so. */
+  wireName: (name: string) => WireName;
 }
 
 export class OutputWriter {
@@ -67,7 +70,8 @@ export class OutputWriter {
       }
       case "tool-call": {
         const closed = this.#close("completed");
-        const writer = new CallWriter(this.#place("fc"), event);
+        const name = this.#options.wireName(event.name);
+        const writer = new CallWriter(this.#place("fc"), { id: event.id, ...name });
         [this.#open, this.#call] = [writer, event.index];
         return [...closed, ...writer.begin()];
       }

@@ -20,7 +20,7 @@ export interface ReferenceOptions {
 /** Each is read whole for its items, one after the other. */
 const mostResponses = 128;
 
-const itemCheck = TypeCompiler.Compile(InputItem);
+export const itemCheck = TypeCompiler.Compile(InputItem);
 
 /** The items, without any that only refers to another. */
 export async function withoutReferences(

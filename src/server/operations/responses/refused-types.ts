@@ -13,7 +13,6 @@ const tools: Readonly<Record<string, string>> = {
   shell: "this node runs no commands; offer a function that does",
   apply_patch: "this node changes no files; offer a function that does",
   custom: "calls are JSON by a schema here; offer a function with one text as its argument",
-  namespace: "functions have no namespaces here; offer each as a function of its own",
   tool_search: "this node does not search tools; offer those that may be called",
   programmatic_tool_calling: "this node runs no code; the model calls functions one by one",
 };
@@ -28,7 +27,6 @@ const kinds: readonly [RegExp, keyof typeof tools][] = [
   [/^(local_)?shell/, "shell"],
   [/^apply_patch/, "apply_patch"],
   [/^custom/, "custom"],
-  [/^namespace/, "namespace"],
   [/^(tool_search|additional_tools)/, "tool_search"],
   [/^program/, "programmatic_tool_calling"],
 ];
@@ -45,6 +43,9 @@ function reasonOf(type: string): string | undefined {
   return kind === undefined ? undefined : tools[kind];
 }
 
+/** Whether it is a tool of the OpenAI API that this node does not have. */
+export const isHosted = (type: string): boolean => reasonOf(type) !== undefined;
+
 export function refusedItem(type: string, param: string): NodeError {
   const why = items[type] ?? reasonOf(type);
   return refuse(
@@ -60,7 +61,7 @@ export function refusedTool(type: string, param: string): NodeError {
   return refuse(
     param,
     why === undefined
-      ? `has the type ${quoted(type)}; known are 'function' and 'file_search'`
+      ? `has the type ${quoted(type)}; known are 'function', 'namespace' and 'file_search'`
       : `has the type ${quoted(type)}, which is not done here: ${why}`,
   );
 }

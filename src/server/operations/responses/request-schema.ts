@@ -42,6 +42,7 @@ export const InputItem = T.Object(
     id: nullable(T.String(), "What an `item_reference` refers to; else it is not looked at."),
     call_id: nullable(T.String({ minLength: 1 }), "Of a function's call and its output."),
     name: T.Optional(T.Unknown({ description: "Of a function's call: the function's name." })),
+    namespace: nullable(T.String(), "Of a function's call: the namespace that it was offered in."),
     arguments: T.Optional(T.Unknown({ description: "Of a function's call: JSON, as a text." })),
     output: T.Optional(
       T.Unknown({
@@ -57,11 +58,13 @@ export type InputItem = Static<typeof InputItem>;
 export const ResponseRequest = T.Object(
   {
     model: T.String({ minLength: 1, description: "Name of a chat model of this node." }),
-    input: T.Union([T.String(), T.Array(InputItem)], {
-      "x-expected": "a text or a list of items",
-      description:
-        "What is asked: a text, which counts as a message of the user, or the items of a conversation. No more of them than the node takes: 2048 unless configured.",
-    }),
+    input: T.Optional(
+      T.Union([T.String(), T.Array(InputItem)], {
+        "x-expected": "a text or a list of items",
+        description:
+          "What is asked, and required: a text, which counts as a message of the user, or the items of a conversation. No more of them than the node takes: 2048 unless configured.",
+      }),
+    ),
     instructions: nullable(
       T.String(),
       "What the model is told before the conversation. Those of earlier responses are not carried over.",
@@ -69,6 +72,12 @@ export const ResponseRequest = T.Object(
     previous_response_id: nullable(
       T.String({ minLength: 1 }),
       "The response whose conversation this one goes on from.",
+    ),
+    conversation: nullable(
+      T.Union([T.String({ minLength: 1 }), T.Object({ id: T.String({ minLength: 1 }) }, open)], {
+        "x-expected": "a conversation's id or {id}",
+      }),
+      "The conversation that this response goes on from, and that its input and output are added to.",
     ),
     store: nullable(
       T.Boolean(),
@@ -125,3 +134,6 @@ export const ResponseRequest = T.Object(
 );
 
 export type ResponseRequest = Static<typeof ResponseRequest>;
+
+/** What is asked in a request that asks something. */
+export type Input = NonNullable<ResponseRequest["input"]>;

@@ -4,6 +4,7 @@ import { given } from "../../../core/given.ts";
 import type { FinishReason, TokenUsage } from "../../../core/ports/chat-engine.ts";
 import { toRetrievalReport } from "../../wire/retrieval-report.ts";
 import { secondsNow } from "../../wire/unix-time.ts";
+import { conversationOf } from "./conversation.ts";
 import type { OutputItem, ResponseUsage } from "./output-schema.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 import type { ResponseObject } from "./schema.ts";
@@ -23,6 +24,7 @@ export function begunResponse(
   status: "queued" | "in_progress",
 ): ResponseObject {
   const { id, createdAt, body, isKept } = facts;
+  const conversation = conversationOf(body);
   return {
     id,
     object: "response",
@@ -36,6 +38,7 @@ export function begunResponse(
     output: [],
     usage: null,
     previous_response_id: body.previous_response_id ?? null,
+    ...(conversation === undefined ? {} : { conversation: { id: conversation } }),
     background: body.background ?? false,
     store: isKept,
     metadata: body.metadata ?? {},

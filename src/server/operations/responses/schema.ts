@@ -35,6 +35,12 @@ export const ResponseObject = T.Object({
   output: T.Array(OutputItem),
   usage: orNull(ResponseUsage),
   previous_response_id: orNull(T.String()),
+  conversation: T.Optional(
+    T.Object(
+      { id: T.String() },
+      { description: "The conversation that it was made in, if it was made in one." },
+    ),
+  ),
   background: T.Boolean(),
   store: T.Boolean({ description: "Whether the response is kept, and can be asked for again." }),
   metadata: Metadata,

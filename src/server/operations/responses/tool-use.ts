@@ -1,11 +1,11 @@
 /** The tools of a request, and which of them is to be called, between the wire and the domain. */
-import type { Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
+import type { ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { checkedToolUse } from "../../wire/tool-use.ts";
-import { withoutNulls } from "../../wire/without-nulls.ts";
 import { checkedFileSearch, type FileSearchTool } from "./file-search.ts";
-import { refusedTool } from "./refused-types.ts";
+import { modelName, type OfferedFunction, offeredFunctions, type WireName } from "./namespaces.ts";
+import { isHosted, refusedTool } from "./refused-types.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 import type { ToolChoice } from "./tool-schema.ts";
 
@@ -18,33 +18,38 @@ interface OfferedSearch {
 export interface OfferedTools {
   /** Undefined where no function may be called. */
   toolUse: ToolUse | undefined;
-  /** Where each of the functions stands among the request's tools. */
-  places: readonly number[];
+  /** The functions that may be called, in the order of `toolUse`. */
+  functions: readonly OfferedFunction[];
   /** Undefined where no search is offered, or none is wanted. */
   search: OfferedSearch | undefined;
 }
 
-type Offered = NonNullable<ResponseRequest["tools"]>;
 type RequestedTools = Pick<ResponseRequest, "tools" | "tool_choice" | "parallel_tool_calls">;
 
 export function toOfferedTools(body: RequestedTools): OfferedTools {
   const offered = body.tools ?? [];
-  const unknown = offered.findIndex(({ type }) => type !== "function" && type !== search);
+  // A model that may choose can do without a tool; one that must call some tool might need this one.
+  const mayLeaveOut = body.tool_choice !== "required";
+  const unknown = offered.findIndex(
+    ({ type }) => !known.has(type) && !(mayLeaveOut && isHosted(type)),
+  );
   if (unknown !== -1) throw refusedTool(offered[unknown]?.type ?? "", `tools[${unknown}]`);
   const found = offered.findIndex(({ type }) => type === search);
   const twice = offered.findLastIndex(({ type }) => type === search);
   if (twice !== found) throw refuse(`tools[${twice}]`, "is a second search; one may be offered");
-  const { choice, allowed } = toChoice(body.tool_choice ?? "auto", offered);
-  const functions = offered.flatMap((tool, place) =>
-    tool.type === "function" ? [{ tool: toTool(tool, `tools[${place}]`), place }] : [],
-  );
+  const functions = offeredFunctions(offered);
+  const names = new Set(functions.map(({ tool }) => tool.name));
+  const { choice, allowed } = toChoice(body.tool_choice ?? "auto", {
+    names,
+    search: found !== -1,
+  });
   const checked = checkedToolUse(
     {
       tools: functions.map(({ tool }) => tool),
       choice,
       parallel: body.parallel_tool_calls ?? true,
     },
-    { tool: (at) => `tools[${functions[at]?.place}].name`, choice: "tool_choice.name" },
+    { tool: (at) => `${functions[at]?.at}.name`, choice: "tool_choice.name" },
   );
   const kept = functions.filter(({ tool }) => allowed?.names.has(tool.name) ?? true);
   const tools = kept.map(({ tool }) => tool);
@@ -54,32 +59,34 @@ export function toOfferedTools(body: RequestedTools): OfferedTools {
   const maySearch = choice !== "none" && (allowed?.search ?? true);
   return {
     toolUse: mayCall ? { ...checked, tools } : undefined,
-    places: kept.map(({ place }) => place),
+    functions: kept,
     search: maySearch ? searched : undefined,
   };
 }
 
 const search = "file_search";
+const known = new Set(["function", "namespace", search]);
 
-function toTool({ name, description, parameters }: Offered[number], param: string): Tool {
-  if (name === undefined) throw refuse(`${param}.name`, "is required: the name of the function");
-  return { name, ...withoutNulls({ description, parameters }) };
+/** What a request offers: functions, by the names that the model knows, and a search. */
+interface Available {
+  names: ReadonlySet<string>;
+  search: boolean;
 }
 
 interface Choice {
   choice: "none" | "auto" | "required" | { name: string };
   /** What may be called; undefined: everything. */
-  allowed?: { names: ReadonlySet<string>; search: boolean };
+  allowed?: Available;
 }
 
-function toChoice(choice: ToolChoice, offered: Offered): Choice {
+function toChoice(choice: ToolChoice, offered: Available): Choice {
   if (typeof choice === "string") return { choice: orSearch(choice, offered) };
   switch (choice.type) {
     case "function":
       if (choice.name === undefined) {
         throw refuse("tool_choice.name", "is required: the name of the function");
       }
-      return { choice: { name: choice.name } };
+      return { choice: { name: nameOf(choice) } };
     case search:
       checkOffered(choice, offered, "tool_choice");
       return { choice: "auto" };
@@ -91,7 +98,7 @@ function toChoice(choice: ToolChoice, offered: Offered): Choice {
         checkOffered(tool, offered, `tool_choice.tools[${at}]`);
       }
       const names = new Set(
-        tools.flatMap(({ type, name }) => (type === "function" ? [name ?? ""] : [])),
+        tools.flatMap((tool) => (tool.type === "function" ? [nameOf(tool)] : [])),
       );
       const allowed = { names, search: tools.some(({ type }) => type === search) };
       return { choice: names.size === 0 ? "auto" : mode, allowed };
@@ -102,23 +109,23 @@ function toChoice(choice: ToolChoice, offered: Offered): Choice {
 }
 
 /** A search is always made where it is offered, so that a call of some tool is certain. */
-function orSearch(choice: Extract<ToolChoice, string>, offered: Offered): Choice["choice"] {
-  const isSearchOnly = offered.length > 0 && offered.every(({ type }) => type === search);
+function orSearch(choice: Extract<ToolChoice, string>, offered: Available): Choice["choice"] {
+  const isSearchOnly = offered.search && offered.names.size === 0;
   return choice === "required" && isSearchOnly ? "auto" : choice;
 }
 
-function checkOffered(
-  wanted: { type: string; name?: string },
-  offered: Offered,
-  param: string,
-): void {
+interface NamedTool extends Partial<WireName> {
+  type: string;
+}
+
+/** As the model knows it. */
+const nameOf = ({ name = "", namespace }: NamedTool): string =>
+  modelName({ name, ...(namespace === undefined ? {} : { namespace }) });
+
+function checkOffered(wanted: NamedTool, offered: Available, param: string): void {
   if (wanted.type !== "function" && wanted.type !== search) throw refusedTool(wanted.type, param);
   const isFunction = wanted.type === "function";
-  if (
-    offered.some(({ type, name }) => type === wanted.type && (!isFunction || name === wanted.name))
-  ) {
-    return;
-  }
-  const called = isFunction ? `the function ${quoted(wanted.name ?? "")}` : `'${search}'`;
+  if (isFunction ? offered.names.has(nameOf(wanted)) : offered.search) return;
+  const called = isFunction ? `the function ${quoted(nameOf(wanted))}` : `'${search}'`;
   throw refuse(param, `names ${called}, which is not one of the tools`);
 }

@@ -1,6 +1,7 @@
 /** POST /v1/retrieve */
 import { defineOperation } from "../../define-operation.ts";
-import { modelErrors } from "../../openapi.ts";
+import { specifiedErrors } from "../../middleware/errors.ts";
+import { specifiedModelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { findPassages } from "./handler.ts";
 import { RetrieveRequest, RetrieveResult } from "./schema.ts";
@@ -36,6 +37,7 @@ export const retrieve = defineOperation({
       score_threshold: 0.4,
     },
   },
-  errors: modelErrors,
+  errorFormat: specifiedErrors,
+  errors: specifiedModelErrors,
   handler: findPassages,
 });

@@ -20,7 +20,7 @@ const expected: Record<ErrorKind, { status: number; type: string; code: string |
   too_many_tokens: { status: 429, type: "tokens", code: "rate_limit_exceeded" },
   quota_exceeded: { status: 429, type: "insufficient_quota", code: "insufficient_quota" },
   unsupported_media_type: { status: 415, type: invalid, code: "unsupported_media_type" },
-  model_not_found: { status: 500, type: invalid, code: "model_not_found" },
+  model_not_found: { status: 404, type: invalid, code: "model_not_found" },
   model_not_ready: { status: 503, type: "server_error", code: "model_not_ready" },
   overloaded: { status: 503, type: "server_error", code: "queue_full" },
   timeout: { status: 504, type: "server_error", code: "request_timeout" },
@@ -50,6 +50,10 @@ describe("an error on the wire", () => {
 
   test.each<[ErrorKind, string, string | null]>([
     ["unauthenticated", "www-authenticate", "Bearer"],
+    ["unauthenticated", "x-should-retry", "false"],
+    ["forbidden", "x-should-retry", "false"],
+    ["unknown_host", "x-should-retry", "false"],
+    ["keys_required", "x-should-retry", "false"],
     ["model_not_found", "x-should-retry", "false"],
     ["quota_exceeded", "x-should-retry", "false"],
     ["model_not_ready", "retry-after", "2"],

@@ -73,8 +73,6 @@ describe("fields that the node does not act on", () => {
 
 describe("fields that cannot be honoured", () => {
   test.each([
-    ["functions", []],
-    ["function_call", "auto"],
     ["audio", { voice: "alloy", format: "mp3" }],
     ["web_search_options", {}],
     ["moderation", {}],
@@ -93,7 +91,6 @@ describe("fields that cannot be honoured", () => {
 
 describe("fields of a message that cannot be honoured", () => {
   test.each([
-    ["function_call", { name: "weather", arguments: "{}" }],
     ["audio", { id: "audio_1" }],
   ])("are refused by their place: %s", (name, value) => {
     const messages = [...body.messages, { role: "assistant", content: "x", [name]: value }];

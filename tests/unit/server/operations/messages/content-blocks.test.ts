@@ -58,7 +58,7 @@ describe("content blocks", () => {
       {
         type: "content_block_start",
         index: 1,
-        content_block: { type: "text", text: "", citations: null },
+        content_block: { type: "text", text: "" },
       },
       { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: "A" } },
       { type: "content_block_stop", index: 1 },
@@ -105,7 +105,7 @@ describe("content blocks", () => {
       ]),
     ).toEqual([
       { type: "thinking", thinking: "Hmm", signature },
-      { type: "text", text: "AB", citations: null },
+      { type: "text", text: "AB" },
       { ...tool, id: "call_0", input: { at: "sky" } },
       { ...tool, id: "call_1", input: {} },
     ]);
@@ -113,7 +113,7 @@ describe("content blocks", () => {
 
   test("show thoughts, leave out their text, or leave them out", () => {
     const written = [thought("Hmm"), text("A")];
-    const answer = { type: "text", text: "A", citations: null } as const;
+    const answer = { type: "text", text: "A" } as const;
     expect(wholeOf(written, {}, "omitted")).toEqual([
       { type: "thinking", thinking: "", signature },
       answer,

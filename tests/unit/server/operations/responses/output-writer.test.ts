@@ -4,6 +4,7 @@ import { OutputWriter } from "../../../../../src/server/operations/responses/out
 test("calls that are written into each other are a failure of who wrote them", () => {
   const writer = new OutputWriter({
     itemId: (kind, index) => `${kind}_${index}`,
+    wireName: (name) => ({ name }),
     annotate: () => [],
     withLogprobs: false,
   });

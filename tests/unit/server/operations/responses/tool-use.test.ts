@@ -25,13 +25,16 @@ describe("the tools of a request", () => {
         choice: "auto",
         parallel: true,
       },
-      places: [0, 2],
+      functions: [
+        { at: "tools[0]", tool: { name: "jump", description: "Jumps" }, wire: { name: "jump" } },
+        { at: "tools[2]", tool: { name: "look" }, wire: { name: "look" } },
+      ],
       search: { tool: search, place: 1 },
     });
   });
 
   test("are none where none is offered, or none wanted", () => {
-    const nothing = { toolUse: undefined, places: [], search: undefined };
+    const nothing = { toolUse: undefined, functions: [], search: undefined };
     expect(toOfferedTools({})).toEqual(nothing);
     expect(toOfferedTools({ tools: [] })).toEqual(nothing);
     expect(toOfferedTools({ tools, tool_choice: "none" })).toMatchObject({
@@ -45,7 +48,7 @@ describe("the tools of a request", () => {
       toOfferedTools({ tools, tool_choice: { type: "allowed_tools", mode, tools: allowed } });
     expect(choice("required", look)).toMatchObject({
       toolUse: { tools: [{ name: "look" }], choice: "required" },
-      places: [2],
+      functions: [{ at: "tools[2]" }],
       search: undefined,
     });
     expect(choice("required", { type: "file_search" })).toMatchObject({
@@ -57,7 +60,11 @@ describe("the tools of a request", () => {
   test.each([
     ["tools[0].name", { tools: [{ type: "function" }] }],
     ["tools[1].name", { tools: [look, look] }],
-    ["tools[1]", { tools: [look, { type: "mcp" }] }],
+    ["tools[1]", { tools: [look, { type: "mcp" }], tool_choice: "required" as const }],
+    ["tools[1]", { tools: [look, { type: "functoin" }] }],
+    ["tools[0].name", { tools: [{ type: "namespace", tools: [] }] }],
+    ["tools[0].tools", { tools: [{ type: "namespace", name: "a" }] }],
+    ["tools[0].tools[0].name", { tools: [{ type: "namespace", name: "a", tools: [{ type: "function" }] }] }],
     ["tools[2]", { tools: [search, look, search] }],
     ["tool_choice", { tool_choice: "required" as const }],
     ["tool_choice.name", { tools, tool_choice: { type: "function", name: "fly" } }],
@@ -83,7 +90,7 @@ describe("the tools of a request", () => {
 });
 
 describe("an error of the chat service", () => {
-  const fields = { places: [0, 2], search: { place: 1 } };
+  const fields = { functions: [{ at: "tools[0]" }, { at: "tools[2]" }], search: { place: 1 } };
   const error = (param: string): NodeError =>
     new NodeError("invalid_request", `'${param}' is odd.`, { param });
 

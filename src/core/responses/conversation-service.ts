@@ -1,0 +1,130 @@
+/** Conversations that callers keep on the node: items that responses go on from, and are added to. */
+import type { DocumentCaller } from "../documents/document-caller.ts";
+import { NodeError, reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { ResponseStore } from "../ports/response-store.ts";
+import { quoted } from "../quoted.ts";
+
+/** Of any type; what it is else is the API's affair. */
+export interface ConversationItem {
+  id: string;
+}
+
+export interface Conversation {
+  id: string;
+  /** Milliseconds of Unix time. */
+  createdAt: number;
+  metadata: Readonly<Record<string, string>>;
+  items: readonly ConversationItem[];
+}
+
+export interface ConversationOptions {
+  /** They are kept among responses: with their owners, their time and their bounds. */
+  store: Pick<ResponseStore, "save" | "find" | "delete">;
+  isKeeping: boolean;
+  log: Log;
+}
+
+type Owner = Pick<DocumentCaller, "id">;
+type Change = (conversation: Conversation) => Partial<Pick<Conversation, "metadata" | "items">>;
+
+const prefix = "conv_";
+
+/** Whether an id is that of a conversation, and never of a response. */
+export const isConversationId = (id: string): boolean => id.startsWith(prefix);
+
+export class ConversationService {
+  readonly #options: ConversationOptions;
+  /** Changes that are under way, by conversation: one reads what the one before it wrote. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+  }
+
+  async create(owner: Owner, begun: Pick<Conversation, "metadata" | "items">): Promise<Conversation> {
+    if (!this.#options.isKeeping) {
+      throw new NodeError(
+        "invalid_request",
+        "This node keeps no conversations (responses.keep_for = 0); send the items with each request.",
+      );
+    }
+    const id = `${prefix}${crypto.randomUUID().replaceAll("-", "")}`;
+    const conversation = { id, createdAt: Date.now(), ...begun };
+    await this.#save(conversation, owner);
+    return conversation;
+  }
+
+  /** `param`: the field that names it. */
+  async get(id: string, owner: Owner, param = "conversation_id"): Promise<Conversation> {
+    const kept =
+      isConversationId(id) && this.#options.isKeeping
+        ? await this.#options.store.find(id, owner.id)
+        : undefined;
+    if (kept === undefined) throw noSuchConversation(id, param);
+    const { createdAt, metadata }: Partial<Conversation> = kept.body;
+    return {
+      id,
+      createdAt: createdAt ?? kept.createdAt,
+      metadata: metadata ?? {},
+      items: kept.input,
+    };
+  }
+
+  async change(id: string, owner: Owner, change: Change): Promise<Conversation> {
+    return await this.#inTurn(id, async () => {
+      const before = await this.get(id, owner);
+      const changed = { ...before, ...change(before) };
+      await this.#save(changed, owner);
+      return changed;
+    });
+  }
+
+  /**
+   * Adds what a response was asked with and what it answered. An answer that is there is given also
+   * where the conversation is gone by now, or would become too large: false then.
+   */
+  async add(id: string, owner: Owner, items: readonly ConversationItem[]): Promise<boolean> {
+    try {
+      await this.change(id, owner, (before) => ({ items: [...before.items, ...items] }));
+      return true;
+    } catch (error) {
+      const reason = reasonOf(error);
+      this.#options.log.warn("a response is not added to its conversation", { id, reason });
+      return false;
+    }
+  }
+
+  async delete(id: string, owner: Owner): Promise<void> {
+    const isThere = isConversationId(id) && (await this.#options.store.delete(id, owner.id));
+    if (!isThere) throw noSuchConversation(id, "conversation_id");
+  }
+
+  /** Its time is counted from the last change. */
+  async #save({ id, createdAt, metadata, items }: Conversation, { id: owner }: Owner): Promise<void> {
+    await this.#options.store.save({
+      ...{ id, owner, createdAt: Date.now() },
+      ...{ status: "completed", isBackground: false },
+      ...{ body: { createdAt, metadata }, input: items, conversation: [] },
+    });
+  }
+
+  async #inTurn<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#turns.get(id) ?? Promise.resolve();
+    const running = before.then(work);
+    const settled = running.catch(() => undefined);
+    this.#turns.set(id, settled);
+    try {
+      return await running;
+    } finally {
+      if (this.#turns.get(id) === settled) this.#turns.delete(id);
+    }
+  }
+}
+
+const noSuchConversation = (id: string, param: string): NodeError =>
+  new NodeError(
+    "no_such_object",
+    `Conversation with id ${quoted(id)} not found: it was deleted, its time is over, or it is another key's.`,
+    { param },
+  );

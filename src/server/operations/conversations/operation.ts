@@ -1,0 +1,223 @@
+/** /v1/conversations, and the items of each */
+import type { ConversationService } from "../../../core/responses/conversation-service.ts";
+import {
+  defineOperation,
+  defineOperationWithoutBody,
+  defineOperationWithQuery,
+} from "../../define-operation.ts";
+import { documentBodyErrors, documentErrors } from "../../openapi.ts";
+import { tags } from "../../operation.ts";
+import { checkedPairs } from "../../wire/attributes.ts";
+import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { pageOfItems } from "../stored-responses/wire.ts";
+import {
+  ConversationChange,
+  ConversationDeleted,
+  ConversationItemList,
+  type ConversationObject,
+  ConversationObject as ConversationSchema,
+  ConversationRequest,
+  ItemQuery,
+  ItemsRequest,
+  itemLimits,
+  ListedItem,
+} from "./schema.ts";
+import { checkedItems, noSuchItem, toConversation, withItems } from "./wire.ts";
+
+interface Needs {
+  conversations: ConversationService;
+  limits: { maxMessages: number };
+}
+
+const conversationExample: ConversationObject = {
+  id: "conv_2f9d7c1e5a314f0b9c573d6a1f0e8b42",
+  object: "conversation",
+  created_at: 1794700800,
+  metadata: { topic: "llamas" },
+};
+const itemExample = {
+  ...{ id: "msg_2f9d7c1e5a314f0b9c573d6a1f0e8b42_in0", type: "message", role: "user" },
+  content: [{ type: "input_text", text: "Do llamas hum?" }],
+};
+const sentItem = { role: "user" as const, content: "Do llamas hum?" };
+
+const about = {
+  name: "conversations",
+  tag: tags.responses,
+  scope: "chat",
+  takesPlace: false,
+  parameters: { conversation_id: "The conversation's id." },
+  errors: documentErrors,
+} as const;
+const ofItem = {
+  ...about,
+  path: "/v1/conversations/:conversation_id/items/:item_id",
+  parameters: { ...about.parameters, item_id: "The item's id." },
+} as const;
+
+const conversationAnswer = {
+  name: "Conversation",
+  schema: ConversationSchema,
+  description: "The conversation.",
+  example: conversationExample,
+};
+const listAnswer = {
+  name: "ConversationItemList",
+  schema: ConversationItemList,
+  description: "A page of items.",
+  example: pageExample(itemExample),
+};
+
+export const createConversation = defineOperation({
+  ...about,
+  method: "POST",
+  path: "/v1/conversations",
+  operationId: "createConversation",
+  summary: "Make a conversation that responses go on from",
+  description:
+    "Kept for the key that made it, for `responses.keep_for` seconds after its last change, within the bounds of kept responses.",
+  parameters: {},
+  body: {
+    name: "ConversationRequest",
+    schema: ConversationRequest,
+    example: { items: [sentItem], metadata: { topic: "llamas" } },
+    logged: ({ items }) => ({ items }),
+  },
+  answer: conversationAnswer,
+  errors: documentBodyErrors,
+  handler: async ({ body }, { authenticated }, { conversations }: Needs) => {
+    const metadata = checkedPairs(body.metadata ?? {}, "metadata");
+    const items = checkedItems(body.items ?? []);
+    return { json: toConversation(await conversations.create(authenticated, { metadata, items })) };
+  },
+});
+
+export const getConversation = defineOperationWithoutBody({
+  ...about,
+  method: "GET",
+  path: "/v1/conversations/:conversation_id",
+  operationId: "getConversation",
+  summary: "Read a conversation's facts",
+  answer: conversationAnswer,
+  handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
+    const id = parameters.conversation_id ?? "";
+    return { json: toConversation(await conversations.get(id, authenticated)) };
+  },
+});
+
+export const updateConversation = defineOperation({
+  ...about,
+  method: "POST",
+  path: "/v1/conversations/:conversation_id",
+  operationId: "updateConversation",
+  summary: "Change a conversation's metadata",
+  body: {
+    name: "ConversationChange",
+    schema: ConversationChange,
+    example: { metadata: { topic: "alpacas" } },
+    logged: () => ({}),
+  },
+  answer: conversationAnswer,
+  errors: documentBodyErrors,
+  handler: async ({ body, parameters }, { authenticated }, { conversations }: Needs) => {
+    const metadata = checkedPairs(body.metadata, "metadata");
+    const id = parameters.conversation_id ?? "";
+    const changed = await conversations.change(id, authenticated, () => ({ metadata }));
+    return { json: toConversation(changed) };
+  },
+});
+
+export const deleteConversation = defineOperationWithoutBody({
+  ...about,
+  method: "DELETE",
+  path: "/v1/conversations/:conversation_id",
+  operationId: "deleteConversation",
+  summary: "Delete a conversation with its items",
+  description: "Responses that were made in it have their own copy, and stay.",
+  answer: {
+    name: "ConversationDeleted",
+    schema: ConversationDeleted,
+    description: "It is gone.",
+    example: { id: conversationExample.id, object: "conversation.deleted", deleted: true },
+  },
+  handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
+    const id = parameters.conversation_id ?? "";
+    await conversations.delete(id, authenticated);
+    return { json: { id, object: "conversation.deleted", deleted: true } };
+  },
+});
+
+export const addConversationItems = defineOperation({
+  ...about,
+  method: "POST",
+  path: "/v1/conversations/:conversation_id/items",
+  operationId: "addConversationItems",
+  summary: "Add items to a conversation",
+  body: {
+    name: "ConversationItems",
+    schema: ItemsRequest,
+    example: { items: [sentItem] },
+    logged: ({ items }) => ({ items }),
+  },
+  answer: { ...listAnswer, description: "The items that were added." },
+  errors: documentBodyErrors,
+  handler: async ({ body, parameters }, { authenticated }, { conversations, limits }: Needs) => {
+    const added = checkedItems(body.items);
+    await conversations.change(parameters.conversation_id ?? "", authenticated, ({ items }) => ({
+      items: withItems(items, added, limits.maxMessages),
+    }));
+    return { json: toPage({ items: added, hasMore: false }, (item) => item) };
+  },
+});
+
+export const listConversationItems = defineOperationWithQuery({
+  ...about,
+  method: "GET",
+  path: "/v1/conversations/:conversation_id/items",
+  operationId: "listConversationItems",
+  summary: "List the items of a conversation",
+  query: ItemQuery,
+  answer: listAnswer,
+  handler: async ({ parameters, query }, { authenticated }, { conversations }: Needs) => {
+    const id = parameters.conversation_id ?? "";
+    const { items } = await conversations.get(id, authenticated);
+    const page = pageOfItems(items, toPageRequest(query, itemLimits));
+    return { json: toPage(page, (item) => item) };
+  },
+});
+
+export const getConversationItem = defineOperationWithoutBody({
+  ...ofItem,
+  method: "GET",
+  operationId: "getConversationItem",
+  summary: "Read an item of a conversation",
+  answer: {
+    name: "ConversationItem",
+    schema: ListedItem,
+    description: "The item.",
+    example: itemExample,
+  },
+  handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
+    const { conversation_id: id = "", item_id: itemId = "" } = parameters;
+    const { items } = await conversations.get(id, authenticated);
+    const item = items.find((one) => one.id === itemId);
+    if (item === undefined) throw noSuchItem(itemId);
+    return { json: item };
+  },
+});
+
+export const deleteConversationItem = defineOperationWithoutBody({
+  ...ofItem,
+  method: "DELETE",
+  operationId: "deleteConversationItem",
+  summary: "Delete an item of a conversation",
+  answer: conversationAnswer,
+  handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
+    const { conversation_id: id = "", item_id: itemId = "" } = parameters;
+    const changed = await conversations.change(id, authenticated, ({ items }) => {
+      if (!items.some((item) => item.id === itemId)) throw noSuchItem(itemId);
+      return { items: items.filter((item) => item.id !== itemId) };
+    });
+    return { json: toConversation(changed) };
+  },
+});
