@@ -71,6 +71,7 @@ export function toRagSettings({ rag }: Config): RagSettings {
     policy: rag.policy,
     prompt: rag.prompt,
     bounds: { limit: rag.limit, scoreThreshold: rag.score_threshold },
+    autoThreshold: rag.auto_threshold,
     contextWindow: rag.context_window,
     followUps: rag.follow_ups,
   };

@@ -188,6 +188,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
           policy: "off",
           prompt: "Use these.",
           bounds: { limit: 5, scoreThreshold: 0.4 },
+          autoThreshold: 0.5,
           contextWindow: 1,
           followUps: false,
           ...options.rag,

@@ -16,18 +16,18 @@ const examples: readonly Example[] = [
   {
     question: "What is the capital of France?",
     about: "A plain question",
-    settings: { grounded: false, temperature: 0 },
+    settings: { temperature: 0 },
   },
   {
     question: "How do I stop this node?",
     about: "Answered from the documents",
     // One passage holds the answer, and a small model is easily distracted, also by a system prompt.
-    settings: { grounded: true, passages: 1, system: "", temperature: 0 },
+    settings: { grounded: "on", passages: 1, system: "", temperature: 0 },
   },
   {
     question: "Write a haiku about autumn.",
     about: "Something to write",
-    settings: { grounded: false, temperature: 0 },
+    settings: { temperature: 0 },
   },
 ];
 

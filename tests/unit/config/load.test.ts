@@ -122,6 +122,7 @@ describe("the configuration", () => {
         prompt: defaultGroundingPrompt,
         limit: 5,
         score_threshold: 0.4,
+        auto_threshold: 0.5,
         context_window: 1,
         follow_ups: true,
       },

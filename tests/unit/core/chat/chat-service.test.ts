@@ -40,6 +40,7 @@ function service({ nPredict = -1 }: { nPredict?: number } = {}) {
     policy: "off",
     prompt: "",
     bounds: collection.bounds,
+    autoThreshold: 0.5,
     contextWindow: 1,
     followUps: false,
   };

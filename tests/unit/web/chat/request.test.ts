@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Conversation, Turn } from "../../../../src/web/chat/conversation.ts";
+import type { ChatRequest } from "../../../../src/client/api-client.ts";
+import type { Conversation, Settings, Turn } from "../../../../src/web/chat/conversation.ts";
 import { toRequest } from "../../../../src/web/chat/request.ts";
 
 const turns: Turn[] = [
@@ -13,7 +14,7 @@ const conversation: Conversation = {
   id: "c",
   title: "t",
   createdAt: "2026-11-15T10:00:00.000Z",
-  settings: { model: "m", system: "  ", grounded: true, temperature: 0, seed: undefined },
+  settings: { model: "m", system: "  ", grounded: "on", temperature: 0, seed: undefined },
   turns,
 };
 
@@ -32,18 +33,23 @@ test("a request has what was said, without answers that hold nothing, and the se
   });
 });
 
-test.each([
-  [{ grounded: false }, false],
-  [{ grounded: true }, true],
-  [{ grounded: true, passages: 2 }, { limit: 2 }],
-  [{ grounded: false, passages: 2 }, false],
-  [{ grounded: true, collections: [] }, true],
-  [{ grounded: true, collections: ["vs_1"] }, { vector_store_ids: ["vs_1"] }],
+test.each<[Partial<Settings>, ChatRequest["rag"]]>([
+  [{ grounded: "off" }, false],
+  [{ grounded: "on" }, true],
+  [{ grounded: "on", passages: 2 }, { limit: 2 }],
+  [{ grounded: "auto" }, "auto"],
   [
-    { grounded: true, passages: 2, collections: ["a", "b"] },
+    { grounded: "auto", passages: 2 },
+    { auto: true, limit: 2 },
+  ],
+  [{ grounded: "off", passages: 2 }, false],
+  [{ grounded: "on", collections: [] }, true],
+  [{ grounded: "on", collections: ["vs_1"] }, { vector_store_ids: ["vs_1"] }],
+  [
+    { grounded: "on", passages: 2, collections: ["a", "b"] },
     { limit: 2, vector_store_ids: ["a", "b"] },
   ],
-  [{ grounded: false, collections: ["vs_1"] }, false],
+  [{ grounded: "off", collections: ["vs_1"] }, false],
 ])("with %j it asks for rag %j", (settings, rag) => {
   const changed = { ...conversation, settings: { ...conversation.settings, ...settings } };
   const request = toRequest(changed, turns);
