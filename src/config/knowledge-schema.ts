@@ -107,7 +107,7 @@ export const Rag = T.Object(
     auto_threshold: T.Number({
       minimum: -1,
       maximum: 1,
-      default: 0.5,
+      default: 0.45,
       description:
         'Least score of a passage of a chat with `"rag": "auto"`; never less than `score_threshold`.',
     }),

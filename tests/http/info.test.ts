@@ -18,6 +18,10 @@ const model = (name: string, type: string) => ({
   repeat_penalty: 1.1,
   presence_penalty: 0.2,
   frequency_penalty: 0.3,
+  repeat_last_n: -1,
+  dry_multiplier: 0,
+  dry_base: 1.75,
+  dry_allowed_length: 2,
 });
 
 const info = {
@@ -34,7 +38,7 @@ const info = {
 };
 
 describe("node information", () => {
-  test("has exactly the specification's fields, and min_p, for POST without a body", async () => {
+  test("has exactly the specification's fields, and more of a model's sampling, for POST without a body", async () => {
     const request = new Request("http://localhost/v1/info", { method: "POST" });
     const response = await testApp().handle(request);
     const found = await response.json();

@@ -2,13 +2,21 @@
 import type { ChatRequest } from "../../client/api-client.ts";
 import type { Conversation, Settings, Turn } from "./conversation.ts";
 
-/** `turns`: those up to the question that is asked. */
-export function toRequest({ settings }: Conversation, turns: readonly Turn[]): ChatRequest {
+/** Most tokens of an answer where neither the reader nor the model's configuration says so: a small model may not end by itself. */
+export const mostTokens = 1024;
+
+/** `turns`: those up to the question that is asked; `isLimited`: whether the model has a limit of its own. */
+export function toRequest(
+  { settings }: Conversation,
+  turns: readonly Turn[],
+  isLimited: boolean,
+): ChatRequest {
   const { model, system, grounded: ___, passages: _, collections: __, ...sampling } = settings;
   return {
     model,
     stream_options: { include_usage: true },
     ...sampling,
+    max_tokens: sampling.max_tokens ?? (isLimited ? undefined : mostTokens),
     // `false` is sent too: a node may be configured to ground every chat.
     rag: ragOf(settings),
     messages: [

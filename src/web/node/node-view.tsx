@@ -146,6 +146,7 @@ function ModelCard({ model }: { model: ModelInfo }) {
           ["Repeat penalty", model.repeat_penalty],
           ["Presence penalty", model.presence_penalty],
           ["Frequency penalty", model.frequency_penalty],
+          ["DRY", model.dry_multiplier === 0 ? "off" : model.dry_multiplier],
         ];
   return (
     <article class="card" aria-label={model.name}>

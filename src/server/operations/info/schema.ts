@@ -31,6 +31,10 @@ const ModelInfo = T.Object({
   repeat_penalty: T.Number(),
   presence_penalty: T.Number(),
   frequency_penalty: T.Number(),
+  repeat_last_n: T.Integer({ description: "An extension, as are the next three." }),
+  dry_multiplier: T.Number(),
+  dry_base: T.Number(),
+  dry_allowed_length: T.Integer(),
   upstream: T.Optional(Upstream),
 });
 

@@ -50,6 +50,10 @@ function toModelInfo(
     repeat_penalty: settings.repeatPenalty,
     presence_penalty: settings.presencePenalty,
     frequency_penalty: settings.frequencyPenalty,
+    repeat_last_n: settings.repeatLastN,
+    dry_multiplier: settings.dryMultiplier,
+    dry_base: settings.dryBase,
+    dry_allowed_length: settings.dryAllowedLength,
     ...given({ upstream: upstream && toUpstream(upstream, urlsOf(upstream)) }),
   };
 }

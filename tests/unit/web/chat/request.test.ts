@@ -19,7 +19,7 @@ const conversation: Conversation = {
 };
 
 test("a request has what was said, without answers that hold nothing, and the settings that are set", () => {
-  expect(JSON.parse(JSON.stringify(toRequest(conversation, turns)))).toEqual({
+  expect(JSON.parse(JSON.stringify(toRequest(conversation, turns, true)))).toEqual({
     model: "m",
     stream_options: { include_usage: true },
     temperature: 0,
@@ -32,6 +32,19 @@ test("a request has what was said, without answers that hold nothing, and the se
     ],
   });
 });
+
+test.each([
+  [undefined, false, 1024],
+  [undefined, true, undefined],
+  [2000, false, 2000],
+  [7, true, 7],
+])(
+  "with %p of the reader's and a limit of the model's (%p) it asks for %p tokens",
+  (max_tokens, isLimited, most) => {
+    const changed = { ...conversation, settings: { ...conversation.settings, max_tokens } };
+    expect(toRequest(changed, turns, isLimited).max_tokens).toBe(most);
+  },
+);
 
 test.each<[Partial<Settings>, ChatRequest["rag"]]>([
   [{ grounded: "off" }, false],
@@ -52,7 +65,7 @@ test.each<[Partial<Settings>, ChatRequest["rag"]]>([
   [{ grounded: "off", collections: ["vs_1"] }, false],
 ])("with %j it asks for rag %j", (settings, rag) => {
   const changed = { ...conversation, settings: { ...conversation.settings, ...settings } };
-  const request = toRequest(changed, turns);
+  const request = toRequest(changed, turns, false);
   expect(request.rag).toEqual(rag);
   expect(request).not.toContainAnyKeys(["passages", "collections", "grounded"]);
 });
