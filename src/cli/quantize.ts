@@ -3,6 +3,7 @@ import { constants, setPriority } from "node:os";
 import { Command } from "commander";
 import { quantizations } from "../core/models/quantization.ts";
 import { quantize } from "../engine/quantization/quantizer.ts";
+import { endWithParentProcess } from "../subprocess/parent-death.ts";
 
 export function quantizeCommand(): Command {
   return new Command("quantize")
@@ -15,6 +16,8 @@ export function quantizeCommand(): Command {
       async (input: string, output: string, name: string, threads: string, { lowPriority }) => {
         // Before the quantiser starts its threads, which have the priority of who started them.
         if (lowPriority === true) setPriority(constants.priority.PRIORITY_LOW);
+        // One that pauses would not notice that its node has ended.
+        endWithParentProcess();
         const type = quantizations.find((known) => known === name);
         if (type === undefined)
           throw new Error(`'${name}' is not one of ${quantizations.join(", ")}`);

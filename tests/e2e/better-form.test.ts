@@ -42,7 +42,7 @@ describe("a model whose better form is made behind the requests", () => {
       while (!isOver) answers.push(await ask(node));
     };
     const clients = [client(), client()];
-    await waitFor("the better form", said("better form from now on"), { withinMs: 60_000 });
+    await waitFor("the better form", said("better form from now on"), { withinMs: 110_000 });
     await waitFor("an answer of it", () => new Set(answers.map((one) => one.fingerprint)).size > 1);
     isOver = true;
     await Promise.all(clients);

@@ -96,6 +96,8 @@ export interface TestAppOptions {
   allowedHosts?: readonly string[];
   /** Whether it was asked to stop. */
   draining?: boolean;
+  /** What is still being made in the background. */
+  coming?: readonly string[];
   /** Leaves the models and the collection unprepared. */
   unprepared?: boolean;
   /** Embedding models beside those that every app has. */
@@ -162,6 +164,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     models,
     activities,
     retrieval,
+    coming: new Map(options.coming?.map((notice, at) => [`${at}`, notice])),
     isDraining,
     ...(options.shared === undefined ? {} : { shared: options.shared.report }),
   };

@@ -89,7 +89,7 @@ function Health() {
 const readyText = (coming: readonly string[]): string =>
   coming.length === 0
     ? "The node is ready: every model and the collection are."
-    : "The node answers; not all of its passages are there yet.";
+    : "The node answers; this is still being made:";
 
 function Load() {
   const taken = samples.value;
