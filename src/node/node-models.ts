@@ -17,10 +17,17 @@ import { autoSource } from "../models/sources/auto.ts";
 import { hubFrom } from "../models/sources/hub.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
 import { BetterForms, type ImproveOptions, type Improving } from "./better-forms.ts";
+import { betterModel } from "./better-model.ts";
 import { dataDirOf } from "./data-dir.ts";
 import { alreadyTranscoded, readFacts, transcoded } from "./engine-on-demand.ts";
 import { openLocal, openRunners, type RunnersOptions } from "./model-hosts.ts";
-import { needsStarterForm, toMemoryLimit, toModelSpec, toTranscoding } from "./node-settings.ts";
+import {
+  isStarterChat,
+  needsStarterForm,
+  toMemoryLimit,
+  toModelSpec,
+  toTranscoding,
+} from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
 import type { QuietTimes } from "./quiet-times.ts";
 import { type OpeningListener, UpstreamModels } from "./upstream-models.ts";
@@ -155,9 +162,11 @@ export class NodeModels implements AsyncDisposable {
   async #loadFile(model: ModelConfig, path: string, loading: LoadOptions): Promise<LoadedModel> {
     const { config, log } = this.#options;
     const spec = toModelSpec(model, path, toMemoryLimit(config));
-    const loaded = this.#resources.use(
-      disposedOnce(await this.#oneAtATime(() => this.#host.loadModel(spec, loading))),
-    );
+    const own = await this.#oneAtATime(() => this.#host.loadModel(spec, loading));
+    const advice = isStarterChat(model)
+      ? betterModel(await readMachineMemory(), this.#options.program)
+      : undefined;
+    const loaded = this.#resources.use(disposedOnce(withAdvice(own, advice)));
     log.info("a model is ready", {
       model: model.name,
       type: model.type,
@@ -225,6 +234,9 @@ export class NodeModels implements AsyncDisposable {
 
 /** Of a file's size, what must be free to load it beside the one that answers: its context and buffers come to it. */
 const roomForBoth = 1.5;
+
+const withAdvice = (model: LoadedModel, advice: string | undefined): LoadedModel =>
+  advice === undefined ? model : { ...model, card: { ...model.card, advice } };
 
 /** A model that was replaced is disposed then, and must not be again with the others. */
 function disposedOnce(model: LoadedModel): LoadedModel {

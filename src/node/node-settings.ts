@@ -81,7 +81,7 @@ export function toRagSettings({ rag }: Config): RagSettings {
   };
 }
 
-const isStarterChat = ({ source }: Pick<ModelConfig, "source">): boolean =>
+export const isStarterChat = ({ source }: Pick<ModelConfig, "source">): boolean =>
   source === "starter:chat";
 
 export interface Transcoding {

@@ -58,6 +58,13 @@ describe.skipIf(browserPath === undefined)("the chat", () => {
     await waitFor("the generation to end", () => app.chat.ended === 1);
   });
 
+  test("says beside the first questions what a weak model cannot do, and the command for a better one", async () => {
+    const advice = "It is small: bun paddock pull a-better-one";
+    await using app = listeningApp({ advice });
+    await using visited = await visit(app.origin);
+    await visited.page.locator(".starter-questions").getByText(advice).waitFor();
+  });
+
   test("has its Stop in reach on a small screen, and Escape stops from anywhere", async () => {
     await using app = listeningApp();
     const never = Promise.withResolvers<void>();

@@ -57,6 +57,19 @@ describe("node information", () => {
     expect([response.status, await response.json()]).toEqual([200, { ...info, models: [] }]);
   });
 
+  test("says what would be better than a weak model, to a caller with a key where keys are wanted", async () => {
+    const advice = "It is small: paddock pull a-better-one";
+    const app = testApp({ advice, keys: ["a-good-key"] });
+    const adviceFor = async (headers: Record<string, string>, asked = app) =>
+      (await decode(NodeInfo, await asked.get("/v1/info", headers))).models.map(
+        (one) => one.advice,
+      );
+    expect(await adviceFor({})).toEqual([undefined, undefined, undefined]);
+    const [ofChat, ...others] = await adviceFor({ authorization: "Bearer a-good-key" });
+    expect([ofChat, others]).toEqual([advice, [undefined, undefined]]);
+    expect((await adviceFor({}, testApp({ advice })))[0]).toBe(advice);
+  });
+
   test("shows the store's address to a caller with a key only, where keys are wanted", async () => {
     const storeUrl = "http://qdrant.internal:6333";
     const app = testApp({ storeUrl, keys: ["a-good-key"] });

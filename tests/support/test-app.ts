@@ -96,6 +96,8 @@ export interface TestAppOptions {
   allowedHosts?: readonly string[];
   /** Whether it was asked to stop. */
   draining?: boolean;
+  /** What would be better than the chat model. */
+  advice?: string;
   /** What is still being made in the background. */
   coming?: readonly string[];
   /** Leaves the models and the collection unprepared. */
@@ -149,6 +151,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   if (options.unprepared !== true) {
     const chatCard = card("chatty", "chat");
     chatCard.settings.nPredict = options.nPredict ?? -1;
+    if (options.advice !== undefined) chatCard.advice = options.advice;
     models.add(activities.measured(chatModel("chatty", chat, chatCard)));
     for (const name of ["vectors", "others", ...(options.moreModels ?? [])]) {
       models.add(activities.measured(embeddingModel(name, embedding)));

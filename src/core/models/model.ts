@@ -44,6 +44,8 @@ export interface ModelCard {
   createdAt: Date;
   ownedBy: string;
   settings: ModelSettings;
+  /** What would be better on this machine, where the model is a weak one. */
+  advice?: string;
   /** Absent: it runs on this machine. */
   upstream?: UpstreamCard;
 }

@@ -2,7 +2,7 @@
 import { chatModels } from "../node/state.ts";
 import type { Settings } from "./conversation.ts";
 import { focusComposer } from "./panels.ts";
-import { changeSettings } from "./store.ts";
+import { changeSettings, lastSettings } from "./store.ts";
 import { send } from "./turn.ts";
 
 interface Example {
@@ -37,6 +37,8 @@ export function StarterQuestions() {
     void send(question);
     focusComposer();
   };
+  const { model } = lastSettings();
+  const advice = chatModels.value.find(({ name }) => name === model)?.advice;
   return (
     <div class="starter-questions">
       <h3>Ask this node something</h3>
@@ -57,6 +59,7 @@ export function StarterQuestions() {
           </li>
         ))}
       </ul>
+      {advice !== undefined && <p class="note">{advice}</p>}
     </div>
   );
 }

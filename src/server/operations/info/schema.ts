@@ -35,6 +35,12 @@ const ModelInfo = T.Object({
   dry_multiplier: T.Number(),
   dry_base: T.Number(),
   dry_allowed_length: T.Integer(),
+  advice: T.Optional(
+    T.String({
+      description:
+        "An extension: of the starter chat model, what would be better on this machine, with the command.",
+    }),
+  ),
   upstream: T.Optional(Upstream),
 });
 

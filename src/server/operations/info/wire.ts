@@ -33,7 +33,7 @@ export function toNodeInfo(
 }
 
 function toModelInfo(
-  { name, type, settings, upstream }: ModelCard,
+  { name, type, settings, advice, upstream }: ModelCard,
   urlsOf: (upstream: UpstreamCard) => readonly string[],
 ): NodeInfo["models"][number] {
   return {
@@ -54,7 +54,7 @@ function toModelInfo(
     dry_multiplier: settings.dryMultiplier,
     dry_base: settings.dryBase,
     dry_allowed_length: settings.dryAllowedLength,
-    ...given({ upstream: upstream && toUpstream(upstream, urlsOf(upstream)) }),
+    ...given({ advice, upstream: upstream && toUpstream(upstream, urlsOf(upstream)) }),
   };
 }
 
