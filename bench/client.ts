@@ -21,10 +21,15 @@ export interface ChatTurn {
   content: string;
 }
 
+type SamplingName =
+  | ("temperature" | "top_k" | "min_p" | "seed")
+  | ("repeat_penalty" | "repeat_last_n" | "presence_penalty" | "frequency_penalty")
+  | ("dry_multiplier" | "dry_base" | "dry_allowed_length");
+
 export interface AnswerOptions {
   maxTokens: number;
   /** Default: always the likeliest token. */
-  sampling?: { temperature?: number; top_k?: number; min_p?: number; seed?: number };
+  sampling?: Partial<Record<SamplingName, number>>;
   onFirstToken?: () => void;
 }
 

@@ -3,17 +3,10 @@
  * handbook, of which 30 lean on the first and 10 are about something else.
  * `bun bench:follow-ups [--threads N]`
  */
-import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { leansOnBefore } from "../src/core/chat/follow-up.ts";
-import { handbookDocuments, handbookPagesIn } from "../src/ingest/handbook.ts";
-import { planDocument } from "../src/ingest/plan-document.ts";
-import { collectionStore } from "../src/node/collection-store.ts";
-import { openEmbeddingModel } from "../src/node/embedding-model.ts";
-import { bareNodeOptions } from "../tests/support/bare-node.ts";
-import { tempDir } from "../tests/support/temp-dir.ts";
+import { handbookCollection } from "./handbook-collection.ts";
 import questions from "./made/two-turn-questions.json";
-import { remembering, serviceFor } from "./retrieval-set.ts";
 
 interface TwoTurns {
   first: string;
@@ -30,32 +23,8 @@ const { signal } = new AbortController();
 /** As a node does by default. */
 const bounds = { limit: 5, scoreThreshold: 0.4 };
 
-await using folder = await tempDir();
-const nodeOptions = bareNodeOptions({
-  env: { PADDOCK_DATA_DIR: folder.path, PADDOCK_THREADS: options.threads },
-});
-await using model = await openEmbeddingModel(nodeOptions, signal);
-const embedding = remembering(model.embedding);
-const { engine, identity } = embedding;
-const { documentPrefix } = identity;
-await using repository = await collectionStore(nodeOptions).create("follow-ups", {
-  dimension: engine.dimension,
-  embedding: identity,
-});
-const pages = await handbookPagesIn(join(import.meta.dir, "../docs"));
-for (const document of await handbookDocuments(pages)) {
-  const plan = await planDocument(document, undefined, { engine, repository, documentPrefix });
-  if (plan.change === "none") continue;
-  const texts = plan.passages.map(({ source }) => documentPrefix + source);
-  const vectors = await engine.embed(texts, { signal });
-  await repository.upsert(
-    plan.passages.flatMap((passage, at) => {
-      const vector = vectors[at]?.vector;
-      return vector === undefined ? [] : [{ ...passage, vector }];
-    }),
-  );
-}
-const service = serviceFor(embedding, repository, "hybrid");
+await using handbook = await handbookCollection(options.threads);
+const { service } = handbook;
 
 const ways: [string, (asked: TwoTurns) => string][] = [
   ["the last message alone", ({ second }) => second],

@@ -54,7 +54,8 @@ async function answered(page: Page, question: string, fromDocuments: boolean): P
     .getByRole("button", { name: "New conversation" })
     .first()
     .click();
-  await page.getByRole("switch").setChecked(fromDocuments);
+  const state = fromDocuments ? "on" : "off";
+  await page.getByRole("radio", { name: state, exact: true }).check();
   await ask(page, question);
   await page.locator("[aria-busy=false] footer").waitFor();
   console.log(`${question}\n  ${await page.locator(".markdown").last().textContent()}`);

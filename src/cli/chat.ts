@@ -31,7 +31,7 @@ export function chatCommand(shell: Shell): Command {
     command,
     "paddock chat",
     "paddock chat --url http://127.0.0.1:8080",
-    'echo "What is the capital of France?" | paddock chat',
+    'echo "Say hello in French." | paddock chat',
   );
   return command.action(async () => {
     const { url, model, system }: ChatFlags = command.opts();

@@ -18,6 +18,8 @@ export function quantizeCommand(): Command {
         endWithParentProcess();
         // Before the quantiser starts its threads, which have the priority of who started them.
         if (lowPriority === true) setPriority(constants.priority.PRIORITY_LOW);
+        // One that pauses would not notice that its node has ended.
+        endWithParentProcess();
         const type = quantizations.find((known) => known === name);
         if (type === undefined)
           throw new Error(`'${name}' is not one of ${quantizations.join(", ")}`);

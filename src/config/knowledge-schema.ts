@@ -104,6 +104,13 @@ export const Rag = T.Object(
       default: 0.4,
       description: "Least score of a chat's passage.",
     }),
+    auto_threshold: T.Number({
+      minimum: -1,
+      maximum: 1,
+      default: 0.45,
+      description:
+        'Least score of a passage of a chat with `"rag": "auto"`; never less than `score_threshold`.',
+    }),
     context_window: T.Integer({
       minimum: 1,
       maximum: 100,

@@ -1,8 +1,8 @@
 /** Every setting of a model, with its default. The keys carry the names that node information reports. */
 import { type SchemaOptions, type Static, Type as T, type TInteger } from "@sinclair/typebox";
-import { defaultMinP, starterMinP } from "../core/models/default-min-p.ts";
 import { promptTemplateNames } from "../core/models/prompt-templates.ts";
 import { quantizations } from "../core/models/quantization.ts";
+import { samplingDefaults, starterSampling } from "../core/models/sampling-defaults.ts";
 import { longestSeconds } from "./durations.ts";
 import { upstreamKeys } from "./upstream-schema.ts";
 
@@ -116,7 +116,7 @@ export const ModelConfig = T.Object(
       T.Number({
         minimum: 0,
         maximum: 1,
-        "x-default": `${defaultMinP}; starter chat model: ${starterMinP}; elsewhere: 0`,
+        "x-default": `${samplingDefaults.minP}; starter chat model: ${starterSampling.minP}; elsewhere: 0`,
         description:
           "How likely a token must be at least, against the likeliest, to be chosen where the request is silent; 0: off.",
       }),
@@ -124,8 +124,34 @@ export const ModelConfig = T.Object(
     repeat_penalty: T.Number({
       minimum: 0.1,
       maximum: 10,
-      default: 1,
+      default: samplingDefaults.repeatPenalty,
       description: "How unlikely a token becomes that was there before; 1: off.",
+    }),
+    repeat_last_n: T.Integer({
+      minimum: -1,
+      default: samplingDefaults.repeatLastN,
+      description:
+        "How many of an answer's last tokens penalties and DRY look at where the request is silent; -1: all; 0: none.",
+    }),
+    dry_multiplier: T.Optional(
+      T.Number({
+        minimum: 0,
+        maximum: 5,
+        "x-default": `${samplingDefaults.dryMultiplier}; starter chat model: ${starterSampling.dryMultiplier}`,
+        description:
+          'DRY ("don\'t repeat yourself"): what a token loses that would go on with a repetition, where the request is silent; 0: off.',
+      }),
+    ),
+    dry_base: T.Number({
+      minimum: 1,
+      maximum: 4,
+      default: samplingDefaults.dryBase,
+      description: "DRY: how much more it loses with each token of the repetition.",
+    }),
+    dry_allowed_length: T.Integer({
+      minimum: 0,
+      default: samplingDefaults.dryAllowedLength,
+      description: "DRY: how many tokens may be repeated without a loss.",
     }),
     presence_penalty: T.Number({
       minimum: -2,

@@ -17,5 +17,13 @@ export interface Progress {
   ): ProgressStep;
 }
 
+/** For work of one step, of which only the share that is done is told, from 0 to 1. */
+export const shareOf = (tell: (done: number) => void): Progress => ({
+  step: (_label, total) => ({
+    update: (done) => tell(total > 0 ? Math.min(1, done / total) : 0),
+    finish: () => {},
+  }),
+});
+
 /** For work that nobody watches. */
 export const noProgress: Progress = { step: () => ({ update: () => {}, finish: () => {} }) };

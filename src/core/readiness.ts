@@ -8,6 +8,8 @@ export interface ReadinessParts {
   models: ModelRegistry;
   activities: ModelActivities;
   retrieval: RetrievalService;
+  /** What is still being made in the background, a sentence each. */
+  coming: ReadonlyMap<string, string>;
   /** Whether the node was asked to stop, and takes no new requests. */
   isDraining: () => boolean;
   /** Of what several nodes share; absent where this one is alone. */
@@ -38,7 +40,7 @@ export interface ReadinessReport {
 
 /** `isStranger`: a caller without a key, who learns nothing of the store. */
 export async function checkReadiness(
-  { models, activities, retrieval, isDraining, shared }: ReadinessParts,
+  { models, activities, retrieval, coming, isDraining, shared }: ReadinessParts,
   { isStranger = false } = {},
 ): Promise<ReadinessReport> {
   const problem = await retrieval.problem();
@@ -53,6 +55,6 @@ export async function checkReadiness(
       ...(isDraining() ? ["The node is stopping."] : []),
     ],
     notes: common.note === undefined ? [] : [common.note],
-    coming: retrieval.coming === undefined ? [] : [retrieval.coming],
+    coming: [...(retrieval.coming === undefined ? [] : [retrieval.coming]), ...coming.values()],
   };
 }

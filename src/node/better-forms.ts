@@ -1,30 +1,35 @@
 /** Models that answer in the form they came in while a better one is made behind the requests. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { ChatModel, LoadedModel } from "../core/models/model.ts";
 import { ReplaceableChatEngine } from "../core/models/replaceable-chat-engine.ts";
+import type { QuietTimes } from "./quiet-times.ts";
 
 type LoadedChatModel = Extract<LoadedModel, { type: "chat" }>;
+
+/** What the making of a better form goes by. */
+export interface Improving {
+  quiet: QuietTimes;
+  signal: AbortSignal;
+  /** Told how much of it is done, from 0 to 1. */
+  onProgress: (model: string, done: number) => void;
+}
 
 /** What is done behind the requests for one model. */
 interface Improvement {
   model: LoadedChatModel;
   engine: ReplaceableChatEngine;
   /** Makes the better form; loads it beside the one that answers, or gives undefined where that is left to the next start. */
-  make: (signal: AbortSignal) => Promise<LoadedModel | undefined>;
+  make: (improving: Improving) => Promise<LoadedModel | undefined>;
 }
 
-export interface ImproveOptions {
-  /** Whether a request is waiting or being answered. */
-  isBusy: () => boolean;
+export interface ImproveOptions extends Improving {
   /** Called with a model whose requests go to the better form from now on. */
   onBetter: (model: LoadedModel) => void;
-  signal: AbortSignal;
+  /** Called with a model that nothing more is done for. */
+  onEnd: (model: string) => void;
   log: Log;
 }
-
-const pollMs = 200;
 
 export class BetterForms {
   readonly #improvements: Improvement[] = [];
@@ -37,13 +42,14 @@ export class BetterForms {
     return { ...model, engine };
   }
 
-  /** Makes one after the other, each begun while nobody asks; what fails stays as it is until the next start. */
-  async improve({ isBusy, onBetter, signal, log }: ImproveOptions): Promise<void> {
+  /** Makes one after the other, each while nobody asks; what fails stays as it is until the next start. */
+  async improve({ onBetter, onEnd, log, ...improving }: ImproveOptions): Promise<void> {
+    const { quiet, signal } = improving;
     for (const improvement of this.#improvements.splice(0)) {
       const { name } = improvement.model.card;
       try {
-        while (isBusy()) await sleep(pollMs, undefined, { signal });
-        const better = await improvement.make(signal);
+        await quiet.wait(signal);
+        const better = await improvement.make(improving);
         if (better !== undefined) await takeOver(improvement, better, { onBetter, log });
       } catch (error) {
         if (signal.aborted) return;
@@ -51,6 +57,8 @@ export class BetterForms {
           model: name,
           reason: reasonOf(error),
         });
+      } finally {
+        onEnd(name);
       }
     }
   }

@@ -3,7 +3,7 @@ import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { PassageRepository } from "../core/ports/passage-repository.ts";
-import { noProgress } from "../core/progress.ts";
+import { shareOf } from "../core/progress.ts";
 import type { OpenCollection } from "../core/retrieval/collection.ts";
 import { type HandbookPage, handbookDocuments, handbookLabel } from "../ingest/handbook.ts";
 import { ingest } from "../ingest/pipeline.ts";
@@ -11,6 +11,8 @@ import { ingest } from "../ingest/pipeline.ts";
 export interface HandbookOptions {
   pages: () => Promise<readonly HandbookPage[]>;
   log: Log;
+  /** Told how much of it is stored, from 0 to 1. */
+  onProgress: (done: number) => void;
   signal: AbortSignal;
 }
 
@@ -18,7 +20,7 @@ export interface HandbookOptions {
 export async function fillWithHandbook(
   engine: EmbeddingEngine,
   { repository, prefixes }: OpenCollection,
-  { pages, log, signal }: HandbookOptions,
+  { pages, log, onProgress, signal }: HandbookOptions,
 ): Promise<void> {
   // A collection that others made is theirs to fill, and so is one with other documents.
   if ((await repository.describe()).embedding === undefined) return;
@@ -31,7 +33,7 @@ export async function fillWithHandbook(
     repository,
     documentPrefix: prefixes.documentPrefix,
     // The node serves meanwhile, and a bar would be between the lines of its log.
-    progress: noProgress,
+    progress: shareOf(onProgress),
     signal,
     onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
   });

@@ -8,7 +8,7 @@ import type { OpenCollection } from "../core/retrieval/collection.ts";
 import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import { collectionStore } from "./collection-store.ts";
-import { fillWithHandbook } from "./handbook.ts";
+import { fillWithHandbook, type HandbookOptions } from "./handbook.ts";
 import { openConfiguredCollection } from "./open-collection.ts";
 import type { StoreOptions } from "./part-options.ts";
 
@@ -29,8 +29,8 @@ export interface CollectionParts {
 const retryMs = 2000;
 
 /** What is said until the handbook is stored. */
-const passagesComing =
-  "The handbook is being stored: passages are still coming, and what is found is not all that there will be.";
+const passagesComing = (done: number): string =>
+  `The handbook is being stored (${Math.floor(done * 100)} %): passages are still coming, and what is found is not all that there will be.`;
 
 export class NodeCollection implements AsyncDisposable {
   readonly #options: NodeCollectionOptions;
@@ -77,8 +77,11 @@ export class NodeCollection implements AsyncDisposable {
     await onOpen(collection);
     retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix });
     if (!this.#options.config.vectorstore.handbook) return;
-    retrieval.expectPassages(passagesComing);
-    this.#filling = this.#fill(collection, fillingEngine, signal).finally(() =>
+    const onProgress = (done: number): void => retrieval.expectPassages(passagesComing(done));
+    onProgress(0);
+    const { handbook: pages, log } = this.#options;
+    const filling = { pages, log, onProgress, signal };
+    this.#filling = this.#fill(collection, fillingEngine, filling).finally(() =>
       retrieval.expectPassages(undefined),
     );
   }
@@ -87,12 +90,12 @@ export class NodeCollection implements AsyncDisposable {
   async #fill(
     collection: OpenCollection,
     engine: EmbeddingEngine,
-    signal: AbortSignal,
+    options: HandbookOptions,
   ): Promise<void> {
-    const { handbook: pages, log } = this.#options;
+    const { log, signal } = options;
     while (!signal.aborted) {
       try {
-        await fillWithHandbook(engine, collection, { pages, log, signal });
+        await fillWithHandbook(engine, collection, options);
         return;
       } catch (error) {
         if (signal.aborted) return;

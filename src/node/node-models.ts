@@ -7,7 +7,7 @@ import { given } from "../core/given.ts";
 import type { LoadedModel } from "../core/models/model.ts";
 import type { Quantization } from "../core/models/quantization.ts";
 import type { LoadOptions, ModelHost } from "../core/ports/model-host.ts";
-import { noProgress } from "../core/progress.ts";
+import { noProgress, shareOf } from "../core/progress.ts";
 import { withinLimit } from "../engine/machine/machine.ts";
 import { readMachineMemory } from "../engine/machine/machine-memory.ts";
 import { pickChatFile } from "../engine/machine/pick-chat-model.ts";
@@ -16,12 +16,20 @@ import { modelsFolder } from "../models/models-folder.ts";
 import { autoSource } from "../models/sources/auto.ts";
 import { hubFrom } from "../models/sources/hub.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
-import { BetterForms, type ImproveOptions } from "./better-forms.ts";
+import { BetterForms, type ImproveOptions, type Improving } from "./better-forms.ts";
+import { betterModel } from "./better-model.ts";
 import { dataDirOf } from "./data-dir.ts";
 import { alreadyTranscoded, readFacts, transcoded } from "./engine-on-demand.ts";
 import { openLocal, openRunners, type RunnersOptions } from "./model-hosts.ts";
-import { needsStarterForm, toMemoryLimit, toModelSpec, toTranscoding } from "./node-settings.ts";
+import {
+  isStarterChat,
+  needsStarterForm,
+  toMemoryLimit,
+  toModelSpec,
+  toTranscoding,
+} from "./node-settings.ts";
 import type { ModelOptions } from "./part-options.ts";
+import type { QuietTimes } from "./quiet-times.ts";
 import { type OpeningListener, UpstreamModels } from "./upstream-models.ts";
 
 /** Disposing it unloads every model. */
@@ -98,7 +106,9 @@ export class NodeModels implements AsyncDisposable {
       return await this.#loadFile(model, path, loading);
     }
     const loaded = await this.#loadFile(model, source, loading);
-    return this.#betterForms.add(loaded, (signal) => this.#improve(model, source, type, signal));
+    return this.#betterForms.add(loaded, (improving) =>
+      this.#improve(model, source, type, improving),
+    );
   }
 
   /** Makes what was left for later, while nobody asks. */
@@ -111,15 +121,16 @@ export class NodeModels implements AsyncDisposable {
     model: ModelConfig,
     source: string,
     type: Quantization,
-    signal: AbortSignal,
+    { quiet, signal, onProgress }: Improving,
   ): Promise<LoadedModel | undefined> {
     const { log, config } = this.#options;
     const loading = { progress: noProgress, signal };
+    const progress = shareOf((done) => onProgress(model.name, done));
     log.info("a better form of a model is being made; it answers meanwhile", {
       model: model.name,
       form: type,
     });
-    const path = await this.#transcode(source, type, loading, { lowPriority: true });
+    const path = await this.#transcode(source, type, { progress, signal }, quiet);
     // What went wrong was said.
     if (path === source) return undefined;
     const { size } = await stat(path);
@@ -130,27 +141,32 @@ export class NodeModels implements AsyncDisposable {
       });
       return undefined;
     }
+    await quiet.wait(signal);
     return await this.#loadFile(model, path, loading);
   }
 
+  /** `quiet`: while nobody asks, on one thread. */
   #transcode(
     source: string,
     type: Quantization,
     loading: LoadOptions,
-    { lowPriority = false } = {},
+    quiet?: QuietTimes,
   ): Promise<string> {
     const { program, log } = this.#options;
-    const { threads } = this.#host;
+    const threads = quiet === undefined ? this.#host.threads : 1;
     const folder = this.#folder;
-    return transcoded(source, { type, folder, threads, lowPriority, program, log, ...loading });
+    const options = { type, folder, threads, program, log, ...loading, ...given({ quiet }) };
+    return transcoded(source, options);
   }
 
   async #loadFile(model: ModelConfig, path: string, loading: LoadOptions): Promise<LoadedModel> {
     const { config, log } = this.#options;
     const spec = toModelSpec(model, path, toMemoryLimit(config));
-    const loaded = this.#resources.use(
-      disposedOnce(await this.#oneAtATime(() => this.#host.loadModel(spec, loading))),
-    );
+    const own = await this.#oneAtATime(() => this.#host.loadModel(spec, loading));
+    const advice = isStarterChat(model)
+      ? betterModel(await readMachineMemory(), this.#options.program)
+      : undefined;
+    const loaded = this.#resources.use(disposedOnce(withAdvice(own, advice)));
     log.info("a model is ready", {
       model: model.name,
       type: model.type,
@@ -218,6 +234,9 @@ export class NodeModels implements AsyncDisposable {
 
 /** Of a file's size, what must be free to load it beside the one that answers: its context and buffers come to it. */
 const roomForBoth = 1.5;
+
+const withAdvice = (model: LoadedModel, advice: string | undefined): LoadedModel =>
+  advice === undefined ? model : { ...model, card: { ...model.card, advice } };
 
 /** A model that was replaced is disposed then, and must not be again with the others. */
 function disposedOnce(model: LoadedModel): LoadedModel {

@@ -6,9 +6,13 @@ import type { RagSettings } from "../core/chat/grounding.ts";
 import type { QuotaSettings } from "../core/documents/quota.ts";
 import { given } from "../core/given.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
-import { defaultMinP, starterMinP } from "../core/models/default-min-p.ts";
 import type { ModelBounds } from "../core/models/model-activity.ts";
 import { type Quantization, quantizations } from "../core/models/quantization.ts";
+import {
+  samplingDefaults,
+  starterSampling,
+  upstreamSampling,
+} from "../core/models/sampling-defaults.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Collection } from "../core/retrieval/retrieval-service.ts";
 import type { StarterForm } from "../engine/machine/starter-form.ts";
@@ -71,12 +75,13 @@ export function toRagSettings({ rag }: Config): RagSettings {
     policy: rag.policy,
     prompt: rag.prompt,
     bounds: { limit: rag.limit, scoreThreshold: rag.score_threshold },
+    autoThreshold: rag.auto_threshold,
     contextWindow: rag.context_window,
     followUps: rag.follow_ups,
   };
 }
 
-const isStarterChat = ({ source }: Pick<ModelConfig, "source">): boolean =>
+export const isStarterChat = ({ source }: Pick<ModelConfig, "source">): boolean =>
   source === "starter:chat";
 
 export interface Transcoding {
@@ -125,12 +130,7 @@ export function toUpstreamSpec(model: ModelConfig): UpstreamSpec {
       nGpuLayers: 0,
       ctxSize: ctxSize === "auto" ? 0 : ctxSize,
       batchSize: 0,
-      temperature: model.temperature,
-      topP: model.top_p,
-      minP: model.min_p ?? 0,
-      repeatPenalty: model.repeat_penalty,
-      presencePenalty: model.presence_penalty,
-      frequencyPenalty: model.frequency_penalty,
+      ...samplingOf(model, upstreamSampling),
     },
   };
 }
@@ -154,12 +154,21 @@ export function toModelSpec(model: ModelConfig, path: string, memoryLimit?: numb
       nGpuLayers: model.n_gpu_layers,
       ctxSize: model.ctx_size,
       batchSize: model.batch_size,
-      temperature: model.temperature,
-      topP: model.top_p,
-      minP: model.min_p ?? (isStarterChat(model) ? starterMinP : defaultMinP),
-      repeatPenalty: model.repeat_penalty,
-      presencePenalty: model.presence_penalty,
-      frequencyPenalty: model.frequency_penalty,
+      ...samplingOf(model, isStarterChat(model) ? starterSampling : samplingDefaults),
     },
   };
 }
+
+/** What holds where a request is silent. */
+const samplingOf = (model: ModelConfig, defaults: typeof samplingDefaults) => ({
+  temperature: model.temperature,
+  topP: model.top_p,
+  minP: model.min_p ?? defaults.minP,
+  presencePenalty: model.presence_penalty,
+  frequencyPenalty: model.frequency_penalty,
+  repeatPenalty: model.repeat_penalty,
+  repeatLastN: model.repeat_last_n,
+  dryMultiplier: model.dry_multiplier ?? defaults.dryMultiplier,
+  dryBase: model.dry_base,
+  dryAllowedLength: model.dry_allowed_length,
+});

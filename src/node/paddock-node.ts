@@ -69,6 +69,8 @@ export class PaddockNode implements AsyncDisposable {
   readonly #responses: NodeResponses;
   readonly #resources = new AsyncDisposableStack();
   readonly #identity: NodeIdentity;
+  /** What is still being made in the background, a sentence for each model. */
+  readonly #coming = new Map<string, string>();
   readonly #stopping = new AbortController();
   #isDraining = false;
 
@@ -101,6 +103,7 @@ export class PaddockNode implements AsyncDisposable {
       models: this.#models,
       activities: this.#activities,
       retrieval: this.#retrieval,
+      coming: this.#coming,
       isDraining,
       ...(shared === undefined ? {} : { shared: shared.report.bind(shared) }),
     };
@@ -225,6 +228,7 @@ export class PaddockNode implements AsyncDisposable {
         retrieval: this.#retrieval,
         documents: this.#documents,
         identity: this.#identity,
+        coming: this.#coming,
         resources: this.#resources,
         stopping: this.#stopping.signal,
       },

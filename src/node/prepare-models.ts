@@ -16,6 +16,7 @@ import { NodeCollection, type NodeCollectionOptions } from "./node-collection.ts
 import type { NodeDocuments } from "./node-documents.ts";
 import { NodeModels } from "./node-models.ts";
 import type { ModelOptions } from "./part-options.ts";
+import { QuietTimes } from "./quiet-times.ts";
 import { yieldingEngine } from "./yielding-engine.ts";
 
 /** The parts of a node that models and the collection are put into. */
@@ -28,6 +29,8 @@ export interface PreparedParts {
   retrieval: RetrievalService;
   documents: NodeDocuments;
   identity: NodeIdentity;
+  /** What is still being made, a sentence for each model. */
+  coming: Map<string, string>;
   resources: AsyncDisposableStack;
   /** Aborted when the node stops. */
   stopping: AbortSignal;
@@ -35,7 +38,7 @@ export interface PreparedParts {
 
 /** What the node does behind the requests. */
 interface Behind {
-  isBusy: () => boolean;
+  quiet: QuietTimes;
   signal: AbortSignal;
 }
 
@@ -66,7 +69,7 @@ export async function prepareModels(
   const onWaiting = (model: string, reason: NodeError): void =>
     parts.models.unavailable(model, reason);
   const behind: Behind = {
-    isBusy: () => activities.isBusy,
+    quiet: new QuietTimes({ isBusy: () => activities.isBusy }),
     signal: AbortSignal.any([signal, parts.stopping]),
   };
   const tried = nodeModels.openUpstreams(elsewhere, { onLoaded, onWaiting }, behind.signal);
@@ -74,9 +77,15 @@ export async function prepareModels(
   await tried;
   await prepareCollection(parts, nodeModels, engines, behind);
   const onBetter = (model: LoadedModel): void => parts.models.add(activities.measured(model));
-  const improving = nodeModels.improve({ ...behind, onBetter });
+  const onProgress = (model: string, done: number): void =>
+    void parts.coming.set(model, improvingNotice(model, done));
+  const onEnd = (model: string): void => void parts.coming.delete(model);
+  const improving = nodeModels.improve({ ...behind, onBetter, onProgress, onEnd });
   resources.defer(() => improving);
 }
+
+const improvingNotice = (model: string, done: number): string =>
+  `The weights of the model '${model}' are being made faster: ${Math.floor(done * 100)} %. It answers meanwhile.`;
 
 /** `engines`: the embedding models that are there already. */
 async function prepareCollection(
@@ -93,12 +102,15 @@ async function prepareCollection(
     const embedding = models.embedding(model);
     const { threads } = nodeModels;
     const engine = engines.get(model) ?? embedding.engine;
-    const fillingEngine = yieldingEngine(engine, { ...behind, threads });
+    const { quiet } = behind;
+    const fillingEngine = yieldingEngine(engine, { quiet, texts: 1 });
+    // Somebody waits for what was uploaded.
+    const uploadEngine = yieldingEngine(engine, { quiet, texts: Math.max(4, threads) });
     const { collections } = documents.documents;
     const onOpen = (open: OpenCollection) => collections.attach(name, open);
     const parts = { embedding, fillingEngine, onOpen };
     await collection.attachTo(retrieval, parts, behind.signal);
-    resources.use(documents.start(fillingEngine, behind.signal));
+    resources.use(documents.start(uploadEngine, behind.signal));
   };
   const awaited = engines.has(model) ? undefined : nodeModels.opened(model);
   await attachWhenThere({ model, awaited, attach, retrieval, signal: behind.signal, log });

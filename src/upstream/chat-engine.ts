@@ -128,7 +128,9 @@ export class UpstreamChatEngine implements ChatEngine {
     const most = this.contextSize * (typeof prompt === "string" ? mostBytesPerToken : 1);
     if (prompt.length > most) throw longerThanContext(this.contextSize, "prompt");
     const { upstreamModel: model } = this.#target;
-    const body = toCompletionBody(request, { model, kind: this.#kind, ...given({ prefixScope }) });
+    const { contextSize } = this;
+    const options = { model, kind: this.#kind, contextSize, ...given({ prefixScope }) };
+    const body = toCompletionBody(request, options);
     return {
       question: { path: "/completions", body, field: "prompt" },
       prefix: rawPrefix(prompt, { model, scope: prefixScope }),

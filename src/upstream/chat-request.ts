@@ -28,7 +28,7 @@ export function toChatBody(
     model,
     stream: true,
     stream_options: { include_usage: true },
-    ...toSampling(sampling, kind),
+    ...toSampling(sampling, kind, contextSize),
     ...given({
       max_tokens: toMaxTokens(request, kind, contextSize),
       seed: request.seed,

@@ -8,7 +8,7 @@ import { toSampling } from "./server-kind.ts";
 /** JSON. Throws where servers do not agree on what they would make of it. */
 export function toCompletionBody(
   request: CompletionRequest,
-  { model, kind, prefixScope }: Omit<ChatRequestOptions, "contextSize">,
+  { model, kind, contextSize, prefixScope }: ChatRequestOptions,
 ): string {
   refuseUnknown(request);
   const leastLogprobs = kind === "llama-server" ? 1 : 0;
@@ -18,7 +18,7 @@ export function toCompletionBody(
     prompt,
     stream: true,
     stream_options: { include_usage: true },
-    ...toSampling(sampling, kind),
+    ...toSampling(sampling, kind, contextSize),
     ...given({
       max_tokens: maxTokens,
       seed,

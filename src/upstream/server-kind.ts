@@ -16,12 +16,18 @@ export const kindNames: Readonly<Record<ServerKind, string>> = {
 
 type SamplingName = keyof Sampling;
 
-/** The OpenAI API has nothing like these, and a server that is not known would refuse or overlook them: they are not sent. */
-export const ignoredSampling = (kind: ServerKind): readonly SamplingName[] =>
-  kind === "plain" || kind === "tei" ? ["topK", "minP", "repeatPenalty"] : [];
+/** What of a request's sampling is not sent: a server that does not know it would refuse or overlook it. */
+export function ignoredSampling(kind: ServerKind): readonly SamplingName[] {
+  if (kind === "llama-server" || kind === "paddock") return [];
+  const isKnown = kind === "vllm" || kind === "sglang";
+  return [...(isKnown ? [] : notOfTheApi), ...ofLlamaCpp];
+}
+
+const notOfTheApi = ["topK", "minP", "repeatPenalty"] as const;
+const ofLlamaCpp = ["repeatLastN", "dryMultiplier", "dryBase", "dryAllowedLength"] as const;
 
 /** What sampling is called there. A server's own defaults differ, so all is said that it knows. */
-export function toSampling(sampling: Sampling, kind: ServerKind): object {
+export function toSampling(sampling: Sampling, kind: ServerKind, contextSize: number): object {
   const { temperature, topP, topK, minP, presencePenalty, frequencyPenalty, repeatPenalty } =
     sampling;
   const known = {
@@ -43,13 +49,36 @@ export function toSampling(sampling: Sampling, kind: ServerKind): object {
       };
     case "llama-server":
     case "paddock":
-      return { ...known, top_k: topK, min_p: minP, repeat_penalty: repeatPenalty };
+      return {
+        ...known,
+        top_k: topK,
+        min_p: minP,
+        repeat_penalty: repeatPenalty,
+        ...toRepetition(sampling, contextSize),
+      };
     default:
       // The API's own defaults; some servers refuse them where they are written.
       return Object.fromEntries(
         Object.entries(known).filter(([name, value]) => value !== apiDefaults[name]),
       );
   }
+}
+
+/** Said only where it is used: llama-server takes no -1, and has a short window by default. */
+function toRepetition(sampling: Sampling, contextSize: number): object {
+  const { repeatLastN, dryMultiplier } = sampling;
+  const window = repeatLastN < 0 ? contextSize : repeatLastN;
+  return {
+    ...(repeatLastN < 0 ? {} : { repeat_last_n: window }),
+    ...(dryMultiplier === 0
+      ? {}
+      : {
+          dry_multiplier: dryMultiplier,
+          dry_base: sampling.dryBase,
+          dry_allowed_length: sampling.dryAllowedLength,
+          dry_penalty_last_n: window,
+        }),
+  };
 }
 
 const smallestTopP = 1e-6;

@@ -5,7 +5,6 @@ import { keepToKnownCollections } from "./chat/known-collections.ts";
 import { keepToKnownModels } from "./chat/known-model.ts";
 import { keepCollections } from "./documents/collections.ts";
 import { takeDroppedFiles } from "./documents/dropping.ts";
-import { watchOwnDocuments } from "./documents/own-documents.ts";
 import { awaitNode } from "./node/state.ts";
 import { Page } from "./page.tsx";
 
@@ -14,7 +13,6 @@ if (root !== null) render(<Page />, root);
 keepToKnownModels();
 keepToKnownCollections();
 keepCollections();
-watchOwnDocuments();
 groundNewConversations();
 takeDroppedFiles();
 void awaitNode();

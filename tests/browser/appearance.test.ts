@@ -54,7 +54,7 @@ paddock_generated_tokens_total{model="chatty"} 100
 /** Goes through the whole page, and stops at each thing that it can show. */
 async function* walk(page: Page): AsyncGenerator<string> {
   await page.locator(".starter-questions button:enabled").first().waitFor();
-  await page.getByRole("switch", { checked: true }).waitFor();
+  await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
   yield "an empty conversation";
   await ask(page, long);
   await page.locator("[aria-busy=false]").waitFor();

@@ -58,6 +58,34 @@ describe.skipIf(browserPath === undefined)("the chat", () => {
     await waitFor("the generation to end", () => app.chat.ended === 1);
   });
 
+  test("says beside the first questions what a weak model cannot do, and the command for a better one", async () => {
+    const advice = "It is small: bun paddock pull a-better-one";
+    await using app = listeningApp({ advice });
+    await using visited = await visit(app.origin);
+    await visited.page.locator(".starter-questions").getByText(advice).waitFor();
+  });
+
+  test("has its Stop in reach on a small screen, and Escape stops from anywhere", async () => {
+    await using app = listeningApp();
+    const never = Promise.withResolvers<void>();
+    const lines = text("A line of the answer.\n\n".repeat(100));
+    app.chat.script(lines, () => never.promise, finish);
+    await using visited = await visit(app.origin, { viewport: { width: 360, height: 560 } });
+    const { page } = visited;
+    await page.getByRole("button", { name: "Settings" }).click();
+    await ask(page, "Go on");
+    await answers(page).getByText("A line of the answer.").last().waitFor();
+    const box = await page.getByRole("button", { name: "Stop", exact: true }).boundingBox();
+    if (box === null) throw new Error("There is no Stop");
+    expect(box.x).toBeGreaterThanOrEqual(0);
+    expect(box.x + box.width).toBeLessThanOrEqual(360);
+    expect(box.y + box.height).toBeLessThanOrEqual(560);
+    await page.getByRole("button", { name: "Settings" }).focus();
+    await page.keyboard.press("Escape");
+    await page.getByText("You stopped this answer.").waitFor();
+    never.resolve();
+  });
+
   test("asks again in place of the last answer, and sends the whole conversation", async () => {
     await using app = listeningApp();
     app.chat
@@ -117,6 +145,7 @@ describe.skipIf(browserPath === undefined)("the chat", () => {
     const second = page.waitForRequest("**/v1/chat/completions");
     await ask(page, "r");
     expect(Object.keys((await second).postDataJSON()).sort()).toEqual([
+      "max_tokens",
       "messages",
       "model",
       "rag",

@@ -1,20 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { answers, ask, browserPath, visit } from "../support/browser.ts";
-import { readyDocument } from "../support/documents-page.ts";
 import { type ListeningDocuments, listeningDocuments } from "../support/listening-documents.ts";
 import { passage } from "../support/passages.ts";
 import { finish } from "../support/scripted-engines.ts";
 
 const own = "vs_default";
 
-/** An app whose own collection has a document of some passages. */
-async function withPassages(document: string): Promise<ListeningDocuments> {
+/** An app whose own collection has a document of some passages; with -1 they match no question. */
+async function withPassages(document: string, direction: 1 | -1 = 1): Promise<ListeningDocuments> {
   const app = await listeningDocuments();
   const sources = ["llamas hum", "alpacas sing", "vicuñas run"];
   await app.app.repository.upsert(
     sources.map((source, position) =>
-      passage(position + 1, [1, 1 + position / 9], {
+      passage(position + 1, [direction, 1 + position / 9], {
         ...{ source, document, position, heading: "Animals", parts: sources.length },
       }),
     ),
@@ -22,7 +21,7 @@ async function withPassages(document: string): Promise<ListeningDocuments> {
   return app;
 }
 
-const isGrounded = (page: Page) => page.getByRole("switch").isChecked();
+const isOff = (page: Page) => page.getByRole("radio", { name: "off", exact: true }).isChecked();
 
 // Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("an answer's marker", () => {
@@ -31,7 +30,7 @@ describe.skipIf(browserPath === undefined)("an answer's marker", () => {
     app.app.chat.script({ type: "text", text: "They sing [1, 2], not [9] `[1]`." }, finish);
     await using visited = await visit(app.origin);
     const { page } = visited;
-    await page.getByRole("switch", { checked: true }).waitFor();
+    await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
     await ask(page, "q");
     await answers(page).getByText("They sing [1, 2], not [9] [1].").waitFor();
     const markers = answers(page).locator(".markdown").getByRole("button");
@@ -57,7 +56,7 @@ describe.skipIf(browserPath === undefined)("an answer's marker", () => {
     app.app.chat.script({ type: "text", text: "They hum [1]." }, finish);
     await using visited = await visit(app.origin);
     const { page } = visited;
-    await page.getByRole("switch", { checked: true }).waitFor();
+    await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
     await ask(page, "q");
     const marker = page.getByRole("button", { name: "Open passage 1", exact: true });
     await marker.waitFor();
@@ -84,22 +83,22 @@ describe.skipIf(browserPath === undefined)("an answer's marker", () => {
 
 // Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("answer from my documents", () => {
-  test("is on by default with documents of one's own; another choice wins and is remembered", async () => {
+  test("is left to the node where there are documents; another choice wins and is remembered", async () => {
     await using app = await withPassages("animals.md");
     app.app.chat.script({ type: "text", text: "Hum." }, finish);
     await using visited = await visit(app.origin);
     const { page } = visited;
-    await page.getByRole("switch", { checked: true }).waitFor();
-    await page.getByRole("switch").uncheck();
+    await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
+    await page.getByRole("radio", { name: "off", exact: true }).check();
     await ask(page, "q");
     await answers(page).getByText("Hum.").waitFor();
     await page.getByRole("button", { name: "New conversation" }).click();
     await page.reload();
     await page.locator(".starter-questions button:enabled").first().waitFor();
-    expect(await isGrounded(page)).toBe(false);
+    expect(await isOff(page)).toBe(true);
   });
 
-  test("is on by default also on a page that was opened before the node was ready", async () => {
+  test("is left to the node also on a page that was opened before the node was ready", async () => {
     await using app = await withPassages("animals.md");
     let isReady = false;
     const notYet = { status: "not_ready", reasons: ["The model is being prepared."] };
@@ -112,38 +111,66 @@ describe.skipIf(browserPath === undefined)("answer from my documents", () => {
     await using visited = await visit(app.origin);
     const { page } = visited;
     await page.getByText("The node is not ready yet.").waitFor();
-    expect(await isGrounded(page)).toBe(false);
+    expect(await isOff(page)).toBe(true);
     isReady = true;
-    await page.getByRole("switch", { checked: true }).waitFor();
+    await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
   });
 
-  test("leaves a question alone that says by itself whether it is answered from documents", async () => {
+  test("is left to the node for the questions to begin with, but for the one about it", async () => {
     await using app = await withPassages("animals.md");
     app.app.chat.script({ type: "text", text: "Paris." }, finish);
+    app.app.chat.script({ type: "text", text: "Press Ctrl-C." }, finish);
     await using visited = await visit(app.origin);
     const { page } = visited;
-    await page.getByRole("switch", { checked: true }).waitFor();
-    const request = page.waitForRequest("**/v1/chat/completions");
-    await page.getByRole("button", { name: "What is the capital of France?" }).click();
-    expect((await request).postDataJSON().rag).toBe(false);
+    await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
+    const ragOf = async (question: string): Promise<unknown> => {
+      const request = page.waitForRequest("**/v1/chat/completions");
+      await page.getByRole("button", { name: question }).click();
+      return (await request).postDataJSON().rag;
+    };
+    expect(await ragOf("What is the capital of France?")).toBe("auto");
+    await answers(page).getByText("Paris.").waitFor();
     await page.getByRole("button", { name: "New conversation" }).click();
-    await page.getByRole("switch", { checked: true }).waitFor();
+    await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
+    expect(await ragOf("How do I stop this node?")).toEqual({ limit: 1 });
   });
 
-  test("is off by default where there is nothing but the handbook, until a file is added", async () => {
-    await using app = await withPassages("paddock:handbook/keys.md");
+  test("is left to the node where there is nothing but the handbook, and off where there is nothing", async () => {
+    await using app = await listeningDocuments();
     await using visited = await visit(app.origin);
     const { page } = visited;
-    const listed = page.waitForResponse("**/vector_stores/vs_default/files?limit=100");
-    await page.reload();
-    await listed;
     await page.locator(".starter-questions button:enabled").first().waitFor();
-    expect(await isGrounded(page)).toBe(false);
-    await app.client.taken(own, "llamas hum", "mine.md");
-    await page.getByRole("tab", { name: "Documents" }).click();
-    await readyDocument(page, "mine.md").waitFor();
-    await page.getByRole("tab", { name: "Chat" }).click();
-    await page.getByRole("switch", { checked: true }).waitFor();
+    expect(await isOff(page)).toBe(true);
+    await using handbook = await withPassages("paddock:handbook/keys.md");
+    await using other = await visit(handbook.origin);
+    await other.page.getByRole("radio", { name: "auto", checked: true }).waitFor();
+  });
+
+  test("has no word of sources where no passage clearly matches", async () => {
+    await using app = await withPassages("animals.md", -1);
+    app.app.chat.script({ type: "text", text: "A haiku." }, finish);
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
+    await ask(page, "Write a haiku about autumn.");
+    await answers(page).getByText("A haiku.").waitFor();
+    await page.locator("[aria-busy=false] footer").waitFor();
+    expect(await page.locator(".sources").count()).toBe(0);
+  });
+
+  test("is read from what an earlier version of the page stored", async () => {
+    await using app = await withPassages("animals.md");
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    const old = { id: "1", title: "Old", createdAt: "2026-11-01T00:00:00.000Z" };
+    const settings = { model: "", system: "", grounded: true };
+    const turns = [{ id: "2", role: "user", content: "Hello" }];
+    await page.addInitScript(
+      (stored) => localStorage.setItem("paddock.conversations", stored),
+      JSON.stringify([{ ...old, settings, turns }]),
+    );
+    await page.reload();
+    await page.getByRole("radio", { name: "on", checked: true }).waitFor();
   });
 
   test("comes from the collections that are chosen, and says from which it came", async () => {
@@ -153,7 +180,7 @@ describe.skipIf(browserPath === undefined)("answer from my documents", () => {
     app.app.chat.script({ type: "text", text: "Cake." }, finish);
     await using visited = await visit(app.origin);
     const { page } = visited;
-    await page.getByRole("switch", { checked: true }).waitFor();
+    await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
     await page.getByText("From default").click();
     await page.getByLabel("Recipes").check();
     await page.getByLabel("default").uncheck();
@@ -161,7 +188,7 @@ describe.skipIf(browserPath === undefined)("answer from my documents", () => {
     await page.getByText("From Recipes").waitFor();
     const request = page.waitForRequest("**/v1/chat/completions");
     await ask(page, "q");
-    expect((await request).postDataJSON().rag).toEqual({ vector_store_ids: [id] });
+    expect((await request).postDataJSON().rag).toEqual({ auto: true, vector_store_ids: [id] });
     const sources = page.getByRole("complementary", { name: "Sources of this answer" });
     await sources.getByText("From the collection Recipes").waitFor();
 

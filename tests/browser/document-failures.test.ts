@@ -108,7 +108,7 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     await writeFile(join(folder.path, ".hidden"), "secret");
     await using visited = await visit(app.origin);
     const { page } = visited;
-    await page.getByRole("switch").waitFor();
+    await page.getByRole("radio", { name: "off", exact: true }).waitFor();
     await dropPath(page, folder.path);
     await page.getByText("There are no files in what was dropped.").waitFor();
   });

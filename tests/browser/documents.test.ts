@@ -63,7 +63,7 @@ describe.skipIf(browserPath === undefined)("documents on a real node's page", ()
     );
 
     await page.getByRole("button", { name: "Ask about it" }).click();
-    await page.getByRole("switch", { checked: true }).waitFor();
+    await page.getByRole("radio", { name: "on", checked: true }).waitFor();
     const request = page.waitForRequest("**/v1/chat/completions");
     await page.getByRole("button", { name: "Settings" }).click();
     await page.getByLabel("Most tokens").fill("8");

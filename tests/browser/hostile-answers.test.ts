@@ -94,7 +94,7 @@ describe.skipIf(browserPath === undefined)("a hostile answer", () => {
     app.chat.script({ type: "reasoning", text: attack }, { type: "text", text: "Hum" }, finish);
     await using visited = await visit(app.origin);
     const { page, complaints, strangers } = visited;
-    await page.getByRole("switch").check();
+    await page.getByRole("radio", { name: "on", exact: true }).check();
     await ask(page, attack);
     await page.getByText("Show the passage").click();
     await page.getByText("Thoughts").click();

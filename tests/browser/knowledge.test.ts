@@ -112,7 +112,7 @@ describe.skipIf(browserPath === undefined)("an answer from my documents", () => 
     app.chat.script({ type: "text", text: "They hum [1]." }, finish);
     await using visited = await visit(app.origin, { viewport: { width: 1400, height: 900 } });
     const { page } = visited;
-    await page.getByRole("switch", { name: "Answer from my documents" }).check();
+    await page.getByRole("radio", { name: "on", exact: true }).check();
     const request = page.waitForRequest("**/v1/chat/completions");
     await ask(page, "q");
     expect((await request).postDataJSON()).toMatchObject({ rag: true });
@@ -140,7 +140,7 @@ describe.skipIf(browserPath === undefined)("an answer from my documents", () => 
     await using app = listeningApp();
     app.chat.script({ type: "text", text: "I made this up." }, finish);
     await using visited = await visit(app.origin);
-    await visited.page.getByRole("switch").check();
+    await visited.page.getByRole("radio", { name: "on", exact: true }).check();
     await ask(visited.page, "q");
     await visited.page.getByText("No passage matched the question").waitFor();
   });

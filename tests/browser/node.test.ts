@@ -23,7 +23,7 @@ describe.skipIf(browserPath === undefined)("a real node's page", () => {
     await page.getByRole("button", { name: "Settings" }).click();
     await page.getByLabel("Most tokens").fill("24");
     // What was ingested is the reader's own, so that it is answered from by default.
-    await page.getByRole("switch", { checked: true }).waitFor();
+    await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
     await ask(page, "llamas hum when content");
     await page.getByRole("complementary", { name: "Sources of this answer" }).waitFor();
     expect(await answers(page).locator(".measures").textContent()).toMatch(
@@ -36,7 +36,7 @@ describe.skipIf(browserPath === undefined)("a real node's page", () => {
       route.continue({ postData: { ...request.postDataJSON(), logit_bias: { "2": -100 } } }),
     );
     await page.getByLabel("Most tokens").fill("1500");
-    await page.getByRole("switch").uncheck();
+    await page.getByRole("radio", { name: "off", exact: true }).check();
     await ask(page, "go on");
     await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByText("You stopped this answer.").waitFor();

@@ -118,6 +118,19 @@ describe("a grounded answer", () => {
     expect(on.embedding.requests).toEqual([]);
   });
 
+  test.each([["auto" as const], [{ auto: true }]])(
+    "is left to the node with %j: from passages that clearly match, or as any other",
+    async (rag) => {
+      const app = await filledApp({ rag: { autoThreshold: 0.999 } });
+      app.chat.script(finish).script(finish);
+      const about = await decode(ChatCompletion, await app.post(path, { ...body, rag }));
+      expect(about.retrieval?.points).toMatchObject([{ source: "Llamas hum." }]);
+      const messages = [{ role: "user", content: "a question of another kind" }];
+      const other = await decode(ChatCompletion, await app.post(path, { ...body, messages, rag }));
+      expect(other).not.toHaveProperty("retrieval");
+    },
+  );
+
   test("is narrowed by a request", async () => {
     const app = await filledApp({ rag: { policy: "last-user-message", contextWindow: 2 } });
     app.chat.script(finish);
@@ -151,6 +164,7 @@ describe("a grounded answer", () => {
   test.each([
     [{ rag: "yes" }, "rag"],
     [{ rag: { policy: "sometimes" } }, "rag.policy"],
+    [{ rag: { auto: "yes" } }, "rag.auto"],
     [{ rag: { limit: 0 } }, "rag.limit"],
     [{ rag: { score_threshold: 2 } }, "rag.score_threshold"],
     [{ rag: { context_window: 0.5 } }, "rag.context_window"],

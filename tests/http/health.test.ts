@@ -53,6 +53,15 @@ describe("readiness", () => {
     expect(await answer(await app.get("/ready"))).toEqual([200, { status: "ready", reasons: [] }]);
   });
 
+  test("is said while weights are made faster, and that they are", async () => {
+    const notice = "The weights of the model 'chatty' are being made faster: 40 %.";
+    const app = testApp({ coming: [notice] });
+    expect(await answer(await app.get("/ready"))).toEqual([
+      200,
+      { status: "ready", reasons: [notice] },
+    ]);
+  });
+
   test("tells a stranger too that the collection is being prepared", async () => {
     const response = await testApp({ unprepared: true, keys: ["a-good-key"] }).get("/ready");
     expect((await decode(Readiness, response)).reasons.at(-1)).toBe(

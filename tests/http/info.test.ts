@@ -18,6 +18,10 @@ const model = (name: string, type: string) => ({
   repeat_penalty: 1.1,
   presence_penalty: 0.2,
   frequency_penalty: 0.3,
+  repeat_last_n: -1,
+  dry_multiplier: 0,
+  dry_base: 1.75,
+  dry_allowed_length: 2,
 });
 
 const info = {
@@ -34,7 +38,7 @@ const info = {
 };
 
 describe("node information", () => {
-  test("has exactly the specification's fields, and min_p, for POST without a body", async () => {
+  test("has exactly the specification's fields, and more of a model's sampling, for POST without a body", async () => {
     const request = new Request("http://localhost/v1/info", { method: "POST" });
     const response = await testApp().handle(request);
     const found = await response.json();
@@ -51,6 +55,19 @@ describe("node information", () => {
   test("is given while the models are being prepared", async () => {
     const response = await testApp({ unprepared: true }).get("/v1/info");
     expect([response.status, await response.json()]).toEqual([200, { ...info, models: [] }]);
+  });
+
+  test("says what would be better than a weak model, to a caller with a key where keys are wanted", async () => {
+    const advice = "It is small: paddock pull a-better-one";
+    const app = testApp({ advice, keys: ["a-good-key"] });
+    const adviceFor = async (headers: Record<string, string>, asked = app) =>
+      (await decode(NodeInfo, await asked.get("/v1/info", headers))).models.map(
+        (one) => one.advice,
+      );
+    expect(await adviceFor({})).toEqual([undefined, undefined, undefined]);
+    const [ofChat, ...others] = await adviceFor({ authorization: "Bearer a-good-key" });
+    expect([ofChat, others]).toEqual([advice, [undefined, undefined]]);
+    expect((await adviceFor({}, testApp({ advice })))[0]).toBe(advice);
   });
 
   test("shows the store's address to a caller with a key only, where keys are wanted", async () => {

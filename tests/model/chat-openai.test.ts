@@ -184,6 +184,43 @@ describe("sampling", () => {
   });
 });
 
+describe("DRY", () => {
+  const long = { maxTokens: 100 };
+  const dry = { ...greedy, dryMultiplier: 5 };
+
+  test("keeps an answer from going on with a repetition", async () => {
+    const plain = await run(ask("Repeat", long));
+    const other = await run(ask("Repeat", { ...long, sampling: dry }));
+    expect(longestRepeat(other.text)).toBeLessThan(longestRepeat(plain.text));
+  });
+
+  test("knows nothing of the answer before", async () => {
+    const first = await run(ask("Repeat", { ...long, sampling: dry }));
+    const second = await run(ask("Repeat", { ...long, sampling: dry }));
+    expect(second.text).toBe(first.text);
+  });
+
+  test.each([
+    ["a window of none", { sampling: { ...dry, repeatLastN: 0 } }, {}],
+    ["a grammar", { sampling: dry, format: "json" }, { format: "json" }],
+  ] as const)("does nothing with %s", async (_, off, plain) => {
+    const { text } = await run(ask("Repeat", { ...long, ...off }));
+    expect(text).toBe((await run(ask("Repeat", { ...long, ...plain }))).text);
+  });
+});
+
+/** The length of the longest text that comes a second time. */
+function longestRepeat(text: string): number {
+  let longest = 0;
+  for (let from = 0; from < text.length; from++) {
+    while (text.indexOf(text.slice(from, from + longest + 1), from + 1) !== -1) {
+      if (from + longest + 1 > text.length) break;
+      longest++;
+    }
+  }
+  return longest;
+}
+
 describe("cached tokens", () => {
   const talk = (...contents: string[]): Partial<GenerationRequest> => ({
     messages: contents.map((content, at) => ({

@@ -7,6 +7,7 @@ import { type TranscodeOptions, transcode } from "../../src/engine/quantization/
 import { engineEnvironment, type Program } from "../../src/subprocess/program.ts";
 import { programUnderTest } from "../support/paddock-process.ts";
 import { recordingLog } from "../support/recording-log.ts";
+import { rejectionOf } from "../support/rejection.ts";
 import { silentProgress } from "../support/silence.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyChatModel } from "../support/tiny-engines.ts";
@@ -52,6 +53,44 @@ describe("transcoding", () => {
     const { mtimeMs } = await Bun.file(made).stat();
     expect(await transcode(path, wanted)).toBe(made);
     expect((await Bun.file(made).stat()).mtimeMs).toBe(mtimeMs);
+  });
+
+  test("pauses and goes on as it is told", async () => {
+    await using folder = await tempDir();
+    const told: boolean[] = [];
+    const quiet = {
+      watch(onChange: (goesOn: boolean) => void): Disposable {
+        const tell = (goesOn: boolean): void => {
+          told.push(goesOn);
+          onChange(goesOn);
+        };
+        tell(false);
+        setImmediate(() => tell(true));
+        return { [Symbol.dispose]: () => {} };
+      },
+    };
+    const made = await transcode(
+      await tinyFile(folder.path),
+      options(folder.path, { quiet }).options,
+    );
+    expect(told).toEqual([false, true]);
+    expect(basename(made)).toEndWith(".q8_0.gguf");
+  });
+
+  test("ends at once where it is told to while it pauses", async () => {
+    await using folder = await tempDir();
+    const stop = new AbortController();
+    const quiet = {
+      watch(onChange: (goesOn: boolean) => void): Disposable {
+        onChange(false);
+        setImmediate(() => stop.abort());
+        return { [Symbol.dispose]: () => {} };
+      },
+    };
+    const { options: wanted } = options(folder.path, { quiet, signal: stop.signal });
+    const path = await tinyFile(folder.path);
+    expect(await rejectionOf(transcode(path, wanted))).toMatchObject({ name: "AbortError" });
+    expect(await readdir(folder.path)).toEqual(["tiny.f32.gguf"]);
   });
 
   test("makes the folder that it writes to, where no model was put there before", async () => {

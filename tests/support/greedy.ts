@@ -9,4 +9,8 @@ export const greedy: Sampling = {
   presencePenalty: 0,
   frequencyPenalty: 0,
   repeatPenalty: 1,
+  repeatLastN: -1,
+  dryMultiplier: 0,
+  dryBase: 1.75,
+  dryAllowedLength: 2,
 };

@@ -96,6 +96,10 @@ export interface TestAppOptions {
   allowedHosts?: readonly string[];
   /** Whether it was asked to stop. */
   draining?: boolean;
+  /** What would be better than the chat model. */
+  advice?: string;
+  /** What is still being made in the background. */
+  coming?: readonly string[];
   /** Leaves the models and the collection unprepared. */
   unprepared?: boolean;
   /** Embedding models beside those that every app has. */
@@ -147,6 +151,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   if (options.unprepared !== true) {
     const chatCard = card("chatty", "chat");
     chatCard.settings.nPredict = options.nPredict ?? -1;
+    if (options.advice !== undefined) chatCard.advice = options.advice;
     models.add(activities.measured(chatModel("chatty", chat, chatCard)));
     for (const name of ["vectors", "others", ...(options.moreModels ?? [])]) {
       models.add(activities.measured(embeddingModel(name, embedding)));
@@ -162,6 +167,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     models,
     activities,
     retrieval,
+    coming: new Map(options.coming?.map((notice, at) => [`${at}`, notice])),
     isDraining,
     ...(options.shared === undefined ? {} : { shared: options.shared.report }),
   };
@@ -189,6 +195,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
           policy: "off",
           prompt: "Use these.",
           bounds: { limit: 5, scoreThreshold: 0.4 },
+          autoThreshold: 0.5,
           contextWindow: 1,
           followUps: false,
           ...options.rag,

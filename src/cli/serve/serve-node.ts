@@ -3,7 +3,10 @@ import { serviceVariables } from "../../config/kubernetes-variables.ts";
 import type { Config } from "../../config/schema.ts";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
+import { readMachineMemory } from "../../engine/machine/machine-memory.ts";
+import { betterModel } from "../../node/better-model.ts";
 import { dataDirOf } from "../../node/data-dir.ts";
+import { isStarterChat } from "../../node/node-settings.ts";
 import { RunningNode } from "../../node/running-node.ts";
 import { createApp } from "../../server/app.ts";
 import type { Connections } from "../../server/connections.ts";
@@ -53,10 +56,14 @@ export async function serve(shell: Shell, { config, file, read }: ServedConfig):
   try {
     node.listensOn(server.port ?? config.port);
     shell.say(`Paddock ${shell.version} is preparing its models ...\n`);
+    const advice = config.models.some(isStarterChat)
+      ? betterModel(await readMachineMemory(), shell.program)
+      : undefined;
     await node.prepare(shell.stopped, () => {
       // Other models may still be loading, with a bar on the terminal's last line.
       if (shell.isTerminal) shell.draw("\r\u001b[K");
       shell.print(greeting(shell, config, server.url.origin));
+      if (advice !== undefined) shell.print(`Note: ${advice}\n`);
     });
     await stopOf(shell.stopped);
     shell.say("Stopping ...\n");

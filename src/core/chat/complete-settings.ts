@@ -2,19 +2,19 @@
 import type { ModelSettings } from "../models/model.ts";
 import type { GenerationSettings, Sampling } from "../ports/chat-engine.ts";
 
-export function completeSampling(
-  { temperature, topP, minP, ...penalties }: ModelSettings,
-  said: Partial<Sampling>,
-): Sampling {
-  const { presencePenalty, frequencyPenalty, repeatPenalty } = penalties;
+export function completeSampling(settings: ModelSettings, said: Partial<Sampling>): Sampling {
   return {
-    temperature,
-    topP,
+    temperature: settings.temperature,
+    topP: settings.topP,
     topK: 0,
-    minP,
-    presencePenalty,
-    frequencyPenalty,
-    repeatPenalty,
+    minP: settings.minP,
+    presencePenalty: settings.presencePenalty,
+    frequencyPenalty: settings.frequencyPenalty,
+    repeatPenalty: settings.repeatPenalty,
+    repeatLastN: settings.repeatLastN,
+    dryMultiplier: settings.dryMultiplier,
+    dryBase: settings.dryBase,
+    dryAllowedLength: settings.dryAllowedLength,
     ...said,
   };
 }

@@ -22,6 +22,8 @@ export interface RagSettings {
   /** What the model is told about the passages. */
   prompt: string;
   bounds: SearchBounds;
+  /** Least score of a passage where the request leaves it to the node whether it is grounded. */
+  autoThreshold: number;
   /** How many of the last user messages make the question. */
   contextWindow: number;
   /** Whether a last message that leans on the one before is searched for together with it. */
@@ -32,6 +34,8 @@ export interface RagSettings {
 export interface RagRequest {
   /** Absent: the node's, or into the last user message where that is off. */
   policy?: RagPolicy;
+  /** Whether passages are used only where they clearly match; without any, nothing is said of grounding. */
+  auto?: boolean;
   bounds: Partial<SearchBounds>;
   contextWindow?: number;
   /** Ids or names of vector stores; absent: the node's collection, or those that the caller is bound to. */
@@ -82,7 +86,9 @@ export class GroundingService {
     checkContextWindow(wanted?.contextWindow, this.#settings.contextWindow);
     const { messages } = conversation;
     const policy = this.#policy(wanted);
-    if (policy === "off") return { messages };
+    const isAuto = wanted?.auto === true;
+    const isWithoutDocuments = this.#retrieval.collection.embeddingModel === undefined;
+    if (policy === "off" || (isAuto && isWithoutDocuments)) return { messages };
     const scope = {
       ...given({ caller: options.searcher, stores: wanted?.stores, filter: wanted?.filter }),
       fieldOf: (index: number) => `rag.vector_store_ids[${index}]`,
@@ -119,13 +125,15 @@ export class GroundingService {
     const kept = await fitToContext(turns, render, conversation, { engine, ...options });
     if (carries) this.#carried.keep(keys, turns, kept);
     const points = kept.flatMap((turn) => turn.points);
+    const dropped = matched.length - telling.length + countPoints(turns) - points.length;
+    if (isAuto && points.length + dropped === 0 && found.error === undefined) return { messages };
     return {
       messages: render(kept),
       ...given({ stop: points.length === 0 ? undefined : promptEcho(prompt) }),
       grounding: {
         ...found,
         points,
-        dropped: matched.length - telling.length + countPoints(turns) - points.length,
+        dropped,
         carried: countPoints(kept.slice(0, -1)),
       },
     };
@@ -143,13 +151,15 @@ export class GroundingService {
     scope: SearchScope,
     options: EmbedOptions,
   ): Promise<FoundPassages> {
-    const { bounds, contextWindow, followUps } = this.#settings;
+    const { bounds, autoThreshold, contextWindow, followUps } = this.#settings;
+    const allowed =
+      wanted?.auto === true ? narrow(bounds, { scoreThreshold: autoThreshold }) : bounds;
     const search = {
       messages,
       followUps,
       scope,
       contextWindow: wanted?.contextWindow ?? contextWindow,
-      bounds: narrow(bounds, wanted?.bounds ?? {}),
+      bounds: narrow(allowed, wanted?.bounds ?? {}),
     };
     return findPassages(this.#retrieval, search, options, this.#log);
   }

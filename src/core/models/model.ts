@@ -8,20 +8,13 @@ import type { PromptTemplateName } from "./prompt-templates.ts";
 export type ModelType = "chat" | "embedding" | "reranker";
 
 /** The settings a loaded model runs with; node information reports them under the same names. */
-export interface ModelSettings {
+export interface ModelSettings extends Omit<Sampling, "topK"> {
   promptTemplate: PromptTemplateName;
   /** Most tokens an answer may have where the request is silent; -1: until the context is full. */
   nPredict: number;
   nGpuLayers: number;
   ctxSize: number;
   batchSize: number;
-  temperature: number;
-  topP: number;
-  /** 0: off. */
-  minP: number;
-  repeatPenalty: number;
-  presencePenalty: number;
-  frequencyPenalty: number;
 }
 
 /** What can be chosen for the machine that a model runs on. */
@@ -51,6 +44,8 @@ export interface ModelCard {
   createdAt: Date;
   ownedBy: string;
   settings: ModelSettings;
+  /** What would be better on this machine, where the model is a weak one. */
+  advice?: string;
   /** Absent: it runs on this machine. */
   upstream?: UpstreamCard;
 }

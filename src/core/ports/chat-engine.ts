@@ -49,6 +49,14 @@ export interface Sampling {
   frequencyPenalty: number;
   /** 1: off. */
   repeatPenalty: number;
+  /** How many of the answer's last tokens penalties and DRY look at; -1: all; 0: none. */
+  repeatLastN: number;
+  /** DRY ("don't repeat yourself"): what a token loses that would go on with a repetition; 0: off. */
+  dryMultiplier: number;
+  /** How much more it loses with each token of the repetition. */
+  dryBase: number;
+  /** How many tokens may be repeated without a loss. */
+  dryAllowedLength: number;
 }
 
 /** How an answer is generated, whatever it is an answer to. */

@@ -17,6 +17,11 @@ export interface SamplerConfig {
   repeatPenaltyTokens?: Uint32Array;
   repeatPenaltyPresencePenalty?: number;
   repeatPenaltyFrequencyPenalty?: number;
+  dryRepeatPenaltyStrength?: number;
+  dryRepeatPenaltyBase?: number;
+  dryRepeatPenaltyAllowedLength?: number;
+  dryRepeatPenaltyLastTokens?: number;
+  dryRepeatPenaltySequenceBreakers?: string[];
   tokenBiasKeys?: Uint32Array;
   tokenBiasValues?: Float32Array;
   grammarEvaluationState?: object;

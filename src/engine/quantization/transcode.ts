@@ -1,6 +1,6 @@
 /** Quantises a model's weights to another type, once, in a child process. */
 import { mkdir, open, rename, rm, stat, statfs } from "node:fs/promises";
-import { totalmem } from "node:os";
+import { platform, totalmem } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -16,8 +16,8 @@ export interface TranscodeOptions {
   type: Quantization;
   folder: string;
   threads: number;
-  /** Whether everything else goes before it; default: false. */
-  lowPriority?: boolean;
+  /** Has it run at the lowest priority, and pause while the node is asked for something; absent: it goes before. */
+  quiet?: { watch(onChange: (goesOn: boolean) => void): Disposable };
   program: Program;
   signal: AbortSignal;
   progress: Progress;
@@ -83,11 +83,11 @@ async function run(
   path: string,
   target: string,
   bytes: number,
-  { type, threads, lowPriority = false, program, signal, progress }: TranscodeOptions,
+  { type, threads, quiet, program, signal, progress }: TranscodeOptions,
 ): Promise<void> {
   const partial = `${target}.${crypto.randomUUID()}.part`;
   const step = progress.step(`Transcoding ${basename(path)} to ${type}`, bytes, "bytes");
-  const priority = lowPriority ? ["--low-priority"] : [];
+  const priority = quiet === undefined ? [] : ["--low-priority"];
   const asked = ["quantize", path, partial, type, String(threads), ...priority];
   const child = Bun.spawn([...program.command, ...asked], {
     env: program.env,
@@ -95,9 +95,12 @@ async function run(
     stdout: "ignore",
     stderr: "pipe",
     signal,
-    // It hears no other while it is in native code, which takes minutes.
+    // It hears no other while it pauses, or is in native code for minutes.
     killSignal: "SIGKILL",
   });
+  // Windows has no such signals; there the priority has to do.
+  const pauses = platform() === "win32" ? undefined : quiet;
+  using _ = pauses?.watch((goesOn) => child.kill(goesOn ? "SIGCONT" : "SIGSTOP"));
   const stderrTail = tailOf(child.stderr);
   const timer = setInterval(async () => {
     const { size } = await stat(partial).catch(() => ({ size: 0 }));

@@ -42,6 +42,8 @@ export class AnswerSampler {
     this.native.configure({
       ...toFilters(this.#options.request.sampling),
       ...toPenalties(this.#options.request.sampling, generated, this.#options.contextSize),
+      // What a grammar wants again and again, such as the names of JSON's fields, is no repetition.
+      ...(grammar === undefined ? toDry(this.#options) : {}),
       seed: this.#seed,
       ...this.#options.bias,
       ...(grammar === undefined ? {} : { grammarEvaluationState: rawGrammarState(grammar) }),
@@ -65,19 +67,39 @@ function toFilters({
 }
 
 function toPenalties(
-  { repeatPenalty, presencePenalty, frequencyPenalty }: Sampling,
+  { repeatPenalty, presencePenalty, frequencyPenalty, repeatLastN }: Sampling,
   generated: readonly Token[],
   contextSize: number,
 ): Partial<SamplerConfig> {
-  if (repeatPenalty === 1 && presencePenalty === 0 && frequencyPenalty === 0) return {};
+  const isOff = repeatPenalty === 1 && presencePenalty === 0 && frequencyPenalty === 0;
+  if (isOff || repeatLastN === 0) return {};
   return {
     repeatPenalty,
     repeatPenaltyPresencePenalty: presencePenalty,
     repeatPenaltyFrequencyPenalty: frequencyPenalty,
-    repeatPenaltyMaxTokens: contextSize,
+    repeatPenaltyMaxTokens: windowOf(repeatLastN, contextSize),
     repeatPenaltyTokens: Uint32Array.from(generated),
   };
 }
+
+/** A repetition is told apart by lines and marks, as llama.cpp's own tools do. */
+const sequenceBreakers = ["\n", ":", '"', "*"];
+
+function toDry({ request: { sampling }, contextSize }: AnswerSampling): Partial<SamplerConfig> {
+  const { dryMultiplier, dryBase, dryAllowedLength, repeatLastN } = sampling;
+  if (dryMultiplier === 0 || repeatLastN === 0) return {};
+  return {
+    dryRepeatPenaltyStrength: dryMultiplier,
+    dryRepeatPenaltyBase: dryBase,
+    dryRepeatPenaltyAllowedLength: dryAllowedLength,
+    dryRepeatPenaltyLastTokens: windowOf(repeatLastN, contextSize),
+    dryRepeatPenaltySequenceBreakers: sequenceBreakers,
+  };
+}
+
+/** llama.cpp takes no -1, and makes room for as many as it is told. */
+const windowOf = (lastN: number, contextSize: number): number =>
+  lastN < 0 ? contextSize : Math.min(lastN, contextSize);
 
 /** The library's default is the time in seconds, with which two requests of one second would get the same answer. */
 const randomSeed = (): number => (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) % seeds;

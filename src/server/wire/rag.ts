@@ -7,6 +7,7 @@ import type { RagField } from "./rag-schema.ts";
 import { withoutNulls } from "./without-nulls.ts";
 
 const ragNames = [
+  "auto",
   "policy",
   "limit",
   "score_threshold",
@@ -27,9 +28,11 @@ export function toRag(rag: RagField): RagRequest | undefined {
   if (rag === null || rag === undefined) return undefined;
   if (rag === true) return { bounds: {} };
   if (rag === false) return { policy: "off", bounds: {} };
+  if (rag === "auto") return { auto: true, bounds: {} };
   return {
     ...withoutNulls({
       policy: rag.policy,
+      auto: rag.auto,
       contextWindow: rag.context_window,
       stores: rag.vector_store_ids,
       filter: rag.filters && toFilter(rag.filters, "rag.filters"),

@@ -32,6 +32,22 @@ export const samplingFields = {
     1,
     "Divides the logits of tokens that appeared; 1: off. An extension.",
   ),
+  repeat_last_n: nullable(
+    T.Integer({ minimum: -1 }),
+    "How many of the answer's last tokens penalties and DRY look at; -1: all; 0: none. Default: the model's own. An extension.",
+  ),
+  dry_multiplier: nullable(
+    T.Number({ minimum: 0, maximum: 5 }),
+    "DRY: what a token loses that would go on with a repetition; 0: off. Not under a grammar, as for JSON. Default: the model's own, which node information names. An extension.",
+  ),
+  dry_base: nullable(
+    T.Number({ minimum: 1, maximum: 4 }),
+    "DRY: how much more it loses with each token of the repetition. Default: the model's own. An extension.",
+  ),
+  dry_allowed_length: nullable(
+    T.Integer({ minimum: 0 }),
+    "DRY: how many tokens may be repeated without a loss. Default: the model's own. An extension.",
+  ),
 };
 
 const SamplingBody = T.Object(samplingFields);
@@ -45,6 +61,10 @@ const samplingNames = {
   presencePenalty: "presence_penalty",
   frequencyPenalty: "frequency_penalty",
   repeatPenalty: "repeat_penalty",
+  repeatLastN: "repeat_last_n",
+  dryMultiplier: "dry_multiplier",
+  dryBase: "dry_base",
+  dryAllowedLength: "dry_allowed_length",
 } as const satisfies Record<keyof Sampling, keyof typeof samplingFields>;
 
 /** What a caller calls it. */
@@ -59,5 +79,9 @@ export function toSampling(body: SamplingBody): Partial<Sampling> {
     presencePenalty: body.presence_penalty,
     frequencyPenalty: body.frequency_penalty,
     repeatPenalty: body.repeat_penalty,
+    repeatLastN: body.repeat_last_n,
+    dryMultiplier: body.dry_multiplier,
+    dryBase: body.dry_base,
+    dryAllowedLength: body.dry_allowed_length,
   });
 }

@@ -32,14 +32,16 @@ function Notices() {
   if (failure !== undefined) {
     return <FailureNote message={failure.message} onRetry={() => void refreshNode()} />;
   }
-  const reasons = readiness.value?.reasons ?? [];
+  const { status, reasons = [] } = readiness.value ?? {};
   return (
     <>
-      {reasons.length > 0 && (
-        <p class="note" role="status">
-          The node is not ready yet. {reasons.join(" ")}
-        </p>
-      )}
+      {status === "ready"
+        ? reasons.length > 0 && <p class="note">{reasons.join(" ")}</p>
+        : reasons.length > 0 && (
+            <p class="note" role="status">
+              The node is not ready yet. {reasons.join(" ")}
+            </p>
+          )}
       {!isPersisted.value && (
         <p class="note" role="status">
           This browser does not keep the conversations: its storage is full or switched off.

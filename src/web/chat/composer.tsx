@@ -1,10 +1,19 @@
 /** Where questions are written: Enter sends, Shift and Enter begin a new line, Escape stops. */
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
 import { chatModels } from "../node/state.ts";
+import { type Grounded, groundings } from "./conversation.ts";
 import { draft, focusComposer } from "./panels.ts";
 import { changeSettings, chooseGrounded, current, lastSettings } from "./store.ts";
 import { send, stop } from "./turn.ts";
+
+const closedByEscape = "dialog, details[open], .renaming";
+
+const meaning: Record<Grounded, string> = {
+  off: "The model answers by itself.",
+  auto: "The model answers from documents where they clearly match the question.",
+  on: "The model answers from documents.",
+};
 
 export function Composer() {
   const field = useRef<HTMLTextAreaElement>(null);
@@ -28,8 +37,17 @@ export function Composer() {
     if (current.value !== undefined) stop(current.value.id);
     focusComposer();
   };
+  useEffect(() => {
+    if (writing !== true) return;
+    // From wherever the reader is, but for what Escape closes.
+    const onEscape = ({ key, target }: KeyboardEvent): void => {
+      const isElsewhere = target instanceof Element && target.closest(closedByEscape) !== null;
+      if (key === "Escape" && !isElsewhere) stopAnswer();
+    };
+    document.addEventListener("keydown", onEscape);
+    return () => document.removeEventListener("keydown", onEscape);
+  }, [writing]);
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === "Escape" && writing) stopAnswer();
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
   };
 
@@ -51,17 +69,21 @@ export function Composer() {
         onKeyDown={onKeyDown}
       />
       <div class="row">
-        <label class="switch">
-          <input
-            type="checkbox"
-            role="switch"
-            checked={grounded}
-            aria-checked={grounded}
-            onChange={({ currentTarget }) => chooseGrounded(currentTarget.checked)}
-          />
-          <span>Answer from my documents</span>
-        </label>
-        {grounded && (
+        <fieldset class="segments">
+          <legend>Documents</legend>
+          {groundings.map((value) => (
+            <label key={value} title={meaning[value]}>
+              <input
+                type="radio"
+                name="grounded"
+                checked={grounded === value}
+                onChange={() => chooseGrounded(value)}
+              />
+              <span>{value}</span>
+            </label>
+          ))}
+        </fieldset>
+        {grounded !== "off" && (
           <CollectionChoice
             chosen={collections}
             onChoose={(ids) => changeSettings({ collections: ids.length === 0 ? undefined : ids })}

@@ -3,6 +3,12 @@
 import type { Retrieval } from "../../client/wire.ts";
 import { newId } from "../id.ts";
 
+/** Whether answers come from the node's documents; `auto`: where they clearly match the question. */
+export const groundings = ["off", "auto", "on"] as const;
+export type Grounded = (typeof groundings)[number];
+export const isGrounded = (value: unknown): value is Grounded =>
+  groundings.some((one) => one === value);
+
 export interface Settings {
   model: string;
   /** The system prompt; empty for none. */
@@ -12,8 +18,7 @@ export interface Settings {
   top_p?: number | undefined;
   max_tokens?: number | undefined;
   seed?: number | undefined;
-  /** Whether answers come from the node's documents. */
-  grounded: boolean;
+  grounded: Grounded;
   /** Ids of the collections that such an answer comes from; absent: the node's own. */
   collections?: readonly string[] | undefined;
   /** The most passages that such an answer is given; absent: as many as the node gives. */
@@ -24,7 +29,7 @@ export interface Settings {
 export const defaultSettings: Settings = {
   model: "",
   system: "You are a helpful assistant.",
-  grounded: false,
+  grounded: "off",
 };
 
 export type NumberSetting = "temperature" | "top_p" | "max_tokens" | "seed" | "passages";

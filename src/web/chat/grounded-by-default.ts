@@ -1,7 +1,7 @@
-/** An empty conversation answers from documents once the reader has some, unless the reader chose otherwise. */
+/** An empty conversation leaves it to the node whether it answers from documents, once there are some and unless the reader chose otherwise. */
 import { computed, effect, untracked } from "@preact/signals";
-import { holdsOwnDocuments } from "../documents/own-documents.ts";
-import { changeSettings, current, groundedChoice } from "./store.ts";
+import { holdsPassages } from "../documents/collections.ts";
+import { changeSettings, current, groundedChoice, lastSettings } from "./store.ts";
 
 /** The conversation on the page while it is empty; other changes of it, such as a question's own settings, are none of this. */
 const emptyId = computed(() => {
@@ -11,9 +11,10 @@ const emptyId = computed(() => {
 
 export function groundNewConversations(): void {
   effect(() => {
-    if (!holdsOwnDocuments.value || emptyId.value === undefined) return;
+    if (!holdsPassages.value || emptyId.value === undefined) return;
     untracked(() => {
-      if (groundedChoice() === undefined) changeSettings({ grounded: true });
+      const isOpen = groundedChoice() === undefined && lastSettings().grounded === "off";
+      if (isOpen) changeSettings({ grounded: "auto" });
     });
   });
 }

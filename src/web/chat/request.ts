@@ -2,15 +2,23 @@
 import type { ChatRequest } from "../../client/api-client.ts";
 import type { Conversation, Settings, Turn } from "./conversation.ts";
 
-/** `turns`: those up to the question that is asked. */
-export function toRequest({ settings }: Conversation, turns: readonly Turn[]): ChatRequest {
-  const { model, system, grounded, passages: _, collections: __, ...sampling } = settings;
+/** Most tokens of an answer where neither the reader nor the model's configuration says so: a small model may not end by itself. */
+export const mostTokens = 1024;
+
+/** `turns`: those up to the question that is asked; `isLimited`: whether the model has a limit of its own. */
+export function toRequest(
+  { settings }: Conversation,
+  turns: readonly Turn[],
+  isLimited: boolean,
+): ChatRequest {
+  const { model, system, grounded: ___, passages: _, collections: __, ...sampling } = settings;
   return {
     model,
     stream_options: { include_usage: true },
     ...sampling,
+    max_tokens: sampling.max_tokens ?? (isLimited ? undefined : mostTokens),
     // `false` is sent too: a node may be configured to ground every chat.
-    rag: grounded && ragOf(settings),
+    rag: ragOf(settings),
     messages: [
       ...(system.trim() === "" ? [] : [{ role: "system" as const, content: system }]),
       ...turns
@@ -20,10 +28,13 @@ export function toRequest({ settings }: Conversation, turns: readonly Turn[]): C
   };
 }
 
-/** `true` where nothing is asked beyond what the node does. */
-function ragOf({ passages, collections = [] }: Settings): ChatRequest["rag"] {
-  if (passages === undefined && collections.length === 0) return true;
+/** An object only where something is asked beyond what the node does. */
+function ragOf({ grounded, passages, collections = [] }: Settings): ChatRequest["rag"] {
+  if (grounded === "off") return false;
+  const isAuto = grounded === "auto";
+  if (passages === undefined && collections.length === 0) return isAuto ? "auto" : true;
   return {
+    ...(isAuto ? { auto: true } : {}),
     ...(passages === undefined ? {} : { limit: passages }),
     ...(collections.length === 0 ? {} : { vector_store_ids: [...collections] }),
   };

@@ -2,6 +2,7 @@
 import { useId, useState } from "preact/hooks";
 import { chatModels } from "../node/state.ts";
 import type { NumberSetting } from "./conversation.ts";
+import { mostTokens } from "./request.ts";
 import { changeSettings, current, lastSettings } from "./store.ts";
 
 interface NumberField {
@@ -54,7 +55,7 @@ export function SettingsPanel() {
   const defaults: Record<NumberSetting, string | undefined> = {
     temperature: model && `${model.temperature}`,
     top_p: model && `${model.top_p}`,
-    max_tokens: model && model.n_predict > 0 ? `${model.n_predict}` : "no limit",
+    max_tokens: model && model.n_predict > 0 ? `${model.n_predict}` : `${mostTokens}`,
     seed: "random",
     passages: "as the node",
   };

@@ -2,7 +2,7 @@
 import { chatModels } from "../node/state.ts";
 import type { Settings } from "./conversation.ts";
 import { focusComposer } from "./panels.ts";
-import { changeSettings } from "./store.ts";
+import { changeSettings, lastSettings } from "./store.ts";
 import { send } from "./turn.ts";
 
 interface Example {
@@ -16,18 +16,18 @@ const examples: readonly Example[] = [
   {
     question: "What is the capital of France?",
     about: "A plain question",
-    settings: { grounded: false, temperature: 0 },
+    settings: { temperature: 0 },
   },
   {
     question: "How do I stop this node?",
     about: "Answered from the documents",
     // One passage holds the answer, and a small model is easily distracted, also by a system prompt.
-    settings: { grounded: true, passages: 1, system: "", temperature: 0 },
+    settings: { grounded: "on", passages: 1, system: "", temperature: 0 },
   },
   {
     question: "Write a haiku about autumn.",
     about: "Something to write",
-    settings: { grounded: false, temperature: 0 },
+    settings: { temperature: 0 },
   },
 ];
 
@@ -37,6 +37,8 @@ export function StarterQuestions() {
     void send(question);
     focusComposer();
   };
+  const { model } = lastSettings();
+  const advice = chatModels.value.find(({ name }) => name === model)?.advice;
   return (
     <div class="starter-questions">
       <h3>Ask this node something</h3>
@@ -57,6 +59,7 @@ export function StarterQuestions() {
           </li>
         ))}
       </ul>
+      {advice !== undefined && <p class="note">{advice}</p>}
     </div>
   );
 }

@@ -1,10 +1,12 @@
 /** The conversations of this browser, kept in its local storage. */
 import { computed, signal } from "@preact/signals";
-import { holdsOwnDocuments } from "../documents/own-documents.ts";
+import { holdsPassages } from "../documents/collections.ts";
 import { readItem, writeItem } from "../storage.ts";
 import {
   type Conversation,
   defaultSettings,
+  type Grounded,
+  isGrounded,
   newConversation,
   type Settings,
   type Turn,
@@ -30,25 +32,23 @@ export const lastSettings = (): Settings => current.value?.settings ?? defaultSe
 const groundedItem = "paddock.grounded";
 
 /** What the reader chose last: whether answers come from documents; undefined where nothing was chosen yet. */
-export function groundedChoice(): boolean | undefined {
-  const kept = readItem("local", groundedItem);
-  return kept === null ? undefined : kept === "on";
+export function groundedChoice(): Grounded | undefined {
+  const stored = readItem("local", groundedItem);
+  return isGrounded(stored) ? stored : undefined;
 }
 
-export function chooseGrounded(grounded: boolean): void {
-  writeItem("local", groundedItem, grounded ? "on" : "off");
+export function chooseGrounded(grounded: Grounded): void {
+  writeItem("local", groundedItem, grounded);
   changeSettings({ grounded });
 }
 
-/** The reader's own choice wins; else documents of the reader's own are to be answered from. */
-const groundedAtFirst = (last: boolean): boolean =>
-  groundedChoice() ?? (holdsOwnDocuments.value || last);
+/** The reader's own choice wins; else it is left to the node where there is anything to answer from. */
+const groundedAtFirst = (): Grounded => groundedChoice() ?? (holdsPassages.value ? "auto" : "off");
 
 export function startConversation(): Conversation {
   const empty = conversations.value.find(({ turns }) => turns.length === 0);
   const settings = lastSettings();
-  const grounded = groundedAtFirst(settings.grounded);
-  const started = empty ?? newConversation({ ...settings, grounded });
+  const started = empty ?? newConversation({ ...settings, grounded: groundedAtFirst() });
   if (empty === undefined) conversations.value = [started, ...conversations.value];
   select(started.id);
   return started;
@@ -120,12 +120,14 @@ function isConversation(value: unknown): value is Conversation {
 
 const isWriting = (turn: Turn): boolean => turn.role === "assistant" && turn.state === "writing";
 
-/** An answer that was being written when the page was closed will not go on. */
+/** An answer that was being written when the page was closed will not go on. Earlier versions stored a switch. */
 function settle(conversation: Conversation): Conversation {
+  const stored: unknown = conversation.settings.grounded;
+  const grounded = isGrounded(stored) ? stored : stored === true ? "on" : "off";
   const turns = conversation.turns.map((turn) =>
     turn.role === "assistant" && turn.state === "writing"
       ? { ...turn, state: "stopped" as const }
       : turn,
   );
-  return { ...conversation, turns };
+  return { ...conversation, settings: { ...conversation.settings, grounded }, turns };
 }

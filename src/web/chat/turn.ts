@@ -4,6 +4,7 @@ import { announce } from "../announce.ts";
 import { api, withKey } from "../client.ts";
 import { failureOf } from "../failure.ts";
 import { newId } from "../id.ts";
+import { chatModels } from "../node/state.ts";
 import { hasText, withChunk } from "./answer-turn.ts";
 import { type AnswerTurn, titleFrom, type UserTurn, untitled } from "./conversation.ts";
 import { toRequest } from "./request.ts";
@@ -61,7 +62,8 @@ async function answer(id: string): Promise<void> {
     model: conversation.settings.model,
     state: "writing",
   };
-  const request = toRequest(conversation, conversation.turns);
+  const own = chatModels.value.find(({ name }) => name === turn.model)?.n_predict ?? -1;
+  const request = toRequest(conversation, conversation.turns, own > 0);
   change(id, (one) => ({ ...one, turns: [...one.turns, turn] }));
   persist();
   announce("The node is answering.");

@@ -24,7 +24,7 @@ export function CollectionView({ store }: { store: VectorStore }) {
   const name = nameOf(store);
   const ask = (): void => {
     startConversation();
-    changeSettings({ grounded: true, collections: isNodes(store) ? undefined : [id] });
+    changeSettings({ grounded: "on", collections: isNodes(store) ? undefined : [id] });
     openTab("chat");
     focusComposer();
   };

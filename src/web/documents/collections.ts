@@ -33,6 +33,15 @@ export const collections = computed(() => [
   ...known.value.filter((store) => !isNodes(store)),
 ]);
 
+/** Whether answers can come from anything: from the node's own collection, or from those that the key is bound to. */
+export const holdsPassages = computed(() => {
+  const nodes = known.value.filter(isNodes);
+  const searched = nodes.length > 0 ? nodes : known.value;
+  return searched.some(
+    ({ file_counts: { completed, in_progress } }) => completed + in_progress > 0,
+  );
+});
+
 export const nameOf = ({ name, id }: Pick<VectorStore, "name" | "id">): string => name || id;
 
 const shownId = signal<string | undefined>(undefined);

@@ -158,7 +158,7 @@ function Found({ outcome }: { outcome: Outcome | undefined }) {
             onClick={() => {
               startConversation();
               changeSettings({
-                grounded: true,
+                grounded: "on",
                 collections: chosen.value.length === 0 ? undefined : chosen.value,
               });
               openTab("chat");

@@ -89,7 +89,7 @@ function Health() {
 const readyText = (coming: readonly string[]): string =>
   coming.length === 0
     ? "The node is ready: every model and the collection are."
-    : "The node answers; not all of its passages are there yet.";
+    : "The node answers; this is still being made:";
 
 function Load() {
   const taken = samples.value;
@@ -146,6 +146,7 @@ function ModelCard({ model }: { model: ModelInfo }) {
           ["Repeat penalty", model.repeat_penalty],
           ["Presence penalty", model.presence_penalty],
           ["Frequency penalty", model.frequency_penalty],
+          ["DRY", model.dry_multiplier === 0 ? "off" : model.dry_multiplier],
         ];
   return (
     <article class="card" aria-label={model.name}>

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { GenerationRequest } from "../../../src/core/ports/chat-engine.ts";
+import { ignoredSampling } from "../../../src/upstream/server-kind.ts";
 import { greedy } from "../../support/greedy.ts";
 import { modelList, openAiServer, streamOf } from "../../support/openai-server.ts";
 import { recordedTei } from "../../support/recorded-tei.ts";
@@ -247,10 +248,7 @@ describe("a server that nobody knows", () => {
     });
     const { target, lines } = targetAt(`${server.url}/v1`);
     await using model = await openFarChat(target);
-    expect([model.ignores, model.engine.contextSize]).toEqual([
-      ["topK", "minP", "repeatPenalty"],
-      4096,
-    ]);
+    expect([model.ignores, model.engine.contextSize]).toEqual([ignoredSampling("plain"), 4096]);
     const events = await Array.fromAsync(model.engine.generate(request, { signal }));
     expect(events.at(-1)).toMatchObject({ usage: { completionTokens: 1 } });
     expect(lines.map(({ message }) => message)).toEqual([

@@ -42,6 +42,9 @@ const modelDefaults = {
   temperature: 1,
   top_p: 1,
   repeat_penalty: 1,
+  repeat_last_n: -1,
+  dry_base: 1.75,
+  dry_allowed_length: 2,
   presence_penalty: 0,
   frequency_penalty: 0,
 };
@@ -122,6 +125,7 @@ describe("the configuration", () => {
         prompt: defaultGroundingPrompt,
         limit: 5,
         score_threshold: 0.4,
+        auto_threshold: 0.45,
         context_window: 1,
         follow_ups: true,
       },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { ModelConfig } from "../../../src/config/model-schema.ts";
-import { defaultMinP, starterMinP } from "../../../src/core/models/default-min-p.ts";
+import { samplingDefaults, starterSampling } from "../../../src/core/models/sampling-defaults.ts";
 import { toModelSpec, toTranscoding } from "../../../src/node/node-settings.ts";
 
 function configured(lines: string): ModelConfig {
@@ -11,20 +11,29 @@ function configured(lines: string): ModelConfig {
   return model;
 }
 
-const minPOf = (lines: string): number => toModelSpec(configured(lines), "/m.gguf").settings.minP;
+const settingsOf = (lines: string) => toModelSpec(configured(lines), "/m.gguf").settings;
 
-describe("min_p of a model", () => {
+describe("the sampling of a model", () => {
   test("is llama-server's where nothing is said", () => {
-    expect(minPOf('source = "./m.gguf"')).toBe(defaultMinP);
+    expect(settingsOf('source = "./m.gguf"')).toMatchObject(samplingDefaults);
   });
 
   test("is a measured one for the starter chat model", () => {
-    expect(minPOf('source = "starter:chat"')).toBe(starterMinP);
+    expect(settingsOf('source = "starter:chat"')).toMatchObject(starterSampling);
   });
 
   test.each([0, 0.3])("is what the configuration says, for the starter model too: %p", (value) => {
-    expect(minPOf(`source = "starter:chat"\nmin_p = ${value}`)).toBe(value);
-    expect(minPOf(`source = "./m.gguf"\nmin_p = ${value}`)).toBe(value);
+    const said = { minP: value, dryMultiplier: value };
+    for (const source of ["starter:chat", "./m.gguf"]) {
+      const lines = `source = "${source}"\nmin_p = ${value}\ndry_multiplier = ${value}`;
+      expect(settingsOf(lines)).toMatchObject(said);
+    }
+  });
+
+  test("has a window, and DRY as it is configured", () => {
+    const lines = 'source = "./m.gguf"\nrepeat_last_n = 64\ndry_base = 2\ndry_allowed_length = 4';
+    const said = { repeatLastN: 64, dryBase: 2, dryAllowedLength: 4 };
+    expect(settingsOf(lines)).toMatchObject(said);
   });
 });
 

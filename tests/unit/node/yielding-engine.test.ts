@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { EmbeddingEngine } from "../../../src/core/ports/embedding-engine.ts";
+import { QuietTimes } from "../../../src/node/quiet-times.ts";
 import { yieldingEngine } from "../../../src/node/yielding-engine.ts";
 import { rejectionOf } from "../../support/rejection.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -23,15 +24,13 @@ function recordingEngine(): { engine: EmbeddingEngine; slices: string[][] } {
 const texts = Array.from({ length: 10 }, (_, at) => `${at}`);
 const { signal } = new AbortController();
 
+const quietNode = (): QuietTimes => new QuietTimes({ isBusy: () => false });
+
 describe("an engine that yields", () => {
   test("computes a few texts at a time, and gives all in order", async () => {
     const { engine, slices } = recordingEngine();
-    const embeddings = await yieldingEngine(engine, { isBusy: () => false, threads: 2 }).embed(
-      texts,
-      {
-        signal,
-      },
-    );
+    const yielding = yieldingEngine(engine, { quiet: quietNode(), texts: 4 });
+    const embeddings = await yielding.embed(texts, { signal });
     expect(embeddings.map(({ vector }) => vector[0])).toEqual(texts.map(Number));
     expect(slices.map(({ length }) => length)).toEqual([4, 4, 2]);
   });
@@ -44,26 +43,28 @@ describe("an engine that yields", () => {
       asked++;
       return busy;
     };
-    const embedding = yieldingEngine(engine, { isBusy, threads: 2 }).embed(texts, { signal });
+    const quiet = new QuietTimes({ isBusy, quietMs: 1 });
+    const embedding = yieldingEngine(engine, { quiet, texts: 4 }).embed(texts, { signal });
     await waitFor("it to have looked twice", () => asked >= 2);
     expect(slices).toEqual([]);
     busy = false;
     expect(await embedding).toHaveLength(10);
   });
 
-  test("computes one text at a time while it is asked for something now and then", async () => {
-    const { engine, slices } = recordingEngine();
-    let looks = 0;
-    // Busy at the second look: after the first few texts.
-    const isBusy = (): boolean => ++looks === 2;
-    const embeddings = await yieldingEngine(engine, { isBusy, threads: 2 }).embed(texts, {
-      signal,
-    });
-    expect(embeddings.map(({ vector }) => vector[0])).toEqual(texts.map(Number));
-    expect(slices.map(({ length }) => length)).toEqual([4, 1, 1, 1, 1, 1, 1]);
-  });
-
-  test("computes as many texts as there are threads, and while it is asked a quarter of them behind the others", async () => {
+  test.each([
+    [
+      "a quarter of the texts, behind the others, after it was asked",
+      16,
+      [16, 4, 4, 4],
+      [false, true, true, true],
+    ],
+    [
+      "one text at a time where it never has more, always behind the others",
+      1,
+      Array(28).fill(1),
+      Array(28).fill(true),
+    ],
+  ])("computes %s", async (_, most, lengths, behind) => {
     const { engine, slices } = recordingEngine();
     const background: unknown[] = [];
     const recording: EmbeddingEngine = {
@@ -73,24 +74,32 @@ describe("an engine that yields", () => {
         return await engine.embed(inputs, options);
       },
     };
-    let looks = 0;
-    const isBusy = (): boolean => ++looks === 2;
-    const many = Array.from({ length: 28 }, (_, at) => `${at}`);
-    await yieldingEngine(recording, { isBusy, threads: 16 }).embed(many, { signal });
-    expect(slices.map(({ length }) => length)).toEqual([16, 4, 4, 4]);
-    expect(background).toEqual([false, true, true, true]);
+    // Busy once the first of them are computed, and only for a moment.
+    let wasBusy = false;
+    const isBusy = (): boolean => {
+      if (wasBusy || slices.length === 0) return false;
+      wasBusy = true;
+      return true;
+    };
+    const quiet = new QuietTimes({ isBusy, quietMs: 1 });
+    const many = Array.from({ length: 28 }, (_text, at) => `${at}`);
+    await yieldingEngine(recording, { quiet, texts: most }).embed(many, { signal });
+    expect(slices.map(({ length }) => length)).toEqual(lengths);
+    expect(background).toEqual(behind);
   });
 
   test("gets on slowly where the node is always busy", async () => {
     const { engine } = recordingEngine();
-    const always = yieldingEngine(engine, { isBusy: () => true, threads: 2, longestWaitMs: 1 });
+    const quiet = new QuietTimes({ isBusy: () => true, longestPauseMs: 1 });
+    const always = yieldingEngine(engine, { quiet, texts: 4 });
     expect(await always.embed(texts, { signal })).toHaveLength(10);
   });
 
   test("gives up waiting when it is told to stop", async () => {
     const { engine, slices } = recordingEngine();
     const stop = new AbortController();
-    const waits = yieldingEngine(engine, { isBusy: () => true, threads: 2 }).embed(texts, {
+    const quiet = new QuietTimes({ isBusy: () => true });
+    const waits = yieldingEngine(engine, { quiet, texts: 4 }).embed(texts, {
       signal: stop.signal,
     });
     stop.abort();

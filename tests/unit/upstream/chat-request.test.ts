@@ -43,8 +43,25 @@ describe("a chat request to a server elsewhere", () => {
     const sampling = { ...greedy, temperature: 1, topK: 40, minP: 0.1, repeatPenalty: 1.1 };
     expect(bodyFor("plain", ask({ sampling }))).toEqual(always);
     expect(bodyFor("plain")).toEqual({ ...always, temperature: 0.5 });
-    expect(ignoredSampling("plain")).toEqual(["topK", "minP", "repeatPenalty"]);
-    expect(ignoredSampling("vllm")).toEqual([]);
+    const ofLlamaCpp = ["repeatLastN", "dryMultiplier", "dryBase", "dryAllowedLength"] as const;
+    expect(ignoredSampling("plain")).toEqual(["topK", "minP", "repeatPenalty", ...ofLlamaCpp]);
+    expect(ignoredSampling("vllm")).toEqual(ofLlamaCpp);
+    expect(ignoredSampling("llama-server")).toEqual([]);
+  });
+
+  test("says to llama.cpp's what is to be repeated less, where that is asked for", () => {
+    const dry = { ...greedy, dryMultiplier: 0.8 };
+    const said = { dry_multiplier: 0.8, dry_base: 1.75, dry_allowed_length: 2 };
+    expect(bodyFor("llama-server", ask({ sampling: dry }))).toMatchObject({
+      ...said,
+      dry_penalty_last_n: 100,
+    });
+    expect(bodyFor("paddock", ask({ sampling: { ...dry, repeatLastN: 64 } }))).toMatchObject({
+      ...said,
+      repeat_last_n: 64,
+      dry_penalty_last_n: 64,
+    });
+    expect(bodyFor("vllm", ask({ sampling: dry }))).not.toHaveProperty("dry_multiplier");
   });
 
   test("means the likeliest token by a top_p of 0, which vLLM does not take", () => {

@@ -13,7 +13,12 @@ const ask = (rest: Partial<CompletionRequest> = {}): CompletionRequest => ({
 
 const bodyFor = (kind: ServerKind, request = ask(), prefixScope = ""): unknown =>
   JSON.parse(
-    toCompletionBody(request, { model: "far", kind, ...(prefixScope ? { prefixScope } : {}) }),
+    toCompletionBody(request, {
+      model: "far",
+      kind,
+      contextSize: 100,
+      ...(prefixScope ? { prefixScope } : {}),
+    }),
   );
 
 describe("a prompt to a server elsewhere", () => {

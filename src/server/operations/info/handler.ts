@@ -1,4 +1,4 @@
-/** What the node is; a stranger is not told where its store and its models are. */
+/** What the node is; a stranger is not told where its store and its models are, nor what the machine is. */
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
 import type { Handler } from "../../operation.ts";
@@ -22,5 +22,7 @@ export const describeNode: Handler<undefined, Needs> = (
   const { collection } = retrieval;
   if (!isStranger) return { json: toNodeInfo(identity(), models.cards(), collection) };
   const shown = { ...collection, url: hiddenUrl };
-  return { json: toNodeInfo(identity(), models.cards(), shown, () => [hiddenUrl]) };
+  // What would be better tells how much memory the machine has.
+  const cards = models.cards().map(({ advice: _, ...card }) => card);
+  return { json: toNodeInfo(identity(), cards, shown, () => [hiddenUrl]) };
 };

@@ -33,6 +33,10 @@ const facts = {
           repeat_penalty: 1,
           presence_penalty: 0,
           frequency_penalty: 0,
+          repeat_last_n: -1,
+          dry_multiplier: 0.8,
+          dry_base: 1.75,
+          dry_allowed_length: 2,
         },
       ],
       vectorstore_config: {

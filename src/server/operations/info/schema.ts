@@ -31,6 +31,16 @@ const ModelInfo = T.Object({
   repeat_penalty: T.Number(),
   presence_penalty: T.Number(),
   frequency_penalty: T.Number(),
+  repeat_last_n: T.Integer({ description: "An extension, as are the next three." }),
+  dry_multiplier: T.Number(),
+  dry_base: T.Number(),
+  dry_allowed_length: T.Integer(),
+  advice: T.Optional(
+    T.String({
+      description:
+        "An extension: of the starter chat model, what would be better on this machine, with the command.",
+    }),
+  ),
   upstream: T.Optional(Upstream),
 });
 

@@ -33,7 +33,7 @@ export function toNodeInfo(
 }
 
 function toModelInfo(
-  { name, type, settings, upstream }: ModelCard,
+  { name, type, settings, advice, upstream }: ModelCard,
   urlsOf: (upstream: UpstreamCard) => readonly string[],
 ): NodeInfo["models"][number] {
   return {
@@ -50,7 +50,11 @@ function toModelInfo(
     repeat_penalty: settings.repeatPenalty,
     presence_penalty: settings.presencePenalty,
     frequency_penalty: settings.frequencyPenalty,
-    ...given({ upstream: upstream && toUpstream(upstream, urlsOf(upstream)) }),
+    repeat_last_n: settings.repeatLastN,
+    dry_multiplier: settings.dryMultiplier,
+    dry_base: settings.dryBase,
+    dry_allowed_length: settings.dryAllowedLength,
+    ...given({ advice, upstream: upstream && toUpstream(upstream, urlsOf(upstream)) }),
   };
 }
 

@@ -22,6 +22,10 @@ const defaults = {
   presencePenalty: 0.2,
   frequencyPenalty: 0.3,
   repeatPenalty: 1.1,
+  repeatLastN: -1,
+  dryMultiplier: 0,
+  dryBase: 1.75,
+  dryAllowedLength: 2,
 };
 
 function service({ nPredict = -1 }: { nPredict?: number } = {}) {
@@ -40,6 +44,7 @@ function service({ nPredict = -1 }: { nPredict?: number } = {}) {
     policy: "off",
     prompt: "",
     bounds: collection.bounds,
+    autoThreshold: 0.5,
     contextWindow: 1,
     followUps: false,
   };

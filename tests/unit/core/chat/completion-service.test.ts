@@ -45,6 +45,10 @@ describe("completions", () => {
           presencePenalty: 0.2,
           frequencyPenalty: 0.3,
           repeatPenalty: 1.1,
+          repeatLastN: -1,
+          dryMultiplier: 0,
+          dryBase: 1.75,
+          dryAllowedLength: 2,
         },
       },
     ]);

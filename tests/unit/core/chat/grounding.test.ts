@@ -65,6 +65,7 @@ async function grounding(
     policy: "last-user-message",
     prompt: "Use these.",
     bounds,
+    autoThreshold: 0.99,
     contextWindow: 1,
     followUps: false,
   } as const;
@@ -118,6 +119,39 @@ describe("passages", () => {
     const messages = [user("q")];
     expect(await ground(messages)).toEqual({ messages });
     expect(embedding.requests).toEqual([]);
+  });
+});
+
+describe("a request that leaves grounding to the node", () => {
+  const auto = { auto: true, bounds: {} };
+
+  test("has only passages that clearly match", async () => {
+    const { ground } = await grounding({ policy: "off" });
+    const { messages, grounding: used } = await ground([user("q")], auto);
+    expect(messages).toEqual([user("[1] a.md\np1\n\n[2] a.md\np2\n\nUse these.\n\nq")]);
+    expect(used?.points.map(({ source }) => source)).toEqual(["p1", "p2"]);
+  });
+
+  test("is answered as if nobody had asked for passages where none does", async () => {
+    const { ground, embedding } = await grounding({ autoThreshold: 1.1 });
+    const messages = [user("q")];
+    expect(await ground(messages, auto)).toEqual({ messages });
+    expect(embedding.requests).toHaveLength(1);
+  });
+
+  test("never has worse passages than the node allows, or than it asks for", async () => {
+    const { ground } = await grounding({ autoThreshold: -1 });
+    const all = await ground([user("q")], auto);
+    expect(all.grounding?.points).toHaveLength(3);
+    const few = await ground([user("q")], { auto: true, bounds: { scoreThreshold: 0.999 } });
+    expect(few.grounding?.points).toHaveLength(1);
+  });
+
+  test("says so where the documents could not be searched", async () => {
+    const { ground } = await grounding({}, false);
+    const { messages, grounding: used } = await ground([user("q")], auto);
+    expect(messages).toEqual([user("q")]);
+    expect(used?.error).toContain("still being prepared");
   });
 });
 

@@ -6,7 +6,7 @@ const conversation: Conversation = {
   id: "1",
   title: "Do llamas hum?",
   createdAt: "2026-11-15T10:00:00.000Z",
-  settings: { model: "chatty", system: "Be brief.\nBe kind.", grounded: true },
+  settings: { model: "chatty", system: "Be brief.\nBe kind.", grounded: "on" },
   turns: [
     { id: "2", role: "user", content: "Do llamas hum?" },
     {

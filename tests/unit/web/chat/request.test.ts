@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Conversation, Turn } from "../../../../src/web/chat/conversation.ts";
+import type { ChatRequest } from "../../../../src/client/api-client.ts";
+import type { Conversation, Settings, Turn } from "../../../../src/web/chat/conversation.ts";
 import { toRequest } from "../../../../src/web/chat/request.ts";
 
 const turns: Turn[] = [
@@ -13,12 +14,12 @@ const conversation: Conversation = {
   id: "c",
   title: "t",
   createdAt: "2026-11-15T10:00:00.000Z",
-  settings: { model: "m", system: "  ", grounded: true, temperature: 0, seed: undefined },
+  settings: { model: "m", system: "  ", grounded: "on", temperature: 0, seed: undefined },
   turns,
 };
 
 test("a request has what was said, without answers that hold nothing, and the settings that are set", () => {
-  expect(JSON.parse(JSON.stringify(toRequest(conversation, turns)))).toEqual({
+  expect(JSON.parse(JSON.stringify(toRequest(conversation, turns, true)))).toEqual({
     model: "m",
     stream_options: { include_usage: true },
     temperature: 0,
@@ -33,20 +34,38 @@ test("a request has what was said, without answers that hold nothing, and the se
 });
 
 test.each([
-  [{ grounded: false }, false],
-  [{ grounded: true }, true],
-  [{ grounded: true, passages: 2 }, { limit: 2 }],
-  [{ grounded: false, passages: 2 }, false],
-  [{ grounded: true, collections: [] }, true],
-  [{ grounded: true, collections: ["vs_1"] }, { vector_store_ids: ["vs_1"] }],
+  [undefined, false, 1024],
+  [undefined, true, undefined],
+  [2000, false, 2000],
+  [7, true, 7],
+])(
+  "with %p of the reader's and a limit of the model's (%p) it asks for %p tokens",
+  (max_tokens, isLimited, most) => {
+    const changed = { ...conversation, settings: { ...conversation.settings, max_tokens } };
+    expect(toRequest(changed, turns, isLimited).max_tokens).toBe(most);
+  },
+);
+
+test.each<[Partial<Settings>, ChatRequest["rag"]]>([
+  [{ grounded: "off" }, false],
+  [{ grounded: "on" }, true],
+  [{ grounded: "on", passages: 2 }, { limit: 2 }],
+  [{ grounded: "auto" }, "auto"],
   [
-    { grounded: true, passages: 2, collections: ["a", "b"] },
+    { grounded: "auto", passages: 2 },
+    { auto: true, limit: 2 },
+  ],
+  [{ grounded: "off", passages: 2 }, false],
+  [{ grounded: "on", collections: [] }, true],
+  [{ grounded: "on", collections: ["vs_1"] }, { vector_store_ids: ["vs_1"] }],
+  [
+    { grounded: "on", passages: 2, collections: ["a", "b"] },
     { limit: 2, vector_store_ids: ["a", "b"] },
   ],
-  [{ grounded: false, collections: ["vs_1"] }, false],
+  [{ grounded: "off", collections: ["vs_1"] }, false],
 ])("with %j it asks for rag %j", (settings, rag) => {
   const changed = { ...conversation, settings: { ...conversation.settings, ...settings } };
-  const request = toRequest(changed, turns);
+  const request = toRequest(changed, turns, false);
   expect(request.rag).toEqual(rag);
   expect(request).not.toContainAnyKeys(["passages", "collections", "grounded"]);
 });

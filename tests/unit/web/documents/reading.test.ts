@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { isOwn } from "../../../../src/web/documents/own-documents.ts";
 import {
   isSamePassage,
   markedAt,
@@ -54,16 +53,5 @@ describe("the marked passage of a page", () => {
     [0, ["Llamas hum."], undefined],
   ])("from %p on, with %j, is at %p", (from, texts, at) => {
     expect(markedAt({ from, texts, hasMore: false }, marked)).toBe(at);
-  });
-});
-
-describe("a document is the reader's own", () => {
-  test.each([
-    ["notes.md", "completed", true],
-    ["notes.md", "in_progress", true],
-    ["notes.md", "failed", false],
-    ["paddock:handbook/keys.md", "completed", false],
-  ] as const)("%s, %s: %p", (filename, status, own) => {
-    expect(isOwn({ filename, status })).toBe(own);
   });
 });
