@@ -131,7 +131,9 @@ describe("a response in a conversation", () => {
     const input = [{ type: "function_call_output", call_id: "call_1", output: "a llama" }];
     expect((await ask(app, id, { tools, input })).status).toBe(200);
     expect(app.chat.requests[1]?.messages.map(({ role }) => role)).toEqual([
-      ...["user", "assistant", "tool"],
+      "user",
+      "assistant",
+      "tool",
     ]);
   });
 

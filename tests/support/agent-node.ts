@@ -3,6 +3,7 @@
  * answers with what the tool said. All but what it says is real: HTTP, keys, limits, stored responses,
  * and the engine that counts its tokens and has to hold the schemas of the tools that it calls.
  */
+
 import { promptTooLong } from "../../src/core/chat/input-length.ts";
 import type {
   CallOptions,
@@ -15,6 +16,7 @@ import type {
   Tool,
   ToolUse,
 } from "../../src/core/ports/chat-engine.ts";
+import { greedy } from "./greedy.ts";
 import { type TinyNode, type TinyNodeOptions, tinyNode } from "./tiny-node.ts";
 
 /** Which tools the model knows how to call for the task, and with what: the first that is offered. */
@@ -114,8 +116,6 @@ export class AgentEngine implements ChatEngine {
   /** The real engine must be able to hold the tool's schema. */
   async #prove(name: string, { tools, parallel }: ToolUse, options: CallOptions): Promise<void> {
     const { signal } = options;
-    const sampling = { temperature: 0, topP: 1, topK: 0, minP: 0 };
-    const penalties = { presencePenalty: 0, frequencyPenalty: 0, repeatPenalty: 1 };
     const events = this.#real.generate(
       {
         messages: [{ role: "user", content: "Call it." }],
@@ -124,7 +124,7 @@ export class AgentEngine implements ChatEngine {
           choice: { name },
           parallel,
         },
-        sampling: { ...sampling, ...penalties },
+        sampling: greedy,
         maxTokens: 4,
       },
       { signal },
