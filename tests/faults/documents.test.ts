@@ -6,7 +6,7 @@ import OpenAI, { toFile } from "openai";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collection-store.ts";
 import { decode } from "../support/decode.ts";
-import { watchHealth } from "../support/health-watch.ts";
+import { expectOthersAnswered, watchHealth } from "../support/health-watch.ts";
 import { type NodeUnderFault, nodeUnderFault } from "../support/node-under-fault.ts";
 import { servePaddock } from "../support/paddock-process.ts";
 import { memoryOf } from "../support/process-tree.ts";
@@ -69,14 +69,14 @@ describe("an upload", () => {
 
   test("of many megabytes costs little memory, and holds nobody up", async () => {
     await using under = await nodeUnderFault();
-    using health = await watchHealth(under.node.origin, under.node.process.pid);
+    using health = await watchHealth(under.node);
     const before = await memoryOf(under.node.process.pid);
     const ids = await Promise.all(
       ["a", "b", "c"].map((name) => upload(clientOf(under), "x".repeat(60e6), `${name}.bin`)),
     );
     expect(ids).toHaveLength(3);
     expect(await memoryOf(under.node.process.pid)).toBeLessThan(before + 100e6);
-    expect(await health.slowest()).toBeLessThan(1000);
+    expectOthersAnswered(await health.seen());
   });
 });
 
@@ -178,27 +178,29 @@ describe("a node", () => {
 
   test("answers others while it takes in a large file", async () => {
     await using under = await nodeUnderFault();
-    using health = await watchHealth(under.node.origin, under.node.process.pid);
+    using health = await watchHealth(under.node);
     const client = clientOf(under);
     const store = await client.vectorStores.create({});
     const sentence = "The llama hums in the valley while the bees buzz around it. ";
     const id = await upload(client, `${sentence.repeat(4)}\n\n`.repeat(2_000), "long.txt");
-    await health.slowest();
+    await health.seen();
     await client.vectorStores.files.create(store.id, { file_id: id });
     const where = { vector_store_id: store.id };
     await waitFor(
       "it to be cut, and passages of it to be stored",
       async () => (await passagesIn(under, store.id)) > 0,
+      // Reading has a low priority: beside other tests it takes its time.
+      { withinMs: 280_000 },
     );
     expect((await client.vectorStores.files.retrieve(id, where)).status).toBe("in_progress");
     expect((await client.vectorStores.search(store.id, { query: "llama" })).data).toEqual([]);
-    expect(await health.slowest()).toBeLessThan(1000);
+    expectOthersAnswered(await health.seen());
     // It is ended at once, whatever it is at, and leaves nothing.
     await client.vectorStores.delete(store.id);
     const files = await left(under, "collections");
     expect(files.filter((name) => name.startsWith(store.id))).toEqual([]);
     expect((await under.ready()).status).toBe(200);
-  });
+  }, 300_000);
 
   test("on the data dir of another leaves the documents to it, until it ends", async () => {
     await using under = await nodeUnderFault();
@@ -221,7 +223,7 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server that is away", () => 
   test("holds files back; what is deleted meanwhile is in no answer when it is back", async () => {
     await using qdrant = await startQdrant();
     await using under = await nodeUnderFault({
-      vectorstore: `url = "${qdrant.url}"\ntimeout = 60`,
+      vectorstore: `url = "${qdrant.url}"\ntimeout = 1`,
     });
     const client = clientOf(under);
     const store = await client.vectorStores.create({ name: "away" });

@@ -1,24 +1,39 @@
 /** Asks a node's health again and again from a thread of its own, which a busy test does not slow down. */
+import { expect } from "bun:test";
+import type { ServingPaddock } from "./paddock-process.ts";
 
-export interface HealthWatch extends Disposable {
+export interface HealthSeen {
+  /** How often it was answered. */
+  answers: number;
   /**
-   * The slowest answer since it was last asked for, in milliseconds; of a process that is known, no more
-   * than its main thread computed meanwhile: an answer that waits for its turn on a busy machine is not slow.
+   * The most CPU time that the node's main thread used between two answers, in milliseconds: others
+   * wait for as long on a machine that has nothing else to do. Undefined where there is no /proc.
    */
-  slowest(): Promise<number>;
+  longestMs: number | undefined;
 }
 
-export async function watchHealth(origin: string, pid?: number): Promise<HealthWatch> {
+export interface HealthWatch extends Disposable {
+  /** What was seen since it was last asked for. */
+  seen(): Promise<HealthSeen>;
+}
+
+export async function watchHealth({ origin, process }: ServingPaddock): Promise<HealthWatch> {
   const worker = new Worker(new URL("./health-watch-thread.ts", import.meta.url).href);
-  const ask = (message: unknown): Promise<number> =>
+  const ask = (message: unknown): Promise<HealthSeen> =>
     new Promise((resolve, reject) => {
-      worker.onmessage = ({ data }) => resolve(Number(data));
+      worker.onmessage = ({ data }) => resolve(data);
       worker.onerror = ({ message: reason }) => reject(new Error(reason));
       worker.postMessage(message);
     });
-  await ask({ origin, pid });
+  await ask({ origin, pid: process.pid });
   return {
-    slowest: () => ask("slowest"),
+    seen: () => ask("seen"),
     [Symbol.dispose]: () => worker.terminate(),
   };
+}
+
+/** The rule of docs/architecture.md: others are answered, and wait for less than a second of work. */
+export function expectOthersAnswered({ answers, longestMs = 0 }: HealthSeen): void {
+  expect(answers).toBeGreaterThan(0);
+  expect(longestMs).toBeLessThan(1000);
 }

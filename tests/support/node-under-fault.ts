@@ -63,14 +63,14 @@ const question = {
   messages: [{ role: "user", content: "Which animals hum?" }],
 };
 
-export async function nodeUnderFault(options: FaultOptions = {}): Promise<NodeUnderFault> {
-  const resources = new AsyncDisposableStack();
-  const folder = resources.use(options.folder ?? (await tempDir()));
+/** Writes a configuration, and ingests some knowledge; `place` is where commands run. */
+export async function prepareFolder(folder: TempDir, options: Omit<FaultOptions, "folder"> = {}) {
   const config = (await tinyConfig(options.chatSettings)).replace(
     "[vectorstore]",
     `${options.top ?? ""}\n[vectorstore]\nscore_threshold = -1\n${options.vectorstore ?? ""}`,
   );
-  await writeFile(join(folder.path, "paddock.toml"), config + (options.models ?? ""));
+  const toml = config + (options.models ?? "");
+  await writeFile(join(folder.path, "paddock.toml"), toml);
   await writeFile(
     join(folder.path, "llamas.md"),
     "# Llamas\n\nLlamas hum.\n\n# Bees\n\nBees buzz.",
@@ -79,6 +79,13 @@ export async function nodeUnderFault(options: FaultOptions = {}): Promise<NodeUn
   const place = { cwd: folder.path, env: { HOME: tmpdir() } };
   const ingested = await runPaddock(["ingest", "llamas.md"], place);
   if (ingested.code !== 0) throw new Error(`Nothing was ingested:\n${ingested.stderr}`);
+  return { place, toml };
+}
+
+export async function nodeUnderFault(options: FaultOptions = {}): Promise<NodeUnderFault> {
+  const resources = new AsyncDisposableStack();
+  const folder = resources.use(options.folder ?? (await tempDir()));
+  const { place } = await prepareFolder(folder, options);
   let node = await servePaddock(place);
   resources.defer(async () => await node[Symbol.asyncDispose]());
   let key = "";

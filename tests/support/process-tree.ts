@@ -1,4 +1,4 @@
-/** The processes that a process started, and the memory of them all; from /proc. */
+/** The processes that a process started, their memory and their CPU time; from /proc. */
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
@@ -27,6 +27,15 @@ export async function memoryOf(pid: number): Promise<number> {
   const own = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
   const children = await Promise.all((await childrenOf(pid)).map(memoryOf));
   return children.reduce((sum, size) => sum + size, own);
+}
+
+/** Milliseconds of CPU time that a process's main thread has used; undefined where there is no /proc. */
+export function mainThreadCpuMs(pid: number): number | undefined {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a process has ended, also one that is still a zombie; asked without a turn of the event loop. */

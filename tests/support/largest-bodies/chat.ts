@@ -7,6 +7,7 @@ import {
   members,
   mostMessages,
   named,
+  repeat,
   share,
   text,
   times,
@@ -23,7 +24,7 @@ const schema = (of: () => string): string =>
 export const chatBodies: Record<string, () => string> = {
   "one text": () => chat(asked(`"${text(bytes)}"`)),
   "one word": () => chat(asked(`"${"x".repeat(bytes)}"`)),
-  "escaped characters": () => chat(asked(`"${'\\"'.repeat(bytes / 2)}"`)),
+  "escaped characters": () => chat(asked(`"${repeat(bytes / 2, '\\"')}"`)),
   "a long conversation": () => chat(conversation(mostMessages - 1, share)),
   "a long grounded conversation": () => chat(`"rag":true,${conversation(mostMessages - 1, share)}`),
   "a grounded text": () => chat(`"rag":true,${asked(`"${text(bytes)}"`)}`),
@@ -69,6 +70,6 @@ export const chatBodies: Record<string, () => string> = {
   "a list in place of an object": () => `[${upTo(values, "1")}]`,
   "a longer list in its place": () => `[${filled("1")}]`,
   spaces: () => " ".repeat(bytes),
-  "no JSON": () => '{"a":'.repeat(bytes / 5),
+  "no JSON": () => repeat(Math.floor(bytes / 5), '{"a":'),
   "a text without an end": () => `"${text(bytes)}`,
 };

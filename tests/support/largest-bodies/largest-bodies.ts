@@ -16,10 +16,23 @@ export interface LargeBody {
   /** What it is made of. */
   what: string;
   body: () => string;
+  /** Whether the model is at it for seconds, for an answer like another's here. */
+  isLong: boolean;
 }
 
+const long: ReadonlySet<string> = new Set([
+  "/v1/completions: a long text, scored",
+  "/v1/completions: long texts, each scored",
+  "/v1/completions: long texts, each scored, in a stream",
+  "/v1/embeddings: short lists of token ids",
+  "/v1/rerank: documents that are cut",
+  "/v1/rerank: documents that are objects",
+]);
+
 const of = (path: string, bodies: Record<string, () => string>): LargeBody[] =>
-  Object.entries(bodies).map(([what, body]) => ({ path, what, body }));
+  Object.entries(bodies).map(([what, body]) => {
+    return { path, what, body, isLong: long.has(`${path}: ${what}`) };
+  });
 
 export const largestBodies: readonly LargeBody[] = [
   ...of("/v1/chat/completions", chatBodies),
