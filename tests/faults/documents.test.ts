@@ -189,8 +189,6 @@ describe("a node", () => {
     await waitFor(
       "it to be cut, and passages of it to be stored",
       async () => (await passagesIn(under, store.id)) > 0,
-      // Reading has a low priority: beside other tests it takes its time.
-      { withinMs: 280_000 },
     );
     expect((await client.vectorStores.files.retrieve(id, where)).status).toBe("in_progress");
     expect((await client.vectorStores.search(store.id, { query: "llama" })).data).toEqual([]);
