@@ -11,7 +11,7 @@ export interface FileResult {
   failures: Failure[];
 }
 
-export interface Failure {
+interface Failure {
   /** The names of the groups and of the test, as `bun test` prints them; undefined where it is not one test that failed. */
   test?: string | undefined;
   /** What was printed just before. */

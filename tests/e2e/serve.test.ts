@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readiness } from "../../src/server/operations/health/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
-import { modelList, openAiServer } from "../support/openai-server.ts";
+import { heldEmbeddings } from "../support/held-embeddings.ts";
 import { runPaddock, servePaddock, testsExecutable } from "../support/paddock-process.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { tinyModels } from "../support/tiny-models.ts";
@@ -17,7 +17,10 @@ async function tinyFolder(): Promise<TempDir> {
   return folder;
 }
 
-/** An answer that has begun: the end token is banned, so that it is as long as it may be. */
+/**
+ * An answer that has begun: the end token is banned, so that it is as long as it may be. With log
+ * probabilities a long one is more than sockets hold: it is not over before somebody reads it.
+ */
 async function longStream(origin: string, tokens: number): Promise<Response> {
   const response = await fetch(`${origin}/v1/chat/completions`, {
     method: "POST",
@@ -27,25 +30,12 @@ async function longStream(origin: string, tokens: number): Promise<Response> {
       stream: true,
       max_tokens: tokens,
       logit_bias: { "2": -100 },
+      ...(tokens > 1000 && { logprobs: true, top_logprobs: 20 }),
       messages: [{ role: "user", content: "hi" }],
     }),
   });
   expect(response.status).toBe(200);
   return response;
-}
-
-/** An embedding model on another server, which embeds several texts at once only when it is released. */
-function heldEmbeddings() {
-  const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  const server = openAiServer(async ({ path, body }) => {
-    if (path === "/v1/models") return modelList("tiny-embedding");
-    if (path !== "/v1/embeddings") return undefined;
-    const input: string[] = Object(body).input;
-    if (input.length > 1) await released;
-    const data = input.map((text, index) => ({ index, embedding: [1, text.length, index] }));
-    return Response.json({ data, usage: { prompt_tokens: 1, total_tokens: 1 } });
-  });
-  return { ...server, release };
 }
 
 describe("paddock serve", () => {
@@ -92,7 +82,7 @@ describe("paddock serve", () => {
       200,
       expect.stringContaining("passages are still coming"),
     ]);
-    far.release();
+    far.allow(Number.POSITIVE_INFINITY);
     const isComplete = async () => (await readiness()).reasons.length === 0;
     await waitFor("the handbook", isComplete);
     const late = await retrieve();

@@ -83,8 +83,12 @@ describe("a runner that is killed", () => {
     await using under = await nodeUnderFault();
     for (const how of ["SIGSEGV", "SIGABRT", "SIGBUS"] as const) {
       process.kill(await runnerOf(under.node.process.pid, "tiny-chat"), how);
-      await waitFor("/ready to say so", async () => (await under.ready()).status !== 200);
-      expect(await under.ready()).toEqual({
+      let said = await under.ready();
+      await waitFor("/ready to say so", async () => {
+        said = await under.ready();
+        return said.status !== 200;
+      });
+      expect(said).toEqual({
         status: 503,
         reasons: ["The model 'tiny-chat' is being started again."],
       });

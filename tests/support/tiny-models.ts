@@ -1,4 +1,5 @@
 /** Tiny models with random weights, so that every test runs the real llama.cpp in milliseconds. */
+import { rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -37,7 +38,8 @@ export function tinyModels(): Promise<TinyModels> {
 }
 
 async function makeModels(): Promise<TinyModels> {
-  const { path } = await tempDir(); // the system cleans its temporary folder
+  const { path } = await tempDir();
+  process.on("exit", () => rmSync(path, { recursive: true, force: true }));
   const chat = join(path, "tiny-chat.gguf");
   const embedding = join(path, "tiny-embedding.gguf");
   await save(chat, tinyLlama());
