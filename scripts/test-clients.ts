@@ -38,7 +38,9 @@ const { values } = parseArgs({
 const all: readonly Client[] = [...agentClients, ...libraryClients, ...commandClients];
 const chosen = all.filter(({ name }) => values.only === undefined || name === values.only);
 if (chosen.length === 0) {
-  console.error(`There is no client '${values.only}'. There are: ${all.map(({ name }) => name).join(", ")}.`);
+  console.error(
+    `There is no client '${values.only}'. There are: ${all.map(({ name }) => name).join(", ")}.`,
+  );
   process.exit(2);
 }
 
@@ -72,7 +74,11 @@ function listen() {
       const response = await node.app.handle(request);
       const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
       const { pathname: path } = new URL(request.url);
-      seen.push({ path: `${request.method} ${path} ${body.length}`, status: response.status, isStream });
+      seen.push({
+        path: `${request.method} ${path} ${body.length}`,
+        status: response.status,
+        isStream,
+      });
       return response;
     },
   });
@@ -99,10 +105,15 @@ async function install(client: Client): Promise<boolean> {
   const cwd = folderOf(client);
   await mkdir(cwd, { recursive: true });
   const dependencies = Object.fromEntries(client.packages.map(nameAndVersion));
-  await writeFile(join(cwd, "package.json"), JSON.stringify({ private: true, type: "module", dependencies }));
+  await writeFile(
+    join(cwd, "package.json"),
+    JSON.stringify({ private: true, type: "module", dependencies }),
+  );
   if (client.packages.length === 0) return true;
   const { code, output } = await run([process.execPath, "install"], {
     cwd,
+    // One of them brings gigabytes.
+    mostMs: 900_000,
     env: Object.fromEntries(
       Object.entries(process.env).map(([name, value]) => [name, value ?? ""]),
     ),

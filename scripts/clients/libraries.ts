@@ -38,22 +38,24 @@ const libraries: readonly Library[] = [
 
 const files = join(import.meta.dir, "libraries");
 
-export const libraryClients: readonly Client[] = libraries.map(({ name, packages, adapter, known = {} }) => ({
-  name,
-  packages,
-  known,
-  async lines({ folder, page, own, env }) {
-    await writeFile(join(folder, "lines.mjs"), snippet(page, name, "js", own));
-    return await run([process.execPath, "lines.mjs"], { cwd: folder, env });
-  },
-  async ask({ folder, own, env }, trial, question, stop) {
-    await copyFile(join(files, "trial.mjs"), join(folder, "trial.mjs"));
-    await copyFile(join(files, `${adapter}.mjs`), join(folder, "adapter.mjs"));
-    const asked = { ORIGIN: own.origin, KEY: own.key, MODEL: own.model, QUESTION: question };
-    return await run([process.execPath, "trial.mjs", trial], {
-      cwd: folder,
-      env: { ...env, ...asked },
-      ...(stop === undefined ? {} : { stop }),
-    });
-  },
-}));
+export const libraryClients: readonly Client[] = libraries.map(
+  ({ name, packages, adapter, known = {} }) => ({
+    name,
+    packages,
+    known,
+    async lines({ folder, page, own, env }) {
+      await writeFile(join(folder, "lines.mjs"), snippet(page, name, "js", own));
+      return await run([process.execPath, "lines.mjs"], { cwd: folder, env });
+    },
+    async ask({ folder, own, env }, trial, question, stop) {
+      await copyFile(join(files, "trial.mjs"), join(folder, "trial.mjs"));
+      await copyFile(join(files, `${adapter}.mjs`), join(folder, "adapter.mjs"));
+      const asked = { ORIGIN: own.origin, KEY: own.key, MODEL: own.model, QUESTION: question };
+      return await run([process.execPath, "trial.mjs", trial], {
+        cwd: folder,
+        env: { ...env, ...asked },
+        ...(stop === undefined ? {} : { stop }),
+      });
+    },
+  }),
+);

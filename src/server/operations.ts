@@ -1,7 +1,8 @@
 /** The one list of operations: what is in it is served, described, measured and limited. */
+
+import { given } from "../core/given.ts";
 import { absentApi } from "./absent-apis.ts";
 import { isAddressOf } from "./allowed-methods.ts";
-import { given } from "../core/given.ts";
 import { docsPath, documentPath } from "./docs.ts";
 import type { Operation } from "./operation.ts";
 import { chat } from "./operations/chat/operation.ts";

@@ -41,8 +41,8 @@ test("the commands of docs/mcp.md work word for word, one after the other", asyn
   await mkdir(join(cwd, "docs"));
   await writeFile(join(cwd, "docs", "llamas.md"), "# Llamas\n\nLlamas hum.");
   const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "mcp.md")).text();
-  const commands = [...page.matchAll(/^bun paddock ((?:ingest|keys) .*)$/gm)].map(
-    ([, line = ""]) => line.replace("/srv/paddock", join(cwd, "data")).split(" "),
+  const commands = [...page.matchAll(/^bun paddock ((?:ingest|keys) .*)$/gm)].map(([, line = ""]) =>
+    line.replace("/srv/paddock", join(cwd, "data")).split(" "),
   );
   expect(commands.map(([name]) => name)).toEqual(["ingest", "ingest", "keys"]);
   for (const args of commands) {

@@ -432,7 +432,11 @@ describe("a request that would mean something else", () => {
       "function_call.name",
       /not one of the tools: weather/,
     ],
-    [said({ role: "function", name: "weather", content: "dry" }), "messages[1].role", /no 'function_call'/],
+    [
+      said({ role: "function", name: "weather", content: "dry" }),
+      "messages[1].role",
+      /no 'function_call'/,
+    ],
     [{ audio: { voice: "alloy" } }, "audio", /text only/],
     [{ web_search_options: {} }, "web_search_options", /does not search the web/],
     [{ modalities: ["text", "audio"] }, "modalities", /text only/],

@@ -238,7 +238,19 @@ describe("the document at /openapi.json", () => {
     const others = ["/v1/completions", "/v1/tokenize", "/v1/detokenize", "/v1/rerank"];
     for (const path of [...specified, ...others]) {
       const unknownModel = specified.includes(path) ? "500" : "404";
-      const statuses = ["200", "400", "401", "403", "408", "413", "415", "429", "502", "503", "504"];
+      const statuses = [
+        "200",
+        "400",
+        "401",
+        "403",
+        "408",
+        "413",
+        "415",
+        "429",
+        "502",
+        "503",
+        "504",
+      ];
       expect(errors.get(`POST ${path}`)).toEqual([...statuses, unknownModel].sort());
     }
     for (const [at, statuses] of errors) {

@@ -44,14 +44,17 @@ describe("counting a response's input", () => {
   });
 });
 
-test.each([path, counting])("%s names a prompt that is stored elsewhere as not done", async (at) => {
-  const response = await testApp().post(at, { model: "chatty", prompt: { id: "pmpt_1" } });
-  expect(response.status).toBe(400);
-  expect(await decodeError(response)).toMatchObject({
-    param: "prompt",
-    message: expect.stringContaining("'prompt' is not done"),
-  });
-});
+test.each([path, counting])(
+  "%s names a prompt that is stored elsewhere as not done",
+  async (at) => {
+    const response = await testApp().post(at, { model: "chatty", prompt: { id: "pmpt_1" } });
+    expect(response.status).toBe(400);
+    expect(await decodeError(response)).toMatchObject({
+      param: "prompt",
+      message: expect.stringContaining("'prompt' is not done"),
+    });
+  },
+);
 
 test.each([path, counting])("%s wants an input", async (at) => {
   const response = await testApp().post(at, { model: "chatty" });

@@ -44,7 +44,10 @@ describe("functions in namespaces", () => {
 
   test("go on from a call and its output, sent again or kept", async () => {
     const app = testApp();
-    app.chat.script(...calls).script(finish).script(finish);
+    app.chat
+      .script(...calls)
+      .script(finish)
+      .script(finish);
     const { id } = await decode(ResponseObject, await app.post(path, body));
     const output = { type: "function_call_output", call_id: "call_1", output: "dug" };
     const sent = [{ role: "user", content: "Hello" }, called, output];

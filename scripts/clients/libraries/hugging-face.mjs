@@ -10,7 +10,10 @@ export async function ask(settings, question) {
 
 export async function* stream(settings, question, signal) {
   const options = { signal };
-  for await (const chunk of client(settings).chatCompletionStream(asked(settings, question), options)) {
+  for await (const chunk of client(settings).chatCompletionStream(
+    asked(settings, question),
+    options,
+  )) {
     yield chunk.choices[0]?.delta.content;
   }
 }

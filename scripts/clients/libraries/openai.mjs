@@ -9,7 +9,9 @@ export async function ask(settings, question) {
 
 export async function* stream(settings, question, signal) {
   const request = { ...asked(settings, question), stream: true };
-  for await (const chunk of await new OpenAI(settings).chat.completions.create(request, { signal })) {
+  for await (const chunk of await new OpenAI(settings).chat.completions.create(request, {
+    signal,
+  })) {
     yield chunk.choices[0]?.delta.content;
   }
 }

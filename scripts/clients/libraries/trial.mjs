@@ -10,7 +10,11 @@ try {
   else if (trial === "streamed" || trial === "abort") await read();
   else console.log(await ask(settings, QUESTION));
 } catch (error) {
-  console.log(String(error), error?.responseBody ?? error?.httpResponse?.body ?? "", error?.cause ?? "");
+  console.log(
+    String(error),
+    error?.responseBody ?? error?.httpResponse?.body ?? "",
+    error?.cause ?? "",
+  );
   process.exitCode = 1;
 }
 

@@ -42,7 +42,10 @@ export class ConversationService {
     this.#options = options;
   }
 
-  async create(owner: Owner, begun: Pick<Conversation, "metadata" | "items">): Promise<Conversation> {
+  async create(
+    owner: Owner,
+    begun: Pick<Conversation, "metadata" | "items">,
+  ): Promise<Conversation> {
     if (!this.#options.isKeeping) {
       throw new NodeError(
         "invalid_request",
@@ -101,7 +104,10 @@ export class ConversationService {
   }
 
   /** Its time is counted from the last change. */
-  async #save({ id, createdAt, metadata, items }: Conversation, { id: owner }: Owner): Promise<void> {
+  async #save(
+    { id, createdAt, metadata, items }: Conversation,
+    { id: owner }: Owner,
+  ): Promise<void> {
     await this.#options.store.save({
       ...{ id, owner, createdAt: Date.now() },
       ...{ status: "completed", isBackground: false },

@@ -12,9 +12,7 @@ const functionResult = [...messageFields, "name"];
 const functionFields = ["name", "description", "parameters", "strict"];
 
 /** Without these the conversation would be another one. */
-const refused = new Map([
-  ["audio", "cannot be honoured: this node's models read text only"],
-]);
+const refused = new Map([["audio", "cannot be honoured: this node's models read text only"]]);
 
 /** Refuses what would change the meaning; returns the places of the fields that are not acted on. */
 export function ignoredInMessages(messages: readonly { role: string }[]): string[] {

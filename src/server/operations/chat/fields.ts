@@ -1,6 +1,10 @@
 /** What becomes of the OpenAI API's fields that are not in the schema: accepted, refused, or ignored and named. */
 import { under, unknownKeys } from "../../middleware/ignored-fields.ts";
-import { ignoredInFunctions, ignoredInMessages, ignoredInOlder } from "../../wire/message-fields.ts";
+import {
+  ignoredInFunctions,
+  ignoredInMessages,
+  ignoredInOlder,
+} from "../../wire/message-fields.ts";
 import { unknownInRag } from "../../wire/rag.ts";
 import { refuseFields } from "../../wire/refused-fields.ts";
 import { ChatCompletionRequest } from "./schema.ts";

@@ -1,7 +1,11 @@
 /** Conversations between the wire and the domain. */
-import type { Conversation, ConversationItem } from "../../../core/responses/conversation-service.ts";
+
 import { NodeError } from "../../../core/errors.ts";
 import { quoted } from "../../../core/quoted.ts";
+import type {
+  Conversation,
+  ConversationItem,
+} from "../../../core/responses/conversation-service.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { newResponseId } from "../responses/ids.ts";
 import { toListedItems } from "../responses/input-items.ts";

@@ -8,7 +8,12 @@ import { type ListedItem, toListedItems } from "./input-items.ts";
 import { toMessages, toMessagesSoFar } from "./input-messages.ts";
 import { modelName } from "./namespaces.ts";
 import type { OutputItem } from "./output-schema.ts";
-import { type FindResponse, itemCheck, type ReferenceOptions, withoutReferences } from "./references.ts";
+import {
+  type FindResponse,
+  itemCheck,
+  type ReferenceOptions,
+  withoutReferences,
+} from "./references.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 
 export interface AskedConversation {

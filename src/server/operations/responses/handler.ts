@@ -9,7 +9,12 @@ import type { RequestContext } from "../../request-context.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { secondsNow } from "../../wire/unix-time.ts";
-import { type AskedConversation, askedConversation, conversationOf, withAnswer } from "./conversation.ts";
+import {
+  type AskedConversation,
+  askedConversation,
+  conversationOf,
+  withAnswer,
+} from "./conversation.ts";
 import { newResponseId } from "./ids.ts";
 import { type AskedResponse, type MakingNeeds, makeResponse } from "./make-response.ts";
 import type { ResponseRequest } from "./request-schema.ts";

@@ -14,10 +14,7 @@ import type { Input, InputItem } from "./request-schema.ts";
  * The messages that the input adds to a conversation, which goes before it and may end in calls
  * that wait for their outputs.
  */
-export function toMessages(
-  input: Input,
-  before: readonly ChatMessage[] = [],
-): ChatMessage[] {
+export function toMessages(input: Input, before: readonly ChatMessage[] = []): ChatMessage[] {
   const items = typeof input === "string" ? [{ role: "user" as const, content: input }] : input;
   const conversation = new ConversationDraft(before);
   for (const [index, item] of items.entries()) conversation.add(item, `input[${index}]`);

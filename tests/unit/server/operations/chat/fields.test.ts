@@ -90,9 +90,7 @@ describe("fields that cannot be honoured", () => {
 });
 
 describe("fields of a message that cannot be honoured", () => {
-  test.each([
-    ["audio", { id: "audio_1" }],
-  ])("are refused by their place: %s", (name, value) => {
+  test.each([["audio", { id: "audio_1" }]])("are refused by their place: %s", (name, value) => {
     const messages = [...body.messages, { role: "assistant", content: "x", [name]: value }];
     expect(() => ignoredFields(request({ messages }))).toThrow(
       expect.objectContaining({ kind: "invalid_request", param: `messages[1].${name}` }),

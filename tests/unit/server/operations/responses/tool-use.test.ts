@@ -64,7 +64,10 @@ describe("the tools of a request", () => {
     ["tools[1]", { tools: [look, { type: "functoin" }] }],
     ["tools[0].name", { tools: [{ type: "namespace", tools: [] }] }],
     ["tools[0].tools", { tools: [{ type: "namespace", name: "a" }] }],
-    ["tools[0].tools[0].name", { tools: [{ type: "namespace", name: "a", tools: [{ type: "function" }] }] }],
+    [
+      "tools[0].tools[0].name",
+      { tools: [{ type: "namespace", name: "a", tools: [{ type: "function" }] }] },
+    ],
     ["tools[2]", { tools: [search, look, search] }],
     ["tool_choice", { tool_choice: "required" as const }],
     ["tool_choice.name", { tools, tool_choice: { type: "function", name: "fly" } }],
