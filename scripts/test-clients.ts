@@ -112,6 +112,8 @@ async function install(client: Client): Promise<boolean> {
   if (client.packages.length === 0) return true;
   const { code, output } = await run([process.execPath, "install"], {
     cwd,
+    // One of them brings gigabytes.
+    mostMs: 900_000,
     env: Object.fromEntries(
       Object.entries(process.env).map(([name, value]) => [name, value ?? ""]),
     ),

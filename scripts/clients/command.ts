@@ -6,6 +6,8 @@ export interface CommandOptions {
   env: Record<string, string>;
   /** Ends it before it has ended by itself. */
   stop?: AbortSignal;
+  /** How long it may take; default: two minutes. */
+  mostMs?: number;
 }
 
 export interface Ran {
@@ -15,10 +17,8 @@ export interface Ran {
   output: string;
 }
 
-const mostMs = 120_000;
-
 export async function run(command: readonly string[], options: CommandOptions): Promise<Ran> {
-  const { cwd, env, stop } = options;
+  const { cwd, env, stop, mostMs = 120_000 } = options;
   const child = Bun.spawn([...command], {
     cwd,
     env,

@@ -113,10 +113,17 @@ describe("a response in a conversation", () => {
     expect(first.conversation).toEqual({ id });
     await (await ask(app, { id }, { stream: true, store: false })).text();
     expect(app.chat.requests[1]?.messages.map(({ content }) => content)).toEqual([
-      ...["What do llamas do?", "And then?", "They hum.", "And then?"],
+      "What do llamas do?",
+      "And then?",
+      "They hum.",
+      "And then?",
     ]);
     expect(await textsIn(app, id)).toEqual([
-      ...["What do llamas do?", "And then?", "They hum.", "And then?", "They sleep."],
+      "What do llamas do?",
+      "And then?",
+      "They hum.",
+      "And then?",
+      "They sleep.",
     ]);
   });
 
@@ -130,11 +137,8 @@ describe("a response in a conversation", () => {
     await ask(app, id, { tools });
     const input = [{ type: "function_call_output", call_id: "call_1", output: "a llama" }];
     expect((await ask(app, id, { tools, input })).status).toBe(200);
-    expect(app.chat.requests[1]?.messages.map(({ role }) => role)).toEqual([
-      "user",
-      "assistant",
-      "tool",
-    ]);
+    const roles = app.chat.requests[1]?.messages.map(({ role }) => role);
+    expect(roles).toEqual(["user", "assistant", "tool"]);
   });
 
   test("is added to it when it was made in the background", async () => {
@@ -151,9 +155,7 @@ describe("a response in a conversation", () => {
     app.chat.script(...answer("One.")).script(...answer("Two."));
     const id = await made(app);
     await Promise.all([ask(app, id), ask(app, id)]);
-    expect((await textsIn(app, id)).toSorted()).toEqual([
-      ...["And then?", "And then?", "One.", "Two."],
-    ]);
+    expect((await textsIn(app, id)).toSorted()).toEqual(["And then?", "And then?", "One.", "Two."]);
   });
 
   test("is answered where its conversation is gone by then, and the log says so", async () => {

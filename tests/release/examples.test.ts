@@ -137,19 +137,27 @@ describe("an example of the page about responses", () => {
   });
 
   test("in TypeScript works", async () => {
-    const [following = "", agent = ""] = blocks("ts", await read("responses.md"));
+    const examples = blocks("ts", await read("responses.md"));
+    const [following = "", agent = ""] = examples.filter((code) => !code.includes(kept));
     expect(await runTypeScript(adapted(following))).toMatch(
       /[1-9]\d* of \d+ tokens were cached\n$/,
     );
     expect(agent).toContain("@openai/agents");
     expect(await runTypeScript(adapted(agent))).toMatch(/^It is the (llama|horse|bee)\.\n$/);
   });
+
+  const kept = "conversations.create";
+  test("of a conversation that the node keeps works", async () => {
+    const examples = blocks("ts", await read("responses.md"));
+    const [code = ""] = examples.filter((one) => one.includes(kept));
+    expect(await runTypeScript(adapted(code))).toMatch(/^4 items\n$/);
+  });
 });
 
 describe("an example of a configuration", () => {
-  // The page about MCP has those of other programs, which mcp-page.test.ts reads.
+  // The pages about MCP and clients have those of other programs, which other tests read and run.
   const pages = [...new Bun.Glob("*.md").scanSync(join(root, "docs"))].filter(
-    (name) => name !== "mcp.md",
+    (name) => name !== "mcp.md" && name !== "clients.md",
   );
   test.each(pages.sort())("can be used: %s", async (name) => {
     for (const text of blocks("toml", await read(name))) {

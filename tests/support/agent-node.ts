@@ -29,7 +29,7 @@ export interface AgentNode extends TinyNode {
 export const agentModel = "tiny-chat";
 
 /** A text with this in it is the task; every other one is answered with `plainAnswer`. */
-export const task = "note.txt";
+const task = "note.txt";
 export const plainAnswer = "Llamas hum when they are content.";
 
 /** A text with this in it is answered until the client leaves, or nearly so. */
@@ -50,7 +50,7 @@ export async function agentNode(calls: Calls, options: TinyNodeOptions = {}): Pr
   return { ...node, agent };
 }
 
-export class AgentEngine implements ChatEngine {
+class AgentEngine implements ChatEngine {
   contextSize = contextSize;
   /** What it was asked, for transcripts. */
   readonly requests: GenerationRequest[] = [];
