@@ -15,13 +15,16 @@ import { findPeer } from "./peer-location.ts";
 import { Report } from "./report.ts";
 import { measured } from "./statistics.ts";
 
-const { values: options } = parseArgs({ options: commonOptions });
+const { values: options } = parseArgs({
+  options: { ...commonOptions, cpu: { type: "string", default: "haswell" } },
+});
 const runs = count("runs", options.runs);
 const parts = chosenParts(
   [
     ...["small-clients", "small-beside", "small-long", "small-temperature"],
     ...["starter-clients", "starter-beside", "starter-long", "starter-temperature"],
-    ...["starter-turn", "isolation", "embedding", "overhead", "answers", "first-start"],
+    ...["starter-turn", "isolation", "embedding", "overhead", "answers"],
+    ...["first-start", "first-start-played"],
   ],
   options.only,
 );
@@ -89,6 +92,7 @@ if (parts.has("embedding")) {
 if (parts.has("overhead")) await overheadRows(report, runs, models);
 if (parts.has("answers")) await answersRow(report);
 if (parts.has("first-start")) await firstStartRows(report, runs);
+if (parts.has("first-start-played")) await firstStartRows(report, runs, options.cpu);
 if (startTimes.length > 0) {
   report.add({
     work: "From start to a node that has all, models in place",

@@ -103,7 +103,10 @@ async function prepareCollection(
     const { threads } = nodeModels;
     const engine = engines.get(model) ?? embedding.engine;
     const { quiet } = behind;
-    const fillingEngine = yieldingEngine(engine, { quiet, texts: 1 });
+    const { withHandbookVectors } = await import("../ingest/handbook-vectors.ts");
+    const { fingerprint } = embedding.identity;
+    const slowly = yieldingEngine(engine, { quiet, texts: 1 });
+    const fillingEngine = withHandbookVectors(slowly, fingerprint);
     // Somebody waits for what was uploaded.
     const uploadEngine = yieldingEngine(engine, { quiet, texts: Math.max(4, threads) });
     const { collections } = documents.documents;

@@ -1,0 +1,47 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { handbookDocuments, handbookPagesIn } from "../../src/ingest/handbook.ts";
+import made from "../../src/ingest/handbook-vectors.json";
+import { keyOf, withHandbookVectors } from "../../src/ingest/handbook-vectors.ts";
+import { planDocument } from "../../src/ingest/plan-document.ts";
+import { openEmbeddingModel } from "../../src/node/embedding-model.ts";
+import { bareNodeOptions } from "../support/bare-node.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { unusedRepository } from "../support/unused-repository.ts";
+
+const { signal } = new AbortController();
+/** Of the passages; with fewer, run `bun scripts/handbook-vectors.ts`. */
+const leastStored = 0.75;
+const compared = 8;
+
+describe("the handbook's vectors", () => {
+  test("are what the starter model makes of its passages, and of most of them", async () => {
+    await using folder = await tempDir();
+    const env = { PADDOCK_DATA_DIR: folder.path };
+    await using model = await openEmbeddingModel(bareNodeOptions({ env }), signal);
+    const { engine, identity } = model.embedding;
+    const { documentPrefix, fingerprint } = identity;
+    expect(made.model).toBe(fingerprint);
+    const texts: string[] = [];
+    const pages = await handbookPagesIn(join(import.meta.dir, "../../docs"));
+    for (const document of await handbookDocuments(pages)) {
+      const options = { engine, repository: unusedRepository, documentPrefix };
+      const plan = await planDocument(document, undefined, options);
+      if (plan.change === "none") continue;
+      texts.push(...plan.passages.map(({ source }) => documentPrefix + source));
+    }
+    const keys = new Set(Object.keys(made.vectors));
+    const stored = texts.filter((text) => keys.has(keyOf(text)));
+    expect(stored.length / texts.length).toBeGreaterThan(leastStored);
+
+    const every = Math.max(1, Math.floor(stored.length / compared));
+    const some = stored.filter((_, at) => at % every === 0);
+    const before = await withHandbookVectors(engine, fingerprint).embed(some, { signal });
+    const now = await engine.embed(some, { signal });
+    for (const [at, { vector }] of now.entries()) {
+      const other = before[at]?.vector ?? new Float32Array();
+      const cosine = vector.reduce((sum, value, place) => sum + value * (other[place] ?? 0), 0);
+      expect(cosine).toBeGreaterThan(0.995);
+    }
+  });
+});
