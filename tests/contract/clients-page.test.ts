@@ -26,7 +26,7 @@ test.each(clients)("$name is in the table, at the version that is run", ({ name,
 });
 
 test.each([
-  ...["Cursor", "Continue", "VS Code", "Zed", "Open WebUI", "LibreChat", "n8n"],
+  ...["Cursor", "Continue", "VS Code", "Zed", "Open WebUI", "LibreChat", "n8n", "promptfoo"],
 ])("%s is named as not run", (name) => {
   const [, documented = ""] = page.split("\n## By their documentation\n");
   expect(documented).toContain(`**${name}**`);
