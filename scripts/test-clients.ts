@@ -112,7 +112,7 @@ async function install(client: Client): Promise<boolean> {
   if (client.packages.length === 0) return true;
   const { code, output } = await run([process.execPath, "install"], {
     cwd,
-    // One of them brings gigabytes.
+    // Some of them are hundreds of megabytes.
     mostMs: 900_000,
     env: Object.fromEntries(
       Object.entries(process.env).map(([name, value]) => [name, value ?? ""]),

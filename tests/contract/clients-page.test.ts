@@ -25,10 +25,9 @@ test.each(clients)("$name is in the table, at the version that is run", ({ name,
   expect(cells.filter((cell) => !known.has(cell.replace(/ \|$/, "")))).toEqual([]);
 });
 
-test.each([...["Cursor", "Continue", "VS Code", "Zed", "Open WebUI", "LibreChat", "n8n"]])(
-  "%s is named as not run",
-  (name) => {
-    const [, documented = ""] = page.split("\n## By their documentation\n");
-    expect(documented).toContain(`**${name}**`);
-  },
-);
+test.each([
+  ...["Cursor", "Continue", "VS Code", "Zed", "Open WebUI", "LibreChat", "n8n", "promptfoo"],
+])("%s is named as not run", (name) => {
+  const [, documented = ""] = page.split("\n## By their documentation\n");
+  expect(documented).toContain(`**${name}**`);
+});
