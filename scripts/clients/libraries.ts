@@ -33,7 +33,11 @@ const libraries: readonly Library[] = [
     adapter: "llamaindex",
   },
   { name: "Mastra", packages: ["@mastra/core@1.71.0", "zod@4.6.7"], adapter: "mastra" },
-  { name: "Hugging Face", packages: ["@huggingface/inference@4.13.30"], adapter: "hugging-face" },
+  {
+    name: "InferenceClient",
+    packages: ["@huggingface/inference@4.13.30"],
+    adapter: "hugging-face",
+  },
 ];
 
 const files = join(import.meta.dir, "libraries");

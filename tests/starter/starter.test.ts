@@ -317,6 +317,8 @@ describe("a first start with the starter models", () => {
         "/v1/chat/completions",
         "/v1/completions",
         "/v1/responses",
+        "/v1/responses/input_tokens",
+        "/v1/conversations",
         "/v1/messages",
         "/v1/messages/count_tokens",
         "/v1/embeddings",
