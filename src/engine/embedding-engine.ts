@@ -76,7 +76,14 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   async embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]> {
     const all = await this.#inputTokens.of(inputs, { signal: options.signal });
     const marked = all.map((tokens = []) => this.#first.withMarkers(tokens));
-    return await this.#pool.run(marked, options);
+    if (options.background !== true) return await this.#pool.run(marked, options);
+    // One after the other: all of them together have one thread.
+    const { onStart: _, ...rest } = options;
+    const embeddings: Embedding[] = [];
+    for (const [at, tokens] of marked.entries()) {
+      embeddings.push(...(await this.#pool.run([tokens], at === 0 ? options : rest)));
+    }
+    return embeddings;
   }
 
   /** Fails what waits, and waits for what is being computed, which still reads the weights. */

@@ -61,21 +61,37 @@ export async function prepareModels(
   );
   /** Without being measured: what the node itself does is not a request. */
   const engines = new Map<string, EmbeddingEngine>();
+  let isOpen = false;
+  let collection: Promise<void> | undefined;
   const onLoaded = (model: LoadedModel): void => {
+    const { name, upstream } = model.card;
     parts.models.add(activities.measured(model));
-    if (model.type === "embedding") engines.set(model.card.name, model.engine);
+    if (model.type === "embedding") engines.set(name, model.engine);
+    // Not after the chat models: the handbook is to be there when they are first asked.
+    if (name === parts.retrieval.collection.embeddingModel && upstream === undefined) {
+      collection = prepareCollection(parts, nodeModels, engines, behind);
+      collection.catch(() => {}); // awaited below, unless a model cannot be loaded
+    }
     identity.engineVersion = local.length === 0 ? noEngine : nodeModels.engineVersion;
   };
   const onWaiting = (model: string, reason: NodeError): void =>
     parts.models.unavailable(model, reason);
   const behind: Behind = {
-    quiet: new QuietTimes({ isBusy: () => activities.isBusy }),
+    // Whoever starts a node waits for chat: what has to be computed comes after it.
+    quiet: new QuietTimes({ isBusy: () => !isOpen || activities.isBusy }),
     signal: AbortSignal.any([signal, parts.stopping]),
   };
   const tried = nodeModels.openUpstreams(elsewhere, { onLoaded, onWaiting }, behind.signal);
-  await loadInTurn(nodeModels, local, loading, { onLoaded, onOpen: () => tried.then(onOpen) });
+  await loadInTurn(nodeModels, local, loading, {
+    onLoaded,
+    onOpen: async () => {
+      await tried;
+      isOpen = true;
+      onOpen();
+    },
+  });
   await tried;
-  await prepareCollection(parts, nodeModels, engines, behind);
+  await (collection ?? prepareCollection(parts, nodeModels, engines, behind));
   const onBetter = (model: LoadedModel): void => parts.models.add(activities.measured(model));
   const onProgress = (model: string, done: number): void =>
     void parts.coming.set(model, improvingNotice(model, done));
@@ -105,7 +121,7 @@ async function prepareCollection(
     const { quiet } = behind;
     const { withHandbookVectors } = await import("../ingest/handbook-vectors.ts");
     const { fingerprint } = embedding.identity;
-    const slowly = yieldingEngine(engine, { quiet, texts: 1 });
+    const slowly = yieldingEngine(engine, { quiet, texts: 4, isBackground: true });
     const fillingEngine = withHandbookVectors(slowly, fingerprint);
     // Somebody waits for what was uploaded.
     const uploadEngine = yieldingEngine(engine, { quiet, texts: Math.max(4, threads) });

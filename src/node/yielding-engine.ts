@@ -5,8 +5,10 @@ import type { QuietTimes } from "./quiet-times.ts";
 
 export interface YieldOptions {
   quiet: QuietTimes;
-  /** How many texts are computed at the same time while nobody asks; 1: on one thread, behind everything else. */
+  /** How many texts are computed at a time while nobody asks. */
   texts: number;
+  /** Whether they have one thread also then, and let others go first; default: only while others ask. */
+  isBackground?: boolean;
 }
 
 /** How long after a request others are expected: a quarter of the texts leaves most threads to them. */
@@ -14,7 +16,7 @@ const askedMs = 10_000;
 
 export function yieldingEngine(
   engine: EmbeddingEngine,
-  { quiet, texts }: YieldOptions,
+  { quiet, texts, isBackground = false }: YieldOptions,
 ): EmbeddingEngine {
   return {
     dimension: engine.dimension,
@@ -28,7 +30,7 @@ export function yieldingEngine(
         const isAsked = quiet.askedWithin(askedMs);
         const count = isAsked ? Math.max(1, Math.floor(texts / 4)) : texts;
         const slice = inputs.slice(embeddings.length, embeddings.length + count);
-        const background = isAsked || texts === 1;
+        const background = isAsked || isBackground;
         const computed = await engine.embed(slice, { ...options, background });
         if (computed.length === 0) throw new NodeError("internal", "Nothing was embedded.");
         embeddings.push(...computed);

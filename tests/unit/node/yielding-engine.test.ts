@@ -52,19 +52,9 @@ describe("an engine that yields", () => {
   });
 
   test.each([
-    [
-      "a quarter of the texts, behind the others, after it was asked",
-      16,
-      [16, 4, 4, 4],
-      [false, true, true, true],
-    ],
-    [
-      "one text at a time where it never has more, always behind the others",
-      1,
-      Array(28).fill(1),
-      Array(28).fill(true),
-    ],
-  ])("computes %s", async (_, most, lengths, behind) => {
+    ["behind the others after it was asked", false, [false, true, true, true]],
+    ["always behind the others where it is told to", true, [true, true, true, true]],
+  ])("computes a quarter of the texts after it was asked, %s", async (_, isBackground, behind) => {
     const { engine, slices } = recordingEngine();
     const background: unknown[] = [];
     const recording: EmbeddingEngine = {
@@ -83,8 +73,8 @@ describe("an engine that yields", () => {
     };
     const quiet = new QuietTimes({ isBusy, quietMs: 1 });
     const many = Array.from({ length: 28 }, (_text, at) => `${at}`);
-    await yieldingEngine(recording, { quiet, texts: most }).embed(many, { signal });
-    expect(slices.map(({ length }) => length)).toEqual(lengths);
+    await yieldingEngine(recording, { quiet, texts: 16, isBackground }).embed(many, { signal });
+    expect(slices.map(({ length }) => length)).toEqual([16, 4, 4, 4]);
     expect(background).toEqual(behind);
   });
 
