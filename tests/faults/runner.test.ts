@@ -101,7 +101,7 @@ describe("a runner that is killed", () => {
 
 describe("a runner that lives and does nothing", () => {
   test("is noticed, said by /ready, ended and started again; its requests are not lost for ever", async () => {
-    await using under = await nodeUnderFault({ top: "[engine]\nheartbeat_timeout = 4" });
+    await using under = await nodeUnderFault({ engine: "heartbeat_timeout = 4" });
     const { pid } = under.node.process;
     const stream = frames(await under.post("/chat/completions", long("go on", 1900)));
     await stream.next();

@@ -30,6 +30,8 @@ export interface NodeUnderFault extends AsyncDisposable {
 export interface FaultOptions {
   /** Lines for the `[vectorstore]` section. */
   vectorstore?: string;
+  /** Lines for the `[engine]` section. */
+  engine?: string;
   /** Lines before all sections. */
   top?: string;
   chatSettings?: string;
@@ -65,10 +67,12 @@ const question = {
 
 /** Writes a configuration, and ingests some knowledge; `place` is where commands run. */
 export async function prepareFolder(folder: TempDir, options: Omit<FaultOptions, "folder"> = {}) {
-  const config = (await tinyConfig(options.chatSettings)).replace(
-    "[vectorstore]",
-    `${options.top ?? ""}\n[vectorstore]\nscore_threshold = -1\n${options.vectorstore ?? ""}`,
-  );
+  const config = (await tinyConfig(options.chatSettings))
+    .replace("[engine]", `[engine]\n${options.engine ?? ""}`)
+    .replace(
+      "[vectorstore]",
+      `${options.top ?? ""}\n[vectorstore]\nscore_threshold = -1\n${options.vectorstore ?? ""}`,
+    );
   const toml = config + (options.models ?? "");
   await writeFile(join(folder.path, "paddock.toml"), toml);
   await writeFile(

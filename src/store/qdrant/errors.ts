@@ -52,7 +52,7 @@ export function toNodeError(error: unknown, { url, hasKey, timeoutMs }: ServerIn
     return unavailable("knows no such path (404). Check that the address is a Qdrant server's.");
   }
   if (status === 404) return unavailable(`does not have what was asked for (${because}).`);
-  if (status === 429 || status >= 500) {
+  if (isPassing(status)) {
     return unavailable(`cannot answer now (${because}). Try again later.`);
   }
   return new NodeError("internal", `Qdrant at ${url} refused a request (${because}).`, {
@@ -65,8 +65,11 @@ export function retriesFor(error: unknown): number {
   if (isTimeout(error)) return 0;
   if (connectionCodeOf(error) !== undefined) return 2;
   const status = refusalOf(error)?.status ?? 0;
-  return status === 429 || status >= 500 ? 2 : 0;
+  return isPassing(status) ? 2 : 0;
 }
+
+/** 408: it was given up by the server itself, as after a pause of the machine. */
+const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 export const isTimeout = (error: unknown): boolean => error instanceof QdrantClientTimeoutError;
 

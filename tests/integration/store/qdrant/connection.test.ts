@@ -49,6 +49,7 @@ describe("a connection to Qdrant", () => {
   test.each([
     ["503", failure(503, "Starting")],
     ["500", failure(500, "Shard is away")],
+    ["408", failure(408, "Timeout")],
     ["429", failure(429, "Too many")],
     ["429 with a time", failure(429, "Too many", { "retry-after": "1" })],
   ])("asks again after %s, twice at most", async (_, refuse) => {
