@@ -12,13 +12,13 @@ import { batchesOf, suites } from "./test/suites.ts";
 import { type FileResult, runTests } from "./test/test-run.ts";
 
 const root = join(import.meta.dir, "..");
-/** More nodes at once than these take more memory than machines with many cores always have. */
+/** One more than there are cores, since tests wait now and then; but each job may have nodes, which take memory. */
 const mostJobs = 8;
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
-    jobs: { type: "string", default: String(Math.min(availableParallelism(), mostJobs)) },
+    jobs: { type: "string", default: String(Math.min(availableParallelism() + 1, mostJobs)) },
   },
 });
 const suiteOf = (part: string): string => part.split("/", 1)[0] ?? "";

@@ -178,7 +178,7 @@ function start({ program: { command, env }, isBehind = false }: ReadingOptions):
     ipc: (message: FromReader) => hear(message),
     onExit: () => hear(undefined),
   });
-  if (isBehind) setPriority(process.pid, constants.priority.PRIORITY_LOW);
+  if (isBehind) setPriority(process.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   return {
     process,
     async next() {

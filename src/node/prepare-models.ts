@@ -39,6 +39,8 @@ export interface PreparedParts {
 /** What the node does behind the requests. */
 interface Behind {
   quiet: QuietTimes;
+  /** For work that somebody waits for. */
+  betweenRequests: QuietTimes;
   signal: AbortSignal;
 }
 
@@ -79,6 +81,7 @@ export async function prepareModels(
   const behind: Behind = {
     // Whoever starts a node waits for chat: what has to be computed comes after it.
     quiet: new QuietTimes({ isBusy: () => !isOpen || activities.isBusy }),
+    betweenRequests: new QuietTimes({ isBusy: () => activities.isBusy, quietMs: 1 }),
     signal: AbortSignal.any([signal, parts.stopping]),
   };
   const tried = nodeModels.openUpstreams(elsewhere, { onLoaded, onWaiting }, behind.signal);
@@ -118,13 +121,13 @@ async function prepareCollection(
     const embedding = models.embedding(model);
     const { threads } = nodeModels;
     const engine = engines.get(model) ?? embedding.engine;
-    const { quiet } = behind;
+    const { quiet, betweenRequests } = behind;
     const { withHandbookVectors } = await import("../ingest/handbook-vectors.ts");
     const { fingerprint } = embedding.identity;
     const slowly = yieldingEngine(engine, { quiet, texts: 4, isBackground: true });
     const fillingEngine = withHandbookVectors(slowly, fingerprint);
-    // Somebody waits for what was uploaded.
-    const uploadEngine = yieldingEngine(engine, { quiet, texts: Math.max(4, threads) });
+    const texts = Math.max(4, threads);
+    const uploadEngine = yieldingEngine(engine, { quiet: betweenRequests, texts });
     const { collections } = documents.documents;
     const onOpen = (open: OpenCollection) => collections.attach(name, open);
     const parts = { embedding, fillingEngine, onOpen };
