@@ -19,7 +19,8 @@ export interface LlamaShape {
 
 /** A chat template of the plainest kind: a marker for each role, an end token after each message. */
 const chatTemplate = [
-  "{% for message in messages %}",
+  // By this marker the engine takes a template as it is, and does not compare it with others for a second.
+  "{# <|user|> #}{% for message in messages %}",
   "{{ '<|' + message['role'] + '|>' + message['content'] + eos_token }}",
   "{% endfor %}",
   "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}",
