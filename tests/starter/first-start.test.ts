@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { cp, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { runPaddock, servePaddock, startPaddock } from "../support/paddock-process.ts";
 import { playCpu } from "../support/played-cpu.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -73,9 +74,9 @@ describe("a first start with starter models", () => {
     await cp(join(root, "src"), join(folder.path, "src"), { recursive: true });
     await cp(join(root, "package.json"), join(folder.path, "package.json"));
     await mkdir(modules);
-    for (const name of await readdir(join(root, "node_modules"))) {
-      if (!name.startsWith("slaunt-"))
-        await symlink(join(root, "node_modules", name), join(modules, name));
+    const installed = dirname(dirname(fileURLToPath(import.meta.resolve("elysia/package.json"))));
+    for (const name of await readdir(installed)) {
+      if (!name.startsWith("slaunt-")) await symlink(join(installed, name), join(modules, name));
     }
     const { code, stderr } = await runPaddock(["serve", "--port", "0"], {
       cwd: folder.path,
