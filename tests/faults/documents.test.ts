@@ -182,7 +182,7 @@ describe("a node", () => {
     const client = clientOf(under);
     const store = await client.vectorStores.create({});
     const sentence = "The llama hums in the valley while the bees buzz around it. ";
-    const id = await upload(client, `${sentence.repeat(4)}\n\n`.repeat(2_000), "long.txt");
+    const id = await upload(client, `${sentence.repeat(4)}\n\n`.repeat(500), "long.txt");
     await health.seen();
     await client.vectorStores.files.create(store.id, { file_id: id });
     const where = { vector_store_id: store.id };
