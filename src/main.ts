@@ -74,8 +74,10 @@ async function beReader(): Promise<void> {
 }
 
 async function beProgram(): Promise<number> {
-  // Who reads the output may have enough of it, as `head` does.
-  process.stdout.on("error", () => process.exit(unread));
+  // Who reads the output may have enough of it, as `head` does. A node serves on: it has other callers.
+  const isNode = process.argv[2] === "serve";
+  process.stdout.on("error", () => (isNode ? undefined : process.exit(unread)));
+  if (isNode) process.stderr.on("error", () => {});
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     // Heard for good: a library that finds nobody listening any more would end the process itself.

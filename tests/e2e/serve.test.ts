@@ -4,8 +4,15 @@ import { join } from "node:path";
 import { Readiness } from "../../src/server/operations/health/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
+import { freePort } from "../support/free-port.ts";
 import { heldEmbeddings } from "../support/held-embeddings.ts";
-import { runPaddock, servePaddock, testsExecutable } from "../support/paddock-process.ts";
+import {
+  environmentIn,
+  programUnderTest,
+  runPaddock,
+  servePaddock,
+  testsExecutable,
+} from "../support/paddock-process.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { tinyModels } from "../support/tiny-models.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
@@ -46,6 +53,25 @@ describe("paddock serve", () => {
       status: "ready",
       reasons: [],
     });
+  });
+
+  test("goes on when who watched it start is gone", async () => {
+    await using folder = await tinyFolder();
+    const port = await freePort();
+    // The reader of both pipes is gone before the node begins to write.
+    const gone = 'exec 3> >(:); wait $!; exec "$@" >&3 2>&3';
+    const args = ["serve", "--port", String(port)];
+    const node = Bun.spawn(["bash", "-c", gone, "-", ...programUnderTest, ...args], {
+      cwd: folder.path,
+      env: environmentIn(folder.path),
+    });
+    await waitFor("the node", async () => {
+      expect(node.exitCode).toBeNull();
+      const answer = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined);
+      return answer?.ok === true;
+    });
+    node.kill("SIGTERM");
+    expect(await node.exited).toBe(0);
   });
 
   test("opens chat before the handbook is stored, and says that it is coming", async () => {
