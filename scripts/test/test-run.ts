@@ -86,8 +86,9 @@ export async function runTests(
     }
   }
   const code = await child.exited;
-  // As a whole, since others write there too.
-  await appendFile(logFile, `${log.join("\n")}\n`);
+  // As a whole, since others write there too. Of processes that it started those count that it waited for.
+  const cost = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6;
+  await appendFile(logFile, `${log.join("\n")}\n${cost.toFixed(1)} s of CPU: ${files.join(" ")}\n`);
   const last = results.at(-1) ?? { file: files[0] ?? "", passed: 0, skipped: 0, failures: [] };
   const isExplained = isOver && (code === 0 || results.some(({ failures }) => failures.length > 0));
   if (!hasLooseError && !isExplained) {
