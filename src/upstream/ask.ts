@@ -18,11 +18,24 @@ export interface Question {
   body?: string | readonly (string | Uint8Array)[];
   /** What holds the texts, for a refusal that is about their length. */
   field?: Refused["field"];
+  /** What its answer takes at most, besides what every answer has. Default: as much as the tokens of the body. */
+  mostBytes?: number;
 }
 
 /** Longest body that is read at once: many vectors, or the tokens of a long prompt. It is parsed on the loop. */
 const mostBytes = 16 * 1024 * 1024;
 const mostErrorBytes = 64 * 1024;
+/** What every answer has besides. */
+const leastBytes = 64 * 1024;
+/** A token for each byte that was sent, each as an object with its text and its place. */
+const bytesPerByte = 128;
+
+/** An answer is read as far as what was asked for can take. */
+function mostBytesOf({ body = "", mostBytes: asked }: Question): number {
+  const parts = typeof body === "string" ? [body] : body;
+  const sent = parts.reduce((sum, part) => sum + part.length, 0);
+  return Math.min(mostBytes, leastBytes + (asked ?? sent * bytesPerByte));
+}
 
 /** The JSON that a replica answers. */
 export async function askJson(
@@ -32,8 +45,9 @@ export async function askJson(
 ): Promise<unknown> {
   return await target.replicas.attempt({ ...choice, isRepeatable: true }, async (lease) => {
     using response = await openResponse(target, question, lease, choice.signal);
-    const text = await orNotBegun(target, lease, () => readText(response, mostBytes));
-    const body = text === undefined ? undefined : parseJson(text);
+    const text = await orNotBegun(target, lease, () => readText(response, mostBytesOf(question)));
+    if (text === undefined) throw notBegun(lease, garbage(target, tooMuch), tooMuch);
+    const body = parseJson(text);
     if (body === undefined) throw notBegun(lease, garbage(target, "what is no JSON"));
     lease.succeeded();
     lease[Symbol.dispose]();
@@ -101,6 +115,9 @@ export function toNodeError({ named }: UpstreamTarget, failure: ConnectionFailur
     cause: failure,
   });
 }
+
+/** Of an answer that has no end. */
+export const tooMuch = "more than was asked for";
 
 /** What no working server answers. */
 export const garbage = ({ named }: UpstreamTarget, what: string): NodeError =>

@@ -27,6 +27,8 @@ const finishReasons: Readonly<Record<string, FinishReason>> = {
 };
 
 export class ChatChunks {
+  /** Of a prompt and its answer. A server that counts more is not believed: its callers are charged. */
+  readonly #contextSize: number;
   /** Our index of each tool call, by the server's. */
   readonly #calls = new Map<number, number>();
   /** Half of a character that is in two UTF-16 units, until the other half comes. */
@@ -38,6 +40,10 @@ export class ChatChunks {
   #usage: TokenUsage | undefined;
   #events = 0;
   #reasoningEvents = 0;
+
+  constructor(contextSize: number) {
+    this.#contextSize = contextSize;
+  }
 
   /** Whether the server said why the answer ends. */
   get hasFinished(): boolean {
@@ -76,7 +82,10 @@ export class ChatChunks {
   #takeChoice(choice: unknown): GenerationEvent[] {
     const delta = objectAt(choice, "delta");
     const logprobs = objectAt(choice, "logprobs");
-    if (logprobs !== undefined) this.#logprobs.push(...toLogprobs(logprobs));
+    if (logprobs !== undefined) this.#logprobs = this.#logprobs.concat(toLogprobs(logprobs));
+    if (this.#logprobs.length > this.#contextSize) {
+      throw new BadChunk("with log probabilities of more tokens than its context holds");
+    }
     const events = [
       ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
       // Completions without a template have their text beside the index.
@@ -124,13 +133,18 @@ export class ChatChunks {
   }
 
   #toUsage(usage: object): TokenUsage {
+    const count = (value: unknown, key: string): number | undefined => {
+      const counted = countAt(value, key);
+      return counted === undefined ? undefined : Math.min(counted, this.#contextSize);
+    };
+    const completionTokens = count(usage, "completion_tokens") ?? 0;
     return {
-      promptTokens: countAt(usage, "prompt_tokens") ?? 0,
-      cachedTokens: countAt(objectAt(usage, "prompt_tokens_details"), "cached_tokens") ?? 0,
-      completionTokens: countAt(usage, "completion_tokens") ?? 0,
+      promptTokens: count(usage, "prompt_tokens") ?? 0,
+      cachedTokens: count(objectAt(usage, "prompt_tokens_details"), "cached_tokens") ?? 0,
+      completionTokens,
       reasoningTokens:
-        countAt(objectAt(usage, "completion_tokens_details"), "reasoning_tokens") ??
-        Math.min(this.#reasoningEvents, countAt(usage, "completion_tokens") ?? 0),
+        count(objectAt(usage, "completion_tokens_details"), "reasoning_tokens") ??
+        Math.min(this.#reasoningEvents, completionTokens),
     };
   }
 }

@@ -18,7 +18,7 @@ import { echoOf, toCompletionBody } from "./completion-request.ts";
 import { promptPrefix, rawPrefix } from "./prompt-prefix.ts";
 import type { ReplicaLease } from "./replicas/replica.ts";
 import type { ServerKind } from "./server-kind.ts";
-import { StreamedAnswer } from "./streamed-answer.ts";
+import { type AskedAnswer, StreamedAnswer } from "./streamed-answer.ts";
 import type { ChatCounter } from "./token-counters.ts";
 import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
@@ -34,7 +34,8 @@ export interface UpstreamChatOptions {
 
 /** What a server is asked. */
 interface Asked {
-  question: Question & { field: "messages" | "prompt" };
+  question: Question;
+  answer: AskedAnswer;
   prefix: string;
   /** As it is estimated. */
   promptTokens: number;
@@ -79,7 +80,7 @@ export class UpstreamChatEngine implements ChatEngine {
   ): AsyncGenerator<GenerationEvent> {
     const signal = this.#untilClosed(wanted);
     signal.throwIfAborted();
-    const { prefix, question, promptTokens, echoed, learn } =
+    const { prefix, promptTokens, echoed, learn, ...asked } =
       "prompt" in request
         ? this.#completion(request, prefixScope)
         : this.#chat(request, prefixScope);
@@ -90,7 +91,7 @@ export class UpstreamChatEngine implements ChatEngine {
     };
     const choice = { prefix, isRepeatable: true, signal };
     using answer = await this.#target.replicas.attempt(choice, (lease) =>
-      this.#begin(question, lease, signal, start),
+      this.#begin(asked, lease, signal, start),
     );
     if (echoed !== "") yield { type: "text", text: echoed, echoed: true };
     for await (const event of answer.events(promptTokens, signal)) {
@@ -116,6 +117,7 @@ export class UpstreamChatEngine implements ChatEngine {
     const body = toChatBody(request, { ...server, ...given({ prefixScope }) });
     return {
       question: { path: "/chat/completions", body, field: "messages" },
+      answer: this.#bounds(request, "messages"),
       prefix: promptPrefix(messages, { model, scope: prefixScope }),
       promptTokens: this.#estimate.ofChat(messages, tools),
       echoed: "",
@@ -133,6 +135,7 @@ export class UpstreamChatEngine implements ChatEngine {
     const body = toCompletionBody(request, options);
     return {
       question: { path: "/completions", body, field: "prompt" },
+      answer: this.#bounds(request, "prompt"),
       prefix: rawPrefix(prompt, { model, scope: prefixScope }),
       promptTokens: typeof prompt === "string" ? this.#estimate.ofText(prompt) : prompt.length,
       echoed: echoOf(request),
@@ -141,7 +144,7 @@ export class UpstreamChatEngine implements ChatEngine {
   }
 
   async #begin(
-    question: Asked["question"],
+    { question, answer: asked }: Pick<Asked, "question" | "answer">,
     lease: ReplicaLease,
     signal: AbortSignal,
     start: () => void,
@@ -150,10 +153,24 @@ export class UpstreamChatEngine implements ChatEngine {
     using resources = new DisposableStack();
     resources.use(response);
     start();
-    const answer = new StreamedAnswer(this.#target, lease, response, question.field);
+    const answer = new StreamedAnswer(this.#target, lease, response, asked);
     await answer.begin();
     resources.move();
     return answer;
+  }
+
+  /** A server that sends more than was asked for is given up. */
+  #bounds(
+    { maxTokens, topLogprobs }: GenerationRequest | CompletionRequest,
+    field: AskedAnswer["field"],
+  ): AskedAnswer {
+    const { contextSize } = this;
+    return {
+      field,
+      contextSize,
+      mostTokens: Math.min(maxTokens ?? contextSize, contextSize),
+      topLogprobs,
+    };
   }
 
   /** Without being counted. */

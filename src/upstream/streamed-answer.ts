@@ -4,7 +4,7 @@ import type { GenerationEvent } from "../core/ports/chat-engine.ts";
 import { garbage, notBegun, orNotBegun, toNodeError } from "./ask.ts";
 import { BadChunk, ChatChunks } from "./chat-chunks.ts";
 import { ConnectionFailure } from "./connection-failure.ts";
-import { EventTooLong, eventData } from "./event-data.ts";
+import { AnswerTooLong, answerBounds, eventData } from "./event-data.ts";
 import type { UpstreamResponse } from "./http-exchange.ts";
 import { isObject, parseJson } from "./json-fields.ts";
 import { type Refused, toRefusal } from "./refusal.ts";
@@ -16,30 +16,41 @@ import type { UpstreamTarget } from "./upstream-target.ts";
 /** The data of the event that ends a stream of the OpenAI API. */
 const endOfStream = "[DONE]";
 
+export interface AskedAnswer {
+  /** What holds the texts, for a refusal that is about their length. */
+  field: Refused["field"];
+  /** Most tokens that the answer may have, and that a prompt with it may. */
+  mostTokens: number;
+  contextSize: number;
+  /** How many alternatives each token's log probability comes with; absent: none were asked for. */
+  topLogprobs?: number | undefined;
+}
+
 export class StreamedAnswer implements Disposable {
   readonly #target: UpstreamTarget;
   readonly #lease: ReplicaLease;
   readonly #response: UpstreamResponse;
   readonly #data: AsyncIterator<string[]>;
-  readonly #chunks = new ChatChunks();
+  readonly #chunks: ChatChunks;
   readonly #field: Refused["field"];
   #ready: GenerationEvent[] = [];
   #isOver = false;
   /** What is wrong with the stream behind the events that are ready. */
   #failure: Error | undefined;
 
-  /** `field`: what holds the texts, for a refusal that is about their length. */
   constructor(
     target: UpstreamTarget,
     lease: ReplicaLease,
     response: UpstreamResponse,
-    field: Refused["field"] = "messages",
+    { field, mostTokens, contextSize, topLogprobs }: AskedAnswer,
   ) {
     this.#target = target;
     this.#field = field;
     this.#lease = lease;
     this.#response = response;
-    this.#data = eventData(response.bytes())[Symbol.asyncIterator]();
+    this.#chunks = new ChatChunks(contextSize);
+    const bounds = answerBounds(mostTokens, topLogprobs);
+    this.#data = eventData(response.bytes(), bounds)[Symbol.asyncIterator]();
   }
 
   /** Whether the server counted the tokens; known at the end. */
@@ -118,7 +129,7 @@ export class StreamedAnswer implements Disposable {
     const chunk = parseJson(data);
     if (!isObject(chunk)) throw new BadChunk("what is no JSON");
     if ("error" in chunk) throw new SentInStream(this.#toRefusal(chunk));
-    this.#ready.push(...this.#chunks.take(chunk));
+    for (const event of this.#chunks.take(chunk)) this.#ready.push(event);
   }
 
   #toRefusal(chunk: object): NodeError {
@@ -161,4 +172,4 @@ class SentInStream extends Error {
 }
 
 const isGarbage = (error: unknown): error is Error =>
-  error instanceof BadChunk || error instanceof EventTooLong;
+  error instanceof BadChunk || error instanceof AnswerTooLong;

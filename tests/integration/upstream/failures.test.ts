@@ -3,9 +3,15 @@ import type { ChatModel } from "../../../src/core/models/model.ts";
 import type { GenerationRequest } from "../../../src/core/ports/chat-engine.ts";
 import { greedy } from "../../support/greedy.ts";
 import { endlessStream, frame, type Script, streamOf } from "../../support/openai-server.ts";
+import { recordedTei } from "../../support/recorded-tei.ts";
 import { recordedVllm, vllmModel } from "../../support/recorded-vllm.ts";
 import { rejectionOf } from "../../support/rejection.ts";
-import { openFarChat, openFarEmbedding, targetAt } from "../../support/upstream-target.ts";
+import {
+  openFarChat,
+  openFarEmbedding,
+  openFarReranker,
+  targetAt,
+} from "../../support/upstream-target.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const { signal } = new AbortController();
@@ -20,14 +26,16 @@ async function scripted(chat: () => Response | Promise<Response>, silenceMs = 60
   const instead: Script = ({ path, body }) =>
     path === "/v1/chat/completions" && Object(body).messages.length > 0 ? chat() : undefined;
   const server = resources.use(recordedVllm({ instead }));
-  const { target, ...rest } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel, silenceMs });
+  const { target, ...rest } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
   const model: ChatModel = resources.use(await openFarChat(target));
+  // Opening it is no matter of this time.
+  target.silenceMs = silenceMs;
   rest.replicas.said.splice(0);
   return { ...rest, server, model, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
-const run = ({ model }: { model: ChatModel }) =>
-  Array.fromAsync(model.engine.generate(request, { signal }));
+const run = ({ model }: { model: ChatModel }, wanted: Partial<GenerationRequest> = {}) =>
+  Array.fromAsync(model.engine.generate({ ...request, ...wanted }, { signal }));
 
 describe("an answer of a server elsewhere that goes wrong", () => {
   test.each([
@@ -154,6 +162,64 @@ describe("a caller that leaves", () => {
   });
 });
 
+describe("an answer that has no end", () => {
+  /** Sends the piece for as long as it is read; far more than any answer, so that a test that fails ends. */
+  function endless(piece: string): { response: Response; sent: () => number; left: Promise<void> } {
+    const most = 64 * 1024 * 1024;
+    const { promise: left, resolve } = Promise.withResolvers<void>();
+    const bytes = new TextEncoder().encode(piece.repeat(Math.ceil(16_384 / piece.length)));
+    let sent = 0;
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        if (sent > most) return controller.close();
+        sent += bytes.length;
+        controller.enqueue(bytes);
+        await new Promise((turn) => setImmediate(turn));
+      },
+      cancel: () => resolve(),
+    });
+    const headers = { "content-type": "text/event-stream" };
+    return { response: new Response(body, { headers }), sent: () => sent, left };
+  }
+
+  test.each([
+    ["texts", frame("and on ")],
+    ["events that hold nothing", "data: {}\n\n"],
+    ["comments", ": still here\n"],
+  ])("of %s is cut where it is more than was asked for", async (_, piece) => {
+    const { response, left } = endless(piece);
+    await using far = await scripted(() => response);
+    expect(await rejectionOf(run(far, { maxTokens: 5 }))).toMatchObject({
+      kind: "upstream_failed",
+      message: "The server of the model 'far' answered more than was asked for.",
+    });
+    await left;
+    expect(far.replicas.said.at(-1)).toContain("more than was asked for");
+  });
+
+  test("is as long as was asked for where it has an event for each token", async () => {
+    const frames = Array.from({ length: 3000 }, () => frame("on "));
+    await using far = await scripted(() => streamOf([...frames, frame("", "length")]));
+    expect(await run(far, { maxTokens: 3000 })).toHaveLength(3001);
+  });
+
+  test("of JSON is not read further than what was asked for takes", async () => {
+    let isOpen = false;
+    const answer = endless(" ");
+    await using server = recordedVllm({
+      instead: ({ path }) => (isOpen && path === "/v1/embeddings" ? answer.response : undefined),
+    });
+    const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+    await using model = await openFarEmbedding(target);
+    isOpen = true;
+    expect(await rejectionOf(model.engine.embed(["a"], { signal }))).toMatchObject({
+      kind: "upstream_failed",
+      message: "The server of the model 'far' answered more than was asked for.",
+    });
+    await answer.left;
+  });
+});
+
 describe("vectors that are none", () => {
   test("are the server's failure", async () => {
     let isOpen = false;
@@ -189,5 +255,65 @@ describe("vectors that are none", () => {
       param: "input[40]",
       message: "input[40] is bad.",
     });
+  });
+});
+
+describe("numbers of a server that are out of all proportion", () => {
+  const huge = 1e300;
+
+  test("do not make a batch of nothing", async () => {
+    await using server = recordedTei({
+      instead: ({ path }) =>
+        path === "/info"
+          ? Response.json({ max_client_batch_size: 0, max_input_length: 512, version: "1" })
+          : undefined,
+    });
+    const { target } = targetAt(`${server.url}/v1`);
+    await using embedding = await openFarEmbedding(target);
+    expect(await embedding.engine.embed(["a", "b"], { signal })).toHaveLength(2);
+    await using reranker = await openFarReranker(target);
+    expect((await reranker.engine.rank("q", ["a", "b"], { signal })).scores).toHaveLength(2);
+  });
+
+  test("are no context, no time and no usage", async () => {
+    const usage = { prompt_tokens: huge, completion_tokens: 2 ** 39 };
+    await using server = recordedVllm({
+      instead: ({ path, body }) => {
+        if (path === "/v1/models") {
+          const model = { id: vllmModel, created: huge, owned_by: "vllm", max_model_len: huge };
+          return Response.json({ data: [model] });
+        }
+        if (path !== "/v1/chat/completions" || Object(body).messages.length === 0) return undefined;
+        return streamOf([frame("Hi", "stop"), `data: ${JSON.stringify({ usage })}\n\n`]);
+      },
+    });
+    const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+    await using model = await openFarChat(target);
+    expect(model.engine.contextSize).toBe(4096);
+    expect(model.card.createdAt.getTime()).not.toBeNaN();
+    const events = await Array.fromAsync(model.engine.generate(request, { signal }));
+    expect(events.at(-1)).toMatchObject({ usage: { promptTokens: 0, completionTokens: 4096 } });
+  });
+
+  test("count no more tokens of texts than the texts have bytes", async () => {
+    const total = 2 ** 39;
+    await using server = recordedVllm({
+      instead: ({ path, body }) => {
+        const inputs: unknown[] = [Object(body).input ?? Object(body).documents ?? []].flat();
+        if (path === "/v1/embeddings") {
+          const data = inputs.map((_, index) => ({ index, embedding: [1, 2] }));
+          return Response.json({ data, usage: { prompt_tokens: total } });
+        }
+        if (path !== "/v1/rerank") return undefined;
+        const results = inputs.map((_, index) => ({ index, relevance_score: 0.5 }));
+        return Response.json({ results, usage: { total_tokens: total } });
+      },
+    });
+    const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+    await using embedding = await openFarEmbedding(target);
+    const [embedded] = await embedding.engine.embed(["ab"], { signal });
+    expect(embedded?.tokens).toBeLessThan(100);
+    await using reranker = await openFarReranker(target);
+    expect((await reranker.engine.rank("q", ["a"], { signal })).tokens).toBeLessThan(100);
   });
 });
