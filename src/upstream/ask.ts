@@ -18,6 +18,8 @@ export interface Question {
   body?: string | readonly (string | Uint8Array)[];
   /** What holds the texts, for a refusal that is about their length. */
   field?: Refused["field"];
+  /** Whether no answer is expected: some servers fail at what others refuse, and are well. */
+  isTrial?: boolean;
   /** What its answer takes at most, besides what every answer has. Default: as much as the tokens of the body. */
   mostBytes?: number;
 }
@@ -61,7 +63,7 @@ export async function askJson(
  */
 export async function openResponse(
   target: UpstreamTarget,
-  { path, isBesideVersion = false, body, field = "input" }: Question,
+  { path, isBesideVersion = false, body, field = "input", isTrial = false }: Question,
   lease: ReplicaLease,
   signal: AbortSignal,
 ): Promise<UpstreamResponse> {
@@ -88,12 +90,19 @@ export async function openResponse(
     lease.overloaded(error.retryAfterMs);
     throw new NotBegun(error);
   }
+  if (error.kind === "upstream_failed" && status >= 500 && !isTrial) {
+    lease.faulted(`status ${status}`);
+    throw new NotBegun(error);
+  }
   if (status === 504) lease.failed(`status ${status}`);
   else lease.succeeded();
   throw error;
 }
 
-/** What is read of a connection before anything of the answer was seen. */
+/**
+ * What is read of a connection before anything of the answer was seen. Silence is not asked of another
+ * replica: a slow prompt would be computed by each of them, and its caller has waited for long.
+ */
 export async function orNotBegun<Result>(
   target: UpstreamTarget,
   lease: ReplicaLease,
@@ -103,7 +112,8 @@ export async function orNotBegun<Result>(
     return await read();
   } catch (error) {
     if (!(error instanceof ConnectionFailure)) throw error;
-    throw notBegun(lease, toNodeError(target, error), error.message);
+    const reason = notBegun(lease, toNodeError(target, error), error.message);
+    throw error.isSilence ? reason.reason : reason;
   }
 }
 

@@ -138,6 +138,10 @@ export class StreamedAnswer implements Disposable {
   }
 
   #refusedAtOnce({ reason }: SentInStream): Error {
+    if (reason.kind === "upstream_failed") {
+      this.#lease.faulted(reason.message);
+      return new NotBegun(reason);
+    }
     const isBusy = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
     if (!isBusy.includes(reason.kind)) {
       this.#lease.succeeded();
@@ -149,7 +153,10 @@ export class StreamedAnswer implements Disposable {
 
   /** What the caller is told, who has seen a part of the answer. */
   #explain(error: unknown): unknown {
-    if (error instanceof SentInStream) return error.reason;
+    if (error instanceof SentInStream) {
+      if (error.reason.kind === "upstream_failed") this.#lease.failed(error.reason.message);
+      return error.reason;
+    }
     if (isGarbage(error)) {
       this.#lease.failed(error.message);
       return garbage(this.#target, error.message);

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatModel } from "../../../src/core/models/model.ts";
 import type { GenerationRequest } from "../../../src/core/ports/chat-engine.ts";
+import { ReplicaSet } from "../../../src/upstream/replicas/replica-set.ts";
 import { greedy } from "../../support/greedy.ts";
 import { endlessStream, frame, type Script, streamOf } from "../../support/openai-server.ts";
 import { recordedTei } from "../../support/recorded-tei.ts";
 import { recordedVllm, vllmModel } from "../../support/recorded-vllm.ts";
+import { recordingLog } from "../../support/recording-log.ts";
 import { rejectionOf } from "../../support/rejection.ts";
 import {
   openFarChat,
@@ -217,6 +219,72 @@ describe("an answer that has no end", () => {
       message: "The server of the model 'far' answered more than was asked for.",
     });
     await answer.left;
+  });
+});
+
+describe("replicas of a model", () => {
+  /** Two servers, of which the first answers chats as it is told; and the set that asks them. */
+  async function two(first: () => Response | Promise<Response>, silenceMs = 60_000) {
+    const resources = new AsyncDisposableStack();
+    const chats = { bad: 0, well: 0 };
+    const isChat: Script = ({ path, body }) =>
+      path === "/v1/chat/completions" && Object(body).messages.length > 0
+        ? new Response()
+        : undefined;
+    const answering =
+      (name: "bad" | "well", answer: () => Response | Promise<Response>): Script =>
+      async (asked, abort) => {
+        if ((await isChat(asked, abort)) === undefined) return undefined;
+        chats[name]++;
+        return await answer();
+      };
+    const bad = resources.use(recordedVllm({ instead: answering("bad", first) }));
+    const well = resources.use(
+      recordedVllm({ instead: answering("well", () => streamOf([frame("Hi", "stop")])) }),
+    );
+    const { log } = recordingLog();
+    const replicas = resources.use(
+      new ReplicaSet({
+        model: "far",
+        named: "the model 'far'",
+        urls: [`${bad.url}/v1`, `${well.url}/v1`],
+        // Once it is out it stays so, for the length of a test.
+        backoff: { firstPauseMs: 3_600_000, longestPauseMs: 3_600_000 },
+        log,
+      }),
+    );
+    const { target } = targetAt("", { upstreamModel: vllmModel, replicas });
+    const model = resources.use(await openFarChat(target));
+    target.silenceMs = silenceMs;
+    const ask = (content: string) =>
+      run({ model }, { messages: [{ role: "user", content }] }).then(
+        (events) => events.at(-1)?.type,
+        ({ kind }) => kind,
+      );
+    const states = () => replicas.status().map(({ state }) => state);
+    return { ask, chats, states, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+  }
+
+  const answers = [
+    ["status 500", () => Response.json({ error: { message: "CUDA error" } }, { status: 500 })],
+    ["an error as its first event", () => streamOf(['data: {"error":{"message":"CUDA"}}\n\n'])],
+  ] as const;
+  for (const [what, answer] of answers) {
+    test(`one that answers with ${what} costs nobody an answer, and is left alone`, async () => {
+      await using replicas = await two(answer);
+      for (let at = 0; at < 40; at++) expect(await replicas.ask(`${at}`)).toBe("finish");
+      expect(replicas.states()).toEqual(["out", "up"]);
+      expect(replicas.chats).toEqual({ bad: 3, well: 40 });
+    });
+  }
+
+  test("what one is silent about is not given to another: its prompt would be computed twice", async () => {
+    await using replicas = await two(() => new Promise<Response>(() => {}), 100);
+    const kinds: unknown[] = [];
+    while (replicas.chats.bad === 0) kinds.push(await replicas.ask(`${kinds.length}`));
+    expect(kinds.at(-1)).toBe("timeout");
+    expect(replicas.chats.well).toBe(kinds.length - 1);
+    expect(replicas.states()[0]).toBe("out");
   });
 });
 
