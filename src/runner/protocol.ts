@@ -93,6 +93,7 @@ export interface SentError {
   kind?: ErrorKind;
   message: string;
   param?: string;
+  retryAfterMs?: number;
 }
 
 /** What comes of a call: a generation's events and its end, or one result. */
@@ -146,11 +147,11 @@ export const initialCredits = 64;
 
 export function toSentError(error: unknown): SentError {
   if (!(error instanceof NodeError)) return { message: reasonOf(error) };
-  const { kind, message, param } = error;
-  return { kind, message, ...given({ param }) };
+  const { kind, message, param, retryAfterMs } = error;
+  return { kind, message, ...given({ param, retryAfterMs }) };
 }
 
-export function fromSentError({ kind, message, param }: SentError): Error {
+export function fromSentError({ kind, message, ...details }: SentError): Error {
   if (kind === undefined) return new Error(message);
-  return new NodeError(kind, message, given({ param }));
+  return new NodeError(kind, message, details);
 }

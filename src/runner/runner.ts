@@ -1,7 +1,7 @@
 /** Supervises the process of one model: starts it, restarts it with backoff when it dies, unloads it when idle. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { untilAborted } from "../core/abort.ts";
-import { NodeError, reasonOf } from "../core/errors.ts";
+import { copyOf, NodeError, reasonOf } from "../core/errors.ts";
 import type { Progress } from "../core/progress.ts";
 import { ProcessEnded } from "./backend-failure.ts";
 import { type CallListener, PendingCalls } from "./pending-calls.ts";
@@ -277,7 +277,3 @@ const cannotBeLoaded = (name: string, cause: unknown): NodeError =>
     `The model '${name}' failed and cannot be loaded again for now; the node's log says why. It is tried again.`,
     { param: "model", cause },
   );
-
-/** Each caller gets an error of its own: an error has one stack and one cause. */
-const copyOf = ({ kind, message, param }: NodeError): NodeError =>
-  new NodeError(kind, message, param === undefined ? {} : { param });
