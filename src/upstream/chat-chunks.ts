@@ -15,6 +15,12 @@ export class BadChunk extends Error {
   override readonly name = "BadChunk";
 }
 
+/** A server that counts more tokens is not believed: its callers are charged for them. */
+export interface MostTokens {
+  prompt: number;
+  answer: number;
+}
+
 const finishReasons: Readonly<Record<string, FinishReason>> = {
   stop: "stop",
   length: "length",
@@ -27,8 +33,7 @@ const finishReasons: Readonly<Record<string, FinishReason>> = {
 };
 
 export class ChatChunks {
-  /** Of a prompt and its answer. A server that counts more is not believed: its callers are charged. */
-  readonly #contextSize: number;
+  readonly #most: MostTokens;
   /** Our index of each tool call, by the server's. */
   readonly #calls = new Map<number, number>();
   /** Half of a character that is in two UTF-16 units, until the other half comes. */
@@ -41,8 +46,8 @@ export class ChatChunks {
   #events = 0;
   #reasoningEvents = 0;
 
-  constructor(contextSize: number) {
-    this.#contextSize = contextSize;
+  constructor(most: MostTokens) {
+    this.#most = most;
   }
 
   /** Whether the server said why the answer ends. */
@@ -83,8 +88,8 @@ export class ChatChunks {
     const delta = objectAt(choice, "delta");
     const logprobs = objectAt(choice, "logprobs");
     if (logprobs !== undefined) this.#logprobs = this.#logprobs.concat(toLogprobs(logprobs));
-    if (this.#logprobs.length > this.#contextSize) {
-      throw new BadChunk("with log probabilities of more tokens than its context holds");
+    if (this.#logprobs.length > this.#most.answer) {
+      throw new BadChunk("with log probabilities of more tokens than an answer has");
     }
     const events = [
       ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
@@ -133,18 +138,19 @@ export class ChatChunks {
   }
 
   #toUsage(usage: object): TokenUsage {
-    const count = (value: unknown, key: string): number | undefined => {
-      const counted = countAt(value, key);
-      return counted === undefined ? undefined : Math.min(counted, this.#contextSize);
-    };
-    const completionTokens = count(usage, "completion_tokens") ?? 0;
+    const { prompt, answer } = this.#most;
+    const promptTokens = Math.min(prompt, countAt(usage, "prompt_tokens") ?? 0);
+    const completionTokens = Math.min(answer, countAt(usage, "completion_tokens") ?? 0);
+    const ofPrompt = objectAt(usage, "prompt_tokens_details");
+    const ofAnswer = objectAt(usage, "completion_tokens_details");
     return {
-      promptTokens: count(usage, "prompt_tokens") ?? 0,
-      cachedTokens: count(objectAt(usage, "prompt_tokens_details"), "cached_tokens") ?? 0,
+      promptTokens,
+      cachedTokens: Math.min(promptTokens, countAt(ofPrompt, "cached_tokens") ?? 0),
       completionTokens,
-      reasoningTokens:
-        count(objectAt(usage, "completion_tokens_details"), "reasoning_tokens") ??
-        Math.min(this.#reasoningEvents, completionTokens),
+      reasoningTokens: Math.min(
+        completionTokens,
+        countAt(ofAnswer, "reasoning_tokens") ?? this.#reasoningEvents,
+      ),
     };
   }
 }

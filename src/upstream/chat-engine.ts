@@ -32,6 +32,11 @@ export interface UpstreamChatOptions {
   tokenizer?: Tokenizer;
 }
 
+/** Tokens of an answer that is believed where a context is said to be smaller. */
+const longestAnswer = 65_536;
+/** A prompt may have so many times its estimate, with all that a template puts around it. */
+const mostOfEstimate = 4;
+
 /** What a server is asked. */
 interface Asked {
   question: Question;
@@ -115,11 +120,12 @@ export class UpstreamChatEngine implements ChatEngine {
     const { upstreamModel: model } = this.#target;
     const server = { model, kind: this.#kind, contextSize: this.contextSize };
     const body = toChatBody(request, { ...server, ...given({ prefixScope }) });
+    const promptTokens = this.#estimate.ofChat(messages, tools);
     return {
       question: { path: "/chat/completions", body, field: "messages" },
-      answer: this.#bounds(request, "messages"),
+      answer: this.#bounds(request, "messages", promptTokens),
       prefix: promptPrefix(messages, { model, scope: prefixScope }),
-      promptTokens: this.#estimate.ofChat(messages, tools),
+      promptTokens,
       echoed: "",
       learn: (tokens) => this.#estimate.learn(messages, tools, tokens),
     };
@@ -133,11 +139,12 @@ export class UpstreamChatEngine implements ChatEngine {
     const { contextSize } = this;
     const options = { model, kind: this.#kind, contextSize, ...given({ prefixScope }) };
     const body = toCompletionBody(request, options);
+    const promptTokens = typeof prompt === "string" ? this.#estimate.ofText(prompt) : prompt.length;
     return {
       question: { path: "/completions", body, field: "prompt" },
-      answer: this.#bounds(request, "prompt"),
+      answer: this.#bounds(request, "prompt", promptTokens),
       prefix: rawPrefix(prompt, { model, scope: prefixScope }),
-      promptTokens: typeof prompt === "string" ? this.#estimate.ofText(prompt) : prompt.length,
+      promptTokens,
       echoed: echoOf(request),
       learn: () => {},
     };
@@ -159,16 +166,19 @@ export class UpstreamChatEngine implements ChatEngine {
     return answer;
   }
 
-  /** A server that sends more than was asked for is given up. */
+  /** A server that sends more than was asked for is given up. `promptTokens`: as they are estimated. */
   #bounds(
     { maxTokens, topLogprobs }: GenerationRequest | CompletionRequest,
     field: AskedAnswer["field"],
+    promptTokens: number,
   ): AskedAnswer {
-    const { contextSize } = this;
+    // The server's own context may be larger than what is known of it.
+    const answer = Math.max(this.contextSize, longestAnswer);
+    const prompt = Math.max(this.contextSize, promptTokens * mostOfEstimate);
     return {
       field,
-      contextSize,
-      mostTokens: Math.min(maxTokens ?? contextSize, contextSize),
+      tokens: Math.min(maxTokens ?? answer, answer),
+      most: { prompt, answer },
       topLogprobs,
     };
   }

@@ -117,8 +117,8 @@ function shifted(error: unknown, start: number): unknown {
 
 /** No model has vectors of more numbers. */
 const mostDimension = 65_536;
-/** As a server may write one of them: `-0.012345678901234567, `. */
-const bytesPerNumber = 32;
+/** As a server may write one of them: `-0.012345678901234567,`, on a line of its own. */
+const bytesPerNumber = 64;
 
 /** `dimension`: that of every vector, once it is known. */
 export async function embedBatch(

@@ -2,7 +2,7 @@
 import { NodeError } from "../core/errors.ts";
 import type { GenerationEvent } from "../core/ports/chat-engine.ts";
 import { garbage, notBegun, orNotBegun, toNodeError } from "./ask.ts";
-import { BadChunk, ChatChunks } from "./chat-chunks.ts";
+import { BadChunk, ChatChunks, type MostTokens } from "./chat-chunks.ts";
 import { ConnectionFailure } from "./connection-failure.ts";
 import { AnswerTooLong, answerBounds, eventData } from "./event-data.ts";
 import type { UpstreamResponse } from "./http-exchange.ts";
@@ -19,9 +19,10 @@ const endOfStream = "[DONE]";
 export interface AskedAnswer {
   /** What holds the texts, for a refusal that is about their length. */
   field: Refused["field"];
-  /** Most tokens that the answer may have, and that a prompt with it may. */
-  mostTokens: number;
-  contextSize: number;
+  /** How many tokens were asked for, or fit. */
+  tokens: number;
+  /** What a server may count. */
+  most: MostTokens;
   /** How many alternatives each token's log probability comes with; absent: none were asked for. */
   topLogprobs?: number | undefined;
 }
@@ -42,14 +43,14 @@ export class StreamedAnswer implements Disposable {
     target: UpstreamTarget,
     lease: ReplicaLease,
     response: UpstreamResponse,
-    { field, mostTokens, contextSize, topLogprobs }: AskedAnswer,
+    { field, tokens, most, topLogprobs }: AskedAnswer,
   ) {
     this.#target = target;
     this.#field = field;
     this.#lease = lease;
     this.#response = response;
-    this.#chunks = new ChatChunks(contextSize);
-    const bounds = answerBounds(mostTokens, topLogprobs);
+    this.#chunks = new ChatChunks(most);
+    const bounds = answerBounds(tokens, topLogprobs);
     this.#data = eventData(response.bytes(), bounds)[Symbol.asyncIterator]();
   }
 

@@ -10,7 +10,7 @@ const parse = (stream: readonly string[]): unknown[] =>
     .map((data) => JSON.parse(data));
 
 function read(chunks: readonly unknown[]): GenerationEvent[] {
-  const reader = new ChatChunks(4096);
+  const reader = new ChatChunks({ prompt: 4096, answer: 4096 });
   return [...chunks.flatMap((chunk) => reader.take(chunk)), reader.finish(99)];
 }
 
@@ -157,10 +157,10 @@ describe("the chunks of a streamed completion", () => {
     expect(() => read(chunks)).toThrow(message);
   });
 
-  test("are refused where they have more log probabilities than a context has tokens", () => {
+  test("are refused where they have more log probabilities than an answer has tokens", () => {
     const logprobs = { content: Array.from({ length: 5000 }, () => ({})) };
     const chunk = { choices: [{ index: 0, delta: { content: "a" }, logprobs }] };
-    expect(() => read([chunk])).toThrow("of more tokens than its context holds");
+    expect(() => read([chunk])).toThrow("of more tokens than an answer has");
   });
 
   test("are read past whatever else is in them", () => {
