@@ -86,17 +86,26 @@ export async function openResponse(
   const error = toRefusal(answered, { named: target.named, field });
   tellOperator(target, url, status, text, error);
   if (status === 502) throw notBegun(lease, error, `status ${status}`);
-  if (status === 429 || status === 503) {
-    lease.overloaded(error.retryAfterMs);
-    throw new NotBegun(error);
-  }
-  if (error.kind === "upstream_failed" && status >= 500 && !isTrial) {
-    lease.faulted(`status ${status}`);
-    throw new NotBegun(error);
+  const isWell = status < 500 && status !== 429;
+  if (!isWell && status !== 504 && !(isTrial && error.kind === "upstream_failed")) {
+    throw refusedBy(lease, error);
   }
   if (status === 504) lease.failed(`status ${status}`);
   else lease.succeeded();
   throw error;
+}
+
+/** What a refusal says of the replica; a NotBegun where another may be asked. */
+export function refusedBy(lease: ReplicaLease, reason: NodeError): Error {
+  const { kind, message, retryAfterMs } = reason;
+  const isBusy = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
+  if (kind === "upstream_failed") lease.faulted(message);
+  else if (isBusy.includes(kind)) lease.overloaded(retryAfterMs);
+  else {
+    lease.succeeded();
+    return reason;
+  }
+  return new NotBegun(reason);
 }
 
 /**

@@ -1,14 +1,13 @@
 /** An answer of a server elsewhere while it comes: read as it is asked for, and ended with who reads it. */
 import { NodeError } from "../core/errors.ts";
 import type { GenerationEvent } from "../core/ports/chat-engine.ts";
-import { garbage, notBegun, orNotBegun, toNodeError } from "./ask.ts";
+import { garbage, notBegun, orNotBegun, refusedBy, toNodeError } from "./ask.ts";
 import { BadChunk, ChatChunks, type MostTokens } from "./chat-chunks.ts";
 import { ConnectionFailure } from "./connection-failure.ts";
 import { AnswerTooLong, answerBounds, eventData } from "./event-data.ts";
 import type { UpstreamResponse } from "./http-exchange.ts";
 import { isObject, parseJson } from "./json-fields.ts";
 import { type Refused, toRefusal } from "./refusal.ts";
-import { NotBegun } from "./replicas/not-begun.ts";
 import type { ReplicaLease } from "./replicas/replica.ts";
 import { sentError, statusOf } from "./sent-error.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
@@ -70,7 +69,7 @@ export class StreamedAnswer implements Disposable {
         while (this.#ready.length === 0 && !this.#isOver) await this.#more();
       });
     } catch (error) {
-      if (error instanceof SentInStream) throw this.#refusedAtOnce(error);
+      if (error instanceof SentInStream) throw refusedBy(this.#lease, error.reason);
       if (isGarbage(error)) throw notBegun(this.#lease, garbage(this.#target, error.message));
       throw error;
     }
@@ -136,20 +135,6 @@ export class StreamedAnswer implements Disposable {
   #toRefusal(chunk: object): NodeError {
     const status = statusOf(sentError(chunk));
     return toRefusal({ status, body: chunk }, { named: this.#target.named, field: this.#field });
-  }
-
-  #refusedAtOnce({ reason }: SentInStream): Error {
-    if (reason.kind === "upstream_failed") {
-      this.#lease.faulted(reason.message);
-      return new NotBegun(reason);
-    }
-    const isBusy = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
-    if (!isBusy.includes(reason.kind)) {
-      this.#lease.succeeded();
-      return reason;
-    }
-    this.#lease.overloaded(reason.retryAfterMs);
-    return new NotBegun(reason);
   }
 
   /** What the caller is told, who has seen a part of the answer. */

@@ -3,7 +3,13 @@ import type { ChatModel } from "../../../src/core/models/model.ts";
 import type { GenerationRequest } from "../../../src/core/ports/chat-engine.ts";
 import { ReplicaSet } from "../../../src/upstream/replicas/replica-set.ts";
 import { greedy } from "../../support/greedy.ts";
-import { endlessStream, frame, type Script, streamOf } from "../../support/openai-server.ts";
+import {
+  endlessStream,
+  frame,
+  openAiServer,
+  type Script,
+  streamOf,
+} from "../../support/openai-server.ts";
 import { recordedTei } from "../../support/recorded-tei.ts";
 import { recordedVllm, vllmModel } from "../../support/recorded-vllm.ts";
 import { recordingLog } from "../../support/recording-log.ts";
@@ -277,6 +283,18 @@ describe("replicas of a model", () => {
       expect(replicas.chats).toEqual({ bad: 3, well: 40 });
     });
   }
+
+  test("one that fails when it is asked what it serves leaves that to another", async () => {
+    const broken = (): Response => new Response("no", { status: 500 });
+    await using bad = openAiServer(broken);
+    await using well = recordedVllm();
+    const { log } = recordingLog();
+    const urls = [`${bad.url}/v1`, `${well.url}/v1`];
+    using replicas = new ReplicaSet({ model: "far", named: "the model 'far'", urls, log });
+    const { target } = targetAt("", { upstreamModel: vllmModel, replicas });
+    await using model = await openFarChat(target);
+    expect(model.card.upstream?.server).toBe("vLLM 0.11.0");
+  });
 
   test("what one is silent about is not given to another: its prompt would be computed twice", async () => {
     await using replicas = await two(() => new Promise<Response>(() => {}), 100);
