@@ -44,7 +44,10 @@ async function beRunner(): Promise<void> {
   runRunner({
     send,
     listen: (hear) => void process.on("message", hear),
-    residentMemory: () => process.memoryUsage.rss(),
+    vitals: () => ({
+      bytes: process.memoryUsage.rss(),
+      pageFaults: process.resourceUsage().majorPageFault,
+    }),
   });
 }
 

@@ -22,6 +22,13 @@ export const Engine = T.Object(
       description:
         "Seconds that a model's process may leave its heartbeat unanswered before it is ended and started again; ten times as long while it loads; 0: no bound.",
     }),
+    step_timeout: T.Integer({
+      minimum: 0,
+      maximum: 3600,
+      default: 60,
+      description:
+        "Seconds that a model's process may compute without finishing a step (a batch of a chat, a text that is embedded or ranked) before it is ended and started again; a step that usually takes long may take ten times its usual time; 0: no bound.",
+    }),
     share_prefixes: T.Boolean({
       default: false,
       description:

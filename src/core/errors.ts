@@ -66,6 +66,11 @@ export function withField(
   return new NodeError(kind, message, { ...given({ param, retryAfterMs }), cause: error });
 }
 
+/** The same error for another caller: an error has one stack, of whoever made it. */
+export function copyOf({ kind, message, param, retryAfterMs, cause }: NodeError): NodeError {
+  return new NodeError(kind, message, { ...given({ param, retryAfterMs }), cause });
+}
+
 /** What an unknown thrown value has to say, for a log line or a message to a person. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -7,6 +7,7 @@ import type { EngineBackend, RejectedBackend } from "../core/models/engine-backe
 import { registerGpuPackages } from "../packaging/llama-packages.ts";
 import { nativeFolder, useGpuLibraries } from "../packaging/native-libraries.ts";
 import { linkerWords } from "./accelerator/linker-words.ts";
+import { StepWatch } from "./machine/step-watch.ts";
 import { threadBudget } from "./machine/thread-budget.ts";
 
 export interface BackendOptions {
@@ -27,6 +28,8 @@ export interface Backend extends AsyncDisposable {
   /** The llama.cpp release and build really loaded. */
   version: string;
   threads: number;
+  /** What its models compute. */
+  steps: StepWatch;
   log: Log;
 }
 
@@ -72,6 +75,7 @@ export async function openBackend({
     name,
     version,
     threads: budget.threads,
+    steps: new StepWatch(),
     log,
     [Symbol.asyncDispose]: () => llama.dispose(),
   };

@@ -15,6 +15,7 @@ import type {
 import { type AnswerShape, Generation } from "./generation/generation.ts";
 import { Grammars } from "./grammar/grammars.ts";
 import type { StepThreads } from "./machine/step-threads.ts";
+import type { StepWatch } from "./machine/step-watch.ts";
 import { NativeChatContext } from "./native/chat-context.ts";
 import type { NativeSampler } from "./native/sampler.ts";
 import type { CallStyle, Prompt, PromptTemplate } from "./prompt/prompt-template.ts";
@@ -50,7 +51,7 @@ export class LlamaChatEngine implements ChatEngine {
     model: LlamaModel,
     context: LlamaContext,
     template: PromptTemplate,
-    options: { maxQueue: number; threads: StepThreads },
+    options: { maxQueue: number; threads: StepThreads; steps: StepWatch },
   ) {
     const native = new NativeChatContext(context, model, options.threads);
     const cache = new KvCache(native);
@@ -59,7 +60,7 @@ export class LlamaChatEngine implements ChatEngine {
     this.#model = model;
     this.#template = template;
     this.#slots = new Slots(cache, options.maxQueue);
-    this.#scheduler = new Scheduler(native, cache);
+    this.#scheduler = new Scheduler(native, cache, options.steps);
     this.#samplers = cache.sequences.map(() => native.makeSampler());
     this.#grammars = new Grammars(model.llama, model);
     this.#tokenBytes = new TokenBytes(model);

@@ -8,6 +8,7 @@ import type {
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
 import { StepThreads } from "./machine/step-threads.ts";
+import type { StepWatch } from "./machine/step-watch.ts";
 import type { NativeEmbeddingContext } from "./native/embedding-context.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
 import { InputTokens } from "./tokenizer/input-tokens.ts";
@@ -27,7 +28,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   constructor(
     model: LlamaModel,
     contexts: readonly [NativeEmbeddingContext, ...NativeEmbeddingContext[]],
-    { maxTokens, threads }: { maxTokens: number; threads: number },
+    { maxTokens, threads, steps }: { maxTokens: number; threads: number; steps: StepWatch },
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
@@ -37,6 +38,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     const stepThreads = new StepThreads({ size: model.size, budget: threads });
     this.#pool = new ContextPool({
       contexts,
+      steps,
       sizeOf: (tokens) => tokens.length,
       async compute(context, tokens, { isAlone, inBackground }) {
         // A text that is asked for alone gets every thread that is free; several at once are faster with one each.

@@ -4,10 +4,13 @@ import type { ModelHost } from "../core/ports/model-host.ts";
 import { type BackendOptions, openBackend } from "./backend.ts";
 import { checkModelFile } from "./gguf/model-headers.ts";
 import { loadModel } from "./load-model.ts";
+import type { StepReport } from "./machine/step-watch.ts";
 
 export interface LocalHost extends ModelHost {
   /** Sets how many threads all models of this process may use from now on. */
   useThreads(most: number): void;
+  /** What all models of this process compute now. */
+  steps(): StepReport;
 }
 
 export async function openLocalHost(options: BackendOptions): Promise<LocalHost> {
@@ -21,6 +24,7 @@ export async function openLocalHost(options: BackendOptions): Promise<LocalHost>
       onStage("model");
       return await loadModel(backend, spec, progress, onStage);
     },
+    steps: () => backend.steps.report(),
     useThreads(most) {
       backend.llama.maxThreads = most;
     },

@@ -18,7 +18,7 @@ const text = "Hello, world";
 export async function proveChat(
   native: NativeChatContext,
   model: LlamaModel,
-  { name }: Pick<Backend, "name">,
+  { name, steps }: Pick<Backend, "name" | "steps">,
 ): Promise<void> {
   const wanted = name === "cpu" ? promptTokens.cpu : promptTokens.accelerator;
   const prompt = promptOf(model, Math.min(wanted, native.batchSize, native.contextSize - 1));
@@ -27,7 +27,10 @@ export async function proveChat(
     sampler.configure({ temperature: 0, seed: 0 });
     let tokens: readonly Token[] = prompt;
     for (const position of [0, prompt.length]) {
-      const [output] = await native.decode([{ sequence: 0, position, tokens, output: true }]);
+      // Timed, so that the first prompt is not taken for a hang on a slow machine.
+      const [output] = await steps.run(tokens.length, () =>
+        native.decode([{ sequence: 0, position, tokens, output: true }]),
+      );
       if (output === undefined) throw new Error("nothing was computed");
       const { token, logit, weight } = await sampler.sampleWithLogits(output, 1);
       checkFinite([logit, weight]);
@@ -43,9 +46,10 @@ export async function proveChat(
 export async function proveEmbedding(
   context: NativeEmbeddingContext,
   model: LlamaModel,
-  threads: number,
+  { threads, steps }: Pick<Backend, "threads" | "steps">,
 ): Promise<void> {
-  const { vector } = await context.embed(context.withMarkers(model.tokenize(text)), threads);
+  const tokens = context.withMarkers(model.tokenize(text));
+  const { vector } = await steps.run(tokens.length, () => context.embed(tokens, threads));
   checkFinite(vector);
 }
 

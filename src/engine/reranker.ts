@@ -6,6 +6,7 @@ import {
   questionTooLong,
   tooMuchToRead,
 } from "../core/reranking/input-length.ts";
+import type { StepWatch } from "./machine/step-watch.ts";
 import { partsOf } from "./passage-parts.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
 import { LoopYield } from "./tokenizer/loop-yield.ts";
@@ -25,12 +26,17 @@ export class LlamaReranker implements Reranker {
   readonly #tokenizer: SlicedTokenizer;
   readonly #pool: ContextPool<LlamaRankingContext, Pair, number>;
 
-  constructor(model: LlamaModel, contexts: readonly LlamaRankingContext[], maxTokens: number) {
+  constructor(
+    model: LlamaModel,
+    contexts: readonly LlamaRankingContext[],
+    { maxTokens, steps }: { maxTokens: number; steps: StepWatch },
+  ) {
     this.maxTokens = maxTokens;
     this.#first = contexts[0];
     this.#tokenizer = new SlicedTokenizer(model);
     this.#pool = new ContextPool({
       contexts,
+      steps,
       sizeOf: ({ passage }) => passage.length,
       compute: (context, { question, passage }) =>
         // A template may repeat the passage, which then does not fit after all.

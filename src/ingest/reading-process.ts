@@ -50,6 +50,8 @@ export interface Cutting extends ChunkOptions {
 
 interface Child {
   process: Bun.Subprocess;
+  /** Says nothing to one that has ended, which `next` hears. */
+  send(message: ToReader): void;
   /** Hears the next message, or undefined when the process has ended. */
   next(): Promise<FromReader | undefined>;
 }
@@ -70,7 +72,7 @@ export class ReadingProcess implements AsyncDisposable {
   ): Promise<ReadText> => {
     const child = await this.#usable();
     const watch = watched(child.process, this.#options);
-    child.process.send({ type: "read", name, bytes, options } satisfies ToReader);
+    child.send({ type: "read", name, bytes, options });
     const answer = await child.next();
     const excess = watch.stop();
     if (answer?.type === "read") return answer.texts;
@@ -89,9 +91,8 @@ export class ReadingProcess implements AsyncDisposable {
     const watch = watched(child.process, this.#options);
     // Not only killed: the next document must not be given to a process that is about to end.
     using _ = onAbort(signal, () => void this.#end());
-    const send = (message: ToReader): void => child.process.send(message);
     const chunks: Chunk[] = [];
-    send({ type: "read", name, bytes, options, cut: { maxTokens, overlapTokens } });
+    child.send({ type: "read", name, bytes, options, cut: { maxTokens, overlapTokens } });
     for (;;) {
       const answer = await child.next();
       if (answer?.type === "count") {
@@ -104,7 +105,7 @@ export class ReadingProcess implements AsyncDisposable {
           throw error;
         });
         watch.resume();
-        send({ type: "counted", tokens });
+        child.send({ type: "counted", tokens });
       } else if (answer?.type === "chunks") {
         for (const chunk of answer.chunks) chunks.push(chunk);
       } else {
@@ -181,6 +182,13 @@ function start({ program: { command, env }, isBehind = false }: ReadingOptions):
   if (isBehind) setPriority(process.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   return {
     process,
+    send(message) {
+      try {
+        process.send(message);
+      } catch {
+        // It was ended amid its work, such as for its memory.
+      }
+    },
     async next() {
       while (heard.length === 0) {
         await new Promise<void>((resolve) => {

@@ -15,9 +15,9 @@ export const toCursor = ({ within = "", after }: ListPlace): string =>
 
 export function fromCursor(cursor: string): ListPlace {
   const parsed = cursor.length > longest ? undefined : parse(cursor);
-  if (!Array.isArray(parsed)) throw refused;
+  if (!Array.isArray(parsed)) throw refused();
   const [within, after]: unknown[] = parsed;
-  if (typeof within !== "string" || typeof after !== "string" || after === "") throw refused;
+  if (typeof within !== "string" || typeof after !== "string" || after === "") throw refused();
   return within === "" ? { after } : { within, after };
 }
 
@@ -29,8 +29,9 @@ function parse(cursor: string): unknown {
   }
 }
 
-const refused = new NodeError(
-  "invalid_request",
-  "'cursor' is not one that this node gave out; list from the beginning.",
-  { param: "cursor" },
-);
+const refused = (): NodeError =>
+  new NodeError(
+    "invalid_request",
+    "'cursor' is not one that this node gave out; list from the beginning.",
+    { param: "cursor" },
+  );

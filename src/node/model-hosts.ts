@@ -47,6 +47,7 @@ export async function openRunners(
       ? {}
       : { memory: { limit, bytesOf: (spec) => memoryOf(spec, threads) } }),
     heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
+    stepTimeoutMs: config.engine.step_timeout * 1000,
     onRestart: (model, why) => telemetry.runnerRestarted(model, why),
   });
   for (const name of names) {

@@ -40,7 +40,7 @@ export class NodeDocuments implements AsyncDisposable {
     const folder = dataDirOf(config, baseDir);
     const { name: ownCollection, embeddingModel } = toCollection(config);
     const model = () => {
-      if (embeddingModel === undefined) throw noModel;
+      if (embeddingModel === undefined) throw noModel();
       const { engine, identity } = models.embedding(embeddingModel);
       const spec = { dimension: engine.dimension, embedding: identity };
       return { name: embeddingModel, maxTokens: engine.maxTokens, spec };
@@ -87,7 +87,8 @@ export class NodeDocuments implements AsyncDisposable {
   }
 }
 
-const noModel = new NodeError(
-  "unavailable",
-  'This node has no embedding model, and a vector store needs one: [[models]] type = "embedding".',
-);
+const noModel = (): NodeError =>
+  new NodeError(
+    "unavailable",
+    'This node has no embedding model, and a vector store needs one: [[models]] type = "embedding".',
+  );

@@ -1,18 +1,27 @@
-/** Heartbeat: asks a process at intervals whether its event loop turns, and counts those without an answer. */
+/**
+ * Heartbeat: asks a process at intervals whether its event loop turns, and counts those without an
+ * answer. The answers say what it computes: a process whose loop turns while its threads hang is
+ * known by steps that do not end.
+ */
+import type { Vitals } from "./protocol.ts";
 
 export interface HeartbeatOptions {
   /** How long it may be silent; 0: for ever. */
   timeoutMs: number;
+  /** How long it may compute without an end of a step, or longer where its steps are long; 0: for ever. */
+  stepTimeoutMs: number;
   ask: () => void;
-  /** Called once, when it has been silent for that long. */
-  onSilent: () => void;
+  /** Called once, when it has been silent or stuck for that long; `why`: `no heartbeat for 30 s`. */
+  onHung: (why: string) => void;
 }
 
 const longestIntervalMs = 2000;
 /** Least number of intervals in the time that a process may be silent. */
 const intervals = 10;
-/** A process that loads may be silent for longer: reading GPU libraries from a slow disk blocks its loop. */
+/** A process that loads may take longer: a slow disk brings GPU libraries and weights, an accelerator compiles its programs. */
 const loadingFactor = 10;
+/** A step may take so many times what those of its size usually take: other programs may be busy. */
+const slowestStep = 10;
 
 export class Heartbeat implements Disposable {
   readonly #options: HeartbeatOptions;
@@ -21,12 +30,15 @@ export class Heartbeat implements Disposable {
   /** Counted in this loop's own intervals: while it is blocked or the machine sleeps, nothing is missed. */
   #missed = 0;
   #isLoading = true;
+  #last: Vitals | undefined;
+  /** Answers in a row that found the same steps in progress. */
+  #stuck = 0;
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
-    const { timeoutMs } = options;
-    this.#intervalMs =
-      timeoutMs === 0 ? longestIntervalMs : Math.min(longestIntervalMs, timeoutMs / intervals);
+    const { timeoutMs, stepTimeoutMs } = options;
+    const shortest = Math.min(...[timeoutMs, stepTimeoutMs].filter((ms) => ms > 0));
+    this.#intervalMs = Math.min(longestIntervalMs, shortest / intervals);
     this.#timer = setInterval(() => this.#beat(), this.#intervalMs);
   }
 
@@ -35,9 +47,35 @@ export class Heartbeat implements Disposable {
     return this.#missed * this.#intervalMs;
   }
 
+  /** How long no step has ended while there was one in progress. */
+  get stuckMs(): number {
+    return this.#stuck * this.#intervalMs;
+  }
+
+  /** How long that may be for the steps in progress. */
+  get mostStuckMs(): number {
+    const usualMs = this.#last?.steps?.usualMs ?? 0;
+    const { stepTimeoutMs } = this.#options;
+    const leastMs = stepTimeoutMs * (this.#isLoading ? loadingFactor : 1);
+    return Math.max(leastMs, usualMs * slowestStep);
+  }
+
   /** A message came from the process. */
   heard(): void {
     this.#missed = 0;
+  }
+
+  /** The process answered. */
+  answered(vitals: Vitals): void {
+    const { steps, pageFaults } = vitals;
+    const { steps: before, pageFaults: faultsBefore } = this.#last ?? {};
+    const isComputing = steps?.usualMs !== undefined && before?.usualMs !== undefined;
+    // One that waits for a slow disk to bring its weights is not hung.
+    const isSame = steps?.finished === before?.finished && pageFaults === faultsBefore;
+    this.#last = vitals;
+    this.#stuck = isComputing && isSame ? this.#stuck + 1 : 0;
+    if (this.#options.stepTimeoutMs === 0 || this.stuckMs < this.mostStuckMs) return;
+    this.#hung(`no step ended for ${seconds(this.stuckMs)}`);
   }
 
   loaded(): void {
@@ -49,14 +87,20 @@ export class Heartbeat implements Disposable {
   }
 
   #beat(): void {
-    const { timeoutMs, ask, onSilent } = this.#options;
+    const { timeoutMs, ask } = this.#options;
     const mostMs = timeoutMs * (this.#isLoading ? loadingFactor : 1);
     if (timeoutMs > 0 && this.silentMs >= mostMs) {
-      clearInterval(this.#timer);
-      onSilent();
+      this.#hung(`no heartbeat for ${seconds(this.silentMs)}`);
       return;
     }
     this.#missed++;
     ask();
   }
+
+  #hung(why: string): void {
+    clearInterval(this.#timer);
+    this.#options.onHung(why);
+  }
 }
+
+const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;

@@ -1,6 +1,5 @@
 /** The calls of a model from the moment they are made until they are answered, across restarts of its process. */
-import { NodeError } from "../core/errors.ts";
-import { given } from "../core/given.ts";
+import { copyOf, NodeError } from "../core/errors.ts";
 import { type Call, type CallItem, fromSentError, isLast } from "./protocol.ts";
 import type { RunnerProcess } from "./runner-process.ts";
 import { serialize } from "./serialized-call.ts";
@@ -27,8 +26,16 @@ interface Entry {
 /** A call that only waited is retried, but not for ever: one that is there at several crashes may cause them. */
 const mostAttempts = 3;
 
-/** Reaches nobody: who cancels a call has a reason of their own. */
-const notWanted = new NodeError("internal", "The answer is not wanted any more.");
+/** What is too short to divide the threads for. */
+const isShort: Readonly<Record<Call["type"], boolean>> = {
+  "count-chat": true,
+  "count-inputs": true,
+  tokenize: true,
+  detokenize: true,
+  generate: false,
+  embed: false,
+  rank: false,
+};
 
 export class PendingCalls {
   readonly #entries = new Map<number, Entry>();
@@ -49,9 +56,9 @@ export class PendingCalls {
     return [...this.#entries.values()].filter(({ isDispatched }) => isDispatched).length;
   }
 
-  /** Whether one of them keeps threads busy; counting tokens is too short to divide the threads for. */
+  /** Whether one of them keeps threads busy. */
   get computes(): boolean {
-    return [...this.#entries.values()].some(({ call: { type } }) => !type.startsWith("count"));
+    return [...this.#entries.values()].some(({ call: { type } }) => !isShort[type]);
   }
 
   add(call: Call, listener: CallListener): number {
@@ -95,7 +102,7 @@ export class PendingCalls {
     if (entry === undefined || entry.isCancelled) return;
     entry.isCancelled = true;
     if (entry.isDispatched) process?.send({ type: "cancel", id });
-    else this.#fail((candidate) => candidate === entry, notWanted);
+    else this.#fail((candidate) => candidate === entry, notWanted());
   }
 
   #forget(id: number): void {
@@ -104,7 +111,7 @@ export class PendingCalls {
 
   /** The process died: calls that it had begun fail, the others wait for the next; returns how many failed. */
   loseProcess(error: NodeError): number {
-    this.#fail(({ isCancelled }) => isCancelled, notWanted);
+    this.#fail(({ isCancelled }) => isCancelled, notWanted());
     const lost = this.#fail(
       ({ isStarted, attempts }) => isStarted || attempts >= mostAttempts,
       error,
@@ -123,13 +130,15 @@ export class PendingCalls {
     this.#fail(() => true, error);
   }
 
-  #fail(isChosen: (entry: Entry) => boolean, { kind, message, param, cause }: NodeError): number {
+  #fail(isChosen: (entry: Entry) => boolean, error: NodeError): number {
     const chosen = [...this.#entries].filter(([, entry]) => isChosen(entry));
     for (const [id, { listener }] of chosen) {
       this.#forget(id);
-      const details = { cause, ...given({ param }) };
-      listener.fail(new NodeError(kind, message, details));
+      listener.fail(copyOf(error));
     }
     return chosen.length;
   }
 }
+
+/** Reaches nobody: who cancels a call has a reason of their own. */
+const notWanted = (): NodeError => new NodeError("internal", "The answer is not wanted any more.");

@@ -20,6 +20,7 @@ import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Ranking, RankOptions } from "../core/ports/reranker.ts";
 import type { TokenizedText, TokenizerInput } from "../core/ports/tokenizer.ts";
+import type { LocalHost } from "../engine/local-host.ts";
 import type { SerializedCall } from "./serialized-call.ts";
 
 /** What the runner of a model opens the engine with. */
@@ -92,6 +93,7 @@ export interface SentError {
   kind?: ErrorKind;
   message: string;
   param?: string;
+  retryAfterMs?: number;
 }
 
 /** What comes of a call: a generation's events and its end, or one result. */
@@ -114,6 +116,16 @@ export type CallItem =
 export const isLast = ({ type }: CallItem): boolean =>
   type !== "event" && type !== "scored" && type !== "start";
 
+/** What a runner says of itself with each heartbeat. */
+export interface Vitals {
+  /** Resident memory of the process. */
+  bytes: number;
+  /** How often it had to wait for the disk to get at its memory, weights among it. */
+  pageFaults: number;
+  /** What it computes, once its model is loaded. */
+  steps?: ReturnType<LocalHost["steps"]>;
+}
+
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 export type FromRunner =
@@ -125,8 +137,8 @@ export type FromRunner =
   | { type: "stage"; stage: LoadStage }
   | { type: "loaded"; version: string; facts: Facts }
   | { type: "not-loaded"; error: SentError }
-  /** Its event loop turns; `bytes`: resident memory of the process. */
-  | { type: "heartbeat"; bytes: number }
+  /** Its event loop turns. */
+  | ({ type: "heartbeat" } & Vitals)
   /** Several items in one message, since a message costs about as much as a token of a small model. */
   | { type: "items"; items: { id: number; item: CallItem }[] };
 
@@ -135,11 +147,11 @@ export const initialCredits = 64;
 
 export function toSentError(error: unknown): SentError {
   if (!(error instanceof NodeError)) return { message: reasonOf(error) };
-  const { kind, message, param } = error;
-  return { kind, message, ...given({ param }) };
+  const { kind, message, param, retryAfterMs } = error;
+  return { kind, message, ...given({ param, retryAfterMs }) };
 }
 
-export function fromSentError({ kind, message, param }: SentError): Error {
+export function fromSentError({ kind, message, ...details }: SentError): Error {
   if (kind === undefined) return new Error(message);
-  return new NodeError(kind, message, given({ param }));
+  return new NodeError(kind, message, details);
 }

@@ -26,6 +26,8 @@ export interface RunnerHostOptions {
   log: Log;
   /** How long a model's process may leave its heartbeat unanswered before it is started again; 0: for ever. */
   heartbeatTimeoutMs: number;
+  /** How long one of its steps may take, or longer where it usually does; 0: for ever. */
+  stepTimeoutMs: number;
   /** Called when a model's process died, or hung, and is restarted. */
   onRestart?: (model: string, why: { hung: boolean }) => void;
   /** Most memory of all models together, and how much one of them needs. */
@@ -103,7 +105,8 @@ export class RunnerHost implements ModelHost {
 
   async #start(spec: ModelSpec, most: number, loading: LoadOptions): Promise<Runner> {
     const { name, keepAliveMs } = spec;
-    const { program, engine, accelerators, log, heartbeatTimeoutMs, onRestart } = this.#options;
+    const { program, engine, accelerators, log, onRestart } = this.#options;
+    const { heartbeatTimeoutMs, stepTimeoutMs } = this.#options;
     const bytes = (await this.#options.memory?.bytesOf(spec)) ?? 0;
     const resident: Resident = { runner: undefined, bytes };
     const reserveMemory = (signal: AbortSignal): Promise<Disposable> =>
@@ -124,6 +127,7 @@ export class RunnerHost implements ModelHost {
             spec,
             log,
             heartbeatTimeoutMs,
+            stepTimeoutMs,
             shares: this.#shares,
             mostWaiting: most,
             reserveMemory,

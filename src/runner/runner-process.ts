@@ -28,6 +28,8 @@ export interface RunnerOptions {
   spec: ModelSpec;
   /** How long it may leave its heartbeat unanswered, once it is loaded; 0: for ever. */
   heartbeatTimeoutMs: number;
+  /** How long a step may take, or longer where it usually does; 0: for ever. */
+  stepTimeoutMs: number;
   log: Log;
 }
 
@@ -46,6 +48,8 @@ export interface RunnerProcess {
   residentBytes(): number | undefined;
   /** How long ago its last message came. */
   silentMs(): number;
+  /** For how long its steps have not ended, and how long that may be. */
+  stuck(): { ms: number; most: number };
   /** Settles when the process is over, with how it ended. */
   ended: Promise<Ending>;
   /** Ends it at once; a runner holds nothing that would be lost. */
@@ -55,9 +59,9 @@ export interface RunnerProcess {
 }
 
 export interface Ending {
-  /** `SIGSEGV`, `exit code 1`, or `no heartbeat for 30 s`. */
+  /** `SIGSEGV`, `exit code 1`, `no heartbeat for 30 s` or `no step ended for 60 s`. */
   how: string;
-  /** Whether it was ended because it left its heartbeat unanswered. */
+  /** Whether it was ended because it left its heartbeat unanswered, or its steps did not end. */
   hung: boolean;
   /** The end of what it wrote to standard error. */
   stderrTail: string;
@@ -68,7 +72,7 @@ export const runnerCommand = "runner";
 
 /** Starts a process and waits until its model is loaded. */
 export async function startRunner(
-  { program, name, engine, spec, log, heartbeatTimeoutMs }: RunnerOptions,
+  { program, name, engine, spec, log, heartbeatTimeoutMs, stepTimeoutMs }: RunnerOptions,
   { progress, signal, onItems }: StartOptions,
 ): Promise<RunnerProcess> {
   signal.throwIfAborted();
@@ -78,8 +82,7 @@ export async function startRunner(
   let step: ProgressStep | undefined;
   let isOpen = true;
   let residentBytes: number | undefined;
-  let hung = false;
-  let stalled = false;
+  let hung: string | undefined;
   const load: { stage: LoadStage } = { stage: "library" };
   const child = Bun.spawn([...program.command, runnerCommand, name], {
     env: program.env,
@@ -102,6 +105,7 @@ export async function startRunner(
           return;
         case "heartbeat":
           residentBytes = message.bytes;
+          heartbeat.answered(message);
           return;
         case "log":
           log[message.level](message.message, message.fields);
@@ -126,13 +130,13 @@ export async function startRunner(
     },
   });
   const stderrTail = tailOf(child.stderr);
-  const ended = child.exited.then(async (): Promise<Ending> => {
+  const givenUp = Promise.withResolvers<void>();
+  const ended = Promise.race([child.exited, givenUp.promise]).then(async (): Promise<Ending> => {
     heartbeat[Symbol.dispose]();
     stall?.[Symbol.dispose]();
-    const silence = stalled
-      ? `no progress for ${Math.round(mostStallMs(heartbeatTimeoutMs) / 1000)} s`
-      : `no heartbeat for ${Math.round(heartbeat.silentMs / 1000)} s`;
-    return { how: hung ? silence : exitOf(child), hung, stderrTail: await stderrTail };
+    const isHung = hung !== undefined;
+    const words = isHung ? Promise.race([stderrTail, pauseFor(lastWordsMs, "")]) : stderrTail;
+    return { how: hung ?? exitOf(child), hung: isHung, stderrTail: await words };
   });
   const kill = (): void => child.kill("SIGKILL");
   const send = (message: ToRunner): void => {
@@ -143,23 +147,28 @@ export async function startRunner(
       // The process has ended; `ended` is about to settle.
     }
   };
+  const killHung = (why: string): void => {
+    hung = why;
+    kill();
+    // One that hangs in a driver may be beyond any signal; its callers are not to wait for it.
+    void pauseFor(longestEndMs, undefined, { ref: false }).then(() => {
+      givenUp.resolve();
+      child.unref();
+    });
+  };
   const heartbeat = new Heartbeat({
     timeoutMs: heartbeatTimeoutMs,
+    stepTimeoutMs,
     ask: () => send({ type: "heartbeat" }),
-    onSilent() {
-      hung = true;
-      kill();
-    },
+    onHung: killHung,
   });
   // A thread of native code that waits for ever leaves the loop free to answer heartbeats.
   const stall =
     engine.backend === "cpu"
       ? undefined
-      : new StallWatch(mostStallMs(heartbeatTimeoutMs), () => {
-          hung = true;
-          stalled = true;
-          kill();
-        });
+      : new StallWatch(mostStallMs(heartbeatTimeoutMs), () =>
+          killHung(`no progress for ${Math.round(mostStallMs(heartbeatTimeoutMs) / 1000)} s`),
+        );
   const broken = ended.then(({ how, stderrTail: tail }): never => {
     throw new NodeError(
       "unavailable",
@@ -177,6 +186,7 @@ export async function startRunner(
       send,
       residentBytes: () => residentBytes,
       silentMs: () => heartbeat.silentMs,
+      stuck: () => ({ ms: heartbeat.stuckMs, most: heartbeat.mostStuckMs }),
       ended,
       kill,
       async end() {
@@ -191,7 +201,7 @@ export async function startRunner(
     kill();
     signal.throwIfAborted();
     if (load.stage === "file") throw error;
-    throw toBackendFailure(error, { stage: load.stage, hung });
+    throw toBackendFailure(error, { stage: load.stage, hung: hung !== undefined });
   }
 }
 
@@ -200,3 +210,5 @@ const mostStallMs = (heartbeatTimeoutMs: number): number => heartbeatTimeoutMs *
 
 /** A process in an uninterruptible system call, such as a read from a dead disk, is not ended by any signal. */
 const longestEndMs = 5000;
+/** How long the last words of one that hung may take to come. */
+const lastWordsMs = 100;

@@ -1,7 +1,7 @@
 /** Supervises the process of one model: starts it, restarts it with backoff when it dies, unloads it when idle. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { untilAborted } from "../core/abort.ts";
-import { NodeError, reasonOf } from "../core/errors.ts";
+import { copyOf, NodeError, reasonOf } from "../core/errors.ts";
 import type { Progress } from "../core/progress.ts";
 import { ProcessEnded } from "./backend-failure.ts";
 import { type CallListener, PendingCalls } from "./pending-calls.ts";
@@ -25,7 +25,7 @@ export interface SupervisionOptions extends RunnerOptions {
   keepAliveMs?: number;
   /** Waits until there is memory for its process, and reserves it until the process is there. */
   reserveMemory: (signal: AbortSignal) => Promise<Disposable>;
-  /** Called at every restart; `hung`: the process was killed because it left its heartbeat unanswered. */
+  /** Called at every restart; `hung`: the process was killed because it did not answer, or its steps did not end. */
   onRestart: (hung: boolean) => void;
 }
 
@@ -102,11 +102,14 @@ export class Runner implements AsyncDisposable {
   /** Why it cannot answer now. An unloaded model can: its next call loads it again. */
   problem(): string | undefined {
     if (this.#process === undefined) return this.#failure?.message;
-    const { name, heartbeatTimeoutMs } = this.#options;
+    const { name, heartbeatTimeoutMs, stepTimeoutMs } = this.#options;
     const silentMs = this.#process.silentMs();
-    if (heartbeatTimeoutMs === 0 || silentMs < heartbeatTimeoutMs * unreadyFraction)
-      return undefined;
-    return `The model '${name}' has left its heartbeat unanswered for ${Math.round(silentMs / 1000)} s; after ${heartbeatTimeoutMs / 1000} s its process is started again.`;
+    if (heartbeatTimeoutMs > 0 && silentMs >= heartbeatTimeoutMs * unreadyFraction) {
+      return `The model '${name}' has left its heartbeat unanswered for ${seconds(silentMs)}; after ${seconds(heartbeatTimeoutMs)} its process is started again.`;
+    }
+    const { ms: stuckMs, most } = this.#process.stuck();
+    if (stepTimeoutMs === 0 || stuckMs < most * unreadyFraction) return undefined;
+    return `The model '${name}' computes and has finished nothing for ${seconds(stuckMs)}; after ${seconds(most)} its process is started again.`;
   }
 
   /**
@@ -260,6 +263,8 @@ export class Runner implements AsyncDisposable {
   }
 }
 
+const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
+
 const endedWhileAnswering = (name: string): NodeError =>
   new NodeError(
     "unavailable",
@@ -272,7 +277,3 @@ const cannotBeLoaded = (name: string, cause: unknown): NodeError =>
     `The model '${name}' failed and cannot be loaded again for now; the node's log says why. It is tried again.`,
     { param: "model", cause },
   );
-
-/** Each caller gets an error of its own: an error has one stack and one cause. */
-const copyOf = ({ kind, message, param }: NodeError): NodeError =>
-  new NodeError(kind, message, param === undefined ? {} : { param });

@@ -1,19 +1,27 @@
 /** The runner's side of the protocol: loads one model and answers the node's calls. */
 import { reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type { Log, LogFields } from "../core/log.ts";
 import type { LoadedModel } from "../core/models/model.ts";
 import type { Progress } from "../core/progress.ts";
 import { type LocalHost, openLocalHost } from "../engine/local-host.ts";
 import { CallsInProgress } from "./calls-in-progress.ts";
-import { type FromRunner, type LogLevel, type ToRunner, toSentError } from "./protocol.ts";
+import {
+  type FromRunner,
+  type LogLevel,
+  type ToRunner,
+  toSentError,
+  type Vitals,
+} from "./protocol.ts";
 import { deserialize } from "./serialized-call.ts";
 
 export type Send = (message: FromRunner) => void;
 
-/** Answers the node; the returned function handles every message but heartbeats. */
+/** Answers the node; the returned function handles every message. `vitals`: how this process is. */
 export function serveCalls(
   send: Send,
-): (message: Exclude<ToRunner, { type: "heartbeat" }>) => void {
+  vitals: () => Omit<Vitals, "steps">,
+): (message: ToRunner) => void {
   let host: LocalHost | undefined;
   let calls: CallsInProgress | undefined;
   const load = async ({ engine: settings, spec }: Extract<ToRunner, { type: "load" }>) => {
@@ -28,6 +36,9 @@ export function serveCalls(
   };
   return (message) => {
     switch (message.type) {
+      case "heartbeat":
+        send({ type: "heartbeat", ...vitals(), ...given({ steps: host?.steps() }) });
+        return;
       case "load":
         load(message).catch((error) => send({ type: "not-loaded", error: toSentError(error) }));
         return;

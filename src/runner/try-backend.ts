@@ -5,11 +5,12 @@ import { type RunnerOptions, startRunner } from "./runner-process.ts";
 
 /** Says which engine it was; where the backend does not work, it fails with a BackendFailure. */
 export async function tryBackend(
-  options: RunnerOptions,
+  options: Omit<RunnerOptions, "stepTimeoutMs">,
   signal: AbortSignal,
 ): Promise<{ version: string }> {
   const tried = await startRunner(
-    { ...options, log: noLog },
+    // It is over when the model is loaded.
+    { ...options, stepTimeoutMs: 0, log: noLog },
     { progress: noProgress, signal, onItems: () => {} },
   );
   await tried.end();

@@ -16,7 +16,7 @@ export class ProcessMetrics {
     );
     this.#hangs = series.counter(
       "runner_hangs_total",
-      "Those of the restarts where the process had left its heartbeat unanswered.",
+      "Those of the restarts where the process had left its heartbeat unanswered, or its steps did not end.",
       ["model"],
     );
     this.#residentBytes = series.gauge(

@@ -18,11 +18,26 @@ export interface Question {
   body?: string | readonly (string | Uint8Array)[];
   /** What holds the texts, for a refusal that is about their length. */
   field?: Refused["field"];
+  /** Whether no answer is expected: some servers fail at what others refuse, and are well. */
+  isTrial?: boolean;
+  /** What its answer takes at most, besides what every answer has. Default: as much as the tokens of the body. */
+  mostBytes?: number;
 }
 
 /** Longest body that is read at once: many vectors, or the tokens of a long prompt. It is parsed on the loop. */
 const mostBytes = 16 * 1024 * 1024;
 const mostErrorBytes = 64 * 1024;
+/** What every answer has besides. */
+const leastBytes = 64 * 1024;
+/** A token for each byte that was sent, each as an object with its text and its place. */
+const bytesPerByte = 128;
+
+/** An answer is read as far as what was asked for can take. */
+function mostBytesOf({ body = "", mostBytes: asked }: Question): number {
+  const parts = typeof body === "string" ? [body] : body;
+  const sent = parts.reduce((sum, part) => sum + part.length, 0);
+  return Math.min(mostBytes, leastBytes + (asked ?? sent * bytesPerByte));
+}
 
 /** The JSON that a replica answers. */
 export async function askJson(
@@ -32,8 +47,9 @@ export async function askJson(
 ): Promise<unknown> {
   return await target.replicas.attempt({ ...choice, isRepeatable: true }, async (lease) => {
     using response = await openResponse(target, question, lease, choice.signal);
-    const text = await orNotBegun(target, lease, () => readText(response, mostBytes));
-    const body = text === undefined ? undefined : parseJson(text);
+    const text = await orNotBegun(target, lease, () => readText(response, mostBytesOf(question)));
+    if (text === undefined) throw notBegun(lease, garbage(target, tooMuch), tooMuch);
+    const body = parseJson(text);
     if (body === undefined) throw notBegun(lease, garbage(target, "what is no JSON"));
     lease.succeeded();
     lease[Symbol.dispose]();
@@ -47,7 +63,7 @@ export async function askJson(
  */
 export async function openResponse(
   target: UpstreamTarget,
-  { path, isBesideVersion = false, body, field = "input" }: Question,
+  { path, isBesideVersion = false, body, field = "input", isTrial = false }: Question,
   lease: ReplicaLease,
   signal: AbortSignal,
 ): Promise<UpstreamResponse> {
@@ -70,16 +86,32 @@ export async function openResponse(
   const error = toRefusal(answered, { named: target.named, field });
   tellOperator(target, url, status, text, error);
   if (status === 502) throw notBegun(lease, error, `status ${status}`);
-  if (status === 429 || status === 503) {
-    lease.overloaded(error.retryAfterMs);
-    throw new NotBegun(error);
+  const isWell = status < 500 && status !== 429;
+  if (!isWell && status !== 504 && !(isTrial && error.kind === "upstream_failed")) {
+    throw refusedBy(lease, error);
   }
   if (status === 504) lease.failed(`status ${status}`);
   else lease.succeeded();
   throw error;
 }
 
-/** What is read of a connection before anything of the answer was seen. */
+/** What a refusal says of the replica; a NotBegun where another may be asked. */
+export function refusedBy(lease: ReplicaLease, reason: NodeError): Error {
+  const { kind, message, retryAfterMs } = reason;
+  const isBusy = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
+  if (kind === "upstream_failed") lease.faulted(message);
+  else if (isBusy.includes(kind)) lease.overloaded(retryAfterMs);
+  else {
+    lease.succeeded();
+    return reason;
+  }
+  return new NotBegun(reason);
+}
+
+/**
+ * What is read of a connection before anything of the answer was seen. Silence is not asked of another
+ * replica: a slow prompt would be computed by each of them, and its caller has waited for long.
+ */
 export async function orNotBegun<Result>(
   target: UpstreamTarget,
   lease: ReplicaLease,
@@ -89,7 +121,8 @@ export async function orNotBegun<Result>(
     return await read();
   } catch (error) {
     if (!(error instanceof ConnectionFailure)) throw error;
-    throw notBegun(lease, toNodeError(target, error), error.message);
+    const reason = notBegun(lease, toNodeError(target, error), error.message);
+    throw error.isSilence ? reason.reason : reason;
   }
 }
 
@@ -101,6 +134,9 @@ export function toNodeError({ named }: UpstreamTarget, failure: ConnectionFailur
     cause: failure,
   });
 }
+
+/** Of an answer that has no end. */
+export const tooMuch = "more than was asked for";
 
 /** What no working server answers. */
 export const garbage = ({ named }: UpstreamTarget, what: string): NodeError =>

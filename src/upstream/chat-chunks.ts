@@ -15,6 +15,12 @@ export class BadChunk extends Error {
   override readonly name = "BadChunk";
 }
 
+/** A server that counts more tokens is not believed: its callers are charged for them. */
+export interface MostTokens {
+  prompt: number;
+  answer: number;
+}
+
 const finishReasons: Readonly<Record<string, FinishReason>> = {
   stop: "stop",
   length: "length",
@@ -27,6 +33,7 @@ const finishReasons: Readonly<Record<string, FinishReason>> = {
 };
 
 export class ChatChunks {
+  readonly #most: MostTokens;
   /** Our index of each tool call, by the server's. */
   readonly #calls = new Map<number, number>();
   /** Half of a character that is in two UTF-16 units, until the other half comes. */
@@ -38,6 +45,10 @@ export class ChatChunks {
   #usage: TokenUsage | undefined;
   #events = 0;
   #reasoningEvents = 0;
+
+  constructor(most: MostTokens) {
+    this.#most = most;
+  }
 
   /** Whether the server said why the answer ends. */
   get hasFinished(): boolean {
@@ -76,7 +87,10 @@ export class ChatChunks {
   #takeChoice(choice: unknown): GenerationEvent[] {
     const delta = objectAt(choice, "delta");
     const logprobs = objectAt(choice, "logprobs");
-    if (logprobs !== undefined) this.#logprobs.push(...toLogprobs(logprobs));
+    if (logprobs !== undefined) this.#logprobs = this.#logprobs.concat(toLogprobs(logprobs));
+    if (this.#logprobs.length > this.#most.answer) {
+      throw new BadChunk("with log probabilities of more tokens than an answer has");
+    }
     const events = [
       ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
       // Completions without a template have their text beside the index.
@@ -124,13 +138,19 @@ export class ChatChunks {
   }
 
   #toUsage(usage: object): TokenUsage {
+    const { prompt, answer } = this.#most;
+    const promptTokens = Math.min(prompt, countAt(usage, "prompt_tokens") ?? 0);
+    const completionTokens = Math.min(answer, countAt(usage, "completion_tokens") ?? 0);
+    const ofPrompt = objectAt(usage, "prompt_tokens_details");
+    const ofAnswer = objectAt(usage, "completion_tokens_details");
     return {
-      promptTokens: countAt(usage, "prompt_tokens") ?? 0,
-      cachedTokens: countAt(objectAt(usage, "prompt_tokens_details"), "cached_tokens") ?? 0,
-      completionTokens: countAt(usage, "completion_tokens") ?? 0,
-      reasoningTokens:
-        countAt(objectAt(usage, "completion_tokens_details"), "reasoning_tokens") ??
-        Math.min(this.#reasoningEvents, countAt(usage, "completion_tokens") ?? 0),
+      promptTokens,
+      cachedTokens: Math.min(promptTokens, countAt(ofPrompt, "cached_tokens") ?? 0),
+      completionTokens,
+      reasoningTokens: Math.min(
+        completionTokens,
+        countAt(ofAnswer, "reasoning_tokens") ?? this.#reasoningEvents,
+      ),
     };
   }
 }

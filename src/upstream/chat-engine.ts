@@ -18,7 +18,7 @@ import { echoOf, toCompletionBody } from "./completion-request.ts";
 import { promptPrefix, rawPrefix } from "./prompt-prefix.ts";
 import type { ReplicaLease } from "./replicas/replica.ts";
 import type { ServerKind } from "./server-kind.ts";
-import { StreamedAnswer } from "./streamed-answer.ts";
+import { type AskedAnswer, StreamedAnswer } from "./streamed-answer.ts";
 import type { ChatCounter } from "./token-counters.ts";
 import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
@@ -32,9 +32,15 @@ export interface UpstreamChatOptions {
   tokenizer?: Tokenizer;
 }
 
+/** Tokens of an answer that is believed where a context is said to be smaller. */
+const longestAnswer = 65_536;
+/** A prompt may have so many times its estimate, with all that a template puts around it. */
+const mostOfEstimate = 4;
+
 /** What a server is asked. */
 interface Asked {
-  question: Question & { field: "messages" | "prompt" };
+  question: Question;
+  answer: AskedAnswer;
   prefix: string;
   /** As it is estimated. */
   promptTokens: number;
@@ -79,7 +85,7 @@ export class UpstreamChatEngine implements ChatEngine {
   ): AsyncGenerator<GenerationEvent> {
     const signal = this.#untilClosed(wanted);
     signal.throwIfAborted();
-    const { prefix, question, promptTokens, echoed, learn } =
+    const { prefix, promptTokens, echoed, learn, ...asked } =
       "prompt" in request
         ? this.#completion(request, prefixScope)
         : this.#chat(request, prefixScope);
@@ -90,7 +96,7 @@ export class UpstreamChatEngine implements ChatEngine {
     };
     const choice = { prefix, isRepeatable: true, signal };
     using answer = await this.#target.replicas.attempt(choice, (lease) =>
-      this.#begin(question, lease, signal, start),
+      this.#begin(asked, lease, signal, start),
     );
     if (echoed !== "") yield { type: "text", text: echoed, echoed: true };
     for await (const event of answer.events(promptTokens, signal)) {
@@ -114,10 +120,12 @@ export class UpstreamChatEngine implements ChatEngine {
     const { upstreamModel: model } = this.#target;
     const server = { model, kind: this.#kind, contextSize: this.contextSize };
     const body = toChatBody(request, { ...server, ...given({ prefixScope }) });
+    const promptTokens = this.#estimate.ofChat(messages, tools);
     return {
       question: { path: "/chat/completions", body, field: "messages" },
+      answer: this.#bounds(request, "messages", promptTokens),
       prefix: promptPrefix(messages, { model, scope: prefixScope }),
-      promptTokens: this.#estimate.ofChat(messages, tools),
+      promptTokens,
       echoed: "",
       learn: (tokens) => this.#estimate.learn(messages, tools, tokens),
     };
@@ -131,17 +139,19 @@ export class UpstreamChatEngine implements ChatEngine {
     const { contextSize } = this;
     const options = { model, kind: this.#kind, contextSize, ...given({ prefixScope }) };
     const body = toCompletionBody(request, options);
+    const promptTokens = typeof prompt === "string" ? this.#estimate.ofText(prompt) : prompt.length;
     return {
       question: { path: "/completions", body, field: "prompt" },
+      answer: this.#bounds(request, "prompt", promptTokens),
       prefix: rawPrefix(prompt, { model, scope: prefixScope }),
-      promptTokens: typeof prompt === "string" ? this.#estimate.ofText(prompt) : prompt.length,
+      promptTokens,
       echoed: echoOf(request),
       learn: () => {},
     };
   }
 
   async #begin(
-    question: Asked["question"],
+    { question, answer: asked }: Pick<Asked, "question" | "answer">,
     lease: ReplicaLease,
     signal: AbortSignal,
     start: () => void,
@@ -150,10 +160,27 @@ export class UpstreamChatEngine implements ChatEngine {
     using resources = new DisposableStack();
     resources.use(response);
     start();
-    const answer = new StreamedAnswer(this.#target, lease, response, question.field);
+    const answer = new StreamedAnswer(this.#target, lease, response, asked);
     await answer.begin();
     resources.move();
     return answer;
+  }
+
+  /** A server that sends more than was asked for is given up. `promptTokens`: as they are estimated. */
+  #bounds(
+    { maxTokens, topLogprobs }: GenerationRequest | CompletionRequest,
+    field: AskedAnswer["field"],
+    promptTokens: number,
+  ): AskedAnswer {
+    // The server's own context may be larger than what is known of it.
+    const answer = Math.max(this.contextSize, longestAnswer);
+    const prompt = Math.max(this.contextSize, promptTokens * mostOfEstimate);
+    return {
+      field,
+      tokens: Math.min(maxTokens ?? answer, answer),
+      most: { prompt, answer },
+      topLogprobs,
+    };
   }
 
   /** Without being counted. */

@@ -7,7 +7,7 @@ import type { UpstreamTarget } from "./upstream-target.ts";
 export async function checkChat(target: UpstreamTarget, signal: AbortSignal): Promise<void> {
   const { upstreamModel: model } = target;
   const body = JSON.stringify({ model, messages: [], max_tokens: 1 });
-  const question = { path: "/chat/completions", body, field: "messages" } as const;
+  const question = { path: "/chat/completions", body, field: "messages", isTrial: true } as const;
   const choice = { isRepeatable: true, signal };
   try {
     await target.replicas.attempt(choice, async (lease) => {

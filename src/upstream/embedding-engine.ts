@@ -115,6 +115,11 @@ function shifted(error: unknown, start: number): unknown {
   return new NodeError(kind, shift(message), { param: shift(param), cause: error });
 }
 
+/** No model has vectors of more numbers. */
+const mostDimension = 65_536;
+/** As a server may write one of them: `-0.012345678901234567,`, on a line of its own. */
+const bytesPerNumber = 64;
+
 /** `dimension`: that of every vector, once it is known. */
 export async function embedBatch(
   target: UpstreamTarget,
@@ -124,7 +129,9 @@ export async function embedBatch(
   const { upstreamModel: model } = target;
   // Bytes are a fraction of the text that numbers are; who cannot send them sends numbers.
   const body = JSON.stringify({ model, input: inputs, encoding_format: "base64" });
-  const answer = await askJson(target, { path: "/embeddings", body, field: "input" }, { signal });
+  const mostBytes = inputs.length * (dimension ?? mostDimension) * bytesPerNumber;
+  const question = { path: "/embeddings", body, field: "input", mostBytes } as const;
+  const answer = await askJson(target, question, { signal });
   const vectors = readVectors(answer, inputs.length);
   if (vectors === undefined) throw garbage(target, "with vectors that are none");
   if (dimension !== undefined && vectors[0]?.length !== dimension) {
@@ -133,8 +140,8 @@ export async function embedBatch(
       `with vectors of ${vectors[0]?.length} numbers, and of ${dimension} before`,
     );
   }
-  const total = countAt(objectAt(answer, "usage"), "prompt_tokens") ?? 0;
-  const tokens = shares(inputs, total);
+  const counted = countAt(objectAt(answer, "usage"), "prompt_tokens") ?? 0;
+  const tokens = shares(inputs, Math.min(counted, TokenEstimate.mostOf(inputs)));
   return vectors.map((vector, at) => ({ vector: toUnitLength(vector), tokens: tokens[at] ?? 0 }));
 }
 

@@ -25,10 +25,14 @@ export const numberAt = (value: unknown, key: string): number | undefined => {
   return typeof field === "number" && Number.isFinite(field) ? field : undefined;
 };
 
-/** A count: an integer that is not below 0. */
+/** More is no count of tokens, texts or seconds. */
+const mostCount = 2 ** 40;
+
+/** A count: an integer from 0 to what a server may count. */
 export const countAt = (value: unknown, key: string): number | undefined => {
   const count = numberAt(value, key);
-  return count !== undefined && Number.isInteger(count) && count >= 0 ? count : undefined;
+  const isCount = count !== undefined && Number.isInteger(count) && count >= 0;
+  return isCount && count <= mostCount ? count : undefined;
 };
 
 export function parseJson(text: string): unknown {

@@ -4,9 +4,10 @@ import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { LoadedModel, ModelSettings, ModelType } from "../core/models/model.ts";
 import type { Tokenizer } from "../core/ports/tokenizer.ts";
-import { orNotBegun } from "./ask.ts";
+import { notBegun, refusedBy, toNodeError } from "./ask.ts";
 import { UpstreamChatEngine } from "./chat-engine.ts";
 import { checkChat } from "./check-chat.ts";
+import { ConnectionFailure } from "./connection-failure.ts";
 import { embedBatch, UpstreamEmbeddingEngine } from "./embedding-engine.ts";
 import { UpstreamReranker } from "./reranker.ts";
 import { checkListed, contextOf } from "./served-model.ts";
@@ -58,7 +59,12 @@ async function serverFacts(target: UpstreamTarget, signal: AbortSignal): Promise
   return await replicas.attempt({ isRepeatable: true, signal }, async (lease) => {
     const { url } = lease.replica;
     const question = { url, signal, named, ...given({ key }) };
-    const facts = await orNotBegun(target, lease, () => askServer(question));
+    const facts = await askServer(question).catch((error: unknown) => {
+      if (error instanceof NodeError) throw refusedBy(lease, error);
+      // It answers at once or not at all, so that silence, too, is a reason to ask another.
+      if (!(error instanceof ConnectionFailure)) throw error;
+      throw notBegun(lease, toNodeError(target, error), error.message);
+    });
     lease.succeeded();
     lease[Symbol.dispose]();
     return facts;

@@ -88,7 +88,19 @@ const isTooLong = (status: number, sent: SentError | undefined): boolean =>
     ));
 
 const told = (sent: SentError | undefined, named: string): string =>
-  sent === undefined ? `The server of ${named} refuses the request.` : sent.message;
+  sent === undefined ? `The server of ${named} refuses the request.` : withoutFiles(sent.message);
+
+/** Where files lie on the server is none of a caller's business. */
+const withoutFiles = (message: string): string => files.reduce(withoutFile, message);
+
+const withoutFile = (message: string, file: RegExp): string => message.replaceAll(file, "…");
+
+/** Absolute paths, those of Windows, and source files of a program by their folder. */
+const files: readonly RegExp[] = [
+  /(?:file:\/\/|(?<![\w#./<])~?)(?:\/[\w.@+%-]+){2,}\/?/g,
+  /(?:\b[A-Za-z]:\\|\\\\)[^\s"',;)]+/g,
+  /(?<![\w./-])(?:[\w.-]+\/)+[\w.-]+\.(?:py|c|cc|cpp|cu|h|hpp|rs|go|js|ts|so|gguf|bin|safetensors)\b/g,
+];
 
 /** What a node of Paddock calls it. */
 function busyKind(sent: SentError | undefined): ErrorKind {

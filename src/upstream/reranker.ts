@@ -125,7 +125,8 @@ export class UpstreamReranker implements Reranker {
     const results = Array.isArray(answer) ? answer : listAt(answer, "results");
     const counted = countAt(objectAt(answer, "usage"), "total_tokens");
     this.#countsTokens = counted !== undefined;
-    const tokens = counted ?? this.#estimateOf(question, passages);
+    const most = TokenEstimate.mostOf(passages.flatMap((passage) => [question, passage]));
+    const tokens = Math.min(counted ?? this.#estimateOf(question, passages), most);
     return { scores: this.#read(results, passages.length), tokens };
   }
 

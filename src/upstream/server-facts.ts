@@ -95,11 +95,20 @@ async function get({ key, signal }: ServerQuestion, url: string) {
   return { status: response.status, body: parseJson(text ?? "") };
 }
 
+/** No model has a larger context; what a server says beyond it bounds nothing. */
+const largestContext = 2 ** 24;
+
+/** A size of a context; undefined where it is none. */
+function contextAt(value: unknown, key: string): number | undefined {
+  const size = countAt(value, key) ?? 0;
+  return size > 0 && size <= largestContext ? size : undefined;
+}
+
 function toListed(model: unknown): ListedModel[] {
   const id = textAt(model, "id");
   const meta = objectAt(model, "meta");
   const known = given({
-    contextSize: countAt(model, "max_model_len") ?? countAt(meta, "n_ctx"),
+    contextSize: contextAt(model, "max_model_len") ?? contextAt(meta, "n_ctx"),
     vocabularySize: countAt(meta, "n_vocab"),
     created: countAt(model, "created"),
     ownedBy: textAt(model, "owned_by"),
@@ -108,7 +117,7 @@ function toListed(model: unknown): ListedModel[] {
 }
 
 function llamaServer(props: unknown, settings: object): ServerFacts {
-  const contextSize = countAt(settings, "n_ctx");
+  const contextSize = contextAt(settings, "n_ctx");
   return { kind: "llama-server", ...given({ contextSize, version: textAt(props, "build_info") }) };
 }
 
@@ -117,8 +126,8 @@ function textEmbeddings(info: unknown): ServerFacts {
     kind: "tei",
     ...given({
       version: textAt(info, "version"),
-      contextSize: countAt(info, "max_input_length"),
-      maxBatch: countAt(info, "max_client_batch_size"),
+      contextSize: contextAt(info, "max_input_length"),
+      maxBatch: countAt(info, "max_client_batch_size") || undefined,
       weights: textAt(info, "model_sha"),
     }),
   };
@@ -128,7 +137,7 @@ function textEmbeddings(info: unknown): ServerFacts {
 function paddockNode(info: unknown): ServerFacts {
   const models = listAt(info, "models").flatMap((model): ListedModel[] => {
     const id = textAt(model, "name");
-    const known = given({ contextSize: countAt(model, "ctx_size"), type: textAt(model, "type") });
+    const known = given({ contextSize: contextAt(model, "ctx_size"), type: textAt(model, "type") });
     return id === undefined ? [] : [{ id, ...known }];
   });
   return { kind: "paddock", models, ...given({ version: textAt(info, "version") }) };

@@ -1,14 +1,13 @@
 /** An answer of a server elsewhere while it comes: read as it is asked for, and ended with who reads it. */
 import { NodeError } from "../core/errors.ts";
 import type { GenerationEvent } from "../core/ports/chat-engine.ts";
-import { garbage, notBegun, orNotBegun, toNodeError } from "./ask.ts";
-import { BadChunk, ChatChunks } from "./chat-chunks.ts";
+import { garbage, notBegun, orNotBegun, refusedBy, toNodeError } from "./ask.ts";
+import { BadChunk, ChatChunks, type MostTokens } from "./chat-chunks.ts";
 import { ConnectionFailure } from "./connection-failure.ts";
-import { EventTooLong, eventData } from "./event-data.ts";
+import { AnswerTooLong, answerBounds, eventData } from "./event-data.ts";
 import type { UpstreamResponse } from "./http-exchange.ts";
 import { isObject, parseJson } from "./json-fields.ts";
 import { type Refused, toRefusal } from "./refusal.ts";
-import { NotBegun } from "./replicas/not-begun.ts";
 import type { ReplicaLease } from "./replicas/replica.ts";
 import { sentError, statusOf } from "./sent-error.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
@@ -16,30 +15,42 @@ import type { UpstreamTarget } from "./upstream-target.ts";
 /** The data of the event that ends a stream of the OpenAI API. */
 const endOfStream = "[DONE]";
 
+export interface AskedAnswer {
+  /** What holds the texts, for a refusal that is about their length. */
+  field: Refused["field"];
+  /** How many tokens were asked for, or fit. */
+  tokens: number;
+  /** What a server may count. */
+  most: MostTokens;
+  /** How many alternatives each token's log probability comes with; absent: none were asked for. */
+  topLogprobs?: number | undefined;
+}
+
 export class StreamedAnswer implements Disposable {
   readonly #target: UpstreamTarget;
   readonly #lease: ReplicaLease;
   readonly #response: UpstreamResponse;
   readonly #data: AsyncIterator<string[]>;
-  readonly #chunks = new ChatChunks();
+  readonly #chunks: ChatChunks;
   readonly #field: Refused["field"];
   #ready: GenerationEvent[] = [];
   #isOver = false;
   /** What is wrong with the stream behind the events that are ready. */
   #failure: Error | undefined;
 
-  /** `field`: what holds the texts, for a refusal that is about their length. */
   constructor(
     target: UpstreamTarget,
     lease: ReplicaLease,
     response: UpstreamResponse,
-    field: Refused["field"] = "messages",
+    { field, tokens, most, topLogprobs }: AskedAnswer,
   ) {
     this.#target = target;
     this.#field = field;
     this.#lease = lease;
     this.#response = response;
-    this.#data = eventData(response.bytes())[Symbol.asyncIterator]();
+    this.#chunks = new ChatChunks(most);
+    const bounds = answerBounds(tokens, topLogprobs);
+    this.#data = eventData(response.bytes(), bounds)[Symbol.asyncIterator]();
   }
 
   /** Whether the server counted the tokens; known at the end. */
@@ -58,7 +69,7 @@ export class StreamedAnswer implements Disposable {
         while (this.#ready.length === 0 && !this.#isOver) await this.#more();
       });
     } catch (error) {
-      if (error instanceof SentInStream) throw this.#refusedAtOnce(error);
+      if (error instanceof SentInStream) throw refusedBy(this.#lease, error.reason);
       if (isGarbage(error)) throw notBegun(this.#lease, garbage(this.#target, error.message));
       throw error;
     }
@@ -118,7 +129,7 @@ export class StreamedAnswer implements Disposable {
     const chunk = parseJson(data);
     if (!isObject(chunk)) throw new BadChunk("what is no JSON");
     if ("error" in chunk) throw new SentInStream(this.#toRefusal(chunk));
-    this.#ready.push(...this.#chunks.take(chunk));
+    for (const event of this.#chunks.take(chunk)) this.#ready.push(event);
   }
 
   #toRefusal(chunk: object): NodeError {
@@ -126,19 +137,12 @@ export class StreamedAnswer implements Disposable {
     return toRefusal({ status, body: chunk }, { named: this.#target.named, field: this.#field });
   }
 
-  #refusedAtOnce({ reason }: SentInStream): Error {
-    const isBusy = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
-    if (!isBusy.includes(reason.kind)) {
-      this.#lease.succeeded();
-      return reason;
-    }
-    this.#lease.overloaded(reason.retryAfterMs);
-    return new NotBegun(reason);
-  }
-
   /** What the caller is told, who has seen a part of the answer. */
   #explain(error: unknown): unknown {
-    if (error instanceof SentInStream) return error.reason;
+    if (error instanceof SentInStream) {
+      if (error.reason.kind === "upstream_failed") this.#lease.failed(error.reason.message);
+      return error.reason;
+    }
     if (isGarbage(error)) {
       this.#lease.failed(error.message);
       return garbage(this.#target, error.message);
@@ -161,4 +165,4 @@ class SentInStream extends Error {
 }
 
 const isGarbage = (error: unknown): error is Error =>
-  error instanceof BadChunk || error instanceof EventTooLong;
+  error instanceof BadChunk || error instanceof AnswerTooLong;

@@ -6,6 +6,8 @@ export const mostBytesPerToken = 128;
 
 /** Tokens a byte. English has a quarter, most other languages and code less than this. */
 const leastDensity = 0.5;
+/** No text has more tokens than bytes, whatever a server counts. */
+const mostDensity = 1;
 /** What a prompt template puts around a message, and around the conversation. */
 const aroundMessage = 8;
 const aroundConversation = 16;
@@ -14,6 +16,14 @@ const leastBytes = 256;
 
 export class TokenEstimate {
   #density = leastDensity;
+
+  /** Most that texts may have, with the model's markers around each; of ids the ids. */
+  static mostOf(inputs: readonly (string | readonly number[])[]): number {
+    const most = inputs.map((input) =>
+      typeof input === "string" ? Buffer.byteLength(input) * mostDensity : input.length,
+    );
+    return most.reduce((sum, tokens) => sum + tokens + aroundMessage, 0);
+  }
 
   ofText(text: string): number {
     return Math.ceil(Buffer.byteLength(text) * this.#density);
@@ -27,7 +37,8 @@ export class TokenEstimate {
   learn(messages: readonly ChatMessage[], tools: readonly Tool[], tokens: number): void {
     const bytes = bytesOf(messages, tools);
     if (bytes < leastBytes) return;
-    this.#density = Math.max(this.#density, (tokens - aroundConversation) / bytes);
+    const counted = Math.min(mostDensity, (tokens - aroundConversation) / bytes);
+    this.#density = Math.max(this.#density, counted);
   }
 }
 

@@ -47,9 +47,9 @@ export function upstreamTokenizer(
         "text" in input
           ? await dialect.text(ask, model, input)
           : await dialect.chat(ask, model, input);
-      const tokens = dialect.tokens(answer).filter((token) => typeof token === "number");
-      if (tokens.length < dialect.tokens(answer).length)
-        throw garbage(target, "tokens that are none");
+      const sent = dialect.tokens(answer);
+      const tokens = sent.filter(isToken);
+      if (tokens.length < sent.length) throw garbage(target, "tokens that are none");
       const strings = listAt(answer, "token_strs").filter((one) => typeof one === "string");
       const pieces: TokenizedText["pieces"] = input.pieces === undefined ? undefined : strings;
       return { tokens: Uint32Array.from(tokens), ...given({ pieces }) };
@@ -61,6 +61,10 @@ export function upstreamTokenizer(
     },
   };
 }
+
+/** An id that 32 bits hold. */
+const isToken = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 32;
 
 /** What vLLM has, and a node of this program with it. */
 const vllm = (hasRest: boolean): Dialect => ({

@@ -3,13 +3,18 @@ import { countAt, listAt } from "./json-fields.ts";
 
 /** One for each text, in their order; undefined where that is not what came. */
 export function readVectors(answer: unknown, count: number): Float32Array[] | undefined {
+  const data = listAt(answer, "data");
+  if (data.length !== count) return undefined;
   const vectors = new Array<Float32Array | undefined>(count);
-  for (const [at, entry] of listAt(answer, "data").entries()) {
-    vectors[countAt(entry, "index") ?? at] = readVector(entry);
+  for (const [at, entry] of data.entries()) {
+    const index = countAt(entry, "index") ?? at;
+    // An index beyond the texts would make a list of holes, each of which is walked.
+    if (index >= count) return undefined;
+    vectors[index] = readVector(entry);
   }
   const found = vectors.filter((vector) => vector !== undefined);
   const [first] = found;
-  const isWhole = found.length === count && vectors.length === count;
+  const isWhole = found.length === count;
   return isWhole && found.every(({ length }) => length === first?.length) ? found : undefined;
 }
 

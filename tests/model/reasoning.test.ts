@@ -4,6 +4,7 @@ import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/ch
 import { Generation } from "../../src/engine/generation/generation.ts";
 import { Grammars } from "../../src/engine/grammar/grammars.ts";
 import { StepThreads } from "../../src/engine/machine/step-threads.ts";
+import { StepWatch } from "../../src/engine/machine/step-watch.ts";
 import { NativeChatContext } from "../../src/engine/native/chat-context.ts";
 import { chatWrapperFor } from "../../src/engine/prompt/chat-wrappers.ts";
 import { PromptTemplate } from "../../src/engine/prompt/prompt-template.ts";
@@ -65,7 +66,9 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
   const sampling = { request, contextSize: context.contextSize, bias: undefined };
   const sampler = new AnswerSampler(native.makeSampler(), sampling);
   const started = { ...wanted, slot, generation, sampler };
-  return await Array.fromAsync(readAnswer(new Scheduler(native, cache), started, signal));
+  return await Array.fromAsync(
+    readAnswer(new Scheduler(native, cache, new StepWatch()), started, signal),
+  );
 }
 
 describe("an answer that begins in a thought", () => {

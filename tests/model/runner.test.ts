@@ -5,12 +5,14 @@ import type { Log } from "../../src/core/log.ts";
 import type { ChatModel, EmbeddingModel } from "../../src/core/models/model.ts";
 import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
-import type { RunnerHost } from "../../src/runner/runner-host.ts";
+import type { RunnerHost, RunnerHostOptions } from "../../src/runner/runner-host.ts";
 import { greedy } from "../support/greedy.ts";
 import { hasEnded, isAlive, runnerOf } from "../support/process-tree.ts";
 import { recordingLog } from "../support/recording-log.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { silentProgress } from "../support/silence.ts";
+import { skipUnless } from "../support/skip-reason.ts";
+import { canStopThreads, stopComputing } from "../support/stopped-threads.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { neutralSettings, testRunners, tinySpec } from "../support/tiny-engines.ts";
 import { save, tinyLlama, tinyModels } from "../support/tiny-models.ts";
@@ -33,7 +35,10 @@ interface Started {
 }
 
 /** `onReload`: called when a new process is there, before it has been given any call. */
-function runners(onReload?: (host: RunnerHost) => void): Started {
+function runners(
+  options: Partial<RunnerHostOptions> = {},
+  onReload?: (host: RunnerHost) => void,
+): Started {
   const { log, lines } = recordingLog();
   const restarts: string[] = [];
   const info: Log["info"] = (message, fields) => {
@@ -42,7 +47,8 @@ function runners(onReload?: (host: RunnerHost) => void): Started {
   };
   const host = testRunners({
     log: { ...log, info },
-    onRestart: (model) => restarts.push(model),
+    onRestart: (model, { hung }) => restarts.push(hung ? `${model} hung` : model),
+    ...options,
   });
   resources.use(host);
   return { host, restarts, log: lines };
@@ -99,6 +105,73 @@ async function underway(model: ChatModel): Promise<AsyncIterator<GenerationEvent
 async function drain(iterator: AsyncIterator<GenerationEvent>): Promise<void> {
   while ((await iterator.next()).done !== true);
 }
+
+describe("a runner whose threads hang while its loop turns", () => {
+  const stub = join(import.meta.dir, "..", "support", "runner-with-fault.ts");
+  const withFault = (env: Record<string, string>) => ({
+    program: { command: [process.execPath, stub], env: { PATH: process.env.PATH ?? "", ...env } },
+  });
+
+  test("is noticed, says so, is ended and started again; what it was at fails", async () => {
+    await using folder = await tempDir();
+    const stuck = join(folder.path, "stuck");
+    const { host, restarts, log } = runners({
+      ...withFault({ GGML_TEST_STUCK: stuck }),
+      stepTimeoutMs: 2000,
+    });
+    const model = await chatOn(host);
+    const open = await underway(model);
+    await writeFile(stuck, "");
+    const problems = new Set<string | undefined>();
+    const failure = rejectionOf(drain(open));
+    await waitFor("the end of the process", () => {
+      problems.add(model.problem?.());
+      return restarts.length > 0;
+    });
+    expect(await failure).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("The process that runs the model 'talker' ended"),
+    });
+    expect([...problems].join(" ")).toContain(
+      "The model 'talker' computes and has finished nothing for",
+    );
+    expect(restarts).toEqual(["talker hung"]);
+    expect(log.find(({ level }) => level === "error")?.fields).toMatchObject({
+      how: "no step ended for 2 s",
+      requests_lost: 1,
+    });
+    const events = await Array.fromAsync(model.engine.generate(request("Again", 3), { signal }));
+    expect(events.at(-1)?.type).toBe("finish");
+  });
+
+  test.skipIf(skipUnless(canStopThreads(), "threads of a process cannot be stopped here (ptrace)"))(
+    "is given up also where no signal ends it",
+    async () => {
+      const { host, restarts } = runners({ stepTimeoutMs: 2000 });
+      const model = await chatOn(host);
+      const open = await underway(model);
+      const pid = pidOf(host, "talker") ?? 0;
+      expect(stopComputing(pid)).toBeGreaterThan(0);
+      expect(await rejectionOf(drain(open))).toMatchObject({ kind: "unavailable" });
+      expect([restarts, isAlive(pid)]).toEqual([["talker hung"], true]);
+      const events = await Array.fromAsync(model.engine.generate(request("Again", 3), { signal }));
+      expect(events.at(-1)?.type).toBe("finish");
+    },
+  );
+
+  test("is not taken for hung while a step takes long by its size", async () => {
+    // A step of this prompt takes many times as long as a step must, and the measured speed says so.
+    const { host, restarts } = runners({
+      ...withFault({ GGML_TEST_FAULT: "slow" }),
+      stepTimeoutMs: 1000,
+    });
+    const model = await chatOn(host, undefined, { settings: { ...settings, batchSize: 512 } });
+    const prompt = "slow and steady ".repeat(12);
+    const events = await Array.fromAsync(model.engine.generate(request(prompt, 3), { signal }));
+    expect(events.at(-1)).toMatchObject({ type: "finish" });
+    expect(restarts).toEqual([]);
+  });
+});
 
 describe("a runner whose process dies", () => {
   test("fails what it was at, serves who waits from a new process, and says all of it", async () => {
@@ -198,7 +271,7 @@ describe("a runner whose process dies", () => {
 
   test("gives up on a request that saw it die three times", async () => {
     // A process that is stopped cannot begin with the call that it is given.
-    const { host, restarts } = runners((started) => kill(started, "talker", "SIGSTOP"));
+    const { host, restarts } = runners({}, (started) => kill(started, "talker", "SIGSTOP"));
     const model = await chatOn(host);
     const open = await Promise.all([underway(model), underway(model)]);
     const waiting = rejectionOf(

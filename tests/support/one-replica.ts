@@ -20,6 +20,7 @@ export function oneReplica(url: string): OneReplica {
       replica: { url },
       succeeded: () => void said.push("succeeded"),
       overloaded: () => void said.push("overloaded"),
+      faulted: (why) => void said.push(`faulted: ${why}`),
       failed: (why) => void said.push(why),
       [Symbol.dispose]: () => void open.delete(held),
     };

@@ -1,8 +1,11 @@
 /**
  * A runner whose accelerator fails as GGML_TEST_FAULT says, and whose CPU is the real engine: what
- * a driver and a library that do not suit each other do to a process.
+ * a driver and a library that do not suit each other do to a process. With `slow` every step of a
+ * chat takes long, and one that finds the file GGML_TEST_STUCK never ends.
  */
+import { existsSync, rmSync } from "node:fs";
 import { type RunnerChannel, runRunner } from "../../src/cli/runner.ts";
+import { NativeChatContext } from "../../src/engine/native/chat-context.ts";
 import type { ToRunner } from "../../src/runner/protocol.ts";
 
 type Fault = "abort" | "abort at once" | "hang" | "nan" | "no library" | "no memory" | "no file";
@@ -37,12 +40,28 @@ const faults: Record<Fault, () => void> = {
   },
 };
 
+const { decode } = NativeChatContext.prototype;
+const { GGML_TEST_STUCK: stuckFile = "" } = process.env;
+/** Of each token. */
+const slowMs = fault === "slow" ? 10 : 0;
+
+NativeChatContext.prototype.decode = async function (parts, steady) {
+  if (stuckFile !== "" && existsSync(stuckFile)) {
+    rmSync(stuckFile);
+    // The loop goes on to turn, as when native threads are stopped.
+    await new Promise(() => {});
+  }
+  const tokens = parts.reduce((sum, part) => sum + part.tokens.length, 0);
+  if (slowMs > 0) await new Promise((done) => setTimeout(done, tokens * slowMs));
+  return await decode.call(this, parts, steady);
+};
+
 const isFault = (name: string): name is Fault => name in faults;
 
 process.on("disconnect", () => process.exit(0));
 runRunner({
   send,
-  residentMemory: () => process.memoryUsage.rss(),
+  vitals: () => ({ bytes: process.memoryUsage.rss(), pageFaults: 0 }),
   listen: (hear) =>
     void process.on("message", (message: ToRunner) => {
       const isTried = message.type === "load" && message.engine.backend !== "cpu";

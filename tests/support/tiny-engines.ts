@@ -132,6 +132,7 @@ export function testRunners(options: Partial<RunnerHostOptions> = {}): RunnerHos
     engine: { threads: 1 },
     accelerators: backendsToTry("cpu"),
     heartbeatTimeoutMs: 30_000,
+    stepTimeoutMs: 60_000,
     log: silentLog,
     ...options,
   });

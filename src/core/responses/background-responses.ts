@@ -61,9 +61,11 @@ export class BackgroundResponses implements AsyncDisposable {
   /** Keeps it as `queued`, and makes it when its turn comes; refuses it where too many wait. */
   async start({ response, caller, work }: BackgroundRequest): Promise<BackgroundStart> {
     const { store, ownership } = this.#options;
-    if (this.#hasStopped) throw nodeStopped;
+    if (this.#hasStopped) throw nodeStopped();
     ownership.check();
     await this.#own();
+    // The node may have stopped meanwhile: nobody would end a run that joins now.
+    if (this.#hasStopped) throw nodeStopped();
     const kept: KeptResponse = { ...response, status: "queued", isBackground: true };
     const run = new BackgroundRun(kept.id, caller, work);
     this.#queue.join(run);
@@ -74,7 +76,7 @@ export class BackgroundResponses implements AsyncDisposable {
       throw error;
     }
     run.state = "waiting";
-    if (run.signal.aborted) void this.#fail(run, nodeStopped).then(() => this.#end(run));
+    if (run.signal.aborted) void this.#fail(run, nodeStopped()).then(() => this.#end(run));
     this.#takeTurns();
     return { ended: run.ended };
   }
@@ -92,8 +94,8 @@ export class BackgroundResponses implements AsyncDisposable {
     this.#hasStopped = true;
     const runs = this.#queue.all;
     for (const run of runs) {
-      run.abort(nodeStopped);
-      if (run.state === "waiting") void this.#fail(run, nodeStopped).then(() => this.#end(run));
+      run.abort(nodeStopped());
+      if (run.state === "waiting") void this.#fail(run, nodeStopped()).then(() => this.#end(run));
     }
     await Promise.all(runs.map(({ ended }) => ended));
   }
@@ -165,7 +167,7 @@ export class BackgroundResponses implements AsyncDisposable {
   async #failLeft(): Promise<number> {
     const { store, log } = this.#options;
     try {
-      const left = await store.failUnfinished(toFailure(leftBehind));
+      const left = await store.failUnfinished(toFailure(leftBehind()));
       if (left > 0) {
         log.warn("responses that were being made when the node ended have failed", { left });
       }
@@ -177,7 +179,5 @@ export class BackgroundResponses implements AsyncDisposable {
   }
 }
 
-const leftBehind = new NodeError(
-  "unavailable",
-  "The node ended before the response was made. Ask again.",
-);
+const leftBehind = (): NodeError =>
+  new NodeError("unavailable", "The node ended before the response was made. Ask again.");

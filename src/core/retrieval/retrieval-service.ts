@@ -1,6 +1,6 @@
 /** Retrieval: a question, embedded and matched against the node's collection. */
 import { checkInputs } from "../embedding/embedding-service.ts";
-import { NodeError } from "../errors.ts";
+import { copyOf, NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { EmbeddingModel } from "../models/model.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
@@ -63,14 +63,14 @@ export interface RetrievalResult {
 }
 
 /** Until the collection is attached, or something fails. */
-const preparing = new NodeError("unavailable", "The node's collection is still being prepared.");
+const preparing = "The node's collection is still being prepared.";
 
 export class RetrievalService {
   readonly collection: Collection;
   readonly #models: ModelRegistry;
   readonly #settings: RetrievalSettings;
   #backend: RetrievalBackend | undefined;
-  #missing = preparing;
+  #missing: NodeError | undefined;
   #coming: string | undefined;
   #scopes: SearchScopes | undefined;
 
@@ -97,7 +97,7 @@ export class RetrievalService {
 
   /** Whether the collection is not there yet, and nothing has failed. */
   get isPreparing(): boolean {
-    return this.#backend === undefined && this.#missing === preparing;
+    return this.#backend === undefined && this.#missing === undefined;
   }
 
   /** Says that passages are still being stored; undefined: that all are there. */
@@ -113,7 +113,7 @@ export class RetrievalService {
   /** Why it cannot answer now; undefined where it can, or has nothing to answer from. */
   async problem(): Promise<string | undefined> {
     if (this.collection.embeddingModel === undefined) return undefined;
-    if (this.#backend === undefined) return this.#missing.message;
+    if (this.#backend === undefined) return this.#missing?.message ?? preparing;
     return await this.#backend.repository.count().then(
       () => undefined,
       (error: unknown) =>
@@ -270,8 +270,8 @@ export class RetrievalService {
 
   #ready(): RetrievalBackend {
     if (this.#backend !== undefined) return this.#backend;
-    const { kind, message } = this.#missing;
-    throw new NodeError(kind, message, { cause: this.#missing });
+    if (this.#missing === undefined) throw new NodeError("unavailable", preparing);
+    throw copyOf(this.#missing);
   }
 
   #narrow(wanted: Partial<SearchBounds>): SearchBounds {

@@ -45,6 +45,7 @@ export async function asChat(
   const engine = new LlamaChatEngine(model, context, template, {
     maxQueue: spec.maxQueue,
     threads,
+    steps: backend.steps,
   });
   return {
     type: "chat",

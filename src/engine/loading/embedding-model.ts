@@ -28,7 +28,7 @@ export async function asEmbedding(
     );
   const first = await create();
   onStage("trial");
-  await proveEmbedding(first, model, backend.threads);
+  await proveEmbedding(first, model, backend);
   onStage("model");
   const others = await Promise.all(Array.from({ length: backend.threads - 1 }, create));
   const settings: ModelSettings = {
@@ -40,6 +40,7 @@ export async function asEmbedding(
   const engine = new LlamaEmbeddingEngine(model, [first, ...others], {
     maxTokens: size,
     threads: backend.threads,
+    steps: backend.steps,
   });
   return {
     type: "embedding",

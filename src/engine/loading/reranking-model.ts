@@ -19,7 +19,7 @@ export async function asReranker(
     model.createRankingContext({ contextSize: size, batchSize: size, threads: 1 });
   const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
   onStage("trial");
-  const engine = new LlamaReranker(model, contexts, size);
+  const engine = new LlamaReranker(model, contexts, { maxTokens: size, steps: backend.steps });
   await proveReranker(engine);
   onStage("model");
   const settings: ModelSettings = {

@@ -1,5 +1,6 @@
 /** Contexts over one set of weights, which compute the jobs of several requests in turn. */
 import { NodeError } from "../../core/errors.ts";
+import type { StepWatch } from "../machine/step-watch.ts";
 import { JobQueue } from "./job-queue.ts";
 
 interface Job<Input, Result> {
@@ -21,6 +22,8 @@ interface ConcurrentJobs {
 
 export interface PoolOptions<Context, Input, Result> {
   contexts: readonly Context[];
+  /** Is told of every job. */
+  steps: StepWatch;
   /** What tells long jobs from short ones. */
   sizeOf: (input: Input) => number;
   compute: (context: Context, input: Input, others: ConcurrentJobs) => Promise<Result>;
@@ -95,7 +98,9 @@ export class ContextPool<Context, Input, Result> {
     const kind = background ? "background" : "asked";
     this.#computing[kind]++;
     try {
-      return await this.#options.compute(context, input, { isAlone, inBackground });
+      const { steps, sizeOf, compute } = this.#options;
+      const others = { isAlone, inBackground };
+      return await steps.run(sizeOf(input), () => compute(context, input, others));
     } finally {
       this.#computing[kind]--;
     }

@@ -4,6 +4,7 @@
  * Nothing else touches the context, so no request waits for longer than a step.
  */
 import { NodeError } from "../../core/errors.ts";
+import type { StepWatch } from "../machine/step-watch.ts";
 import type { NativeChatContext } from "../native/chat-context.ts";
 import type { Feed, ScheduledPrompt } from "./answer.ts";
 import { BatchPlanner, type PlannedPart, toBatchPart } from "./batch-planner.ts";
@@ -17,6 +18,7 @@ export type StepContext = Pick<NativeChatContext, "batchSize" | "decode" | "rele
 export class Scheduler {
   readonly #native: StepContext;
   readonly #cache: KvCache;
+  readonly #steps: StepWatch;
   readonly #planner: BatchPlanner;
   /** In the order in which they came. */
   readonly #runs = new Set<RunningAnswer>();
@@ -26,9 +28,11 @@ export class Scheduler {
   #woken = false;
   #closed: Error | undefined;
 
-  constructor(native: StepContext, cache: KvCache) {
+  /** `steps`: is told of whatever the context computes or copies. */
+  constructor(native: StepContext, cache: KvCache, steps: StepWatch) {
     this.#native = native;
     this.#cache = cache;
+    this.#steps = steps;
     const { batchSize } = native;
     this.#planner = new BatchPlanner({ batchSize, needsCheckpoints: cache.needsCheckpoints });
   }
@@ -66,10 +70,11 @@ export class Scheduler {
     try {
       for (;;) {
         this.#woken = false;
-        await this.#prepareSequences();
+        await this.#steps.run(0, () => this.#prepareSequences());
         const parts = this.#planner.plan(this.#runs);
         if (parts.length > 0) {
-          await this.#step(parts);
+          const tokens = parts.reduce((sum, part) => sum + part.tokens.length, 0);
+          await this.#steps.run(tokens, () => this.#step(parts));
           await readersHaveRead();
         } else if (!this.#woken) {
           break;

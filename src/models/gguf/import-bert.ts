@@ -12,7 +12,7 @@ const BertConfig = T.Object({
   layer_norm_eps: T.Number(),
   max_position_embeddings: T.Integer(),
   num_attention_heads: T.Integer(),
-  num_hidden_layers: T.Integer(),
+  num_hidden_layers: T.Integer({ minimum: 1, maximum: 1000 }),
   type_vocab_size: T.Integer(),
 });
 

@@ -68,10 +68,9 @@ export class OnnxFile implements Weights, AsyncDisposable {
 
 function transposed(values: Float32Array, rows: number, columns: number): Float32Array {
   const turned = new Float32Array(values.length);
-  for (let row = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column++) {
-      turned[column * rows + row] = values[row * columns + column] ?? 0;
-    }
+  // Along the values and not along the shape, which may have any number of rows of nothing.
+  for (const [at, value] of values.entries()) {
+    turned[(at % columns) * rows + Math.floor(at / columns)] = value;
   }
   return turned;
 }

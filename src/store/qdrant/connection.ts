@@ -1,6 +1,6 @@
 /** Calls to a Qdrant server: with a timeout, retries, a circuit breaker, and the node's errors. */
 import { QdrantClient } from "@qdrant/js-client-rest";
-import { NodeError } from "../../core/errors.ts";
+import { copyOf, NodeError } from "../../core/errors.ts";
 import { qdrantAddress } from "./address.ts";
 import { isTimeout, retriesFor, toNodeError } from "./errors.ts";
 
@@ -56,7 +56,7 @@ export class QdrantConnection {
 
   async #withRetries<Result>(timeoutMs: number, call: () => Promise<Result>): Promise<Result> {
     if (this.#openCircuit !== undefined && performance.now() < this.#openCircuit.until) {
-      throw this.#openCircuit.error;
+      throw copyOf(this.#openCircuit.error);
     }
     for (let tried = 0; ; tried++) {
       try {

@@ -1,6 +1,6 @@
 /** Counts the documents and their passages from the payloads of the points. */
 import type { StoredDocument } from "../../core/ports/passage-repository.ts";
-import { numberOr, textOr } from "./payload.ts";
+import { countOr, textOr } from "./payload.ts";
 
 interface Tally {
   passages: number;
@@ -18,7 +18,7 @@ export class DocumentTally {
     const tally = this.#tallies.get(name) ?? { passages: 0, parts: 0, hashes: new Set() };
     this.#tallies.set(name, tally);
     tally.passages += 1;
-    tally.parts = Math.max(tally.parts, numberOr(parts));
+    tally.parts = Math.max(tally.parts, countOr(parts));
     tally.hashes.add(textOr(document_hash));
   }
 

@@ -48,10 +48,10 @@ export function passageOf({ id, payload }: Point): Passage | undefined {
     source,
     document: textOr(document),
     heading: textOr(heading),
-    position: numberOr(position),
+    position: countOr(position),
     hash: textOr(hash),
     documentHash: textOr(document_hash),
-    parts: numberOr(parts),
+    parts: countOr(parts),
   };
 }
 
@@ -74,7 +74,9 @@ export function pointId(id: string): PointId {
 
 export const textOr = (value: unknown): string => (typeof value === "string" ? value : "");
 
-export const numberOr = (value: unknown): number => (typeof value === "number" ? value : 0);
+/** A place or a number of passages; 0 for what is none. */
+export const countOr = (value: unknown): number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 
 const isNumbers = (value: unknown): value is number[] =>
   Array.isArray(value) && value.every((item) => typeof item === "number");

@@ -1,6 +1,7 @@
 /** Passages in a collection of a Qdrant server. */
 import type { Schemas } from "@qdrant/js-client-rest";
 import { toUnitLength } from "../../core/embedding/embedding-service.ts";
+import { NodeError } from "../../core/errors.ts";
 import type {
   CollectionDescription,
   DocumentSelection,
@@ -178,9 +179,9 @@ export class QdrantRepository implements PassageRepository {
       this.#connection.read((client) => client.count(this.#name, { exact: false })),
     ]);
     return {
-      points: found?.points ?? [],
+      points: (found?.points ?? []).slice(0, limit),
       full: fullScore(
-        best.map(({ points }) => points[0]?.score ?? 0),
+        best.slice(0, terms.length).map(({ points }) => points[0]?.score ?? 0),
         Math.max(1, count),
       ),
     };
@@ -214,7 +215,7 @@ export class QdrantRepository implements PassageRepository {
         ...(isCosine ? threshold > -1 && { score_threshold: threshold } : { with_vector: [dense] }),
       }),
     );
-    const scored = points.flatMap((point) => {
+    const scored = points.slice(0, request.limit ?? undefined).flatMap((point) => {
       const stored = isCosine ? undefined : vectorOf(point, this.#shape);
       if (!isCosine && stored === undefined) return [];
       const score = stored === undefined ? point.score : cosine(stored, vector);
@@ -235,12 +236,13 @@ export class QdrantRepository implements PassageRepository {
   async *#scroll(request: Schemas["ScrollRequest"]): AsyncGenerator<Schemas["Record"]> {
     let offset: Schemas["ScrollRequest"]["offset"] = null;
     do {
-      const from = offset;
+      const from: Schemas["ScrollRequest"]["offset"] = offset;
       const page: Schemas["ScrollResult"] = await this.#connection.read((client) =>
         client.scroll(this.#name, { ...request, offset: from }),
       );
       yield* page.points;
       offset = page.next_page_offset ?? null;
+      if (offset !== null && offset === from) throw endless(this.#name);
     } while (offset !== null);
   }
 
@@ -248,6 +250,12 @@ export class QdrantRepository implements PassageRepository {
     checkVector(vector, { name: this.#name, dimension: this.#shape.dimension });
   }
 }
+
+const endless = (name: string): NodeError =>
+  new NodeError(
+    "unavailable",
+    `Qdrant's list of the points of '${name}' comes to no end: a page leads to itself. Check the server.`,
+  );
 
 /** The documents of a selection, as the server's filter. */
 function selecting(documents: DocumentSelection | undefined): { filter?: Schemas["Filter"] } {

@@ -50,7 +50,7 @@ export class RedisLimiter implements Limiter, Disposable {
     try {
       const counted = await count(connection, caller, { check: "all", requests: 1, places });
       if (counted.refusedBy !== undefined) {
-        const refused = refusalOf(caller, counted.standing) ?? full;
+        const refused = refusalOf(caller, counted.standing) ?? full();
         return { refused, status: counted.status };
       }
       this.#places.hold(caller, places);
@@ -65,7 +65,7 @@ export class RedisLimiter implements Limiter, Disposable {
   #decideAlone(caller: LimitedCaller): Decision {
     const { own, whenAway, onAlone } = this.#options;
     onAlone();
-    if (whenAway === "refuse") return { refused: away, status: {} };
+    if (whenAway === "refuse") return { refused: away(), status: {} };
     if (!isBounded(caller)) return this.#local.acquire(caller);
     try {
       const lease = own.acquire(caller);
@@ -93,12 +93,14 @@ const isBounded = ({ limits }: LimitedCaller): boolean =>
   limits.requestsPerMinute > 0 || limits.tokensPerMinute > 0 || limits.concurrency > 0;
 
 /** Where the numbers would let it in again by now. */
-const full = new NodeError("too_many_requests", "Rate limit reached. Ask again in 1 s.", {
-  retryAfterMs: 1000,
-});
+const full = (): NodeError =>
+  new NodeError("too_many_requests", "Rate limit reached. Ask again in 1 s.", {
+    retryAfterMs: 1000,
+  });
 
-const away = new NodeError(
-  "unavailable",
-  "The nodes' common limits cannot be held now: their Redis server is away, and this node refuses requests meanwhile. Ask again in 2 s.",
-  { retryAfterMs },
-);
+const away = (): NodeError =>
+  new NodeError(
+    "unavailable",
+    "The nodes' common limits cannot be held now: their Redis server is away, and this node refuses requests meanwhile. Ask again in 2 s.",
+    { retryAfterMs },
+  );

@@ -13,6 +13,8 @@ export interface MemberOptions {
   onUp: (member: Member) => void;
 }
 
+/** So many errors of its own without an answer between are a failure. */
+const mostFaults = 3;
 /** How long one is spared that has no room, where it does not say. */
 const defaultSpareMs = 1000;
 /** One that asks for more is looked at again after so long all the same. */
@@ -25,6 +27,8 @@ export class Member implements Replica {
   #inFlight = 0;
   #trials = 0;
   #sparedUntil = 0;
+  /** Errors of its own in a row. */
+  #faults = 0;
   #lastLease = 0;
 
   constructor(url: string, options: MemberOptions) {
@@ -72,8 +76,14 @@ export class Member implements Replica {
       if (isTrial) this.#trials--;
       isTrial = false;
     };
+    const failed = (why: string): void => {
+      endTrial();
+      this.#faults = 0;
+      onFailed(this, why, circuit.failed(outages));
+    };
     const succeeded = (): void => {
       endTrial();
+      this.#faults = 0;
       if (circuit.state === "up") return;
       circuit.succeeded();
       onUp(this);
@@ -85,9 +95,11 @@ export class Member implements Replica {
         succeeded();
         this.#sparedUntil = this.#options.now() + Math.min(retryAfterMs, longestSpareMs);
       },
-      failed: (why) => {
-        endTrial();
-        onFailed(this, why, circuit.failed(outages));
+      failed,
+      faulted: (why) => {
+        // One on trial has failed it.
+        if (++this.#faults >= mostFaults || circuit.state !== "up") failed(why);
+        else endTrial();
       },
       [Symbol.dispose]: () => {
         endTrial();

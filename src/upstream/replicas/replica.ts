@@ -26,6 +26,8 @@ export interface ReplicaLease extends Disposable {
   succeeded(): void;
   /** The same, and it has no room for more now: others are asked first until it has (default: a second). */
   overloaded(retryAfterMs?: number): void;
+  /** It failed with an error of its own. That may be the request's doing, so some in a row are a failure. */
+  faulted(why: string): void;
   /** It could not be reached, broke off, was silent for too long, or answered what no working server answers. */
   failed(why: string): void;
 }

@@ -6,7 +6,9 @@ import { engineEnvironment } from "../../../src/subprocess/program.ts";
 import { epubOf } from "../../support/epub-file.ts";
 import { pptxOf, row, title, xlsxOf } from "../../support/office-files.ts";
 import { programUnderTest } from "../../support/paddock-process.ts";
+import { childrenOf, isAlive } from "../../support/process-tree.ts";
 import { rejectionOf } from "../../support/rejection.ts";
+import { waitFor } from "../../support/wait-for.ts";
 import { wordFile } from "../../support/word-file.ts";
 
 const note = new TextEncoder().encode("# A note\n\nwith text.");
@@ -108,6 +110,26 @@ describe("reading in a process of its own", () => {
       ),
     ).toMatchObject({ message: "no model" });
     const counted = { ...cutting, signal, countTokens: async () => 1 };
+    expect(await reading.cut("a.md", note, {}, counted)).toHaveLength(1);
+  });
+
+  test("that is ended while a text is counted fails that document, and the next is read", async () => {
+    await using reading = reader();
+    const { signal } = new AbortController();
+    const cutting = { maxTokens: 12, overlapTokens: 0, signal };
+    const killed = async (): Promise<number> => {
+      const [child = 0] = await childrenOf(process.pid);
+      process.kill(child, "SIGKILL");
+      await waitFor("the end of the reader", () => !isAlive(child));
+      return 1;
+    };
+    expect(
+      await rejectionOf(reading.cut("a.md", note, {}, { ...cutting, countTokens: killed })),
+    ).toMatchObject({
+      kind: "invalid_request",
+      message: expect.stringContaining("it ended the process that read it"),
+    });
+    const counted = { ...cutting, countTokens: async () => 1 };
     expect(await reading.cut("a.md", note, {}, counted)).toHaveLength(1);
   });
 

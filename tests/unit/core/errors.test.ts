@@ -14,3 +14,12 @@ test("what is no error, or has no code, has none", () => {
     false,
   ]);
 });
+
+test("no error is made once for all callers: it has one stack, of when the program was loaded", async () => {
+  const shared: string[] = [];
+  for await (const path of new Bun.Glob("src/**/*.ts").scan()) {
+    const text = await readFile(path, "utf8");
+    if (/^(?:export )?const \w+(?:: \w+)? = new \w*Error\(/m.test(text)) shared.push(path);
+  }
+  expect(shared).toEqual([]);
+});

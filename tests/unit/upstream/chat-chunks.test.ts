@@ -10,7 +10,7 @@ const parse = (stream: readonly string[]): unknown[] =>
     .map((data) => JSON.parse(data));
 
 function read(chunks: readonly unknown[]): GenerationEvent[] {
-  const reader = new ChatChunks();
+  const reader = new ChatChunks({ prompt: 4096, answer: 4096 });
   return [...chunks.flatMap((chunk) => reader.take(chunk)), reader.finish(99)];
 }
 
@@ -155,6 +155,12 @@ describe("the chunks of a streamed completion", () => {
     ],
   ])("are refused where they end in %s", (_, chunks, message) => {
     expect(() => read(chunks)).toThrow(message);
+  });
+
+  test("are refused where they have more log probabilities than an answer has tokens", () => {
+    const logprobs = { content: Array.from({ length: 5000 }, () => ({})) };
+    const chunk = { choices: [{ index: 0, delta: { content: "a" }, logprobs }] };
+    expect(() => read([chunk])).toThrow("of more tokens than an answer has");
   });
 
   test("are read past whatever else is in them", () => {

@@ -62,6 +62,20 @@ describe("what a server elsewhere refuses", () => {
   });
 
   test.each([
+    ['File "/usr/lib/python3/vllm/engine.py", line 12: no', 'File "…", line 12: no'],
+    ["cannot open /srv/models/llama.gguf", "cannot open …"],
+    ["/app/src/llama.cpp:123: failed (~/cache/a/b)", "…:123: failed (…)"],
+    ["in C:\\Users\\ann\\model.bin and \\\\nas\\models\\a", "in … and …"],
+    ["at file:///opt/llm/a.json, vllm/entrypoints/api_server.py", "at …, …"],
+    // None of these is a file.
+    ["'application/json' and/or #/properties/a/b, see https://host/docs/a", undefined],
+    ["a / b, 1/2/3, org/model-7b, </tool_call>, /no_think", undefined],
+  ])("says nothing of the server's files: %s", (message, shown) => {
+    const error = { message, type: "BadRequestError", code: 400 };
+    expect(refusal(400, { error }).message).toBe(shown ?? message);
+  });
+
+  test.each([
     [
       "OpenAI",
       400,

@@ -24,4 +24,11 @@ describe("an estimate of tokens", () => {
     estimate.learn([user("x")], [], 5000);
     expect([before < learnt, estimate.ofChat(long)]).toEqual([true, learnt]);
   });
+
+  test("believes no server that counts more tokens than there are bytes", () => {
+    const estimate = new TokenEstimate();
+    estimate.learn(long, [], Number.MAX_SAFE_INTEGER);
+    const bytes = long[0]?.content.length ?? 0;
+    expect(estimate.ofText(long[0]?.content ?? "")).toBe(bytes);
+  });
 });

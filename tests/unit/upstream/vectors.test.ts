@@ -22,6 +22,10 @@ describe("vectors", () => {
     ["empty", [{ embedding: [] }, { embedding: [] }]],
     ["cut", [{ embedding: "AAA=" }, { embedding: [1] }]],
     ["none", undefined],
+    // Before, each hole up to there was walked: minutes of the node's loop for some bytes.
+    ["for a text far away", [{ index: 2 ** 32 - 2, embedding: [1] }, { embedding: [1] }]],
+    ["for one text twice", [{ index: 1, embedding: [1] }, { embedding: [1] }]],
+    ["more than the texts", [{ embedding: [1] }, { embedding: [1] }, { index: 0, embedding: [1] }]],
   ])("that are %s are none", (_, data) => {
     expect(readVectors({ data }, 2)).toBeUndefined();
   });

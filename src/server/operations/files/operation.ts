@@ -28,11 +28,12 @@ const example: FileObject = {
   content_type: "application/pdf",
 };
 
-const noFile = new NodeError(
-  "invalid_request",
-  "'file' is required: a file, as a part of the form with a file name.",
-  { param: "file" },
-);
+const noFile = (): NodeError =>
+  new NodeError(
+    "invalid_request",
+    "'file' is required: a file, as a part of the form with a file name.",
+    { param: "file" },
+  );
 
 const about = { name: "files", tag: tags.files, scope: "documents" } as const;
 const one = { parameters: { file_id: "The file's id." }, errors: documentErrors } as const;
@@ -56,7 +57,7 @@ export const uploadFile = defineUpload({
       resources.use(await files.receive(caller, part)),
     );
     const { ignored, ...asked } = toUploadRequest(fields);
-    if (received === undefined) throw noFile;
+    if (received === undefined) throw noFile();
     const kept = await received.keep(asked);
     announceIgnored(ignored, context, log);
     return { json: toFileObject(kept) };

@@ -1,5 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
+import type { CollectionShape } from "../../../../src/store/qdrant/collection-shape.ts";
 import { QdrantConnection } from "../../../../src/store/qdrant/connection.ts";
+import { QdrantRepository } from "../../../../src/store/qdrant/qdrant-repository.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 
 interface Stub extends AsyncDisposable {
@@ -140,5 +142,44 @@ describe("a connection to Qdrant", () => {
     const connect = () => new QdrantConnection({ url: "http://host", apiKey: "sec\nret" });
     expect(connect).toThrow("API key");
     expect(connect).not.toThrow("ret");
+  });
+});
+
+describe("a server that answers more than it is asked for", () => {
+  const shape: CollectionShape = {
+    dimension: 2,
+    distance: "cosine",
+    dense: "",
+    hasWords: true,
+    hasCurrentWords: true,
+    hasDocumentIndex: true,
+    embedding: undefined,
+  };
+  const points = [1, 2, 3].map((id) => ({ id, version: 1, score: 0.5, payload: { source: "A" } }));
+  const collectionAt = ({ url }: Stub) =>
+    new QdrantRepository(new QdrantConnection({ url }), "notes", shape);
+
+  test("is not read on and on where a page leads to itself", async () => {
+    const page = { points: [{ id: 1, payload: { document: "a" } }], next_page_offset: 7 };
+    let asked = 0;
+    await using stub = serve(() => {
+      // So that a reader that goes on ends all the same.
+      const next_page_offset = ++asked > 50 ? null : page.next_page_offset;
+      return Response.json({ result: { ...page, next_page_offset } });
+    });
+    expect(await rejectionOf(collectionAt(stub).documents())).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("comes to no end"),
+    });
+    expect(stub.requests).toHaveLength(2);
+  });
+
+  test("gives no more passages than were asked for", async () => {
+    await using stub = serve(() => Response.json({ result: { points } }));
+    const found = await collectionAt(stub).search(Float32Array.of(1, 0), {
+      limit: 2,
+      scoreThreshold: -1,
+    });
+    expect(found).toHaveLength(2);
   });
 });

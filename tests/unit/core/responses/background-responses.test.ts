@@ -205,6 +205,26 @@ test("a node that stops fails those that run and those that wait, and takes no m
   expect(await rejectionOf(responses.start(waiting))).toMatchObject({ kind: "unavailable" });
 });
 
+test("one that comes while a node stops is refused, and not left waiting for ever", async () => {
+  const { store, background: runs, responses } = testResponses();
+  const { promise: held, resolve: goOn } = Promise.withResolvers<void>();
+  const { failUnfinished } = store;
+  store.failUnfinished = async (failure) => {
+    await held;
+    return await failUnfinished.call(store, failure);
+  };
+  const coming = { response: keptResponse("resp_1"), caller: "ada", work: heldWork().work };
+  const refused = rejectionOf(runs.start(coming));
+  const stopped = runs[Symbol.asyncDispose]();
+  goOn();
+  expect(await refused).toMatchObject({
+    kind: "unavailable",
+    message: expect.stringContaining("The node stopped"),
+  });
+  await stopped;
+  expect(await responses.find("resp_1", anyone)).toBeUndefined();
+});
+
 test("what a process left unfinished is failed by the next one that has the data dir", async () => {
   const store = responseStore();
   await store.save(background("resp_1"));

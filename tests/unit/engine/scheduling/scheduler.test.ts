@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { StepWatch } from "../../../../src/engine/machine/step-watch.ts";
 import type { ScheduledPrompt } from "../../../../src/engine/scheduling/answer.ts";
 import { KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
 import { Scheduler } from "../../../../src/engine/scheduling/scheduler.ts";
@@ -8,7 +9,7 @@ import { waitFor } from "../../../support/wait-for.ts";
 function setUp({ sequences = 4, batchSize = 64 } = {}) {
   const context = new ScriptedContext({ sequences, batchSize });
   const cache = new KvCache(context);
-  const scheduler = new Scheduler(context, cache);
+  const scheduler = new Scheduler(context, cache, new StepWatch());
   const start = (
     sequence: number,
     answer: ScriptedAnswer,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Token } from "node-llama-cpp";
+import { StepWatch } from "../../../../src/engine/machine/step-watch.ts";
 import type { PromptScores } from "../../../../src/engine/scheduling/answer.ts";
 import { KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
 import { Scheduler } from "../../../../src/engine/scheduling/scheduler.ts";
@@ -24,7 +25,7 @@ class ScoredAnswer extends ScriptedAnswer {
 function setUp() {
   const context = new ScriptedContext({ sequences: 2, batchSize: 64 });
   const cache = new KvCache(context);
-  const scheduler = new Scheduler(context, cache);
+  const scheduler = new Scheduler(context, cache, new StepWatch());
   const start = (sequence: number, answer: ScriptedAnswer, prompt = promptOf(70)): void => {
     const own = cache.sequences[sequence];
     if (own === undefined) throw new Error("no such sequence");

@@ -57,6 +57,15 @@ describe("the weights in an ONNX file", () => {
       expect(OnnxFile.open(path)).rejects.toThrow("'a' has other bytes than its shape says");
     }));
 
+  test("are not walked along a shape that holds nothing", () =>
+    withFile(
+      onnxBytes(nodes, [{ name: "onnx::MatMul_7", dims: [2 ** 50, 0], values: [] }]),
+      async (path) => {
+        await using file = await OnnxFile.open(path);
+        expect(await file.values(`${layer}.weight`)).toHaveLength(0);
+      },
+    ));
+
   test("do not make a reader take memory for a length that the file does not have", () =>
     withFile(Buffer.from([0x3a, 0xff, 0xff, 0xff, 0xff, 0x7f]), async (path) => {
       expect(OnnxFile.open(path)).rejects.toThrow("cut off");

@@ -54,6 +54,10 @@ describe("a foreign point", () => {
     });
     const odd = { source: "A", document: 5, heading: null, position: "1", hash: {}, parts: [] };
     expect(passageOf({ id: 7, payload: odd })).toEqual({ id: "7", source: "A", ...nothing });
+    for (const position of [-1, 0.5, 1e300]) {
+      const far = { source: "A", position, parts: position };
+      expect(passageOf({ id: 7, payload: far })).toEqual({ id: "7", source: "A", ...nothing });
+    }
   });
 
   test("is none without", () => {

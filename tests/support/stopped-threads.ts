@@ -1,0 +1,39 @@
+/**
+ * Stops single threads of a process by ptrace, which no signal does: its loop goes on to turn while
+ * its native threads hang, as behind a driver that locks up. Who traces does not wait for them, so
+ * that the process is not gone when it is killed, as one that is beyond any signal.
+ */
+import { dlopen } from "bun:ffi";
+import { readdirSync, readFileSync } from "node:fs";
+
+const [seize, interrupt] = [0x4206, 0x4207];
+
+function trace(thread: number): boolean {
+  const types = { args: ["i64", "i64", "ptr", "ptr"], returns: "i64" } as const;
+  const { symbols } = dlopen("libc.so.6", { ptrace: types });
+  return [seize, interrupt].every((what) => symbols.ptrace(what, thread, null, null) === 0n);
+}
+
+/** Stops those of its threads that compute; returns how many. */
+export function stopComputing(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`).map(Number);
+  const computing = threads.filter((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").startsWith("Bun Pool"),
+  );
+  return computing.filter(trace).length;
+}
+
+/** Whether this machine lets a process stop a child's threads. */
+export function canStopThreads(): boolean {
+  if (process.platform !== "linux") return false;
+  const child = Bun.spawn(["sleep", "60"]);
+  try {
+    return trace(child.pid);
+  } catch {
+    // There is no such library.
+    return false;
+  } finally {
+    child.kill("SIGKILL");
+    child.unref();
+  }
+}
