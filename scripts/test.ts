@@ -12,13 +12,14 @@ import { batchesOf, suites } from "./test/suites.ts";
 import { type FileResult, runTests } from "./test/test-run.ts";
 
 const root = join(import.meta.dir, "..");
-/** One more than there are cores, since tests wait now and then; but each job may have nodes, which take memory. */
+/** More than there are cores, since tests wait a quarter of the time; but each job may have nodes, which take memory. */
 const mostJobs = 8;
+const fittingJobs = Math.min(Math.ceil(1.5 * availableParallelism()) + 1, mostJobs);
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
-    jobs: { type: "string", default: String(Math.min(availableParallelism() + 1, mostJobs)) },
+    jobs: { type: "string", default: String(fittingJobs) },
   },
 });
 const suiteOf = (part: string): string => part.split("/", 1)[0] ?? "";

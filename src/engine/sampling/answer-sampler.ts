@@ -82,8 +82,11 @@ function toPenalties(
   };
 }
 
-/** A repetition is told apart by lines and marks, as llama.cpp's own tools do. */
-const sequenceBreakers = ["\n", ":", '"', "*"];
+/**
+ * Nothing ends a repetition. With the breakers of llama.cpp's own tools, a line's end among them, a short
+ * sentence on a line of its own came 42 times.
+ */
+const sequenceBreakers: string[] = [];
 
 function toDry({ request: { sampling }, contextSize }: AnswerSampling): Partial<SamplerConfig> {
   const { dryMultiplier, dryBase, dryAllowedLength, repeatLastN } = sampling;

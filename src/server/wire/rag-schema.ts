@@ -28,7 +28,7 @@ export const ragField = nullable(
         'true, false, "auto" or {auto, policy, limit, score_threshold, context_window, vector_store_ids, filters}',
     },
   ),
-  "Whether the answer is grounded in the node's collection. `true`: as the node does it, or into the last user message where it does not. `auto`, alone or in an object: only with passages that clearly match (the node's `rag.auto_threshold`); without any the answer is as without this field. `limit` and `score_threshold` narrow the node's; a `context_window` above the node's is refused. `vector_store_ids`: ids or names of vector stores, searched as one in the place of the node's collection; `filters`: which of their files count, as a vector store's search has them. An extension.",
+  "Whether the answer is grounded in the node's collection. `true`: as the node does it, or into the last user message where it does not. `auto`, alone or in an object: only with passages that clearly match (the node's `rag.auto_threshold`, and at most 0.05 below the best); without any the answer is as without this field. `limit` and `score_threshold` narrow the node's; a `context_window` above the node's is refused. `vector_store_ids`: ids or names of vector stores, searched as one in the place of the node's collection; `filters`: which of their files count, as a vector store's search has them. An extension.",
 );
 
 export type RagField = Static<typeof ragField> | undefined;

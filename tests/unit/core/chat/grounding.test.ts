@@ -132,6 +132,14 @@ describe("a request that leaves grounding to the node", () => {
     expect(used?.points.map(({ source }) => source)).toEqual(["p1", "p2"]);
   });
 
+  test("has none that are far below the best", async () => {
+    const loose = { autoThreshold: -1, bounds: { limit: 5, scoreThreshold: -1 } };
+    const { ground } = await grounding(loose);
+    expect((await ground([user("q")])).grounding?.points).toHaveLength(4);
+    const { grounding: used } = await ground([user("q")], auto);
+    expect(used?.points.map(({ source }) => source)).toEqual(["p1", "p2", "p3"]);
+  });
+
   test("is answered as if nobody had asked for passages where none does", async () => {
     const { ground, embedding } = await grounding({ autoThreshold: 1.1 });
     const messages = [user("q")];
