@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createDocuments, type Documents } from "../../src/core/documents/documents.ts";
 import type { QuotaSettings } from "../../src/core/documents/quota.ts";
+import type { Log } from "../../src/core/log.ts";
 import type { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
 import { chunk } from "../../src/ingest/chunk.ts";
@@ -22,6 +23,7 @@ export interface TestDocumentOptions {
   maxStores?: number;
   maxQueue?: number;
   now?: () => Date;
+  log?: Log;
   /** What a file waits for before it is taken in. */
   beforeTaking?: (filename: string, signal: AbortSignal) => Promise<void>;
 }
@@ -70,7 +72,7 @@ export function testDocuments(
     handbook: "paddock:handbook/",
     limits: { maxStores: options.maxStores ?? 100, maxQueue: options.maxQueue ?? 100 },
     now: options.now ?? (() => new Date()),
-    log: silentLog,
+    log: options.log ?? silentLog,
   });
   return { documents, registry };
 }

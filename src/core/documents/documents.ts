@@ -11,6 +11,7 @@ import { FileBatchService } from "./file-batch-service.ts";
 import { type DetectType, FileService } from "./file-service.ts";
 import { IngestQueue } from "./ingest-queue.ts";
 import { OpenCollections } from "./open-collections.ts";
+import { setOrphansAside } from "./orphans.ts";
 import { PassageRemover } from "./passage-remover.ts";
 import { Quota, type QuotaSettings } from "./quota.ts";
 import type { Chunking } from "./records.ts";
@@ -107,9 +108,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     search: new StoreSearchService({ registry, access, retrieval: parts.retrieval }),
     queued: () => registry.queue.queued(),
     async run(signal) {
-      if (ownership.take()) {
-        await parts.files.removeAllBut((id) => registry.files.file(id) !== undefined);
-      }
+      if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });
       await queue.run(signal);
     },
     [Symbol.asyncDispose]: () => collections[Symbol.asyncDispose](),

@@ -98,8 +98,9 @@ export class FileService {
     const { registry, files, checkOwned, removePassages } = this.#parts;
     checkOwned();
     registry.files.removeFile(id);
-    await removePassages(id);
+    // Before what may take long: a crash in between would leave them as a file that nobody knows.
     await files.remove(id);
+    await removePassages(id);
   }
 
   async #keep(
@@ -121,7 +122,7 @@ export class FileService {
       type: detectType(filename, head),
       ...given({ owner, expiresAt }),
     };
-    // In this order a crash leaves bytes that nothing refers to, which the next start removes.
+    // In this order a crash leaves bytes that nothing refers to, which the next start sets aside.
     await incoming.keep(id);
     try {
       registry.files.addFile(file);

@@ -28,6 +28,8 @@ export interface FileRegistry {
   /** Removes it, also from every vector store. */
   removeFile(id: string): void;
   filesExpiredAt(now: Date): FileRecord[];
+  /** Those of the ids that are files; undefined where there is no registry that could tell. */
+  known(ids: readonly string[]): ReadonlySet<string> | undefined;
   /** Bytes of all files, or of one owner's. */
   bytesOf(owner?: string): number;
 }
@@ -80,6 +82,8 @@ export interface StoreFileRegistry {
   catalogue(store: string): ReadonlyMap<string, Attributes>;
   /** Documents of a collection whose passages may not be found: half stored, or to be deleted. */
   hidden(collection: string): ReadonlySet<string>;
+  /** What a file is called in a vector store; undefined where it is in none. */
+  filenameOf(file: string): string | undefined;
   /** Makes the store's files those that its collection holds, besides those that were added over HTTP. */
   reconcile(store: string, found: readonly StoreFile[]): void;
   batch(store: string, id: string): FileBatch | undefined;

@@ -107,6 +107,21 @@ export class FileRows implements FileRegistry {
     );
   }
 
+  known(ids: readonly string[]): ReadonlySet<string> | undefined {
+    return this.#registry.read<ReadonlySet<string> | undefined>(
+      (database) =>
+        new Set(
+          database
+            .query<{ id: string }, [string]>(
+              "select id from files where id in (select value from json_each(?))",
+            )
+            .all(JSON.stringify(ids))
+            .map(({ id }) => id),
+        ),
+      undefined,
+    );
+  }
+
   bytesOf(owner?: string): number {
     const where = owner === undefined ? "1 = 1" : "owner = ?";
     return this.#registry.read((database) => {

@@ -1,6 +1,6 @@
 /** The file of the registry: opened when it is first needed, readable by its owner only. */
 import type { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import { remedyFor } from "../sqlite/errors.ts";
@@ -17,7 +17,7 @@ export class RegistryFile implements Disposable {
 
   /** Asks the registry; `nothing` is the answer where there is none yet. */
   read<Result>(query: (database: Database) => Result, nothing: Result): Result {
-    if (this.#database === undefined && !existsSync(this.#path)) return nothing;
+    if (this.#database === undefined && !isThere(this.#path)) return nothing;
     return this.#translating("read", () => query(this.#open()));
   }
 
@@ -46,9 +46,13 @@ export class RegistryFile implements Disposable {
       if (cause instanceof NodeError) throw cause;
       throw new NodeError(
         "unavailable",
-        `The registry of documents cannot be ${what}: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup`}. Its file is ${this.#path}.`,
+        `The registry of documents cannot be ${what}: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away and run 'paddock documents recover'`}. Its file is ${this.#path}.`,
         { cause },
       );
     }
   }
 }
+
+/** An empty file is no registry: what was in it is lost, and nothing follows from what it does not know. */
+export const isThere = (path: string): boolean =>
+  [path, `${path}-wal`].some((name) => (statSync(name, { throwIfNoEntry: false })?.size ?? 0) > 0);

@@ -1,8 +1,10 @@
 /** The registry of documents, in a SQLite file of the data dir. */
+import { reasonOf } from "../../core/errors.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
+import { openReadOnly } from "../sqlite/read-only-database.ts";
 import { FileRows } from "./file-rows.ts";
 import { QueueRows } from "./queue-rows.ts";
-import { RegistryFile } from "./registry-file.ts";
+import { isThere, RegistryFile } from "./registry-file.ts";
 import { StoreFileRows } from "./store-file-rows.ts";
 import { StoreRows } from "./store-rows.ts";
 
@@ -27,5 +29,17 @@ export class SqliteDocuments implements DocumentRegistry {
 
   [Symbol.dispose](): void {
     this.#registry[Symbol.dispose]();
+  }
+}
+
+/** How many files a registry knows, or why it cannot be read; undefined where there is none. Changes nothing. */
+export function inspectRegistry(path: string): number | Error | undefined {
+  if (!isThere(path)) return undefined;
+  try {
+    using database = openReadOnly(path);
+    const count = database.query<{ count: number }, []>("select count(*) as count from files");
+    return count.get()?.count ?? 0;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(reasonOf(error));
   }
 }

@@ -141,6 +141,15 @@ export class StoreFileRows implements StoreFileRegistry {
     );
   }
 
+  filenameOf(file: string): string | undefined {
+    return this.#registry.read((database) => {
+      const found = database.query<{ filename: string }, [string]>(
+        "select filename from store_files where file = ? limit 1",
+      );
+      return found.get(file)?.filename;
+    }, undefined);
+  }
+
   reconcile(store: string, found: readonly StoreFile[]): void {
     const rows = this.#registry.read(
       (database) =>
