@@ -23,6 +23,7 @@ export async function vectorStoreIds(
     store: collectionStore({ config, baseDir: shell.cwd, log }),
     ownCollection: config.vectorstore.collection_name,
     now: () => new Date(),
+    expiryTime: () => new Date(),
     log,
   });
   const ids: string[] = [];

@@ -7,6 +7,7 @@ import { NodeError } from "../core/errors.ts";
 import type { ModelRegistry } from "../core/models/model-registry.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
+import type { TrustedClock } from "../core/trusted-clock.ts";
 import { handbookLabel } from "../ingest/handbook.ts";
 import { mediaTypeOf } from "../ingest/media-type.ts";
 import { endingOf } from "../ingest/readers/formats.ts";
@@ -32,6 +33,7 @@ export interface NodeDocumentOptions extends StoreOptions {
   program: Program;
   models: ModelRegistry;
   retrieval: RetrievalService;
+  clock: TrustedClock;
   /** The bounds of a key, by its id. */
   quotaOf: (owner: string) => Partial<DocumentQuota>;
 }
@@ -43,7 +45,7 @@ export class NodeDocuments implements AsyncDisposable {
 
   /** Nothing is read or written before it is asked for. */
   constructor(options: NodeDocumentOptions) {
-    const { config, baseDir, log, program, models, retrieval, quotaOf } = options;
+    const { config, baseDir, log, program, models, retrieval, clock, quotaOf } = options;
     const folder = dataDirOf(config, baseDir);
     const { name: ownCollection, embeddingModel } = toCollection(config);
     const model = () => {
@@ -69,6 +71,7 @@ export class NodeDocuments implements AsyncDisposable {
         limits: toDocumentLimits(config),
         handbook: `${handbookLabel}/`,
         now: () => new Date(),
+        expiryTime: () => clock.expiryTime(),
       }),
     );
   }

@@ -72,6 +72,7 @@ export function testDocuments(
     handbook: "paddock:handbook/",
     limits: { maxStores: options.maxStores ?? 100, maxQueue: options.maxQueue ?? 100 },
     now: options.now ?? (() => new Date()),
+    expiryTime: options.now ?? (() => new Date()),
     log: options.log ?? silentLog,
   });
   return { documents, registry };

@@ -44,6 +44,8 @@ export interface DocumentParts {
   handbook: string;
   limits: { maxStores: number; maxQueue: number };
   now: () => Date;
+  /** The time by which things expire. */
+  expiryTime: () => Date;
   log: Log;
 }
 
@@ -100,7 +102,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     maxQueue: limits.maxQueue,
   });
   const batches = new FileBatchService({ ...shared, storeFiles });
-  const tidying = new Tidying({ ...shared, files, stores, log });
+  const tidying = new Tidying({ ...shared, files, stores, log, expiryTime: parts.expiryTime });
   const scopes = new DocumentScopes(shared);
   parts.retrieval.searchIn(scopes);
   return {

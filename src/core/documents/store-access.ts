@@ -13,6 +13,8 @@ export interface StoreAccessParts {
   /** The name of the node's own collection. */
   ownCollection: string;
   now: () => Date;
+  /** The time by which stores expire. */
+  expiryTime: () => Date;
   log: Log;
 }
 
@@ -69,7 +71,8 @@ export class StoreAccess {
 
   isExpired(store: StoreRecord): boolean {
     const expiresAt = expiryOf(store);
-    return store.state === "expired" || (expiresAt !== undefined && expiresAt <= this.#parts.now());
+    if (store.state === "expired") return true;
+    return expiresAt !== undefined && expiresAt <= this.#parts.expiryTime();
   }
 
   /** Makes vector stores of the collections that came into being by themselves, and forgets those that went. */

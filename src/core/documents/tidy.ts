@@ -12,7 +12,7 @@ export interface TidyParts {
   files: FileService;
   stores: VectorStoreService;
   remover: PassageRemover;
-  now: () => Date;
+  expiryTime: () => Date;
   log: Log;
 }
 
@@ -29,8 +29,8 @@ export class Tidying {
 
   async run(): Promise<void> {
     await this.#removePassages();
-    const { registry, access, files, stores, now, log } = this.#parts;
-    for (const { id, filename } of registry.files.filesExpiredAt(now())) {
+    const { registry, access, files, stores, expiryTime, log } = this.#parts;
+    for (const { id, filename } of registry.files.filesExpiredAt(expiryTime())) {
       log.info("a file has expired, and is deleted", { file: id, filename });
       await files.remove(id);
     }
