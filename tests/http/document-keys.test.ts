@@ -163,16 +163,23 @@ describe("a key that is bound to a vector store", () => {
 
 describe("a key's quota", () => {
   test("bounds the bytes of its files, whatever others have", async () => {
-    const small = give("small", { quota: { bytes: 10 } });
-    await admin.file("x".repeat(1000));
+    const small = give("small", { quota: { bytes: 5000 } });
+    await admin.file("x".repeat(10_000));
     // One after the other: what is being uploaded counts too.
-    expect((await small.upload("x".repeat(8))).status).toBe(200);
-    expect((await small.upload("x".repeat(11))).status).toBe(429);
-    const over = await small.upload("x".repeat(3));
+    expect((await small.upload("x".repeat(3500))).status).toBe(200);
+    expect((await small.upload("x".repeat(5001))).status).toBe(429);
+    const over = await small.upload("x".repeat(1501));
     expect(await decodeError(over)).toMatchObject({
       code: "insufficient_quota",
-      message: expect.stringContaining("The key 'small' may have 10 bytes of files"),
+      message: expect.stringContaining("The key 'small' may have 5 kB of files"),
     });
+  });
+
+  test("counts every file as a kilobyte at least, an empty one too", async () => {
+    const small = give("small", { quota: { bytes: 3000 } });
+    expect(await statuses(small.upload(""))).toEqual([200]);
+    expect(await statuses(small.upload("x"))).toEqual([200]);
+    expect(await statuses(small.upload(""))).toEqual([429]);
   });
 
   test("bounds the passages of the files that it adds", async () => {

@@ -18,7 +18,7 @@ import { silentLog } from "./silence.ts";
 export interface TestDocumentOptions {
   /** Where they are; default: a folder that comes into being with the first of them. */
   folder?: string;
-  quota?: Partial<QuotaSettings>;
+  quota?: { [Whose in keyof QuotaSettings]?: Partial<QuotaSettings[Whose]> };
   quotaOf?: (owner: string) => { bytes?: number; passages?: number };
   maxStores?: number;
   maxQueue?: number;
@@ -33,7 +33,7 @@ export interface TestDocuments {
   registry: SqliteDocuments;
 }
 
-const unbounded = { bytes: 0, passages: 0 };
+const unbounded = { bytes: 0, files: 0, passages: 0 };
 
 export function testDocuments(
   { models, retrieval }: { models: ModelRegistry; retrieval: RetrievalService },
@@ -67,7 +67,10 @@ export function testDocuments(
         reading: { cut: cutHere },
       });
     },
-    quota: { node: unbounded, caller: unbounded, ...options.quota },
+    quota: {
+      node: { ...unbounded, ...options.quota?.node },
+      caller: { ...unbounded, ...options.quota?.caller },
+    },
     quotaOf: options.quotaOf ?? (() => ({})),
     handbook: "paddock:handbook/",
     limits: { maxStores: options.maxStores ?? 100, maxQueue: options.maxQueue ?? 100 },

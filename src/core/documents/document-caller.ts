@@ -7,6 +7,8 @@ import { quoted } from "../quoted.ts";
 export interface DocumentQuota {
   /** Bytes of uploaded files. */
   bytes: number;
+  /** Uploaded files. */
+  files: number;
   /** Passages of files in vector stores. */
   passages: number;
 }

@@ -10,11 +10,17 @@ export interface QuotaSettings {
   caller: DocumentQuota;
 }
 
+/** What files take: bytes, and how many there are. */
+export type FileUsage = Pick<DocumentQuota, "bytes" | "files">;
+
+/** A file counts as so many bytes at least: an empty one has a name and a record too. */
+export const leastFileBytes = 1024;
+
 export class Quota {
   readonly #registry: DocumentRegistry;
   readonly #settings: QuotaSettings;
-  /** Bytes that have come and are in no file yet: two uploads at once must not both take what is left. */
-  readonly #coming = new Map<string | undefined, number>();
+  /** What is coming and is in no file yet: two uploads at once must not both take what is left. */
+  readonly #coming = new Map<string | undefined, FileUsage>();
   /** Counts the uploads that have ended: what is stored may be more since. */
   #ended = 0;
 
@@ -23,28 +29,38 @@ export class Quota {
     this.#settings = settings;
   }
 
-  /** A place for the bytes of an upload, which grows as they come; disposing of it gives it back. */
+  /** A place for an upload, which grows as its bytes come; disposing of it gives it back. */
   upload(caller: DocumentCaller): { admit(bytes: number): void } & Disposable {
-    let held = 0;
+    let [received, charged, files] = [0, 0, 0];
     let stored = this.#stored(caller);
-    const grow = (bytes: number): void => {
-      held += bytes;
-      this.#coming.set(caller.id, (this.#coming.get(caller.id) ?? 0) + bytes);
+    const hold = (wanted: FileUsage): void => {
+      const { bytes, files: others } = this.#coming.get(caller.id) ?? none;
+      const now = { bytes: bytes + wanted.bytes - charged, files: others + wanted.files - files };
+      [charged, files] = [wanted.bytes, wanted.files];
+      if (now.files === 0) this.#coming.delete(caller.id);
+      else this.#coming.set(caller.id, now);
     };
-    return {
-      admit: (bytes) => {
-        grow(bytes);
-        if (stored.at !== this.#ended) stored = this.#stored(caller);
-        const all = [...this.#coming.values()].reduce((sum, coming) => sum + coming, 0);
-        const own = stored.own + (this.#coming.get(caller.id) ?? 0);
-        this.#check("bytes", caller, { node: stored.node + all, own });
-      },
-      [Symbol.dispose]: () => {
-        grow(-held);
-        if (this.#coming.get(caller.id) === 0) this.#coming.delete(caller.id);
-        this.#ended++;
-      },
+    const release = (): void => {
+      hold(none);
+      this.#ended++;
     };
+    const admit = (bytes: number): void => {
+      received += bytes;
+      hold({ bytes: Math.max(received, leastFileBytes), files: 1 });
+      if (stored.at !== this.#ended) stored = this.#stored(caller);
+      const all = [...this.#coming.values()].reduce(plus, stored.node);
+      const own = plus(stored.own, this.#coming.get(caller.id) ?? none);
+      for (const what of ["bytes", "files"] as const) {
+        this.#check(what, caller, { node: all[what], own: own[what] });
+      }
+    };
+    try {
+      admit(0);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    return { admit, [Symbol.dispose]: release };
   }
 
   /** Refuses passages beyond what is left. */
@@ -55,10 +71,10 @@ export class Quota {
     this.#check("passages", caller, { node: node + more, own: own + more });
   }
 
-  #stored({ id }: DocumentCaller): { node: number; own: number; at: number } {
+  #stored({ id }: DocumentCaller): { node: FileUsage; own: FileUsage; at: number } {
     const { files } = this.#registry;
-    const own = id === undefined ? 0 : files.bytesOf(id);
-    return { node: files.bytesOf(), own, at: this.#ended };
+    const own = id === undefined ? none : files.usageOf(leastFileBytes, id);
+    return { node: files.usageOf(leastFileBytes), own, at: this.#ended };
   }
 
   #check(
@@ -77,8 +93,16 @@ export class Quota {
   }
 }
 
+const none: FileUsage = { bytes: 0, files: 0 };
+
+const plus = (one: FileUsage, other: FileUsage): FileUsage => ({
+  bytes: one.bytes + other.bytes,
+  files: one.files + other.files,
+});
+
 const inWords: Readonly<Record<keyof DocumentQuota, (count: number) => string>> = {
   bytes: (count) => `${byteSize(count)} of files`,
+  files: (count) => `${count} files`,
   passages: (count) => `${count} passages of files`,
 };
 

@@ -3,6 +3,7 @@
  * from survives a crash, and what it threw from changed nothing.
  */
 
+import type { FileUsage } from "../documents/quota.ts";
 import type {
   Attributes,
   FileBatch,
@@ -30,8 +31,8 @@ export interface FileRegistry {
   filesExpiredAt(now: Date): FileRecord[];
   /** Those of the ids that are files; undefined where there is no registry that could tell. */
   known(ids: readonly string[]): ReadonlySet<string> | undefined;
-  /** Bytes of all files, or of one owner's. */
-  bytesOf(owner?: string): number;
+  /** What all files take, or one owner's; each counts as `least` bytes at least. */
+  usageOf(least: number, owner?: string): FileUsage;
 }
 
 export type StoreChange = Partial<

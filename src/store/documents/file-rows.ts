@@ -1,5 +1,6 @@
 /** Uploaded files, as rows. */
 import type { SQLQueryBindings } from "bun:sqlite";
+import type { FileUsage } from "../../core/documents/quota.ts";
 import type { FileRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
@@ -122,14 +123,15 @@ export class FileRows implements FileRegistry {
     );
   }
 
-  bytesOf(owner?: string): number {
-    const where = owner === undefined ? "1 = 1" : "owner = ?";
+  usageOf(least: number, owner?: string): FileUsage {
+    const none = { bytes: 0, files: 0 };
     return this.#registry.read((database) => {
-      const sum = database.query<{ bytes: number | null }, string[]>(
-        `select sum(bytes) as bytes from files where ${where}`,
+      const usage = database.query<FileUsage, [number, ...string[]]>(
+        `select coalesce(sum(max(bytes, ?)), 0) as bytes, count(*) as files from files
+         ${owner === undefined ? "" : "where owner = ?"}`,
       );
-      return sum.get(...(owner === undefined ? [] : [owner]))?.bytes ?? 0;
-    }, 0);
+      return usage.get(least, ...(owner === undefined ? [] : [owner])) ?? none;
+    }, none);
   }
 }
 
