@@ -370,6 +370,32 @@ describe("files of a vector store", () => {
     expect(client).toBeDefined();
   });
 
+  test("of other callers are ingested while somebody's large one is", async () => {
+    const held = gate();
+    const { app } = await start(
+      {
+        beforeTaking: async (name, signal) => {
+          if (name === "large.md") await held.beforeTaking(name, signal);
+        },
+      },
+      { keys: ["first-key", "other-key"] },
+    );
+    const [first, other] = [documentsClient(app, "first-key"), documentsClient(app, "other-key")];
+    const { id } = await first.store();
+    const large = await first.file("llamas hum", "large.md");
+    await first.add(id, { file_id: large });
+    await waitFor("it to be begun", () => held.reached.length === 1);
+    expect(await other.taken(id, "bees buzz")).toMatchObject({ status: "completed" });
+    // A caller's own files come one after the other.
+    const next = await first.file("cows moo", "next.md");
+    await first.add(id, { file_id: next });
+    expect(await other.taken(id, "crows caw")).toMatchObject({ status: "completed" });
+    expect(await first.getFile(id, next)).toMatchObject({ status: "in_progress" });
+    held.open();
+    expect(await first.settled(id, next)).toMatchObject({ status: "completed" });
+    expect(await first.getFile(id, large)).toMatchObject({ status: "completed" });
+  });
+
   test("of the command line's documents are among the node's own collection's", async () => {
     const { client, app } = await start();
     await app.repository.upsert([

@@ -21,6 +21,8 @@ export class Quota {
   readonly #settings: QuotaSettings;
   /** What is coming and is in no file yet: two uploads at once must not both take what is left. */
   readonly #coming = new Map<string | undefined, FileUsage>();
+  /** Passages of files that are being ingested. */
+  #planned = 0;
   /** Counts the uploads that have ended: what is stored may be more since. */
   #ended = 0;
 
@@ -63,12 +65,23 @@ export class Quota {
     return { admit, [Symbol.dispose]: release };
   }
 
-  /** Refuses passages beyond what is left. */
-  checkPassages(caller: DocumentCaller, more: number): void {
+  /** A place for the passages of a file that is being ingested; refuses those beyond what is left. */
+  ingest(caller: DocumentCaller): { plan(passages: number): void } & Disposable {
     const { storeFiles } = this.#registry;
-    const own = caller.id === undefined ? 0 : storeFiles.passagesOf(caller.id);
-    const node = storeFiles.passagesOf();
-    this.#check("passages", caller, { node: node + more, own: own + more });
+    let held = 0;
+    return {
+      plan: (passages) => {
+        // A caller's own files are ingested one after the other.
+        const own = caller.id === undefined ? 0 : storeFiles.passagesOf(caller.id);
+        const node = storeFiles.passagesOf() + this.#planned;
+        this.#check("passages", caller, { node: node + passages, own: own + passages });
+        held = passages;
+        this.#planned += held;
+      },
+      [Symbol.dispose]: () => {
+        this.#planned -= held;
+      },
+    };
   }
 
   #stored({ id }: DocumentCaller): { node: FileUsage; own: FileUsage; at: number } {

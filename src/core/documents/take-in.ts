@@ -52,13 +52,14 @@ export function takeFile(
     // What was removed before goes first, or it would take this with it.
     const removal = { collection, document };
     if (registry.queue.isRemoved(removal)) await remover.remove(removal);
+    using place = quota.ingest(callerOf(owner, parts));
     using lease = await collections.leaseOrCreate(collection);
     const { repository, prefixes } = lease;
     const taken = await takeIn({
       ...{ file, content, document, repository, signal },
       documentPrefix: prefixes.documentPrefix,
       chunking,
-      onPlanned: (passages) => quota.checkPassages(callerOf(owner, parts), passages),
+      onPlanned: (passages) => place.plan(passages),
     });
     if (hasHandbook && collection === parts.ownCollection) {
       await removeHandbook(repository, parts.handbook);
