@@ -153,13 +153,13 @@ export class StoreFileService {
     const { document, status } = await this.get(caller, storeId, file);
     if (status !== "completed") return { texts: [], hasMore: false };
     using lease = await collections.lease(collection);
-    const texts: FileText[] = [];
-    if (lease === undefined) return { texts, hasMore: false };
-    for await (const { position, heading, source: text } of lease.repository.passages(document)) {
-      if (position >= from && position <= from + limit) texts.push({ position, heading, text });
-    }
-    texts.sort((a, b) => a.position - b.position);
-    return { texts: texts.slice(0, limit), hasMore: texts.length > limit };
+    if (lease === undefined) return { texts: [], hasMore: false };
+    const found = await lease.repository.page(document, { from, limit: limit + 1 });
+    const texts = found.slice(0, limit);
+    return {
+      texts: texts.map(({ position, heading, source: text }) => ({ position, heading, text })),
+      hasMore: found.length > limit,
+    };
   }
 
   /** When it returns nothing of it is found in the store any more. */
