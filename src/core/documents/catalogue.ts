@@ -2,7 +2,7 @@
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { PassageRepository, StoredDocument } from "../ports/passage-repository.ts";
 import { fileIdOf, shownName } from "./document-name.ts";
-import type { Attributes, StoreFile, StoreRecord } from "./records.ts";
+import type { StoreFile, StoreRecord } from "./records.ts";
 
 export interface CatalogueParts {
   registry: DocumentRegistry;
@@ -16,15 +16,6 @@ export class Catalogue {
 
   constructor(parts: CatalogueParts) {
     this.#parts = parts;
-  }
-
-  /** Attributes of the documents that may be found. */
-  async of(
-    store: StoreRecord,
-    repository: PassageRepository,
-  ): Promise<ReadonlyMap<string, Attributes>> {
-    await this.update(store, repository);
-    return this.#parts.registry.storeFiles.catalogue(store.id);
   }
 
   /** Makes files of the documents that others put into the collection; a store made over HTTP has none. */

@@ -3,6 +3,7 @@
  * from survives a crash, and what it threw from changed nothing.
  */
 
+import type { AttributeFilter } from "../documents/attribute-filter.ts";
 import type { FileUsage } from "../documents/quota.ts";
 import type {
   Attributes,
@@ -14,6 +15,7 @@ import type {
   StoreRecord,
 } from "../documents/records.ts";
 import type { Page, PageRequest } from "../page.ts";
+import type { DocumentSelection } from "./passage-repository.ts";
 
 /** Whose things are seen: a caller's own files, and what is in some vector stores. */
 export interface Visibility {
@@ -68,6 +70,11 @@ export interface Removal {
   document: string | undefined;
 }
 
+export interface Selection {
+  documents: DocumentSelection;
+  hidden: ReadonlySet<string>;
+}
+
 export interface StoreFileRegistry {
   /** Adds them, or puts them in the place of what they were; with a batch, all are in it. */
   putStoreFiles(files: readonly StoreFile[], batch?: FileBatch): void;
@@ -79,8 +86,8 @@ export interface StoreFileRegistry {
   changeAttributes(store: string, file: string, attributes: Attributes): void;
   /** Removes it; its passages are to be deleted. */
   removeStoreFile(store: string, file: string): void;
-  /** Attributes of the documents whose passages may be found. */
-  catalogue(store: string): ReadonlyMap<string, Attributes>;
+  /** The documents whose passages may be found, as whichever list is shorter; and those that are hidden. */
+  selection(store: Pick<StoreRecord, "id" | "collection">, filter?: AttributeFilter): Selection;
   /** Documents of a collection whose passages may not be found: half stored, or to be deleted. */
   hidden(collection: string): ReadonlySet<string>;
   /** What a file is called in a vector store; undefined where it is in none. */

@@ -1,13 +1,20 @@
 /** Files of vector stores and their batches, as rows. */
+import type { AttributeFilter } from "../../core/documents/attribute-filter.ts";
 import type {
   Attributes,
   FileBatch,
   FileCounts,
   FileStatus,
   StoreFile,
+  StoreRecord,
 } from "../../core/documents/records.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
-import type { StoreFileRegistry, StoreFilesOf } from "../../core/ports/document-registry.ts";
+import type {
+  Selection,
+  StoreFileRegistry,
+  StoreFilesOf,
+} from "../../core/ports/document-registry.ts";
+import { conditionOf } from "./filter-sql.ts";
 import { pageOf } from "./paging.ts";
 import type { RegistryFile } from "./registry-file.ts";
 import { putStoreFile, type StoreFileRow, storeFilesTable, toStoreFile } from "./store-file-row.ts";
@@ -108,19 +115,30 @@ export class StoreFileRows implements StoreFileRegistry {
     });
   }
 
-  catalogue(store: string): ReadonlyMap<string, Attributes> {
-    return this.#registry.read(
-      (database) =>
-        new Map(
+  selection(
+    { id, collection }: Pick<StoreRecord, "id" | "collection">,
+    filter?: AttributeFilter,
+  ): Selection {
+    const hidden = this.hidden(collection);
+    if (filter === undefined) return { hidden, documents: { except: hidden } };
+    const { where, values } = conditionOf(filter);
+    const documents = (condition: string): string[] =>
+      this.#registry.read(
+        (database) =>
           database
-            .query<{ document: string; attributes: string }, [string]>(
-              "select document, attributes from store_files where store = ? and status = 'completed'",
+            .query<{ document: string }, string[]>(
+              `select document from store_files
+               where store = ? and status = 'completed' and ${condition}`,
             )
-            .all(store)
-            .map(({ document, attributes }) => [document, parsed(attributes)]),
-        ),
-      new Map(),
-    );
+            .all(id, ...values)
+            .map(({ document }) => document),
+        [],
+      );
+    const only = new Set(documents(where).filter((document) => !hidden.has(document)));
+    if (only.size <= (this.counts({ store: id }).completed + hidden.size) / 2) {
+      return { hidden, documents: { only } };
+    }
+    return { hidden, documents: { except: new Set([...hidden, ...documents(`not ${where}`)]) } };
   }
 
   hidden(collection: string): ReadonlySet<string> {
@@ -243,12 +261,6 @@ function conditionsOf({ store, batch, status }: StoreFilesOf): {
     ],
   };
 }
-
-/** Most documents have none, and parsing them all takes its time. */
-const parsed = (attributes: string): Attributes =>
-  attributes === "{}" ? none : JSON.parse(attributes);
-
-const none: Attributes = {};
 
 const toBatch = ({ id, store, created_at, cancelled }: BatchRow): FileBatch => ({
   id,
