@@ -17,7 +17,7 @@ export async function vectorStoreIds(
   names: readonly string[],
 ): Promise<string[]> {
   const log = createCommandLog(config, shell.isTerminal);
-  using registry = new SqliteDocuments(join(dataDirOf(config, shell.cwd), documentsFile));
+  await using registry = new SqliteDocuments(join(dataDirOf(config, shell.cwd), documentsFile));
   const access = new StoreAccess({
     registry,
     store: collectionStore({ config, baseDir: shell.cwd, log }),
@@ -32,7 +32,7 @@ export async function vectorStoreIds(
       ids.push((await access.find(theNode, name, "--vector-store")).id);
     } catch (error) {
       if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
-      const known = registry.stores.allStores().map((store) => store.name || store.id);
+      const known = (await registry.stores.allStores()).map((store) => store.name || store.id);
       throw new NodeError(
         "invalid_request",
         `There is no vector store '${name}'. There are: ${known.join(", ")}. 'paddock ingest' makes one under a name that --collection gives.`,

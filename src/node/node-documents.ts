@@ -77,12 +77,8 @@ export class NodeDocuments implements AsyncDisposable {
   }
 
   /** How many files wait to be taken in; undefined where the registry cannot be read. */
-  queued(): number | undefined {
-    try {
-      return this.documents.queued();
-    } catch {
-      return undefined;
-    }
+  queued(): Promise<number | undefined> {
+    return this.documents.queued().catch(() => undefined);
   }
 
   /** Takes files in, behind the requests, until the signal aborts; dispose of it afterwards. */
@@ -105,7 +101,7 @@ export async function recoverDocuments({
   const folder = dataDirOf(config, baseDir);
   using ownership = new DataDirLock(join(folder, documentsLock), "documents");
   ownership.check();
-  using registry = new SqliteDocuments(join(folder, documentsFile));
+  await using registry = new SqliteDocuments(join(folder, documentsFile));
   const files = new DiskFiles(join(folder, filesFolder));
   return await recoverOrphans({ registry, files, detectType: mediaTypeOf, endingOf });
 }

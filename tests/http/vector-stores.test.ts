@@ -141,7 +141,7 @@ describe("a vector store", () => {
     await client.taken((await client.store()).id, "bees");
     expect(await client.getStore(id)).toMatchObject({ status: "expired", file_counts: none });
     expect(await readdir(join(place, "collections"))).not.toContain(`${id}.sqlite`);
-    expect(app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.queue.removals()).toEqual([]);
   });
 });
 
@@ -282,7 +282,7 @@ describe("a file that is added to a vector store", () => {
     await client.send("DELETE", `/files/${deleted.id}`);
     expect(await client.search(id, "llamas")).toEqual([]);
     expect((await client.getStore(id)).file_counts).toEqual(none);
-    expect(app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.queue.removals()).toEqual([]);
     expect((await client.send("GET", `/vector_stores/${id}/files/${deleted.id}`)).status).toBe(404);
   });
 
@@ -492,7 +492,7 @@ describe("a batch of files", () => {
     expect((await client.send("POST", path)).status).toBe(400);
     held.open();
     expect(await client.search(id, "a")).toEqual([]);
-    expect(app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.queue.removals()).toEqual([]);
   });
 
   test.each<[object, string]>([
@@ -525,7 +525,7 @@ describe("a vector store that is deleted while it is filled", () => {
     await client.taken(other.id, "later");
     const left = await readdir(join(place, "collections"));
     expect(left.filter((name) => !name.startsWith(other.id))).toEqual([]);
-    expect(app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.queue.removals()).toEqual([]);
     expect((await client.send("GET", `/files/${files[0]}`)).status).toBe(200);
   });
 });

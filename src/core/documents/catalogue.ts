@@ -23,17 +23,17 @@ export class Catalogue {
     if (store.isOwn) return;
     const { registry } = this.#parts;
     if (repository === undefined) {
-      registry.storeFiles.reconcile(store.id, []);
+      await registry.storeFiles.reconcile(store.id, []);
       return;
     }
     const revision = await repository.revision();
     if (this.#seen.get(store.id) === revision) return;
     const documents = await repository.documents();
-    const hidden = registry.storeFiles.hidden(store.collection);
+    const hidden = await registry.storeFiles.hidden(store.collection);
     const found = documents
       .filter(({ name }) => !hidden.has(name))
       .map((document) => this.#toFile(store, document));
-    registry.storeFiles.reconcile(store.id, found);
+    await registry.storeFiles.reconcile(store.id, found);
     this.#seen.set(store.id, revision);
   }
 

@@ -74,7 +74,7 @@ export class DocumentScopes implements SearchScopes {
     const repository = backend?.repository ?? lease?.repository;
     if (repository === undefined) return undefined;
     if (filter !== undefined) await catalogue.update(store, repository);
-    const { documents, hidden } = registry.storeFiles.selection(store, filter);
+    const { documents, hidden } = await registry.storeFiles.selection(store, filter);
     return {
       store: id,
       collection,

@@ -58,7 +58,7 @@ export interface Documents extends AsyncDisposable {
   access: StoreAccess;
   collections: OpenCollections;
   /** How many files wait to be taken in, or are. */
-  queued(): number;
+  queued(): Promise<number>;
   /** Takes files in until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -81,9 +81,9 @@ export function createDocuments(parts: DocumentParts): Documents {
     ...{ registry, log },
     takeIn: takeFile({ ...parts, collections, remover, quota }),
     discard: async ({ store, document }) => {
-      const collection = registry.stores.store(store)?.collection;
+      const collection = (await registry.stores.store(store))?.collection;
       if (collection === undefined) return;
-      registry.queue.addRemoval({ collection, document });
+      await registry.queue.addRemoval({ collection, document });
       await remover.tryRemove({ collection, document });
     },
     tidy: () => tidying.run(),

@@ -124,25 +124,25 @@ export class IngestQueue {
     if (!this.#parts.isOwned()) return unownedMs;
     await this.#parts.tidy();
     if (signal.aborted) return 0;
-    const file = this.#jobs.size < mostAtOnce ? this.#next() : undefined;
+    const file = this.#jobs.size < mostAtOnce ? await this.#next() : undefined;
     if (file === undefined) return this.#untilRested();
     void this.#take(file, signal);
     return 0;
   }
 
-  #next(): StoreFile | undefined {
+  async #next(): Promise<StoreFile | undefined> {
     const { queue } = this.#parts.registry;
     const now = performance.now();
     const resting = [...this.#resting].filter(([, { until }]) => until > now);
     const passedBy = new Set([...resting.map(([store]) => store), ...this.#held.keys()]);
     const turn = (owner: string | undefined): number => this.#served.get(owner) ?? 0;
-    const owners = queue.waitingOwners();
+    const owners = await queue.waitingOwners();
     for (const owner of this.#served.keys())
       if (!owners.includes(owner)) this.#served.delete(owner);
     const busy = new Set([...this.#jobs].map(({ file }) => file.owner));
     const free = owners.filter((owner) => !busy.has(owner)).toSorted((a, b) => turn(a) - turn(b));
     for (const owner of free) {
-      const file = queue.nextOf(owner, passedBy);
+      const file = await queue.nextOf(owner, passedBy);
       if (file === undefined || this.#isHeld(file)) continue;
       this.#served.set(owner, ++this.#count);
       return file;
@@ -151,16 +151,19 @@ export class IngestQueue {
   }
 
   async #take(file: StoreFile, stopping: AbortSignal): Promise<void> {
+    // It may be held since it was chosen.
+    if (this.#isHeld(file)) return;
     const { queue } = this.#parts.registry;
     const controller = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
     const job = { file, controller, done };
     this.#jobs.add(job);
     try {
-      if (!queue.begin(file.store, file.file)) return;
+      if (!(await queue.begin(file.store, file.file))) return;
       const signal = AbortSignal.any([stopping, controller.signal]);
+      signal.throwIfAborted();
       const { passages, bytes } = await this.#parts.takeIn(file, signal);
-      queue.settle({ ...file, status: "completed", passages, usageBytes: bytes });
+      await queue.settle({ ...file, status: "completed", passages, usageBytes: bytes });
       this.#resting.delete(file.store);
       this.#tries.delete(keyOf(file));
       this.#waits.delete(keyOf(file));
@@ -201,7 +204,7 @@ export class IngestQueue {
     this.#waits.delete(keyOf(file));
     log.info("a file was not taken in", { ...fields, reason: reasonOf(error) });
     await discard(file);
-    registry.queue.settle({ ...file, status: "failed", failure });
+    await registry.queue.settle({ ...file, status: "failed", failure });
   }
 
   #rest(store: string): void {

@@ -25,7 +25,7 @@ export async function setOrphansAside({
 }: OrphanParts & { log: Log }): Promise<void> {
   try {
     const { stored, orphaned } = await files.names();
-    const known = registry.files.known([...stored, ...orphaned]);
+    const known = await registry.files.known([...stored, ...orphaned]);
     if (known === undefined) {
       if (stored.length === 0) return;
       const count = { files: stored.length, remedy };
@@ -67,7 +67,7 @@ export async function recoverOrphans({
 }): Promise<FileRecord[]> {
   const { stored, orphaned } = await files.names();
   const all = [...orphaned, ...stored];
-  const known = registry.files.known(all) ?? new Set();
+  const known = (await registry.files.known(all)) ?? new Set();
   const aside = new Set(orphaned);
   const recovered: FileRecord[] = [];
   for (const id of all) {
@@ -76,14 +76,15 @@ export async function recoverOrphans({
     const content = await files.open(id);
     if (content === undefined) continue;
     const head = new Uint8Array(await content.slice(0, headBytes).arrayBuffer());
-    const filename = registry.storeFiles.filenameOf(id) ?? `${id}${endingOf(detectType(id, head))}`;
+    const filename =
+      (await registry.storeFiles.filenameOf(id)) ?? `${id}${endingOf(detectType(id, head))}`;
     const file: FileRecord = {
       ...{ id, filename, purpose: "assistants", bytes: content.size },
       sha256: await digestOf(content),
       type: detectType(filename, head),
       createdAt: new Date(content instanceof File ? content.lastModified : 0),
     };
-    registry.files.addFile(file);
+    await registry.files.addFile(file);
     recovered.push(file);
   }
   return recovered;

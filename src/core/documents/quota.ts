@@ -32,9 +32,11 @@ export class Quota {
   }
 
   /** A place for an upload, which grows as its bytes come; disposing of it gives it back. */
-  upload(caller: DocumentCaller): { admit(bytes: number): void } & Disposable {
+  async upload(
+    caller: DocumentCaller,
+  ): Promise<{ admit(bytes: number): Promise<void> } & Disposable> {
     let [received, charged, files] = [0, 0, 0];
-    let stored = this.#stored(caller);
+    let stored = await this.#stored(caller);
     const hold = (wanted: FileUsage): void => {
       const { bytes, files: others } = this.#coming.get(caller.id) ?? none;
       const now = { bytes: bytes + wanted.bytes - charged, files: others + wanted.files - files };
@@ -46,10 +48,10 @@ export class Quota {
       hold(none);
       this.#ended++;
     };
-    const admit = (bytes: number): void => {
+    const admit = async (bytes: number): Promise<void> => {
       received += bytes;
       hold({ bytes: Math.max(received, leastFileBytes), files: 1 });
-      if (stored.at !== this.#ended) stored = this.#stored(caller);
+      while (stored.at !== this.#ended) stored = await this.#stored(caller);
       const all = [...this.#coming.values()].reduce(plus, stored.node);
       const own = plus(stored.own, this.#coming.get(caller.id) ?? none);
       for (const what of ["bytes", "files"] as const) {
@@ -57,7 +59,7 @@ export class Quota {
       }
     };
     try {
-      admit(0);
+      await admit(0);
     } catch (error) {
       release();
       throw error;
@@ -66,14 +68,14 @@ export class Quota {
   }
 
   /** A place for the passages of a file that is being ingested; refuses those beyond what is left. */
-  ingest(caller: DocumentCaller): { plan(passages: number): void } & Disposable {
+  ingest(caller: DocumentCaller): { plan(passages: number): Promise<void> } & Disposable {
     const { storeFiles } = this.#registry;
     let held = 0;
     return {
-      plan: (passages) => {
+      plan: async (passages) => {
         // A caller's own files are ingested one after the other.
-        const own = caller.id === undefined ? 0 : storeFiles.passagesOf(caller.id);
-        const node = storeFiles.passagesOf() + this.#planned;
+        const own = caller.id === undefined ? 0 : await storeFiles.passagesOf(caller.id);
+        const node = (await storeFiles.passagesOf()) + this.#planned;
         this.#check("passages", caller, { node: node + passages, own: own + passages });
         held = passages;
         this.#planned += held;
@@ -84,10 +86,11 @@ export class Quota {
     };
   }
 
-  #stored({ id }: DocumentCaller): { node: FileUsage; own: FileUsage; at: number } {
+  async #stored({ id }: DocumentCaller): Promise<{ node: FileUsage; own: FileUsage; at: number }> {
     const { files } = this.#registry;
-    const own = id === undefined ? none : files.usageOf(leastFileBytes, id);
-    return { node: files.usageOf(leastFileBytes), own, at: this.#ended };
+    const at = this.#ended;
+    const own = id === undefined ? none : await files.usageOf(leastFileBytes, id);
+    return { node: await files.usageOf(leastFileBytes), own, at };
   }
 
   #check(

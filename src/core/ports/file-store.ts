@@ -13,7 +13,10 @@ export interface IncomingFile extends AsyncDisposable {
 
 export interface FileStore {
   /** Takes a file in, piece by piece. `admit` hears of each piece before it is written, and may refuse it. */
-  receive(pieces: AsyncIterable<Uint8Array>, admit: (bytes: number) => void): Promise<IncomingFile>;
+  receive(
+    pieces: AsyncIterable<Uint8Array>,
+    admit: (bytes: number) => Promise<void>,
+  ): Promise<IncomingFile>;
   /** The bytes of a file that is kept; undefined where there is none. */
   open(id: string): Promise<Blob | undefined>;
   /** One that is not there is no failure. */

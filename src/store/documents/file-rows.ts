@@ -6,7 +6,7 @@ import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
 import { pageOf } from "./paging.ts";
-import type { RegistryFile } from "./registry-file.ts";
+import type { RegistryFile, Rows } from "./registry-file.ts";
 
 interface Row {
   id: string;
@@ -20,7 +20,7 @@ interface Row {
   expires_at: number | null;
 }
 
-export class FileRows implements FileRegistry {
+export class FileRows implements Rows<FileRegistry> {
   readonly #registry: RegistryFile;
 
   constructor(registry: RegistryFile) {
@@ -44,11 +44,18 @@ export class FileRows implements FileRegistry {
     );
   }
 
-  file(id: string): FileRecord | undefined {
+  find(ids: readonly string[], visible?: Visibility): FileRecord[] {
     return this.#registry.read((database) => {
-      const row = database.query<Row, [string]>("select * from files where id = ?").get(id);
-      return row === null ? undefined : toFile(row);
-    }, undefined);
+      const seen = visible === undefined ? undefined : visibleTo(visible);
+      const isAmong = "id in (select value from json_each(?))";
+      const rows = database
+        .query<Row, string[]>(
+          `select * from files where ${[isAmong, ...(seen?.where ?? [])].join(" and ")}`,
+        )
+        .all(JSON.stringify(ids), ...(seen?.values ?? []));
+      const found = new Map(rows.map((row) => [row.id, toFile(row)]));
+      return ids.flatMap((id) => found.get(id) ?? []);
+    }, []);
   }
 
   files(
@@ -71,17 +78,6 @@ export class FileRows implements FileRegistry {
         return { items: items.map(toFile), hasMore };
       },
       { items: [], hasMore: false },
-    );
-  }
-
-  isVisible(id: string, visible: Visibility): boolean {
-    const { where, values } = visibleTo(visible);
-    return this.#registry.read(
-      (database) =>
-        database
-          .query(`select 1 from files where id = ? and ${where.join(" and ")}`)
-          .get(id, ...values) !== null,
-      false,
     );
   }
 

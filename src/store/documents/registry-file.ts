@@ -6,6 +6,13 @@ import { openOwnDatabase } from "../own-database.ts";
 import { remedyFor } from "../sqlite/errors.ts";
 import { documentTables } from "./tables.ts";
 
+/** A part of the registry's port as the thread has it, where nothing has to be waited for. */
+export type Rows<Part> = {
+  [Name in keyof Part]: Part[Name] extends (...args: infer Args) => Promise<infer Result>
+    ? (...args: Args) => Result
+    : never;
+};
+
 export class RegistryFile implements Disposable {
   readonly #path: string;
   #database: Database | undefined;

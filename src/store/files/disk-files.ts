@@ -25,7 +25,7 @@ export class DiskFiles implements FileStore {
 
   async receive(
     pieces: AsyncIterable<Uint8Array>,
-    admit: (bytes: number) => void,
+    admit: (bytes: number) => Promise<void>,
   ): Promise<IncomingFile> {
     const name = `${crypto.randomUUID()}${part}`;
     const path = join(this.#folder, name);
@@ -93,7 +93,7 @@ export class DiskFiles implements FileStore {
   async #write(
     path: string,
     pieces: AsyncIterable<Uint8Array>,
-    admit: (bytes: number) => void,
+    admit: (bytes: number) => Promise<void>,
   ): Promise<Pick<IncomingFile, "bytes" | "sha256" | "head">> {
     const hash = new Bun.CryptoHasher("sha256");
     const head: Uint8Array[] = [];
@@ -101,7 +101,7 @@ export class DiskFiles implements FileStore {
     await translated(() => mkdir(this.#folder, { recursive: true, mode: folderOfOwner }));
     await using file = await translated(() => open(path, "wx", ownerOnly));
     for await (const piece of pieces) {
-      admit(piece.length);
+      await admit(piece.length);
       if (bytes < headBytes) head.push(piece.slice(0, headBytes - bytes));
       hash.update(piece);
       bytes += piece.length;

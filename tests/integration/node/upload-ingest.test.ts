@@ -25,7 +25,7 @@ async function readFor(ingest: UploadIngest, owner: string): Promise<number[]> {
       documentPrefix: "",
       chunking: { maxTokens: 8, overlapTokens: 0 },
       signal: new AbortController().signal,
-      onPlanned: () => {
+      onPlanned: async () => {
         throw planned;
       },
     }),

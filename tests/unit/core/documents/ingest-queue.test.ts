@@ -17,8 +17,8 @@ const names = ["a", "b", "c"];
 
 test("what a file waited for is forgotten with the file, or with its store", async () => {
   await using folder = await tempDir();
-  using registry = new SqliteDocuments(`${folder.path}/documents.sqlite`);
-  registry.storeFiles.putStoreFiles(names.map(file));
+  await using registry = new SqliteDocuments(`${folder.path}/documents.sqlite`);
+  await registry.storeFiles.putStoreFiles(names.map(file));
   const { log } = recordingLog();
   const queue = new IngestQueue({
     ...{ registry, log },

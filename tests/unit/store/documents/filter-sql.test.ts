@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { AttributeFilter } from "../../../../src/core/documents/attribute-filter.ts";
 import type { Attributes, StoreFile } from "../../../../src/core/documents/records.ts";
-import { SqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { DocumentRows } from "../../../../src/store/documents/document-rows.ts";
 import { type TempDir, tempDir } from "../../../support/temp-dir.ts";
 
 let folder: TempDir;
-let registry: SqliteDocuments;
+let registry: DocumentRows;
 beforeAll(async () => {
   folder = await tempDir();
-  registry = new SqliteDocuments(`${folder.path}/documents.sqlite`);
+  registry = new DocumentRows(`${folder.path}/documents.sqlite`);
 });
 afterAll(async () => {
   registry[Symbol.dispose]();
