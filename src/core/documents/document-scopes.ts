@@ -8,7 +8,6 @@ import type {
   SearchTargets,
 } from "../retrieval/search-scope.ts";
 import type { Catalogue } from "./catalogue.ts";
-import { theNode } from "./document-caller.ts";
 import type { OpenCollections } from "./open-collections.ts";
 import type { StoreRecord } from "./records.ts";
 import type { StoreAccess } from "./store-access.ts";
@@ -43,7 +42,7 @@ export class DocumentScopes implements SearchScopes {
   }
 
   async #stores({
-    caller = theNode,
+    caller,
     stores,
     fieldOf = () => "vector_store_id",
   }: SearchScope): Promise<StoreRecord[]> {

@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { CollectionStore } from "../ports/passage-repository.ts";
 import { quoted } from "../quoted.ts";
-import { type DocumentCaller, mayUse, noSuch, theNode } from "./document-caller.ts";
+import { type DocumentCaller, mayUse, noSuch } from "./document-caller.ts";
 import type { StoreRecord } from "./records.ts";
 
 export interface StoreAccessParts {
@@ -54,7 +54,7 @@ export class StoreAccess {
   }
 
   /** What a caller searches who names no vector store. */
-  async usual(caller: DocumentCaller = theNode): Promise<StoreRecord[]> {
+  async usual(caller: DocumentCaller): Promise<StoreRecord[]> {
     if (caller.vectorStores === undefined) return [await this.#touched(await this.own())];
     const there = (await this.#boundTo(caller.vectorStores)).filter(
       (store) => !this.isExpired(store),
