@@ -1,4 +1,4 @@
-/** Vector stores that a command names, by name or id, as their ids. */
+/** Vector stores that a command names, by name or id, as their ids; `:read` stays behind one that is only to be read. */
 import { join } from "node:path";
 import type { Config } from "../config/schema.ts";
 import { theNode } from "../core/documents/document-caller.ts";
@@ -29,7 +29,8 @@ export async function vectorStoreIds(
   const ids: string[] = [];
   for (const name of names) {
     try {
-      ids.push((await access.find(theNode, name, "--vector-store")).id);
+      const [, called = name, rights = ""] = /^(.*?)(:read)?$/.exec(name) ?? [];
+      ids.push(`${(await access.find(theNode, called, "--vector-store")).id}${rights}`);
     } catch (error) {
       if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
       const known = (await registry.stores.allStores()).map((store) => store.name || store.id);

@@ -154,6 +154,45 @@ describe("a key that is bound to a vector store", () => {
     expect(await admin.search(mine, "llamas")).toEqual([]);
   });
 
+  test("does not delete it", async () => {
+    const refused = await bound.send("DELETE", `/vector_stores/${mine}`);
+    expect(refused.status).toBe(403);
+    expect((await decodeError(refused)).message).toContain("Remove its files instead");
+    expect(await retrieve(bound)).toEqual(["llamas hum"]);
+  });
+
+  test("only reads it where it is bound to read", async () => {
+    const reading = give("reading", { vectorStores: [`${mine}:read`] });
+    expect(await retrieve(reading)).toEqual(["llamas hum"]);
+    const batch = await admin.batch(mine, { file_ids: [sharedFile] });
+    expect(
+      await statuses(
+        reading.send("GET", `/vector_stores/${mine}`),
+        reading.send("GET", `/vector_stores/${mine}/files/${sharedFile}/content`),
+        reading.send("GET", `/files/${sharedFile}/content`),
+        reading.send("GET", `/vector_stores/${theirs}`),
+      ),
+    ).toEqual([200, 200, 200, 404]);
+    const path = `/vector_stores/${mine}`;
+    const refused = [
+      reading.upload("llamas sing"),
+      reading.send("POST", path, { name: "other" }),
+      reading.send("POST", `${path}/files`, { file_id: sharedFile }),
+      reading.send("POST", `${path}/file_batches`, { file_ids: [sharedFile] }),
+      reading.send("POST", `${path}/file_batches/${batch.id}/cancel`),
+      reading.send("POST", `${path}/files/${sharedFile}`, { attributes: { a: 1 } }),
+      reading.send("DELETE", `${path}/files/${sharedFile}`),
+      reading.send("DELETE", path),
+      reading.send("DELETE", `/files/${sharedFile}`),
+      reading.send("POST", "/vector_stores", {}),
+    ];
+    expect(await statuses(...refused)).toEqual(refused.map(() => 403));
+    const both = give("both", { vectorStores: [`${mine}:read`, theirs] });
+    const file = await both.file("llamas sing");
+    expect(await statuses(both.send("POST", `${path}/files`, { file_id: file }))).toEqual([403]);
+    await both.add(theirs, { file_id: file });
+  });
+
   test("finds nothing where its store is deleted, and nothing else instead", async () => {
     await admin.send("DELETE", `/vector_stores/${mine}`);
     expect(await retrieve(bound)).toEqual([]);

@@ -52,8 +52,9 @@ export class FileBatchService {
 
   /** Those of its files that are not taken in yet stay out. */
   async cancel(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
-    const { registry, remover, hold, checkOwned } = this.#parts;
+    const { registry, access, remover, hold, checkOwned } = this.#parts;
     checkOwned();
+    await access.use(caller, storeId);
     const batch = await this.#batch(caller, storeId, id);
     if ((await this.#view(batch)).status !== "in_progress") {
       throw new NodeError(

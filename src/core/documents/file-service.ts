@@ -4,7 +4,7 @@ import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore, IncomingFile } from "../ports/file-store.ts";
-import { type DocumentCaller, noSuch, visibilityOf } from "./document-caller.ts";
+import { type DocumentCaller, mayFill, noSuch, visibilityOf } from "./document-caller.ts";
 import { isAdopted, newId } from "./document-name.ts";
 import type { Quota } from "./quota.ts";
 import type { FileRecord } from "./records.ts";
@@ -43,6 +43,12 @@ export class FileService {
     { filename, bytes: pieces }: { filename: string; bytes: AsyncIterable<Uint8Array> },
   ): Promise<Upload> {
     this.#parts.checkOwned();
+    if (caller.vectorStores?.every((store) => !mayFill(caller, store))) {
+      throw new NodeError(
+        "forbidden",
+        `${caller.called} may only read its vector stores, and uploads no files.`,
+      );
+    }
     const name = checkedName(filename);
     await using resources = new AsyncDisposableStack();
     const place = resources.use(await this.#parts.quota.upload(caller));

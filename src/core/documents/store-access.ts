@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { CollectionStore } from "../ports/passage-repository.ts";
 import { quoted } from "../quoted.ts";
-import { type DocumentCaller, mayUse, noSuch } from "./document-caller.ts";
+import { type DocumentCaller, mayFill, mayUse, noSuch } from "./document-caller.ts";
 import type { StoreRecord } from "./records.ts";
 
 export interface StoreAccessParts {
@@ -40,7 +40,11 @@ export class StoreAccess {
 
   /** The same, which is not expired, and is about to be changed. */
   async use(caller: DocumentCaller, id: string, param?: string): Promise<StoreRecord> {
-    const store = await this.#touched(await this.get(caller, id, param));
+    const found = await this.get(caller, id, param);
+    if (!mayFill(caller, found.id)) {
+      throw new NodeError("forbidden", `${caller.called} may only read the vector store '${id}'.`);
+    }
+    const store = await this.#touched(found);
     await this.#keepOwn();
     return store;
   }

@@ -110,6 +110,12 @@ export class VectorStoreService {
     const { registry, access, collections, remover, hold, checkOwned } = this.#parts;
     checkOwned();
     const store = await access.get(caller, id);
+    if (caller.vectorStores !== undefined) {
+      throw new NodeError(
+        "forbidden",
+        `${caller.called} is bound to the vector store '${id}', and does not delete it. Remove its files instead.`,
+      );
+    }
     if (access.isOwn(store)) {
       throw new NodeError(
         "invalid_request",
