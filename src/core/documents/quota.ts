@@ -14,7 +14,7 @@ export interface QuotaSettings {
 export type FileUsage = Pick<DocumentQuota, "bytes" | "files">;
 
 /** A file counts as so many bytes at least: an empty one has a name and a record too. */
-export const leastFileBytes = 1024;
+const leastFileBytes = 1024;
 
 export class Quota {
   readonly #registry: DocumentRegistry;

@@ -1,6 +1,6 @@
 /** The file of the registry: opened when it is first needed, readable by its owner only. */
 import type { Database } from "bun:sqlite";
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import { remedyFor } from "../sqlite/errors.ts";
@@ -62,4 +62,4 @@ export class RegistryFile implements Disposable {
 
 /** An empty file is no registry: what was in it is lost, and nothing follows from what it does not know. */
 export const isThere = (path: string): boolean =>
-  [path, `${path}-wal`].some((name) => (statSync(name, { throwIfNoEntry: false })?.size ?? 0) > 0);
+  [path, `${path}-wal`].some((name) => existsSync(name) && statSync(name).size > 0);

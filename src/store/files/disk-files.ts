@@ -114,7 +114,7 @@ export class DiskFiles implements FileStore {
 
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    if (hasCode(error, "ENOENT")) return [];
+    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return [];
     throw error;
   });
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
