@@ -4,6 +4,7 @@ import { copyFile, readdir, readFile, rename, rm, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { checkDocuments } from "../../../src/cli/doctor/files.ts";
 import { FileList, FileObject } from "../../../src/server/operations/files/schema.ts";
+import { DataDirLock } from "../../../src/store/data-dir-lock.ts";
 import { decode } from "../../support/decode.ts";
 import { runPaddock } from "../../support/paddock-process.ts";
 import { type LogLine, recordingLog } from "../../support/recording-log.ts";
@@ -130,6 +131,12 @@ test("'paddock documents recover' makes files of what was set aside, and of file
     const file = await decode(FileObject, await running.client.send("GET", `/files/${first}`));
     expect(file).toMatchObject({ bytes: 5, filename: `${first}.txt`, content_type: "text/plain" });
   });
+  {
+    using node = new DataDirLock(join(place, "documents.lock"), "documents");
+    expect(node.take()).toBe(true);
+    const refused = await runPaddock(["documents", "recover"], { cwd: folder.path });
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Stop it")]);
+  }
   const again = await runPaddock(["documents", "recover"], { cwd: folder.path });
   expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing") });
   expect(await doctor()).toMatchObject({ status: "ok" });
