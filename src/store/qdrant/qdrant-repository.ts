@@ -101,7 +101,7 @@ export class QdrantRepository implements PassageRepository {
         limit,
       }),
     );
-    const passages = points.flatMap((point) => passageOf(point) ?? []);
+    const passages = points.slice(0, limit).flatMap((point) => passageOf(point) ?? []);
     return passages.toSorted((a, b) => a.position - b.position);
   }
 
