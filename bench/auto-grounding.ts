@@ -4,7 +4,9 @@
  * 50 everyday questions, and of the questions of a file in SQuAD's format, are left alone.
  * `bun bench/auto-grounding.ts [FILE] [--thresholds 0.4,0.5] [--threads N]`
  */
+
 import { parseArgs } from "node:util";
+import { theNode } from "../src/core/documents/document-caller.ts";
 import { handbookCollection } from "./handbook-collection.ts";
 import made from "./made/handbook-questions.json";
 import { readSet, type Squad } from "./retrieval-set.ts";
@@ -31,7 +33,7 @@ interface Best {
 
 async function best(question: string): Promise<Best> {
   const bounds = { limit: 1, scoreThreshold: -1 };
-  const { points } = await handbook.service.find(question, bounds, { signal });
+  const { points } = await handbook.service.find(question, bounds, { signal }, { caller: theNode });
   const [first] = points;
   return { question, score: first?.score ?? -1, page: first?.document.split("/").at(-1) ?? "" };
 }

@@ -3,8 +3,10 @@
  * handbook, of which 30 lean on the first and 10 are about something else.
  * `bun bench:follow-ups [--threads N]`
  */
+
 import { parseArgs } from "node:util";
 import { leansOnBefore } from "../src/core/chat/follow-up.ts";
+import { theNode } from "../src/core/documents/document-caller.ts";
 import { handbookCollection } from "./handbook-collection.ts";
 import questions from "./made/two-turn-questions.json";
 
@@ -41,7 +43,12 @@ for (const leans of [true, false]) {
   for (const [name, textOf] of ways) {
     let [among, first] = [0, 0];
     for (const question of asked) {
-      const { points } = await service.find(textOf(question), bounds, { signal });
+      const { points } = await service.find(
+        textOf(question),
+        bounds,
+        { signal },
+        { caller: theNode },
+      );
       const at = points.findIndex(
         ({ document, heading }) =>
           document.endsWith(`/${question.page}`) && heading.includes(question.heading),

@@ -3,6 +3,7 @@
  * articles: the questions about it have an answer there, those about the other half are of another
  * topic. Then the halves change places, so that every question is asked both ways.
  */
+import { theNode } from "../src/core/documents/document-caller.ts";
 import type { EmbeddingModel } from "../src/core/models/model.ts";
 import type { CollectionStore } from "../src/core/ports/passage-repository.ts";
 import type { RetrievalMode } from "../src/core/retrieval/retrieval-service.ts";
@@ -39,7 +40,12 @@ export async function measureThresholds(
     for (const mode of modes) {
       const service = serviceFor(embedding, repository, mode);
       for (const { text, paragraph, article } of questions) {
-        const { points } = await service.find(text, { limit, scoreThreshold: -1 }, { signal });
+        const { points } = await service.find(
+          text,
+          { limit, scoreThreshold: -1 },
+          { signal },
+          { caller: theNode },
+        );
         const right = points.find(({ document }) => document === String(paragraph))?.score;
         const wrong = points.filter(({ document }) => document !== String(paragraph));
         (article % 2 === half ? answered : astray).get(mode)?.push({

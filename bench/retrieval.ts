@@ -3,7 +3,9 @@
  * collection, its questions are asked.
  * `bun bench:retrieval FILE [--model SOURCE] [--threads N] [--thresholds] [--qdrant URL] [--reranker FILE]`
  */
+
 import { parseArgs } from "node:util";
+import { theNode } from "../src/core/documents/document-caller.ts";
 import type { RerankingModel } from "../src/core/models/model.ts";
 import type { CollectionStore, PassageRepository } from "../src/core/ports/passage-repository.ts";
 import type { RetrievalMode } from "../src/core/retrieval/retrieval-service.ts";
@@ -105,7 +107,7 @@ async function measure(
   const times: number[] = [];
   for (const { text, paragraph } of questions) {
     const startedAt = performance.now();
-    const { points } = await retrieval.find(text, bounds, { signal });
+    const { points } = await retrieval.find(text, bounds, { signal }, { caller: theNode });
     times.push(performance.now() - startedAt);
     const rank = points.findIndex(({ document }) => document === String(paragraph));
     if (rank === 0) first++;

@@ -7,7 +7,13 @@ import { dataDirOf } from "../node/data-dir.ts";
 import { addConfigOptions, readConfig, readConfigFile } from "./configure.ts";
 import { checkAccelerator } from "./doctor/accelerator.ts";
 import { checkEngine } from "./doctor/engine.ts";
-import { checkClock, checkDataDir, checkDisk, checkKeysFile } from "./doctor/files.ts";
+import {
+  checkClock,
+  checkDataDir,
+  checkDisk,
+  checkDocuments,
+  checkKeysFile,
+} from "./doctor/files.ts";
 import { type Finding, ok, problem } from "./doctor/finding.ts";
 import type { Installation } from "./doctor/installation.ts";
 import { checkModels, type FoundModel } from "./doctor/models.ts";
@@ -85,6 +91,7 @@ async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding>
   const checks: [string, (installation: Installation) => Finding | Promise<Finding | Finding[]>][] =
     [
       ["store", () => checkStore(installation, found)],
+      ["documents", checkDocuments],
       ["data dir", checkDataDir],
       ["keys file", checkKeysFile],
       ["disk", checkDisk],

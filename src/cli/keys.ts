@@ -50,7 +50,7 @@ function create(shell: Shell): Command {
     )
     .option(
       "--vector-store <stores...>",
-      "bind it to these vector stores, by name or id: it sees and fills no others",
+      "bind it to these vector stores, by name or id: it sees and fills no others; NAME:read: it only reads it",
     )
     .option("--max-bytes <n>", "most bytes of files that it uploads; 0: no bound")
     .option("--max-passages <n>", "most passages of the files that it adds")
@@ -59,7 +59,7 @@ function create(shell: Shell): Command {
     command,
     "paddock keys create ada --scope chat --expires 30d",
     "paddock keys create batch --requests-per-minute 60 --concurrency 2",
-    "paddock keys create reader --scope retrieve --vector-store handbook",
+    "paddock keys create reader --scope retrieve --vector-store handbook:read",
   );
   return command.action((name: string) =>
     withKeys(shell, command, async (keys, config) => {

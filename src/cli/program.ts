@@ -6,6 +6,7 @@ import { chatCommand } from "./chat.ts";
 import { collectionsCommand } from "./collections.ts";
 import { completionsCommand } from "./completions.ts";
 import { doctorCommand } from "./doctor.ts";
+import { documentsCommand } from "./documents.ts";
 import { addExamples } from "./examples.ts";
 import { ingestCommand } from "./ingest.ts";
 import { initCommand } from "./init.ts";
@@ -30,6 +31,7 @@ const commands = [
   modelsCommand,
   ingestCommand,
   collectionsCommand,
+  documentsCommand,
   mcpCommand,
   keysCommand,
   initCommand,

@@ -1,4 +1,4 @@
-/** Vector stores that a command names, by name or id, as their ids. */
+/** Vector stores that a command names, by name or id, as their ids; `:read` stays behind one that is only to be read. */
 import { join } from "node:path";
 import type { Config } from "../config/schema.ts";
 import { theNode } from "../core/documents/document-caller.ts";
@@ -17,21 +17,23 @@ export async function vectorStoreIds(
   names: readonly string[],
 ): Promise<string[]> {
   const log = createCommandLog(config, shell.isTerminal);
-  using registry = new SqliteDocuments(join(dataDirOf(config, shell.cwd), documentsFile));
+  await using registry = new SqliteDocuments(join(dataDirOf(config, shell.cwd), documentsFile));
   const access = new StoreAccess({
     registry,
     store: collectionStore({ config, baseDir: shell.cwd, log }),
     ownCollection: config.vectorstore.collection_name,
     now: () => new Date(),
+    expiryTime: () => new Date(),
     log,
   });
   const ids: string[] = [];
   for (const name of names) {
     try {
-      ids.push((await access.find(theNode, name, "--vector-store")).id);
+      const [, called = name, rights = ""] = /^(.*?)(:read)?$/.exec(name) ?? [];
+      ids.push(`${(await access.find(theNode, called, "--vector-store")).id}${rights}`);
     } catch (error) {
       if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
-      const known = registry.stores.allStores().map((store) => store.name || store.id);
+      const known = (await registry.stores.allStores()).map((store) => store.name || store.id);
       throw new NodeError(
         "invalid_request",
         `There is no vector store '${name}'. There are: ${known.join(", ")}. 'paddock ingest' makes one under a name that --collection gives.`,

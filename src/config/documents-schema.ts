@@ -66,12 +66,23 @@ export const Documents = T.Object(
     max_bytes: T.Integer({
       minimum: 0,
       default: 10 * 1024 * 1024 * 1024,
-      description: "Bytes of all files that were uploaded; 0: no bound.",
+      description:
+        "Bytes of all files that were uploaded, each counted as 1,024 at least; 0: no bound.",
     }),
     max_bytes_per_key: T.Integer({
       minimum: 0,
       default: 0,
       description: "The same of each key without a bound of its own; 0: no bound.",
+    }),
+    max_files: T.Integer({
+      minimum: 0,
+      default: 100_000,
+      description: "Files that were uploaded; 0: no bound.",
+    }),
+    max_files_per_key: T.Integer({
+      minimum: 0,
+      default: 0,
+      description: "The same of each key; 0: no bound.",
     }),
     max_passages: T.Integer({
       minimum: 0,

@@ -22,7 +22,7 @@ export interface TakeInOptions {
   limits: Parameters<ReadingProcess["cut"]>[2]["limits"];
   signal: AbortSignal;
   /** Hears how many passages there will be before any is embedded; may refuse. */
-  onPlanned: (passages: number) => void;
+  onPlanned: (passages: number) => Promise<void>;
 }
 
 export interface TakenIn {
@@ -52,7 +52,7 @@ export async function takeIn(options: TakeInOptions): Promise<TakenIn> {
   if (passages.length === 0) {
     throw unreadable("holds no text; of a scan or a picture, text comes with OCR");
   }
-  options.onPlanned(passages.length);
+  await options.onPlanned(passages.length);
   let bytes = 0;
   for (let start = 0; start < passages.length; start += batchSize) {
     signal.throwIfAborted();

@@ -3,6 +3,7 @@ import { untilAborted } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
 import { ModelRegistry } from "../core/models/model-registry.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
+import { TrustedClock } from "../core/trusted-clock.ts";
 import type { McpDocuments } from "../mcp/documents.ts";
 import { NodeDocuments } from "./node-documents.ts";
 import { NodeModels } from "./node-models.ts";
@@ -33,7 +34,8 @@ export class DocumentReader implements AsyncDisposable {
     this.#models = new ModelRegistry(config.models);
     this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
     const parts = { models: this.#models, retrieval: this.#retrieval, quotaOf: () => ({}) };
-    this.#documents = this.#resources.use(new NodeDocuments({ ...options, ...parts }));
+    const clock = new TrustedClock(options.log);
+    this.#documents = this.#resources.use(new NodeDocuments({ ...options, ...parts, clock }));
   }
 
   /** The services, once the embedding model is there; what failed is tried again. */

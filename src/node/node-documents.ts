@@ -2,14 +2,21 @@
 import { join } from "node:path";
 import type { DocumentQuota } from "../core/documents/document-caller.ts";
 import { createDocuments, type Documents } from "../core/documents/documents.ts";
+import { recoverOrphans } from "../core/documents/orphans.ts";
 import { NodeError } from "../core/errors.ts";
 import type { ModelRegistry } from "../core/models/model-registry.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
+import type { TrustedClock } from "../core/trusted-clock.ts";
 import { handbookLabel } from "../ingest/handbook.ts";
 import { mediaTypeOf } from "../ingest/media-type.ts";
+import { endingOf } from "../ingest/readers/formats.ts";
 import { DataDirLock } from "../store/data-dir-lock.ts";
-import { documentsFile, SqliteDocuments } from "../store/documents/sqlite-documents.ts";
+import {
+  documentsFile,
+  inspectRegistry,
+  SqliteDocuments,
+} from "../store/documents/sqlite-documents.ts";
 import { DiskFiles } from "../store/files/disk-files.ts";
 import type { Program } from "../subprocess/program.ts";
 import { collectionStore } from "./collection-store.ts";
@@ -18,13 +25,15 @@ import { toCollection, toDocumentLimits, toQuota } from "./node-settings.ts";
 import type { StoreOptions } from "./part-options.ts";
 import { UploadIngest, usualChunking } from "./upload-ingest.ts";
 
-/** Its name in the data dir. */
+/** Their names in the data dir. */
 const documentsLock = "documents.lock";
+const filesFolder = "files";
 
 export interface NodeDocumentOptions extends StoreOptions {
   program: Program;
   models: ModelRegistry;
   retrieval: RetrievalService;
+  clock: TrustedClock;
   /** The bounds of a key, by its id. */
   quotaOf: (owner: string) => Partial<DocumentQuota>;
 }
@@ -36,7 +45,7 @@ export class NodeDocuments implements AsyncDisposable {
 
   /** Nothing is read or written before it is asked for. */
   constructor(options: NodeDocumentOptions) {
-    const { config, baseDir, log, program, models, retrieval, quotaOf } = options;
+    const { config, baseDir, log, program, models, retrieval, clock, quotaOf } = options;
     const folder = dataDirOf(config, baseDir);
     const { name: ownCollection, embeddingModel } = toCollection(config);
     const model = () => {
@@ -53,7 +62,7 @@ export class NodeDocuments implements AsyncDisposable {
     this.documents = this.#resources.use(
       createDocuments({
         ...{ registry, ownership, ownCollection, retrieval, model, quotaOf, log },
-        files: new DiskFiles(join(folder, "files")),
+        files: new DiskFiles(join(folder, filesFolder)),
         store: collectionStore(options),
         detectType: mediaTypeOf,
         usualChunking,
@@ -62,17 +71,14 @@ export class NodeDocuments implements AsyncDisposable {
         limits: toDocumentLimits(config),
         handbook: `${handbookLabel}/`,
         now: () => new Date(),
+        expiryTime: () => clock.expiryTime(),
       }),
     );
   }
 
   /** How many files wait to be taken in; undefined where the registry cannot be read. */
-  queued(): number | undefined {
-    try {
-      return this.documents.queued();
-    } catch {
-      return undefined;
-    }
+  queued(): Promise<number | undefined> {
+    return this.documents.queued().catch(() => undefined);
   }
 
   /** Takes files in, behind the requests, until the signal aborts; dispose of it afterwards. */
@@ -85,6 +91,31 @@ export class NodeDocuments implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#resources.disposeAsync();
   }
+}
+
+/** Makes files of the uploads that the registry does not know; refuses while a node has the documents. */
+export async function recoverDocuments({
+  config,
+  baseDir,
+}: Pick<StoreOptions, "config" | "baseDir">) {
+  const folder = dataDirOf(config, baseDir);
+  using ownership = new DataDirLock(join(folder, documentsLock), "documents");
+  ownership.check();
+  await using registry = new SqliteDocuments(join(folder, documentsFile));
+  const files = new DiskFiles(join(folder, filesFolder));
+  return await recoverOrphans({ registry, files, detectType: mediaTypeOf, endingOf });
+}
+
+/** What there is of uploads and their registry, looked at without changing anything. */
+export async function inspectDocuments(dataDir: string): Promise<{
+  stored: number;
+  orphaned: number;
+  /** How many files the registry knows, or why it cannot be read; undefined where there is none. */
+  known: number | Error | undefined;
+}> {
+  const { stored, orphaned } = await new DiskFiles(join(dataDir, filesFolder)).names();
+  const counts = { stored: stored.length, orphaned: orphaned.length };
+  return { ...counts, known: inspectRegistry(join(dataDir, documentsFile)) };
 }
 
 const noModel = (): NodeError =>

@@ -5,6 +5,7 @@ import { BackgroundResponses } from "../core/responses/background-responses.ts";
 import { ConversationService } from "../core/responses/conversation-service.ts";
 import { ResponseService } from "../core/responses/response-service.ts";
 import { tidyResponses } from "../core/responses/response-tidying.ts";
+import type { TrustedClock } from "../core/trusted-clock.ts";
 import { DataDirLock } from "../store/data-dir-lock.ts";
 import { responsesFile, SqliteResponses } from "../store/responses/sqlite-responses.ts";
 import { dataDirOf } from "./data-dir.ts";
@@ -18,6 +19,7 @@ const everyMs = 60_000;
 export interface NodeResponseOptions extends StoreOptions {
   /** How long a response may take; 0: no bound. It may change. */
   timeoutMs: () => number;
+  clock: TrustedClock;
 }
 
 export class NodeResponses implements AsyncDisposable {
@@ -27,7 +29,7 @@ export class NodeResponses implements AsyncDisposable {
   readonly #run: (signal: AbortSignal) => Promise<void>;
 
   /** Nothing is read or written before it is asked for. */
-  constructor({ config, baseDir, log, timeoutMs }: NodeResponseOptions) {
+  constructor({ config, baseDir, log, timeoutMs, clock }: NodeResponseOptions) {
     const folder = dataDirOf(config, baseDir);
     const { responses: settings } = config;
     const store = this.#resources.use(
@@ -36,7 +38,7 @@ export class NodeResponses implements AsyncDisposable {
         keepForMs: settings.keep_for * 1000,
         maxBytes: settings.max_bytes,
         maxResponseBytes: settings.max_response_bytes,
-        now: Date.now,
+        now: () => clock.expiryTime().getTime(),
       }),
     );
     const ownership = this.#resources.use(

@@ -60,8 +60,16 @@ export function toSharedServer({ shared }: Config): RedisOptions | undefined {
 
 export function toQuota({ documents }: Config): QuotaSettings {
   return {
-    node: { bytes: documents.max_bytes, passages: documents.max_passages },
-    caller: { bytes: documents.max_bytes_per_key, passages: documents.max_passages_per_key },
+    node: {
+      bytes: documents.max_bytes,
+      files: documents.max_files,
+      passages: documents.max_passages,
+    },
+    caller: {
+      bytes: documents.max_bytes_per_key,
+      files: documents.max_files_per_key,
+      passages: documents.max_passages_per_key,
+    },
   };
 }
 

@@ -17,6 +17,7 @@ import { ModelRegistry } from "../core/models/model-registry.ts";
 import { checkReadiness } from "../core/readiness.ts";
 import { RerankService } from "../core/reranking/rerank-service.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
+import { TrustedClock } from "../core/trusted-clock.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/connections.ts";
@@ -85,18 +86,20 @@ export class PaddockNode implements AsyncDisposable {
     this.#models = new ModelRegistry(config.models);
     this.#activities = new ModelActivities(config.models.map(toModelBounds));
     this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
+    const clock = new TrustedClock(log);
     const quotaOf = (owner: string) => this.#keys.byId(owner)?.quota ?? {};
     this.#documents = this.#resources.use(
       new NodeDocuments({
         ...options,
         models: this.#models,
         retrieval: this.#retrieval,
+        clock,
         quotaOf,
       }),
     );
     const { documents } = this.#documents;
     const timeoutMs = (): number => this.services.limits.requestTimeoutMs;
-    this.#responses = this.#resources.use(new NodeResponses({ ...options, timeoutMs }));
+    this.#responses = this.#resources.use(new NodeResponses({ ...options, timeoutMs, clock }));
     this.#identity = { version, engineVersion: "not loaded yet", port: config.port };
     const isDraining = (): boolean => this.#isDraining;
     const parts = {

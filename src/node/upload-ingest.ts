@@ -17,20 +17,21 @@ export interface UploadIngestOptions {
 /** How long it is kept for the next file. */
 const idleMs = 30_000;
 
+/** A reading process that waits for the next file of the owner whose files it has read. */
+interface IdleReader {
+  owner: string | undefined;
+  reading: ReadingProcess;
+  end: Timer;
+}
+
 export class UploadIngest implements AsyncDisposable {
   /** What passages are embedded with; absent until the model is loaded. */
   engine: EmbeddingEngine | undefined;
   readonly #options: UploadIngestOptions;
-  readonly #reading: ReadingProcess;
-  #idle: Timer | undefined;
+  #idle: IdleReader | undefined;
 
   constructor(options: UploadIngestOptions) {
     this.#options = options;
-    this.#reading = new ReadingProcess({
-      program: options.program,
-      isBehind: true,
-      ...options.ingest,
-    });
   }
 
   readonly takeIn: TakeIn = async ({ file, content, document, chunking, ...job }) => {
@@ -38,28 +39,47 @@ export class UploadIngest implements AsyncDisposable {
     if (engine === undefined) {
       throw new NodeError("model_not_ready", "The embedding model is still being prepared.");
     }
-    clearTimeout(this.#idle);
-    try {
-      return await takeIn({
-        ...job,
-        document,
-        engine,
-        bytes: new Uint8Array(await content.arrayBuffer()),
-        sha256: file.sha256,
-        // A smaller model may be configured since.
-        chunking: { ...chunking, maxTokens: Math.min(chunking.maxTokens, engine.maxTokens) },
-        reading: this.#reading,
-        limits: this.#options.ingest,
-      });
-    } finally {
-      this.#idle = setTimeout(() => void this.#reading[Symbol.asyncDispose](), idleMs);
-      this.#idle.unref();
-    }
+    return await takeIn({
+      ...job,
+      document,
+      engine,
+      bytes: new Uint8Array(await content.arrayBuffer()),
+      sha256: file.sha256,
+      // A smaller model may be configured since.
+      chunking: { ...chunking, maxTokens: Math.min(chunking.maxTokens, engine.maxTokens) },
+      reading: { cut: (...asked) => this.#reading(file.owner, ({ cut }) => cut(...asked)) },
+      limits: this.#options.ingest,
+    });
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearTimeout(this.#idle);
-    await this.#reading[Symbol.asyncDispose]();
+    await this.#replaceIdle(undefined);
+  }
+
+  /** A process that has read a hostile file may be its author's by now: no other owner's file goes to it. */
+  async #reading<Result>(
+    owner: string | undefined,
+    work: (reading: ReadingProcess) => Promise<Result>,
+  ): Promise<Result> {
+    const { program, ingest } = this.#options;
+    const idle = this.#idle?.owner === owner ? this.#idle : undefined;
+    if (idle !== undefined) this.#idle = undefined;
+    clearTimeout(idle?.end);
+    const reading = idle?.reading ?? new ReadingProcess({ program, isBehind: true, ...ingest });
+    try {
+      return await work(reading);
+    } finally {
+      const end = setTimeout(() => void this.#replaceIdle(undefined), idleMs).unref();
+      await this.#replaceIdle({ owner, reading, end });
+    }
+  }
+
+  /** One waits at most. */
+  async #replaceIdle(next: IdleReader | undefined): Promise<void> {
+    const idle = this.#idle;
+    this.#idle = next;
+    clearTimeout(idle?.end);
+    await idle?.reading[Symbol.asyncDispose]();
   }
 }
 

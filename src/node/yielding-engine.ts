@@ -1,4 +1,4 @@
-/** An embedding engine for work that can wait: it computes a few texts at a time, and none while others ask the node for something. */
+/** An embedding engine for work that can wait: it computes a few texts at a time, callers in turn, and none while others ask the node for something. */
 import { NodeError } from "../core/errors.ts";
 import type { Embedding, EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { QuietTimes } from "./quiet-times.ts";
@@ -18,6 +18,13 @@ export function yieldingEngine(
   engine: EmbeddingEngine,
   { quiet, texts, isBackground = false }: YieldOptions,
 ): EmbeddingEngine {
+  let last: Promise<unknown> = Promise.resolve();
+  /** Runs work after all that was begun before it. */
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
+  };
   return {
     dimension: engine.dimension,
     maxTokens: engine.maxTokens,
@@ -25,13 +32,17 @@ export function yieldingEngine(
     countTokens: (...asked) => engine.countTokens(...asked),
     async embed(inputs, options) {
       const embeddings: Embedding[] = [];
-      while (embeddings.length < inputs.length) {
+      const computeSome = async (): Promise<readonly Embedding[]> => {
+        options.signal.throwIfAborted();
         await quiet.wait(options.signal);
         const isAsked = quiet.askedWithin(askedMs);
         const count = isAsked ? Math.max(1, Math.floor(texts / 4)) : texts;
         const slice = inputs.slice(embeddings.length, embeddings.length + count);
         const background = isAsked || isBackground;
-        const computed = await engine.embed(slice, { ...options, background });
+        return await engine.embed(slice, { ...options, background });
+      };
+      while (embeddings.length < inputs.length) {
+        const computed = await inTurn(computeSome);
         if (computed.length === 0) throw new NodeError("internal", "Nothing was embedded.");
         embeddings.push(...computed);
       }

@@ -7,6 +7,7 @@ const modules = [
   "parent-watch.ts",
   "store/sqlite/index-thread.ts",
   "store/responses/responses-thread.ts",
+  "store/documents/documents-thread.ts",
 ];
 
 export const entrypoints = (root: string): string[] =>

@@ -25,7 +25,7 @@ export interface MetricsSources {
   build: () => { version: string; engine: string };
   isReady: () => Promise<boolean>;
   /** Files that wait to be taken in; undefined where that cannot be read. */
-  documentsQueued: () => number | undefined;
+  documentsQueued: () => Promise<number | undefined>;
   /** Of the Redis server that several nodes share; absent where there is none. */
   shared?: () => SharedStatus;
 }

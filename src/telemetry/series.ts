@@ -38,13 +38,13 @@ export class Series {
     name: string,
     help: string,
     kind: typeof Gauge | typeof Counter,
-    number: () => number | undefined,
+    number: () => number | undefined | Promise<number | undefined>,
   ): void {
     new kind({
       ...this.#named(name, help),
-      collect() {
+      async collect() {
+        const current = await number();
         this.reset();
-        const current = number();
         if (current !== undefined) this.inc(current);
         else this.remove();
       },

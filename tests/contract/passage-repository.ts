@@ -214,6 +214,22 @@ export function passageRepositoryContract(
         expect(await collect(repository.passages("none.md"))).toEqual([]);
       }));
 
+    test("reads a page of a document by position, in order", () =>
+      withRepository(async (repository) => {
+        const all = Array.from({ length: 600 }, (_, at) =>
+          passage(at + 10, [1, at, 0], { document: "long.md", position: (at * 7) % 600 }),
+        );
+        await repository.upsert([...all, east, north]);
+        const positions = async (from: number, limit: number) =>
+          (await repository.page("long.md", { from, limit })).map(({ position }) => position);
+        expect(await positions(0, 3)).toEqual([0, 1, 2]);
+        expect(await positions(297, 4)).toEqual([297, 298, 299, 300]);
+        expect(await positions(598, 10)).toEqual([598, 599]);
+        expect(await positions(600, 10)).toEqual([]);
+        expect((await repository.page("long.md", { from: 7, limit: 1 }))[0]?.id).toBe(all[1]?.id);
+        expect(await repository.page("missing.md", { from: 0, limit: 10 })).toEqual([]);
+      }));
+
     test("reads the passages of some ids as they are now, and of what is gone nothing", () =>
       withRepository(async (repository, { store }) => {
         const stored = ({ vector: _, ...rest }: EmbeddedPassage) => rest;

@@ -116,9 +116,9 @@ describe("paddock keys", () => {
     await run("ingest", "bees.md");
     await run("ingest", "llamas.md", "--collection", "handbook");
     const bind = ["keys", "create", "reader", "--scope", "retrieve", "--vector-store"];
-    const key = (await run(...bind, "handbook", "--max-bytes", "1000000")).stdout.trim();
+    const key = (await run(...bind, "handbook:read", "--max-bytes", "1000000")).stdout.trim();
     const listed = JSON.parse((await run("keys", "list", "--json")).stdout);
-    expect(listed).toMatchObject([{ vector_stores: ["vs_handbook"], max_bytes: 1_000_000 }]);
+    expect(listed).toMatchObject([{ vector_stores: ["vs_handbook:read"], max_bytes: 1_000_000 }]);
     await using node = await servePaddock({ cwd: folder.path });
     const retrieve = async (rest: object = {}): Promise<[number, unknown]> => {
       const response = await fetch(`${node.origin}/v1/retrieve`, {

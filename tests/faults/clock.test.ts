@@ -1,5 +1,6 @@
 /** The clock of the machine jumps, by hours and by years, while a node answers. */
 import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
+import OpenAI, { toFile } from "openai";
 import { frames, readFrames } from "../support/sse.ts";
 import { tinyNode } from "../support/tiny-node.ts";
 
@@ -35,6 +36,32 @@ describe("a clock that jumps", () => {
     expect((await Array.fromAsync(running)).at(-1)).toBe("[DONE]");
     expect((await readFrames(await post(5))).at(-1)).toBe("[DONE]");
     expect((await node.app.handle(new Request("http://localhost/ready"))).status).toBe(200);
+  });
+
+  test("ten years ahead deletes no file, vector store or response that would expire by then", async () => {
+    await using node = await tinyNode();
+    const client = new OpenAI({ baseURL: node.baseUrl, apiKey: "any", maxRetries: 0 });
+    const upload = async (expires: object): Promise<string> => {
+      const file = await toFile(Buffer.from("Llamas hum."), "llamas.txt");
+      return (await client.files.create({ file, purpose: "assistants", ...expires })).id;
+    };
+    const file = await upload({ expires_after: { anchor: "created_at", seconds: 3600 } });
+    const store = await client.vectorStores.create({
+      expires_after: { anchor: "last_active_at", days: 1 },
+    });
+    const response = await client.responses.create({
+      model: "tiny-chat",
+      input: "What time is it?",
+      max_output_tokens: 5,
+    });
+    setSystemTime(Date.now() + 10 * 365 * 24 * hour);
+    // What is due is looked for before each file.
+    for (const file_id of [await upload({}), await upload({})]) {
+      await client.vectorStores.files.createAndPoll(store.id, { file_id });
+    }
+    expect((await client.files.retrieve(file)).id).toBe(file);
+    expect((await client.vectorStores.retrieve(store.id)).status).toBe("completed");
+    expect((await client.responses.retrieve(response.id)).id).toBe(response.id);
   });
 
   test.each([

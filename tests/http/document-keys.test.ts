@@ -154,6 +154,45 @@ describe("a key that is bound to a vector store", () => {
     expect(await admin.search(mine, "llamas")).toEqual([]);
   });
 
+  test("does not delete it", async () => {
+    const refused = await bound.send("DELETE", `/vector_stores/${mine}`);
+    expect(refused.status).toBe(403);
+    expect((await decodeError(refused)).message).toContain("Remove its files instead");
+    expect(await retrieve(bound)).toEqual(["llamas hum"]);
+  });
+
+  test("only reads it where it is bound to read", async () => {
+    const reading = give("reading", { vectorStores: [`${mine}:read`] });
+    expect(await retrieve(reading)).toEqual(["llamas hum"]);
+    const batch = await admin.batch(mine, { file_ids: [sharedFile] });
+    expect(
+      await statuses(
+        reading.send("GET", `/vector_stores/${mine}`),
+        reading.send("GET", `/vector_stores/${mine}/files/${sharedFile}/content`),
+        reading.send("GET", `/files/${sharedFile}/content`),
+        reading.send("GET", `/vector_stores/${theirs}`),
+      ),
+    ).toEqual([200, 200, 200, 404]);
+    const path = `/vector_stores/${mine}`;
+    const refused = [
+      reading.upload("llamas sing"),
+      reading.send("POST", path, { name: "other" }),
+      reading.send("POST", `${path}/files`, { file_id: sharedFile }),
+      reading.send("POST", `${path}/file_batches`, { file_ids: [sharedFile] }),
+      reading.send("POST", `${path}/file_batches/${batch.id}/cancel`),
+      reading.send("POST", `${path}/files/${sharedFile}`, { attributes: { a: 1 } }),
+      reading.send("DELETE", `${path}/files/${sharedFile}`),
+      reading.send("DELETE", path),
+      reading.send("DELETE", `/files/${sharedFile}`),
+      reading.send("POST", "/vector_stores", {}),
+    ];
+    expect(await statuses(...refused)).toEqual(refused.map(() => 403));
+    const both = give("both", { vectorStores: [`${mine}:read`, theirs] });
+    const file = await both.file("llamas sing");
+    expect(await statuses(both.send("POST", `${path}/files`, { file_id: file }))).toEqual([403]);
+    await both.add(theirs, { file_id: file });
+  });
+
   test("finds nothing where its store is deleted, and nothing else instead", async () => {
     await admin.send("DELETE", `/vector_stores/${mine}`);
     expect(await retrieve(bound)).toEqual([]);
@@ -163,16 +202,23 @@ describe("a key that is bound to a vector store", () => {
 
 describe("a key's quota", () => {
   test("bounds the bytes of its files, whatever others have", async () => {
-    const small = give("small", { quota: { bytes: 10 } });
-    await admin.file("x".repeat(1000));
+    const small = give("small", { quota: { bytes: 5000 } });
+    await admin.file("x".repeat(10_000));
     // One after the other: what is being uploaded counts too.
-    expect((await small.upload("x".repeat(8))).status).toBe(200);
-    expect((await small.upload("x".repeat(11))).status).toBe(429);
-    const over = await small.upload("x".repeat(3));
+    expect((await small.upload("x".repeat(3500))).status).toBe(200);
+    expect((await small.upload("x".repeat(5001))).status).toBe(429);
+    const over = await small.upload("x".repeat(1501));
     expect(await decodeError(over)).toMatchObject({
       code: "insufficient_quota",
-      message: expect.stringContaining("The key 'small' may have 10 bytes of files"),
+      message: expect.stringContaining("The key 'small' may have 5 kB of files"),
     });
+  });
+
+  test("counts every file as a kilobyte at least, an empty one too", async () => {
+    const small = give("small", { quota: { bytes: 3000 } });
+    expect(await statuses(small.upload(""))).toEqual([200]);
+    expect(await statuses(small.upload("x"))).toEqual([200]);
+    expect(await statuses(small.upload(""))).toEqual([429]);
   });
 
   test("bounds the passages of the files that it adds", async () => {

@@ -291,14 +291,27 @@ describe("an upload that is refused leaves nothing, and says what is wrong:", ()
   });
 
   test("one beyond the node's quota, also where two come at once", async () => {
-    const quota = { node: { bytes: 100, passages: 0 }, caller: { bytes: 0, passages: 0 } };
-    const { app, place } = appWithFiles({ documents: { quota } });
-    const sixty = () => form(assistants, new Blob(["x".repeat(60)]));
-    const statuses = await Promise.all([post(app, sixty()), post(app, sixty())]);
+    const { app, place } = appWithFiles({ documents: { quota: { node: { bytes: 10_000 } } } });
+    const half = () => form(assistants, new Blob(["x".repeat(6000)]));
+    const statuses = await Promise.all([post(app, half()), post(app, half())]);
     expect(statuses.map(({ status }) => status).sort()).toEqual([200, 429]);
-    const over = await post(app, sixty());
+    const over = await post(app, half());
     expect(over.headers.get("x-should-retry")).toBe("false");
     expect(await decodeError(over)).toMatchObject({ code: "insufficient_quota" });
     expect(await kept(place)).toHaveLength(1);
+  });
+
+  test("one more than the node may have files, also where two come at once", async () => {
+    const { app, place } = appWithFiles({ documents: { quota: { node: { files: 2 } } } });
+    const empty = () => form(assistants, new Blob([""]));
+    const statuses = await Promise.all([empty(), empty(), empty()].map((body) => post(app, body)));
+    expect(statuses.map(({ status }) => status).sort()).toEqual([200, 200, 429]);
+    expect(await decodeError(await post(app, empty()))).toMatchObject({
+      code: "insufficient_quota",
+      message: expect.stringContaining("This node keeps 2 files (documents.max_files)"),
+    });
+    const [id = ""] = await kept(place);
+    expect((await remove(app, id)).status).toBe(200);
+    expect((await post(app, empty())).status).toBe(200);
   });
 });

@@ -141,7 +141,7 @@ describe("a vector store", () => {
     await client.taken((await client.store()).id, "bees");
     expect(await client.getStore(id)).toMatchObject({ status: "expired", file_counts: none });
     expect(await readdir(join(place, "collections"))).not.toContain(`${id}.sqlite`);
-    expect(app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.queue.removals()).toEqual([]);
   });
 });
 
@@ -282,7 +282,7 @@ describe("a file that is added to a vector store", () => {
     await client.send("DELETE", `/files/${deleted.id}`);
     expect(await client.search(id, "llamas")).toEqual([]);
     expect((await client.getStore(id)).file_counts).toEqual(none);
-    expect(app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.queue.removals()).toEqual([]);
     expect((await client.send("GET", `/vector_stores/${id}/files/${deleted.id}`)).status).toBe(404);
   });
 
@@ -368,6 +368,32 @@ describe("files of a vector store", () => {
     await waitFor("a file to be begun", () => held.reached.length === 4);
     expect(held.reached[1]).toBe("theirs.md");
     expect(client).toBeDefined();
+  });
+
+  test("of other callers are ingested while somebody's large one is", async () => {
+    const held = gate();
+    const { app } = await start(
+      {
+        beforeTaking: async (name, signal) => {
+          if (name === "large.md") await held.beforeTaking(name, signal);
+        },
+      },
+      { keys: ["first-key", "other-key"] },
+    );
+    const [first, other] = [documentsClient(app, "first-key"), documentsClient(app, "other-key")];
+    const { id } = await first.store();
+    const large = await first.file("llamas hum", "large.md");
+    await first.add(id, { file_id: large });
+    await waitFor("it to be begun", () => held.reached.length === 1);
+    expect(await other.taken(id, "bees buzz")).toMatchObject({ status: "completed" });
+    // A caller's own files come one after the other.
+    const next = await first.file("cows moo", "next.md");
+    await first.add(id, { file_id: next });
+    expect(await other.taken(id, "crows caw")).toMatchObject({ status: "completed" });
+    expect(await first.getFile(id, next)).toMatchObject({ status: "in_progress" });
+    held.open();
+    expect(await first.settled(id, next)).toMatchObject({ status: "completed" });
+    expect(await first.getFile(id, large)).toMatchObject({ status: "completed" });
   });
 
   test("of the command line's documents are among the node's own collection's", async () => {
@@ -466,7 +492,7 @@ describe("a batch of files", () => {
     expect((await client.send("POST", path)).status).toBe(400);
     held.open();
     expect(await client.search(id, "a")).toEqual([]);
-    expect(app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.queue.removals()).toEqual([]);
   });
 
   test.each<[object, string]>([
@@ -499,7 +525,7 @@ describe("a vector store that is deleted while it is filled", () => {
     await client.taken(other.id, "later");
     const left = await readdir(join(place, "collections"));
     expect(left.filter((name) => !name.startsWith(other.id))).toEqual([]);
-    expect(app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.queue.removals()).toEqual([]);
     expect((await client.send("GET", `/files/${files[0]}`)).status).toBe(200);
   });
 });

@@ -26,7 +26,7 @@ export async function runningDocuments(options: TestAppOptions = {}): Promise<Ru
       stop.abort();
       await running;
       await app.documents[Symbol.asyncDispose]();
-      app.registry[Symbol.dispose]();
+      await app.registry[Symbol.asyncDispose]();
       await folder[Symbol.asyncDispose]();
     },
   };

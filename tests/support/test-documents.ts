@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createDocuments, type Documents } from "../../src/core/documents/documents.ts";
 import type { QuotaSettings } from "../../src/core/documents/quota.ts";
+import type { Log } from "../../src/core/log.ts";
 import type { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
 import { chunk } from "../../src/ingest/chunk.ts";
@@ -17,11 +18,12 @@ import { silentLog } from "./silence.ts";
 export interface TestDocumentOptions {
   /** Where they are; default: a folder that comes into being with the first of them. */
   folder?: string;
-  quota?: Partial<QuotaSettings>;
+  quota?: { [Whose in keyof QuotaSettings]?: Partial<QuotaSettings[Whose]> };
   quotaOf?: (owner: string) => { bytes?: number; passages?: number };
   maxStores?: number;
   maxQueue?: number;
   now?: () => Date;
+  log?: Log;
   /** What a file waits for before it is taken in. */
   beforeTaking?: (filename: string, signal: AbortSignal) => Promise<void>;
 }
@@ -31,7 +33,7 @@ export interface TestDocuments {
   registry: SqliteDocuments;
 }
 
-const unbounded = { bytes: 0, passages: 0 };
+const unbounded = { bytes: 0, files: 0, passages: 0 };
 
 export function testDocuments(
   { models, retrieval }: { models: ModelRegistry; retrieval: RetrievalService },
@@ -65,12 +67,16 @@ export function testDocuments(
         reading: { cut: cutHere },
       });
     },
-    quota: { node: unbounded, caller: unbounded, ...options.quota },
+    quota: {
+      node: { ...unbounded, ...options.quota?.node },
+      caller: { ...unbounded, ...options.quota?.caller },
+    },
     quotaOf: options.quotaOf ?? (() => ({})),
     handbook: "paddock:handbook/",
     limits: { maxStores: options.maxStores ?? 100, maxQueue: options.maxQueue ?? 100 },
     now: options.now ?? (() => new Date()),
-    log: silentLog,
+    expiryTime: options.now ?? (() => new Date()),
+    log: options.log ?? silentLog,
   });
   return { documents, registry };
 }

@@ -12,6 +12,7 @@ export const unusedRepository: PassageRepository = {
   count: refuse,
   documents: refuse,
   passages: refuse,
+  page: refuse,
   read: refuse,
   upsert: refuse,
   delete: refuse,

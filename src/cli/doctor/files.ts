@@ -5,6 +5,8 @@ import { dirname, join } from "node:path";
 import { byteSize } from "../../core/byte-size.ts";
 import { starterChat } from "../../models/catalog.ts";
 import { openRightsOf } from "../../node/data-dir.ts";
+import { inspectDocuments } from "../../node/node-documents.ts";
+import { documentsFile } from "../../store/documents/sqlite-documents.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 import type { Installation } from "./installation.ts";
@@ -50,6 +52,27 @@ export async function checkKeysFile({ dataDir }: Installation): Promise<Finding>
   return others === 0
     ? ok(check, `${keysFile} can be read by its owner only.`)
     : problem(check, `Others than its owner can read or write ${path}.`, `chmod 600 ${path}*`);
+}
+
+export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">): Promise<Finding> {
+  const check = "documents";
+  const { stored, orphaned, known } = await inspectDocuments(dataDir);
+  const path = join(dataDir, documentsFile);
+  const restore = `Restore ${path} from a backup`;
+  const recover = "stop the node and run 'paddock documents recover'";
+  if (known instanceof Error) {
+    const message = `${path}, which says what was uploaded, cannot be read: ${known.message}.`;
+    return problem(check, message, `${restore}, or move it away, ${recover}.`);
+  }
+  if (known === undefined && stored > 0) {
+    const message = `There are ${stored} uploads in ${dataDir}, and no ${documentsFile} that knows them.`;
+    return problem(check, message, `${restore}, or ${recover}.`);
+  }
+  if (orphaned > 0) {
+    const message = `${orphaned} uploads that ${documentsFile} does not know are in files/orphaned of ${dataDir}.`;
+    return note(check, message, `${restore}, or ${recover}; or delete them.`);
+  }
+  return ok(check, `${known ?? 0} uploads are known, and none is lost.`);
 }
 
 /** The starter chat model comes as one file and becomes another: 1.5 GB in all. */

@@ -1,4 +1,5 @@
 /** The passages of earlier turns, carried into the prompts of later ones. */
+import type { DocumentCaller } from "../documents/document-caller.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { FoundPassage, PassagePlace } from "../retrieval/found-passage.ts";
@@ -20,13 +21,13 @@ export class CarriedPassages {
   }
 
   /** Those of the turns that were given passages, with the passages that the collection still has. */
-  async recall(keys: TurnKeys): Promise<Turn[]> {
+  async recall(keys: TurnKeys, caller: DocumentCaller): Promise<Turn[]> {
     const remembered = [...keys].map(([index, key]) => ({
       index,
       points: this.#turns.recall(key),
     }));
     const places = remembered.flatMap(({ points }) => points);
-    const stored = await this.#read(places);
+    const stored = await this.#read(places, caller);
     const turns = remembered.map(({ index, points }) => ({
       index,
       points: points.flatMap((place): FoundPassage[] => {
@@ -43,10 +44,13 @@ export class CarriedPassages {
     for (const { index, points } of kept) this.#turns.remember(keys.get(index) ?? "", points);
   }
 
-  async #read(places: readonly PassagePlace[]): Promise<ReadonlyMap<string, FoundPassage>> {
+  async #read(
+    places: readonly PassagePlace[],
+    caller: DocumentCaller,
+  ): Promise<ReadonlyMap<string, FoundPassage>> {
     if (places.length === 0) return new Map();
     try {
-      const passages = await this.#retrieval.read(places);
+      const passages = await this.#retrieval.read(places, caller);
       return new Map(passages.map((passage) => [keyOf(passage), passage]));
     } catch (error) {
       // They stay remembered: a store that is away for a turn has not lost them.

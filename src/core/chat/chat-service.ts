@@ -22,8 +22,11 @@ export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   choices?: number;
   /** What the caller says of grounding; absent: as the node does it. */
   rag?: RagRequest;
-  /** Who asks, where passages are not for everybody. */
-  searcher?: DocumentCaller;
+}
+
+/** A request with who asks: passages are not for everybody. */
+export interface CallerRequest extends ChatRequest {
+  searcher: DocumentCaller;
 }
 
 export interface ChatAnswer {
@@ -49,7 +52,7 @@ export class ChatService {
   }
 
   /** Starts an answer; a model that is missing or not ready is refused here, before any event. */
-  async answer(request: ChatRequest, { onStart, ...options }: CallOptions): Promise<ChatAnswer> {
+  async answer(request: CallerRequest, { onStart, ...options }: CallOptions): Promise<ChatAnswer> {
     const { model, sampling, choices = 1, rag, searcher, ...generation } = request;
     const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
     const { nPredict } = card.settings;
@@ -58,7 +61,7 @@ export class ChatService {
       { messages: request.messages, tools: request.toolUse?.tools ?? [], maxTokens },
       rag,
       engine,
-      { ...options, ...given({ searcher }) },
+      { ...options, searcher },
     );
     const complete: GenerationRequest = {
       ...generation,

@@ -81,7 +81,7 @@ export class GroundingService {
     conversation: Conversation,
     wanted: RagRequest | undefined,
     engine: ChatEngine,
-    options: EmbedOptions & Pick<CallOptions, "caller"> & { searcher?: DocumentCaller },
+    options: EmbedOptions & Pick<CallOptions, "caller"> & { searcher: DocumentCaller },
   ): Promise<GroundedConversation> {
     checkContextWindow(wanted?.contextWindow, this.#settings.contextWindow);
     const { messages } = conversation;
@@ -90,7 +90,8 @@ export class GroundingService {
     const isWithoutDocuments = this.#retrieval.collection.embeddingModel === undefined;
     if (policy === "off" || (isAuto && isWithoutDocuments)) return { messages };
     const scope = {
-      ...given({ caller: options.searcher, stores: wanted?.stores, filter: wanted?.filter }),
+      caller: options.searcher,
+      ...given({ stores: wanted?.stores, filter: wanted?.filter }),
       fieldOf: (index: number) => `rag.vector_store_ids[${index}]`,
     };
     // Retrieval that fails does not fail the chat; what cannot be meant does.
@@ -105,6 +106,7 @@ export class GroundingService {
     const isRecalled = (index: number): boolean => (index === current ? isAmidTurn : carries);
     const recalled = await this.#carried.recall(
       new Map([...keys].filter(([index]) => isRecalled(index))),
+      options.searcher,
     );
     const earlier = recalled.filter(({ index }) => index !== current);
     const begun = recalled.find(({ index }) => index === current);

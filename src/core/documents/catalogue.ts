@@ -2,7 +2,7 @@
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { PassageRepository, StoredDocument } from "../ports/passage-repository.ts";
 import { fileIdOf, shownName } from "./document-name.ts";
-import type { Attributes, StoreFile, StoreRecord } from "./records.ts";
+import type { StoreFile, StoreRecord } from "./records.ts";
 
 export interface CatalogueParts {
   registry: DocumentRegistry;
@@ -18,31 +18,22 @@ export class Catalogue {
     this.#parts = parts;
   }
 
-  /** Attributes of the documents that may be found. */
-  async of(
-    store: StoreRecord,
-    repository: PassageRepository,
-  ): Promise<ReadonlyMap<string, Attributes>> {
-    await this.update(store, repository);
-    return this.#parts.registry.storeFiles.catalogue(store.id);
-  }
-
   /** Makes files of the documents that others put into the collection; a store made over HTTP has none. */
   async update(store: StoreRecord, repository: PassageRepository | undefined): Promise<void> {
     if (store.isOwn) return;
     const { registry } = this.#parts;
     if (repository === undefined) {
-      registry.storeFiles.reconcile(store.id, []);
+      await registry.storeFiles.reconcile(store.id, []);
       return;
     }
     const revision = await repository.revision();
     if (this.#seen.get(store.id) === revision) return;
     const documents = await repository.documents();
-    const hidden = registry.storeFiles.hidden(store.collection);
+    const hidden = await registry.storeFiles.hidden(store.collection);
     const found = documents
       .filter(({ name }) => !hidden.has(name))
       .map((document) => this.#toFile(store, document));
-    registry.storeFiles.reconcile(store.id, found);
+    await registry.storeFiles.reconcile(store.id, found);
     this.#seen.set(store.id, revision);
   }
 

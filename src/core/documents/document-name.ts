@@ -11,6 +11,9 @@ export const documentOf = (file: string, filename: string): string => `${file}/$
 /** As people know the document: a file's own name. */
 export const shownName = (document: string): string => uploaded.exec(document)?.[2] ?? document;
 
+/** Whether it is the id of a file that was uploaded. */
+export const isFileId = (name: string): boolean => /^file-[0-9a-f]{24}$/.test(name);
+
 /** What the ids of documents begin with that did not come over HTTP. */
 const adopted = "file-doc-";
 

@@ -7,9 +7,7 @@ import type {
   SearchTarget,
   SearchTargets,
 } from "../retrieval/search-scope.ts";
-import { selectionOf } from "./attribute-filter.ts";
 import type { Catalogue } from "./catalogue.ts";
-import { theNode } from "./document-caller.ts";
 import type { OpenCollections } from "./open-collections.ts";
 import type { StoreRecord } from "./records.ts";
 import type { StoreAccess } from "./store-access.ts";
@@ -44,7 +42,7 @@ export class DocumentScopes implements SearchScopes {
   }
 
   async #stores({
-    caller = theNode,
+    caller,
     stores,
     fieldOf = () => "vector_store_id",
   }: SearchScope): Promise<StoreRecord[]> {
@@ -74,14 +72,14 @@ export class DocumentScopes implements SearchScopes {
     if (lease !== undefined) leases.use(lease);
     const repository = backend?.repository ?? lease?.repository;
     if (repository === undefined) return undefined;
-    const hidden = registry.storeFiles.hidden(collection);
-    const known = filter === undefined ? new Map() : await catalogue.of(store, repository);
+    if (filter !== undefined) await catalogue.update(store, repository);
+    const { documents, hidden } = await registry.storeFiles.selection(store, filter);
     return {
       store: id,
       collection,
       repository,
       queryPrefix: backend?.queryPrefix ?? lease?.prefixes.queryPrefix ?? "",
-      documents: selectionOf(known, hidden, filter),
+      documents,
       shows: (document) => !hidden.has(document),
     };
   }

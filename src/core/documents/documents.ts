@@ -11,6 +11,7 @@ import { FileBatchService } from "./file-batch-service.ts";
 import { type DetectType, FileService } from "./file-service.ts";
 import { IngestQueue } from "./ingest-queue.ts";
 import { OpenCollections } from "./open-collections.ts";
+import { setOrphansAside } from "./orphans.ts";
 import { PassageRemover } from "./passage-remover.ts";
 import { Quota, type QuotaSettings } from "./quota.ts";
 import type { Chunking } from "./records.ts";
@@ -43,6 +44,8 @@ export interface DocumentParts {
   handbook: string;
   limits: { maxStores: number; maxQueue: number };
   now: () => Date;
+  /** The time by which things expire. */
+  expiryTime: () => Date;
   log: Log;
 }
 
@@ -55,7 +58,7 @@ export interface Documents extends AsyncDisposable {
   access: StoreAccess;
   collections: OpenCollections;
   /** How many files wait to be taken in, or are. */
-  queued(): number;
+  queued(): Promise<number>;
   /** Takes files in until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -78,9 +81,9 @@ export function createDocuments(parts: DocumentParts): Documents {
     ...{ registry, log },
     takeIn: takeFile({ ...parts, collections, remover, quota }),
     discard: async ({ store, document }) => {
-      const collection = registry.stores.store(store)?.collection;
+      const collection = (await registry.stores.store(store))?.collection;
       if (collection === undefined) return;
-      registry.queue.addRemoval({ collection, document });
+      await registry.queue.addRemoval({ collection, document });
       await remover.tryRemove({ collection, document });
     },
     tidy: () => tidying.run(),
@@ -99,7 +102,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     maxQueue: limits.maxQueue,
   });
   const batches = new FileBatchService({ ...shared, storeFiles });
-  const tidying = new Tidying({ ...shared, files, stores, log });
+  const tidying = new Tidying({ ...shared, files, stores, log, expiryTime: parts.expiryTime });
   const scopes = new DocumentScopes(shared);
   parts.retrieval.searchIn(scopes);
   return {
@@ -107,9 +110,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     search: new StoreSearchService({ registry, access, retrieval: parts.retrieval }),
     queued: () => registry.queue.queued(),
     async run(signal) {
-      if (ownership.take()) {
-        await parts.files.removeAllBut((id) => registry.files.file(id) !== undefined);
-      }
+      if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });
       await queue.run(signal);
     },
     [Symbol.asyncDispose]: () => collections[Symbol.asyncDispose](),

@@ -43,31 +43,32 @@ export class FileBatchService {
     const store = await access.use(caller, storeId);
     const batch = { id: newId("vsfb_"), store: store.id, createdAt: now(), isCancelled: false };
     await storeFiles.add(caller, store, added, batch);
-    return this.#view(batch);
+    return await this.#view(batch);
   }
 
   async get(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
-    return this.#view(await this.#batch(caller, storeId, id));
+    return await this.#view(await this.#batch(caller, storeId, id));
   }
 
   /** Those of its files that are not taken in yet stay out. */
   async cancel(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
-    const { registry, remover, hold, checkOwned } = this.#parts;
+    const { registry, access, remover, hold, checkOwned } = this.#parts;
     checkOwned();
+    await access.use(caller, storeId);
     const batch = await this.#batch(caller, storeId, id);
-    if (this.#view(batch).status !== "in_progress") {
+    if ((await this.#view(batch)).status !== "in_progress") {
       throw new NodeError(
         "invalid_request",
         `The batch '${id}' is not in progress any more; there is nothing to cancel.`,
         { param: "batch_id" },
       );
     }
-    const collection = registry.stores.store(batch.store)?.collection ?? batch.store;
-    for (const { file, document } of registry.storeFiles.cancelBatch(id)) {
+    const collection = (await registry.stores.store(batch.store))?.collection ?? batch.store;
+    for (const { file, document } of await registry.storeFiles.cancelBatch(id)) {
       using _ = await hold(batch.store, file);
       await remover.tryRemove({ collection, document });
     }
-    return this.#view({ ...batch, isCancelled: true });
+    return await this.#view({ ...batch, isCancelled: true });
   }
 
   async files(
@@ -87,15 +88,15 @@ export class FileBatchService {
   async #batch(caller: DocumentCaller, storeId: string, id: string): Promise<FileBatch> {
     const { registry, access } = this.#parts;
     const store = await access.get(caller, storeId);
-    const batch = registry.storeFiles.batch(store.id, id);
+    const batch = await registry.storeFiles.batch(store.id, id);
     if (batch === undefined)
       throw noSuch(`batch of the vector store '${store.id}'`, id, "batch_id");
     return batch;
   }
 
-  #view(batch: FileBatch): BatchView {
+  async #view(batch: FileBatch): Promise<BatchView> {
     const { id, store } = batch;
-    const counts = this.#parts.registry.storeFiles.counts({ store, batch: id });
+    const counts = await this.#parts.registry.storeFiles.counts({ store, batch: id });
     return { batch, counts, status: statusOf(batch, counts) };
   }
 }

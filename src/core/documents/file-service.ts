@@ -4,7 +4,7 @@ import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore, IncomingFile } from "../ports/file-store.ts";
-import { type DocumentCaller, noSuch, visibilityOf } from "./document-caller.ts";
+import { type DocumentCaller, mayFill, noSuch, visibilityOf } from "./document-caller.ts";
 import { isAdopted, newId } from "./document-name.ts";
 import type { Quota } from "./quota.ts";
 import type { FileRecord } from "./records.ts";
@@ -43,9 +43,15 @@ export class FileService {
     { filename, bytes: pieces }: { filename: string; bytes: AsyncIterable<Uint8Array> },
   ): Promise<Upload> {
     this.#parts.checkOwned();
+    if (caller.vectorStores?.every((store) => !mayFill(caller, store))) {
+      throw new NodeError(
+        "forbidden",
+        `${caller.called} may only read its vector stores, and uploads no files.`,
+      );
+    }
     const name = checkedName(filename);
     await using resources = new AsyncDisposableStack();
-    const place = resources.use(this.#parts.quota.upload(caller));
+    const place = resources.use(await this.#parts.quota.upload(caller));
     const incoming = resources.use(
       await this.#parts.files.receive(pieces, (bytes) => place.admit(bytes)),
     );
@@ -56,23 +62,36 @@ export class FileService {
     };
   }
 
-  list(caller: DocumentCaller, page: PageRequest, purpose?: string): Page<FileRecord> {
+  async list(
+    caller: DocumentCaller,
+    page: PageRequest,
+    purpose?: string,
+  ): Promise<Page<FileRecord>> {
     const visible = visibilityOf(caller);
-    return this.#parts.registry.files.files(page, given({ purpose, visible }));
+    return await this.#parts.registry.files.files(page, given({ purpose, visible }));
   }
 
-  get(caller: DocumentCaller, id: string, param = "file_id"): FileRecord {
-    const { files } = this.#parts.registry;
-    const visible = visibilityOf(caller);
-    const file = files.file(id);
-    if (file === undefined || (visible !== undefined && !files.isVisible(id, visible))) {
-      throw missing(id, param);
-    }
+  async get(caller: DocumentCaller, id: string): Promise<FileRecord> {
+    const [file] = await this.find(caller, [{ file: id, field: "file_id" }]);
+    if (file === undefined) throw missing(id, "file_id");
     return file;
   }
 
+  /** Files by their ids, in their order; the first that is not there is refused by its field. */
+  async find(
+    caller: DocumentCaller,
+    wanted: readonly { file: string; field: string }[],
+  ): Promise<FileRecord[]> {
+    const ids = wanted.map(({ file }) => file);
+    const files = await this.#parts.registry.files.find(ids, visibilityOf(caller));
+    const found = new Set(files.map(({ id }) => id));
+    const lost = wanted.find(({ file }) => !found.has(file));
+    if (lost !== undefined) throw missing(lost.file, lost.field);
+    return files;
+  }
+
   async content(caller: DocumentCaller, id: string): Promise<{ file: FileRecord; bytes: Blob }> {
-    const file = this.get(caller, id);
+    const file = await this.get(caller, id);
     const bytes = await this.#parts.files.open(id);
     if (bytes !== undefined) return { file, bytes };
     throw new NodeError(
@@ -83,7 +102,7 @@ export class FileService {
 
   /** When it returns the file is in no answer any more. */
   async delete(caller: DocumentCaller, id: string): Promise<void> {
-    const file = this.get(caller, id);
+    const file = await this.get(caller, id);
     if (caller.vectorStores !== undefined && file.owner !== caller.id) {
       throw new NodeError(
         "forbidden",
@@ -97,9 +116,10 @@ export class FileService {
   async remove(id: string): Promise<void> {
     const { registry, files, checkOwned, removePassages } = this.#parts;
     checkOwned();
-    registry.files.removeFile(id);
-    await removePassages(id);
+    await registry.files.removeFile(id);
+    // Before what may take long: a crash in between would leave them as a file that nobody knows.
     await files.remove(id);
+    await removePassages(id);
   }
 
   async #keep(
@@ -121,10 +141,10 @@ export class FileService {
       type: detectType(filename, head),
       ...given({ owner, expiresAt }),
     };
-    // In this order a crash leaves bytes that nothing refers to, which the next start removes.
+    // In this order a crash leaves bytes that nothing refers to, which the next start sets aside.
     await incoming.keep(id);
     try {
-      registry.files.addFile(file);
+      await registry.files.addFile(file);
     } catch (error) {
       await files.remove(id);
       throw error;

@@ -1,4 +1,8 @@
-/** The one queue of the node: files are taken in one after the other, callers in turn, behind the requests. */
+/**
+ * The one queue of the node: a caller's files are ingested one after the other, in the background.
+ * Files of several callers are ingested at the same time, so that a large one does not hold up the
+ * others; their passages are embedded in turn.
+ */
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
@@ -30,6 +34,8 @@ interface Job {
   done: Promise<void>;
 }
 
+/** How many callers' files are ingested at the same time: each holds its text in memory. */
+const mostAtOnce = 4;
 /** How long a store rests whose file could not be stored for a reason that may pass. */
 const restMs = { first: 1000, longest: 30_000 };
 /** How often it is looked after what is due, where nothing else happens. */
@@ -41,7 +47,7 @@ const mostTries = 3;
 
 export class IngestQueue {
   readonly #parts: QueueParts;
-  #job: Job | undefined;
+  readonly #jobs = new Set<Job>();
   /** Held files: `store`, `store/file` or `/file`. */
   readonly #held = new Map<string, number>();
   /** Stores that rest, with until when and how long the last rest was. */
@@ -77,11 +83,11 @@ export class IngestQueue {
   async hold(store: string, file?: string): Promise<Disposable> {
     const key = file === undefined ? store : `${store}/${file}`;
     this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
-    const job = this.#job;
-    if (job !== undefined && this.#isHeld(job.file)) {
+    for (const job of [...this.#jobs].filter((each) => this.#isHeld(each.file))) {
       job.controller.abort(new Error("The file is not wanted any more."));
       await job.done;
     }
+    this.#forget(store, file);
     return {
       [Symbol.dispose]: () => {
         const left = (this.#held.get(key) ?? 1) - 1;
@@ -103,35 +109,40 @@ export class IngestQueue {
         if (waitMs > 0) await this.#sleep(waitMs);
         said = "";
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted) break;
         const reason = reasonOf(error);
         if (reason !== said) this.#parts.log.error("files cannot be taken in now", { reason });
         said = reason;
         await this.#sleep(unownedMs);
       }
     }
+    await Promise.all([...this.#jobs].map(({ done }) => done));
   }
 
-  /** Takes the next file in; returns for how long there is nothing to do. */
+  /** Begins with the next file; returns for how long there is nothing to do. */
   async #step(signal: AbortSignal): Promise<number> {
     if (!this.#parts.isOwned()) return unownedMs;
     await this.#parts.tidy();
     if (signal.aborted) return 0;
-    const file = this.#next();
+    const file = this.#jobs.size < mostAtOnce ? await this.#next() : undefined;
     if (file === undefined) return this.#untilRested();
-    await this.#take(file, signal);
+    void this.#take(file, signal);
     return 0;
   }
 
-  #next(): StoreFile | undefined {
+  async #next(): Promise<StoreFile | undefined> {
     const { queue } = this.#parts.registry;
     const now = performance.now();
     const resting = [...this.#resting].filter(([, { until }]) => until > now);
     const passedBy = new Set([...resting.map(([store]) => store), ...this.#held.keys()]);
     const turn = (owner: string | undefined): number => this.#served.get(owner) ?? 0;
-    const owners = queue.waitingOwners().toSorted((a, b) => turn(a) - turn(b));
-    for (const owner of owners) {
-      const file = queue.nextOf(owner, passedBy);
+    const owners = await queue.waitingOwners();
+    for (const owner of this.#served.keys())
+      if (!owners.includes(owner)) this.#served.delete(owner);
+    const busy = new Set([...this.#jobs].map(({ file }) => file.owner));
+    const free = owners.filter((owner) => !busy.has(owner)).toSorted((a, b) => turn(a) - turn(b));
+    for (const owner of free) {
+      const file = await queue.nextOf(owner, passedBy);
       if (file === undefined || this.#isHeld(file)) continue;
       this.#served.set(owner, ++this.#count);
       return file;
@@ -140,24 +151,39 @@ export class IngestQueue {
   }
 
   async #take(file: StoreFile, stopping: AbortSignal): Promise<void> {
+    // It may be held since it was chosen.
+    if (this.#isHeld(file)) return;
     const { queue } = this.#parts.registry;
     const controller = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
-    this.#job = { file, controller, done };
+    const job = { file, controller, done };
+    this.#jobs.add(job);
     try {
-      if (!queue.begin(file.store, file.file)) return;
+      if (!(await queue.begin(file.store, file.file))) return;
       const signal = AbortSignal.any([stopping, controller.signal]);
+      signal.throwIfAborted();
       const { passages, bytes } = await this.#parts.takeIn(file, signal);
-      queue.settle({ ...file, status: "completed", passages, usageBytes: bytes });
+      await queue.settle({ ...file, status: "completed", passages, usageBytes: bytes });
       this.#resting.delete(file.store);
       this.#tries.delete(keyOf(file));
       this.#waits.delete(keyOf(file));
     } catch (error) {
       // Who ended it deletes what there is of it; and what a stop ends is taken in at the next start.
-      if (!stopping.aborted && !controller.signal.aborted) await this.#fail(file, error);
+      if (!stopping.aborted && !controller.signal.aborted) await this.#tryToFail(file, error);
     } finally {
-      this.#job = undefined;
+      this.#jobs.delete(job);
       resolve();
+      this.wake();
+    }
+  }
+
+  /** Where the registry cannot be written either, the file is tried again. */
+  async #tryToFail(file: StoreFile, error: unknown): Promise<void> {
+    try {
+      await this.#fail(file, error);
+    } catch (worse) {
+      this.#rest(file.store);
+      this.#parts.log.error("files cannot be taken in now", { reason: reasonOf(worse) });
     }
   }
 
@@ -178,7 +204,7 @@ export class IngestQueue {
     this.#waits.delete(keyOf(file));
     log.info("a file was not taken in", { ...fields, reason: reasonOf(error) });
     await discard(file);
-    registry.queue.settle({ ...file, status: "failed", failure });
+    await registry.queue.settle({ ...file, status: "failed", failure });
   }
 
   #rest(store: string): void {
@@ -190,6 +216,17 @@ export class IngestQueue {
     const now = performance.now();
     const waits = [...this.#resting.values()].map(({ until }) => until - now);
     return Math.min(idleMs, ...waits.filter((ms) => ms > 0));
+  }
+
+  /** Whoever holds a file has it removed, or added again: what was known of it is over. */
+  #forget(store: string, file: string | undefined): void {
+    for (const entries of [this.#tries, this.#waits]) {
+      for (const key of entries.keys()) {
+        const isOf = file === undefined ? key.startsWith(`${store}/`) : key.endsWith(`/${file}`);
+        if (isOf && key.startsWith(store)) entries.delete(key);
+      }
+    }
+    if (file === undefined) this.#resting.delete(store);
   }
 
   #isHeld({ store, file }: StoreFile): boolean {

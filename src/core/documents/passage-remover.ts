@@ -22,7 +22,7 @@ export class PassageRemover {
   /** Deletes what is noted as removed; returns when it is done, or known that it has to wait. */
   async removeAll(wanted: (removal: Removal) => boolean = () => true): Promise<boolean> {
     let isDone = true;
-    for (const removal of this.#parts.registry.queue.removals()) {
+    for (const removal of await this.#parts.registry.queue.removals()) {
       if (wanted(removal) && !(await this.tryRemove(removal))) isDone = false;
     }
     return isDone;
@@ -63,6 +63,6 @@ export class PassageRemover {
       using lease = await collections.lease(collection);
       await lease?.repository.delete(document);
     }
-    registry.queue.removed(removal);
+    await registry.queue.removed(removal);
   }
 }

@@ -10,11 +10,19 @@ export interface QuotaSettings {
   caller: DocumentQuota;
 }
 
+/** What files take: bytes, and how many there are. */
+export type FileUsage = Pick<DocumentQuota, "bytes" | "files">;
+
+/** A file counts as so many bytes at least: an empty one has a name and a record too. */
+const leastFileBytes = 1024;
+
 export class Quota {
   readonly #registry: DocumentRegistry;
   readonly #settings: QuotaSettings;
-  /** Bytes that have come and are in no file yet: two uploads at once must not both take what is left. */
-  readonly #coming = new Map<string | undefined, number>();
+  /** What is coming and is in no file yet: two uploads at once must not both take what is left. */
+  readonly #coming = new Map<string | undefined, FileUsage>();
+  /** Passages of files that are being ingested. */
+  #planned = 0;
   /** Counts the uploads that have ended: what is stored may be more since. */
   #ended = 0;
 
@@ -23,42 +31,66 @@ export class Quota {
     this.#settings = settings;
   }
 
-  /** A place for the bytes of an upload, which grows as they come; disposing of it gives it back. */
-  upload(caller: DocumentCaller): { admit(bytes: number): void } & Disposable {
-    let held = 0;
-    let stored = this.#stored(caller);
-    const grow = (bytes: number): void => {
-      held += bytes;
-      this.#coming.set(caller.id, (this.#coming.get(caller.id) ?? 0) + bytes);
+  /** A place for an upload, which grows as its bytes come; disposing of it gives it back. */
+  async upload(
+    caller: DocumentCaller,
+  ): Promise<{ admit(bytes: number): Promise<void> } & Disposable> {
+    let [received, charged, files] = [0, 0, 0];
+    let stored = await this.#stored(caller);
+    const hold = (wanted: FileUsage): void => {
+      const { bytes, files: others } = this.#coming.get(caller.id) ?? none;
+      const now = { bytes: bytes + wanted.bytes - charged, files: others + wanted.files - files };
+      [charged, files] = [wanted.bytes, wanted.files];
+      if (now.files === 0) this.#coming.delete(caller.id);
+      else this.#coming.set(caller.id, now);
     };
+    const release = (): void => {
+      hold(none);
+      this.#ended++;
+    };
+    const admit = async (bytes: number): Promise<void> => {
+      received += bytes;
+      hold({ bytes: Math.max(received, leastFileBytes), files: 1 });
+      while (stored.at !== this.#ended) stored = await this.#stored(caller);
+      const all = [...this.#coming.values()].reduce(plus, stored.node);
+      const own = plus(stored.own, this.#coming.get(caller.id) ?? none);
+      for (const what of ["bytes", "files"] as const) {
+        this.#check(what, caller, { node: all[what], own: own[what] });
+      }
+    };
+    try {
+      await admit(0);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    return { admit, [Symbol.dispose]: release };
+  }
+
+  /** A place for the passages of a file that is being ingested; refuses those beyond what is left. */
+  ingest(caller: DocumentCaller): { plan(passages: number): Promise<void> } & Disposable {
+    const { storeFiles } = this.#registry;
+    let held = 0;
     return {
-      admit: (bytes) => {
-        grow(bytes);
-        if (stored.at !== this.#ended) stored = this.#stored(caller);
-        const all = [...this.#coming.values()].reduce((sum, coming) => sum + coming, 0);
-        const own = stored.own + (this.#coming.get(caller.id) ?? 0);
-        this.#check("bytes", caller, { node: stored.node + all, own });
+      plan: async (passages) => {
+        // A caller's own files are ingested one after the other.
+        const own = caller.id === undefined ? 0 : await storeFiles.passagesOf(caller.id);
+        const node = (await storeFiles.passagesOf()) + this.#planned;
+        this.#check("passages", caller, { node: node + passages, own: own + passages });
+        held = passages;
+        this.#planned += held;
       },
       [Symbol.dispose]: () => {
-        grow(-held);
-        if (this.#coming.get(caller.id) === 0) this.#coming.delete(caller.id);
-        this.#ended++;
+        this.#planned -= held;
       },
     };
   }
 
-  /** Refuses passages beyond what is left. */
-  checkPassages(caller: DocumentCaller, more: number): void {
-    const { storeFiles } = this.#registry;
-    const own = caller.id === undefined ? 0 : storeFiles.passagesOf(caller.id);
-    const node = storeFiles.passagesOf();
-    this.#check("passages", caller, { node: node + more, own: own + more });
-  }
-
-  #stored({ id }: DocumentCaller): { node: number; own: number; at: number } {
+  async #stored({ id }: DocumentCaller): Promise<{ node: FileUsage; own: FileUsage; at: number }> {
     const { files } = this.#registry;
-    const own = id === undefined ? 0 : files.bytesOf(id);
-    return { node: files.bytesOf(), own, at: this.#ended };
+    const at = this.#ended;
+    const own = id === undefined ? none : await files.usageOf(leastFileBytes, id);
+    return { node: await files.usageOf(leastFileBytes), own, at };
   }
 
   #check(
@@ -77,8 +109,16 @@ export class Quota {
   }
 }
 
+const none: FileUsage = { bytes: 0, files: 0 };
+
+const plus = (one: FileUsage, other: FileUsage): FileUsage => ({
+  bytes: one.bytes + other.bytes,
+  files: one.files + other.files,
+});
+
 const inWords: Readonly<Record<keyof DocumentQuota, (count: number) => string>> = {
   bytes: (count) => `${byteSize(count)} of files`,
+  files: (count) => `${count} files`,
   passages: (count) => `${count} passages of files`,
 };
 

@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { CollectionStore } from "../ports/passage-repository.ts";
 import { quoted } from "../quoted.ts";
-import { type DocumentCaller, mayUse, noSuch, theNode } from "./document-caller.ts";
+import { type DocumentCaller, mayFill, mayUse, noSuch } from "./document-caller.ts";
 import type { StoreRecord } from "./records.ts";
 
 export interface StoreAccessParts {
@@ -13,6 +13,8 @@ export interface StoreAccessParts {
   /** The name of the node's own collection. */
   ownCollection: string;
   now: () => Date;
+  /** The time by which stores expire. */
+  expiryTime: () => Date;
   log: Log;
 }
 
@@ -29,38 +31,46 @@ export class StoreAccess {
 
   /** The vector store with this id. */
   async get(caller: DocumentCaller, id: string, param = "vector_store_id"): Promise<StoreRecord> {
-    const store = this.#byId(id) ?? (await this.#adopted(() => this.#byId(id)));
-    if (store !== undefined && mayUse(caller, store.id)) return store;
+    // What is not for the caller is not looked for: the time of an answer would tell whether it is there.
+    const search = () => (mayUse(caller, id) ? this.#byId(id) : undefined);
+    const store = (await search()) ?? (await this.#adopted(caller, search));
+    if (store !== undefined) return store;
     throw noSuch("vector store", id, param);
   }
 
   /** The same, which is not expired, and is about to be changed. */
   async use(caller: DocumentCaller, id: string, param?: string): Promise<StoreRecord> {
-    const store = this.#touched(await this.get(caller, id, param));
-    this.#keepOwn();
+    const found = await this.get(caller, id, param);
+    if (!mayFill(caller, found.id)) {
+      throw new NodeError("forbidden", `${caller.called} may only read the vector store '${id}'.`);
+    }
+    const store = await this.#touched(found);
+    await this.#keepOwn();
     return store;
   }
 
   /** The one with this id, or whose collection is called so, or that alone has this name. */
   async find(caller: DocumentCaller, reference: string, param: string): Promise<StoreRecord> {
-    const search = (): StoreRecord | undefined => this.#named(caller, reference, param);
-    const store = search() ?? (await this.#adopted(search));
+    const search = () => this.#named(caller, reference, param);
+    const store = (await search()) ?? (await this.#adopted(caller, search));
     if (store === undefined) throw noSuch("vector store", reference, param);
-    return this.#touched(store);
+    return await this.#touched(store);
   }
 
   /** What a caller searches who names no vector store. */
-  async usual(caller: DocumentCaller = theNode): Promise<StoreRecord[]> {
-    if (caller.vectorStores === undefined) return [this.#touched(this.own())];
-    const stores = caller.vectorStores.map((id) => this.#byId(id));
-    const there = stores.filter((store) => store !== undefined);
-    return there.filter((store) => !this.isExpired(store)).map((store) => this.#touched(store));
+  async usual(caller: DocumentCaller): Promise<StoreRecord[]> {
+    if (caller.vectorStores === undefined) return [await this.#touched(await this.own())];
+    const there = (await this.#boundTo(caller.vectorStores)).filter(
+      (store) => !this.isExpired(store),
+    );
+    return await Promise.all(there.map((store) => this.#touched(store)));
   }
 
   /** The node's own collection; asking for it writes nothing, since the disk may be one that can only be read. */
-  own(): StoreRecord {
+  async own(): Promise<StoreRecord> {
     const { registry, ownCollection } = this.#parts;
-    return registry.stores.storeOf(ownCollection) ?? this.#adopting(ownCollection);
+    const known = await registry.stores.storeOf(ownCollection);
+    return known ?? (await this.#adopting(ownCollection));
   }
 
   isOwn({ collection }: StoreRecord): boolean {
@@ -69,13 +79,14 @@ export class StoreAccess {
 
   isExpired(store: StoreRecord): boolean {
     const expiresAt = expiryOf(store);
-    return store.state === "expired" || (expiresAt !== undefined && expiresAt <= this.#parts.now());
+    if (store.state === "expired") return true;
+    return expiresAt !== undefined && expiresAt <= this.#parts.expiryTime();
   }
 
   /** Makes vector stores of the collections that came into being by themselves, and forgets those that went. */
   async adoptCollections(): Promise<void> {
     const { registry, store, log } = this.#parts;
-    this.#keepOwn();
+    await this.#keepOwn();
     const names = await store.list().catch((error: unknown) => {
       // What is known is shown while a server is away.
       if (!(error instanceof NodeError)) throw error;
@@ -83,30 +94,43 @@ export class StoreAccess {
       return undefined;
     });
     if (names === undefined) return;
-    const known = new Map(registry.stores.allStores().map((each) => [each.collection, each]));
+    const known = new Map(
+      (await registry.stores.allStores()).map((each) => [each.collection, each]),
+    );
     for (const name of names) {
-      const isGoing = registry.queue.isRemoved({ collection: name, document: undefined });
-      if (!known.has(name) && !isGoing) registry.stores.addStore(this.#adopting(name));
+      if (known.has(name)) continue;
+      const isGoing = await registry.queue.isRemoved({ collection: name, document: undefined });
+      if (!isGoing) await registry.stores.addStore(await this.#adopting(name));
     }
     const there = new Set(names);
     for (const each of known.values()) {
       if (each.isOwn || this.isOwn(each) || there.has(each.collection)) continue;
-      registry.stores.removeStore(each.id, { collection: false });
+      await registry.stores.removeStore(each.id, { collection: false });
     }
   }
 
-  #byId(id: string): StoreRecord | undefined {
-    const own = this.own();
-    return id === own.id ? own : this.#parts.registry.stores.store(id);
+  async #byId(id: string): Promise<StoreRecord | undefined> {
+    const own = await this.own();
+    return id === own.id ? own : await this.#parts.registry.stores.store(id);
   }
 
-  #named(caller: DocumentCaller, reference: string, param: string): StoreRecord | undefined {
+  async #boundTo(ids: readonly string[]): Promise<StoreRecord[]> {
+    const stores = await Promise.all(ids.map((id) => this.#byId(id)));
+    return stores.filter((store) => store !== undefined);
+  }
+
+  async #named(
+    { vectorStores }: DocumentCaller,
+    reference: string,
+    param: string,
+  ): Promise<StoreRecord | undefined> {
     const { stores } = this.#parts.registry;
-    const exact = this.#byId(reference) ?? stores.storeOf(reference);
-    if (exact !== undefined) return mayUse(caller, exact.id) ? exact : undefined;
-    const named = stores
-      .allStores()
-      .filter(({ id, name }) => name === reference && mayUse(caller, id));
+    const bound = vectorStores && (await this.#boundTo(vectorStores));
+    const exact = bound
+      ? bound.find(({ id, collection }) => id === reference || collection === reference)
+      : ((await this.#byId(reference)) ?? (await stores.storeOf(reference)));
+    if (exact !== undefined) return exact;
+    const named = (bound ?? (await stores.allStores())).filter(({ name }) => name === reference);
     if (named.length <= 1) return named[0];
     throw new NodeError(
       "invalid_request",
@@ -118,21 +142,26 @@ export class StoreAccess {
     );
   }
 
-  async #adopted(search: () => StoreRecord | undefined): Promise<StoreRecord | undefined> {
+  /** Looks again once the collections of the command line are known; a key is bound to known ones. */
+  async #adopted(
+    { vectorStores }: DocumentCaller,
+    search: () => Promise<StoreRecord | undefined> | undefined,
+  ): Promise<StoreRecord | undefined> {
+    if (vectorStores !== undefined) return undefined;
     await this.adoptCollections();
-    return search();
+    return await search();
   }
 
-  #keepOwn(): void {
+  async #keepOwn(): Promise<void> {
     const { registry, ownCollection } = this.#parts;
-    const isKept = registry.stores.storeOf(ownCollection) !== undefined;
-    if (!isKept) registry.stores.addStore(this.#adopting(ownCollection));
+    const isKept = (await registry.stores.storeOf(ownCollection)) !== undefined;
+    if (!isKept) await registry.stores.addStore(await this.#adopting(ownCollection));
   }
 
-  #adopting(collection: string): StoreRecord {
+  async #adopting(collection: string): Promise<StoreRecord> {
     const { registry, now } = this.#parts;
     const usual = collection.startsWith("vs_") ? collection : `vs_${collection}`;
-    const isTaken = registry.stores.store(usual) !== undefined;
+    const isTaken = (await registry.stores.store(usual)) !== undefined;
     const at = now();
     return {
       id: isTaken ? `${usual}_${Bun.hash(collection).toString(36)}` : usual,
@@ -146,7 +175,7 @@ export class StoreAccess {
     };
   }
 
-  #touched(store: StoreRecord): StoreRecord {
+  async #touched(store: StoreRecord): Promise<StoreRecord> {
     if (this.isExpired(store)) {
       throw new NodeError(
         "invalid_request",
@@ -157,7 +186,7 @@ export class StoreAccess {
     const lastActiveAt = now();
     if (lastActiveAt.getTime() - store.lastActiveAt.getTime() < touchMs) return store;
     try {
-      registry.stores.changeStore(store.id, { lastActiveAt });
+      await registry.stores.changeStore(store.id, { lastActiveAt });
     } catch (error) {
       // What is only read is read also where nothing can be written.
       log.debug("a vector store's last use was not written", { reason: reasonOf(error) });

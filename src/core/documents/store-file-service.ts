@@ -15,6 +15,7 @@ import type {
   Chunking,
   Failure,
   FileBatch,
+  FileRecord,
   FileStatus,
   StoreFile,
   StoreRecord,
@@ -60,6 +61,15 @@ export interface FileText {
   text: string;
 }
 
+/** What is asked for a file, with what is known of it. */
+interface AskedFile {
+  file: FileRecord;
+  added?: AddedFile;
+  /** As it is in the store already. */
+  before: StoreFile | undefined;
+  usual: Chunking;
+}
+
 export class StoreFileService {
   readonly #parts: StoreFileParts;
 
@@ -68,16 +78,18 @@ export class StoreFileService {
   }
 
   /** Refuses files that cannot be added, before anything is made for them. */
-  check(caller: DocumentCaller, added: readonly AddedFile[]): void {
-    if (added.length === 0) return;
-    const { files, model, checkOwned } = this.#parts;
+  async check(caller: DocumentCaller, added: readonly AddedFile[]): Promise<FileRecord[]> {
+    if (added.length === 0) return [];
+    const { registry, files, model, checkOwned, maxQueue } = this.#parts;
     checkOwned();
     const { name, maxTokens } = model();
-    for (const { file, field, chunking, chunkingField } of added) {
-      files.get(caller, file, field);
+    const found = await files.find(caller, added);
+    for (const { chunking, chunkingField } of added) {
       if (chunking !== undefined) checkChunking(chunking, { name, maxTokens }, chunkingField);
     }
-    this.#checkRoom(added.length);
+    const waiting = await registry.queue.queued();
+    if (waiting + added.length > maxQueue) throw this.#full(waiting);
+    return found;
   }
 
   /** Has files taken in; one that is in the store already stays, with what is said anew. */
@@ -87,16 +99,25 @@ export class StoreFileService {
     added: readonly AddedFile[],
     batch?: FileBatch,
   ): Promise<StoreFile[]> {
-    const { registry, model, usualChunking, hold, wake } = this.#parts;
-    this.check(caller, added);
+    const { registry, model, usualChunking, hold, wake, maxQueue } = this.#parts;
+    const files = await this.check(caller, added);
     const usual = usualChunking(model());
-    const wanted = [...new Map(added.map((file) => [file.file, file])).values()];
-    const put = wanted.map((file) => this.#toStoreFile(caller, store, file, usual));
-    const anew = put.filter(({ status }) => status === "in_progress");
-    const isAgain = anew.some(({ file }) => registry.storeFiles.storeFile(store.id, file));
+    const wanted = new Map(added.map((file) => [file.file, file]));
+    const known = await registry.storeFiles.inStore(store.id, [...wanted.keys()]);
+    const before = new Map(known.map((file) => [file.file, file]));
+    const put = [...new Map(files.map((file) => [file.id, file])).values()].map((file) =>
+      this.#toStoreFile(caller, store, {
+        ...{ file, usual, before: before.get(file.id) },
+        ...given({ added: wanted.get(file.id) }),
+      }),
+    );
+    const isAgain = put.some(({ file, status }) => status === "in_progress" && before.has(file));
     // What is being taken in under other terms must not be taken for what was asked now.
     using _ = isAgain ? await hold(store.id) : undefined;
-    registry.storeFiles.putStoreFiles(put, batch);
+    const options = { maxQueue, ...given({ batch }) };
+    if (!(await registry.storeFiles.putStoreFiles(put, options))) {
+      throw this.#full(await registry.queue.queued());
+    }
     wake();
     return put;
   }
@@ -111,17 +132,17 @@ export class StoreFileService {
     const store = await access.get(caller, storeId);
     await this.#look(store);
     const of = { store: store.id, ...given({ status, batch }) };
-    const { items, hasMore } = registry.storeFiles.storeFiles(of, page);
+    const { items, hasMore } = await registry.storeFiles.storeFiles(of, page);
     return { items: items.map((file) => this.#withWait(file)), hasMore };
   }
 
   async get(caller: DocumentCaller, storeId: string, file: string): Promise<StoreFile> {
     const { registry, access } = this.#parts;
     const store = await access.get(caller, storeId);
-    const known = registry.storeFiles.storeFile(store.id, file);
+    const [known] = await registry.storeFiles.inStore(store.id, [file]);
     if (known !== undefined) return this.#withWait(known);
     await this.#look(store);
-    const found = registry.storeFiles.storeFile(store.id, file);
+    const [found] = await registry.storeFiles.inStore(store.id, [file]);
     if (found === undefined)
       throw noSuch(`file in the vector store '${store.id}'`, file, "file_id");
     return found;
@@ -137,7 +158,7 @@ export class StoreFileService {
     checkOwned();
     const { id } = await access.use(caller, storeId);
     const found = await this.get(caller, id, file);
-    registry.storeFiles.changeAttributes(id, file, attributes);
+    await registry.storeFiles.changeAttributes(id, file, attributes);
     return { ...found, attributes };
   }
 
@@ -153,13 +174,13 @@ export class StoreFileService {
     const { document, status } = await this.get(caller, storeId, file);
     if (status !== "completed") return { texts: [], hasMore: false };
     using lease = await collections.lease(collection);
-    const texts: FileText[] = [];
-    if (lease === undefined) return { texts, hasMore: false };
-    for await (const { position, heading, source: text } of lease.repository.passages(document)) {
-      if (position >= from && position <= from + limit) texts.push({ position, heading, text });
-    }
-    texts.sort((a, b) => a.position - b.position);
-    return { texts: texts.slice(0, limit), hasMore: texts.length > limit };
+    if (lease === undefined) return { texts: [], hasMore: false };
+    const found = await lease.repository.page(document, { from, limit: limit + 1 });
+    const texts = found.slice(0, limit);
+    return {
+      texts: texts.map(({ position, heading, source: text }) => ({ position, heading, text })),
+      hasMore: found.length > limit,
+    };
   }
 
   /** When it returns nothing of it is found in the store any more. */
@@ -168,7 +189,7 @@ export class StoreFileService {
     checkOwned();
     const { id, collection } = await access.use(caller, storeId);
     const { document } = await this.get(caller, id, file);
-    registry.storeFiles.removeStoreFile(id, file);
+    await registry.storeFiles.removeStoreFile(id, file);
     await this.#removePassages(id, file, { collection, document });
   }
 
@@ -176,7 +197,7 @@ export class StoreFileService {
   async removeEverywhere(file: string): Promise<void> {
     const { registry, remover, hold } = this.#parts;
     using _ = await hold("", file);
-    const removals = registry.queue.removals();
+    const removals = await registry.queue.removals();
     const own = removals.filter(({ document }) => document?.startsWith(`${file}/`));
     for (const removal of own) await remover.tryRemove(removal);
   }
@@ -193,13 +214,9 @@ export class StoreFileService {
   #toStoreFile(
     caller: DocumentCaller,
     store: StoreRecord,
-    added: AddedFile,
-    usual: Chunking,
+    { file: { id: file, filename, bytes }, added, before, usual }: AskedFile,
   ): StoreFile {
-    const { registry, files, now } = this.#parts;
-    const { id: file, filename, bytes } = files.get(caller, added.file, added.field);
-    const before = registry.storeFiles.storeFile(store.id, file);
-    const { attributes = before?.attributes ?? {}, chunking = usual } = added;
+    const { attributes = before?.attributes ?? {}, chunking = usual } = added ?? {};
     const isSettled = before?.status === "completed" || before?.status === "in_progress";
     if (before !== undefined && isSettled && isSameChunking(before.chunking, chunking)) {
       return { ...before, attributes };
@@ -207,7 +224,7 @@ export class StoreFileService {
     return {
       ...{ store: store.id, file, filename, bytes, document: documentOf(file, filename) },
       ...{ attributes, status: "in_progress", isUploaded: true, usageBytes: 0, passages: 0 },
-      createdAt: now(),
+      createdAt: this.#parts.now(),
       chunking,
       ...given({ owner: caller.id }),
     };
@@ -218,13 +235,10 @@ export class StoreFileService {
     return { ...file, ...given({ failure: this.#parts.waitsFor(file) }) };
   }
 
-  #checkRoom(more: number): void {
-    const { registry, maxQueue } = this.#parts;
-    const waiting = registry.queue.queued();
-    if (waiting + more <= maxQueue) return;
-    throw new NodeError(
+  #full(waiting: number): NodeError {
+    return new NodeError(
       "overloaded",
-      `${waiting} files wait to be taken in, and at most ${maxQueue} may (documents.max_queue). Add these later, or fewer at once.`,
+      `${waiting} files wait to be taken in, and at most ${this.#parts.maxQueue} may (documents.max_queue). Add these later, or fewer at once.`,
     );
   }
 

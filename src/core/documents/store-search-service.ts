@@ -58,14 +58,14 @@ export class StoreSearchService {
         if (point.score > (best.get(point.id)?.score ?? -2)) best.set(point.id, point);
       }
     }
-    return [...best.values()]
-      .sort((a, b) => b.score - a.score)
-      .slice(0, bounds.limit)
-      .map((point) => ({ ...point, attributes: this.attributesOf(point) }));
+    const found = [...best.values()].sort((a, b) => b.score - a.score).slice(0, bounds.limit);
+    return await this.withAttributes(found);
   }
 
-  /** Those of the file that a passage is of. */
-  attributesOf({ store, file }: Pick<FoundPassage, "store" | "file">): Attributes {
-    return this.#parts.registry.storeFiles.storeFile(store, file)?.attributes ?? {};
+  /** Passages with the attributes of the files that they are of. */
+  async withAttributes(found: readonly FoundPassage[]): Promise<FoundInFile[]> {
+    const files = found.map(({ store, file }) => ({ store, file }));
+    const attributes = await this.#parts.registry.storeFiles.attributesOf(files);
+    return found.map((point, at) => ({ ...point, attributes: attributes[at] ?? {} }));
   }
 }

@@ -21,7 +21,7 @@ export type TakeIn = (job: {
   chunking: Chunking;
   signal: AbortSignal;
   /** Hears how many passages there will be before any is embedded; may refuse. */
-  onPlanned: (passages: number) => void;
+  onPlanned: (passages: number) => Promise<void>;
 }) => Promise<TakenFile>;
 
 export interface TakeParts {
@@ -43,22 +43,23 @@ export function takeFile(
   const { registry, files, collections, remover, quota, takeIn } = parts;
   let hasHandbook = true;
   return async ({ store, file: id, document, chunking, owner }, signal) => {
-    const file = registry.files.file(id);
+    const [file] = await registry.files.find([id]);
     const content = file && (await files.open(id));
-    const collection = registry.stores.store(store)?.collection;
+    const collection = (await registry.stores.store(store))?.collection;
     if (!file || !content || !collection || !chunking) {
       throw new NodeError("invalid_request", "is not on this node any more; upload it again.");
     }
     // What was removed before goes first, or it would take this with it.
     const removal = { collection, document };
-    if (registry.queue.isRemoved(removal)) await remover.remove(removal);
+    if (await registry.queue.isRemoved(removal)) await remover.remove(removal);
+    using place = quota.ingest(callerOf(owner, parts));
     using lease = await collections.leaseOrCreate(collection);
     const { repository, prefixes } = lease;
     const taken = await takeIn({
       ...{ file, content, document, repository, signal },
       documentPrefix: prefixes.documentPrefix,
       chunking,
-      onPlanned: (passages) => quota.checkPassages(callerOf(owner, parts), passages),
+      onPlanned: (passages) => place.plan(passages),
     });
     if (hasHandbook && collection === parts.ownCollection) {
       await removeHandbook(repository, parts.handbook);

@@ -12,7 +12,7 @@ export interface TidyParts {
   files: FileService;
   stores: VectorStoreService;
   remover: PassageRemover;
-  now: () => Date;
+  expiryTime: () => Date;
   log: Log;
 }
 
@@ -29,12 +29,12 @@ export class Tidying {
 
   async run(): Promise<void> {
     await this.#removePassages();
-    const { registry, access, files, stores, now, log } = this.#parts;
-    for (const { id, filename } of registry.files.filesExpiredAt(now())) {
+    const { registry, access, files, stores, expiryTime, log } = this.#parts;
+    for (const { id, filename } of await registry.files.filesExpiredAt(expiryTime())) {
       log.info("a file has expired, and is deleted", { file: id, filename });
       await files.remove(id);
     }
-    for (const store of registry.stores.allStores()) {
+    for (const store of await registry.stores.allStores()) {
       if (store.state === "expired" || !access.isExpired(store)) continue;
       log.info("a vector store has expired, and is emptied", { store: store.id, name: store.name });
       await stores.expire(store);
@@ -43,7 +43,7 @@ export class Tidying {
 
   async #removePassages(): Promise<void> {
     const { registry, remover } = this.#parts;
-    for (const removal of registry.queue.removals()) {
+    for (const removal of await registry.queue.removals()) {
       const { collection } = removal;
       if ((this.#resting.get(collection) ?? 0) > performance.now()) continue;
       if (await remover.tryRemove(removal)) this.#resting.delete(collection);

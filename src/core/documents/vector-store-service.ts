@@ -47,20 +47,16 @@ export class VectorStoreService {
     this.#parts = parts;
   }
 
-  create(caller: DocumentCaller, { name, metadata = {}, ...rest }: NewStore): StoreRecord {
+  async create(
+    caller: DocumentCaller,
+    { name, metadata = {}, ...rest }: NewStore,
+  ): Promise<StoreRecord> {
     const { registry, now, maxStores, checkOwned } = this.#parts;
     checkOwned();
     if (caller.vectorStores !== undefined) {
       throw new NodeError(
         "forbidden",
         `${caller.called} is bound to vector stores (${caller.vectorStores.join(", ")}), and makes no others.`,
-      );
-    }
-    const { length } = registry.stores.allStores();
-    if (length >= maxStores) {
-      throw new NodeError(
-        "quota_exceeded",
-        `This node keeps ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`,
       );
     }
     const id = newId("vs_");
@@ -70,14 +66,17 @@ export class VectorStoreService {
       ...{ createdAt: at, lastActiveAt: at, state: "ready", isOwn: true },
       ...given(rest),
     };
-    registry.stores.addStore(store);
-    return store;
+    if (await registry.stores.addStore(store, maxStores)) return store;
+    throw new NodeError(
+      "quota_exceeded",
+      `This node keeps ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`,
+    );
   }
 
   async list(caller: DocumentCaller, page: PageRequest): Promise<Page<StoreView>> {
     const { registry, access } = this.#parts;
     await access.adoptCollections();
-    const { items, hasMore } = registry.stores.stores(page, caller.vectorStores);
+    const { items, hasMore } = await registry.stores.stores(page, caller.vectorStores);
     const views: StoreView[] = [];
     for (const store of items) views.push(await this.view(store));
     return { items: views, hasMore };
@@ -102,7 +101,7 @@ export class VectorStoreService {
         { param: "expires_after" },
       );
     }
-    registry.stores.changeStore(id, change);
+    await registry.stores.changeStore(id, change);
     return await this.get(caller, id);
   }
 
@@ -111,6 +110,12 @@ export class VectorStoreService {
     const { registry, access, collections, remover, hold, checkOwned } = this.#parts;
     checkOwned();
     const store = await access.get(caller, id);
+    if (caller.vectorStores !== undefined) {
+      throw new NodeError(
+        "forbidden",
+        `${caller.called} is bound to the vector store '${id}', and does not delete it. Remove its files instead.`,
+      );
+    }
     if (access.isOwn(store)) {
       throw new NodeError(
         "invalid_request",
@@ -123,10 +128,10 @@ export class VectorStoreService {
     if (!store.isOwn) {
       // Another may be made under its name, so it is not left to be dropped later.
       await collections.drop(collection, { forGood: false });
-      registry.stores.removeStore(id, { collection: false });
+      await registry.stores.removeStore(id, { collection: false });
       return;
     }
-    registry.stores.removeStore(id, { collection: true });
+    await registry.stores.removeStore(id, { collection: true });
     await remover.tryRemove({ collection, document: undefined });
   }
 
@@ -134,7 +139,7 @@ export class VectorStoreService {
   async expire(store: StoreRecord): Promise<void> {
     const { registry, remover, hold } = this.#parts;
     using _ = await hold(store.id);
-    registry.stores.expireStore(store.id);
+    await registry.stores.expireStore(store.id);
     await remover.tryRemove({ collection: store.collection, document: undefined });
   }
 
@@ -150,8 +155,8 @@ export class VectorStoreService {
     return {
       store,
       isExpired,
-      counts: registry.storeFiles.counts({ store: store.id }),
-      usageBytes: registry.storeFiles.usageOf(store.id),
+      counts: await registry.storeFiles.counts({ store: store.id }),
+      usageBytes: await registry.storeFiles.usageOf(store.id),
       ...given({ expiresAt: expiryOf(store) }),
     };
   }

@@ -17,7 +17,7 @@ export interface ApiKey {
   limits: Readonly<Partial<CallerLimits>>;
   /** How much of documents it may have; the node's bounds hold where it has none. */
   quota: Readonly<Partial<DocumentQuota>>;
-  /** Ids of the vector stores that it is bound to; absent: it may use all. */
+  /** Ids of the vector stores that it is bound to, with `:read` behind one that it may only read; absent: it may use all. */
   vectorStores?: readonly string[];
   createdAt: Date;
   expiresAt?: Date;
@@ -48,7 +48,7 @@ export interface NewKey {
   /** Absent: the limits of the node. */
   limits?: Partial<CallerLimits>;
   quota?: Partial<DocumentQuota>;
-  /** Ids of the vector stores that it is bound to; absent: it may use all. */
+  /** Ids of the vector stores that it is bound to, with `:read` behind one that it may only read; absent: it may use all. */
   vectorStores?: readonly string[];
 }
 

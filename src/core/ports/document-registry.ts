@@ -3,6 +3,8 @@
  * from survives a crash, and what it threw from changed nothing.
  */
 
+import type { AttributeFilter } from "../documents/attribute-filter.ts";
+import type { FileUsage } from "../documents/quota.ts";
 import type {
   Attributes,
   FileBatch,
@@ -13,6 +15,7 @@ import type {
   StoreRecord,
 } from "../documents/records.ts";
 import type { Page, PageRequest } from "../page.ts";
+import type { DocumentSelection } from "./passage-repository.ts";
 
 /** Whose things are seen: a caller's own files, and what is in some vector stores. */
 export interface Visibility {
@@ -21,15 +24,20 @@ export interface Visibility {
 }
 
 export interface FileRegistry {
-  addFile(file: FileRecord): void;
-  file(id: string): FileRecord | undefined;
-  files(page: PageRequest, filter: { purpose?: string; visible?: Visibility }): Page<FileRecord>;
-  isVisible(id: string, visible: Visibility): boolean;
+  addFile(file: FileRecord): Promise<void>;
+  /** Those of the ids that are files, and that are visible, in their order. */
+  find(ids: readonly string[], visible?: Visibility): Promise<FileRecord[]>;
+  files(
+    page: PageRequest,
+    filter: { purpose?: string; visible?: Visibility },
+  ): Promise<Page<FileRecord>>;
   /** Removes it, also from every vector store. */
-  removeFile(id: string): void;
-  filesExpiredAt(now: Date): FileRecord[];
-  /** Bytes of all files, or of one owner's. */
-  bytesOf(owner?: string): number;
+  removeFile(id: string): Promise<void>;
+  filesExpiredAt(now: Date): Promise<FileRecord[]>;
+  /** Those of the ids that are files; undefined where there is no registry that could tell. */
+  known(ids: readonly string[]): Promise<ReadonlySet<string> | undefined>;
+  /** What all files take, or one owner's; each counts as `least` bytes at least. */
+  usageOf(least: number, owner?: string): Promise<FileUsage>;
 }
 
 export type StoreChange = Partial<
@@ -37,18 +45,19 @@ export type StoreChange = Partial<
 > & { expiresAfterDays?: number | null };
 
 export interface StoreRegistry {
-  addStore(store: StoreRecord): void;
-  store(id: string): StoreRecord | undefined;
+  /** Adds it, unless there is one of its id or collection, or `most` already; says whether it did. */
+  addStore(store: StoreRecord, most?: number): Promise<boolean>;
+  store(id: string): Promise<StoreRecord | undefined>;
   /** By its collection's name. */
-  storeOf(collection: string): StoreRecord | undefined;
+  storeOf(collection: string): Promise<StoreRecord | undefined>;
   /** `ids`: those alone. */
-  stores(page: PageRequest, ids?: readonly string[]): Page<StoreRecord>;
-  allStores(): StoreRecord[];
-  changeStore(id: string, change: StoreChange): void;
+  stores(page: PageRequest, ids?: readonly string[]): Promise<Page<StoreRecord>>;
+  allStores(): Promise<StoreRecord[]>;
+  changeStore(id: string, change: StoreChange): Promise<void>;
   /** Removes it with its files and batches; with `collection`, that is to be dropped. */
-  removeStore(id: string, drops: { collection: boolean }): void;
+  removeStore(id: string, drops: { collection: boolean }): Promise<void>;
   /** Removes its files and batches; it stays, expired, and its collection is to be dropped. */
-  expireStore(id: string): void;
+  expireStore(id: string): Promise<void>;
 }
 
 /** Where files of a vector store are looked for: all of it, or one batch. */
@@ -65,48 +74,67 @@ export interface Removal {
   document: string | undefined;
 }
 
+export interface Selection {
+  documents: DocumentSelection;
+  hidden: ReadonlySet<string>;
+}
+
 export interface StoreFileRegistry {
-  /** Adds them, or puts them in the place of what they were; with a batch, all are in it. */
-  putStoreFiles(files: readonly StoreFile[], batch?: FileBatch): void;
-  storeFile(store: string, file: string): StoreFile | undefined;
-  storeFiles(of: StoreFilesOf, page: PageRequest): Page<StoreFile>;
-  counts(of: Omit<StoreFilesOf, "status">): FileCounts;
+  /**
+   * Adds them, or puts them in the place of what they were; with a batch, all are in it. Where more
+   * than `maxQueue` would be in progress nothing is changed; returns whether it was.
+   */
+  putStoreFiles(
+    files: readonly StoreFile[],
+    options?: { batch?: FileBatch; maxQueue?: number },
+  ): Promise<boolean>;
+  /** Those of the files that are in the store. */
+  inStore(store: string, files: readonly string[]): Promise<StoreFile[]>;
+  storeFiles(of: StoreFilesOf, page: PageRequest): Promise<Page<StoreFile>>;
+  counts(of: Omit<StoreFilesOf, "status">): Promise<FileCounts>;
   /** Bytes of all of a store's passages. */
-  usageOf(store: string): number;
-  changeAttributes(store: string, file: string, attributes: Attributes): void;
+  usageOf(store: string): Promise<number>;
+  /** Of each file the attributes; of one that is not in its store none. */
+  attributesOf(files: readonly Pick<StoreFile, "store" | "file">[]): Promise<Attributes[]>;
+  changeAttributes(store: string, file: string, attributes: Attributes): Promise<void>;
   /** Removes it; its passages are to be deleted. */
-  removeStoreFile(store: string, file: string): void;
-  /** Attributes of the documents whose passages may be found. */
-  catalogue(store: string): ReadonlyMap<string, Attributes>;
+  removeStoreFile(store: string, file: string): Promise<void>;
+  /** The documents whose passages may be found, as whichever list is shorter; and those that are hidden. */
+  selection(
+    store: Pick<StoreRecord, "id" | "collection">,
+    filter?: AttributeFilter,
+  ): Promise<Selection>;
   /** Documents of a collection whose passages may not be found: half stored, or to be deleted. */
-  hidden(collection: string): ReadonlySet<string>;
+  hidden(collection: string): Promise<ReadonlySet<string>>;
+  /** What a file is called in a vector store; undefined where it is in none. */
+  filenameOf(file: string): Promise<string | undefined>;
   /** Makes the store's files those that its collection holds, besides those that were added over HTTP. */
-  reconcile(store: string, found: readonly StoreFile[]): void;
-  batch(store: string, id: string): FileBatch | undefined;
+  reconcile(store: string, found: readonly StoreFile[]): Promise<void>;
+  batch(store: string, id: string): Promise<FileBatch | undefined>;
   /** Cancels those of its files that are in progress; returns those whose passages may be stored in part, and are to be deleted. */
-  cancelBatch(id: string): StoreFile[];
+  cancelBatch(id: string): Promise<StoreFile[]>;
   /** Passages of all files, or of those that one owner added. */
-  passagesOf(owner?: string): number;
+  passagesOf(owner?: string): Promise<number>;
 }
 
 export interface QueueRegistry {
   /** How many are in progress. */
-  queued(): number;
+  queued(): Promise<number>;
   /** The owners of what is in progress. */
-  waitingOwners(): (string | undefined)[];
+  waitingOwners(): Promise<(string | undefined)[]>;
   /** The first in line, of an owner; those of `except` are passed by. */
-  nextOf(owner: string | undefined, except: ReadonlySet<string>): StoreFile | undefined;
+  nextOf(owner: string | undefined, except: ReadonlySet<string>): Promise<StoreFile | undefined>;
   /** Says that passages of it may be stored from now on; whether it is still in progress. */
-  begin(store: string, file: string): boolean;
+  begin(store: string, file: string): Promise<boolean>;
   /** Writes what came of it, unless it is not in progress any more; says whether it was. */
-  settle(outcome: StoreFile): boolean;
-  removals(): Removal[];
-  isRemoved(removal: Removal): boolean;
-  addRemoval(removal: Removal): void;
-  removed(removal: Removal): void;
+  settle(outcome: StoreFile): Promise<boolean>;
+  removals(): Promise<Removal[]>;
+  isRemoved(removal: Removal): Promise<boolean>;
+  addRemoval(removal: Removal): Promise<void>;
+  removed(removal: Removal): Promise<void>;
 }
 
-export interface DocumentRegistry extends Disposable {
+export interface DocumentRegistry {
   readonly files: FileRegistry;
   readonly stores: StoreRegistry;
   readonly storeFiles: StoreFileRegistry;

@@ -13,11 +13,20 @@ export interface IncomingFile extends AsyncDisposable {
 
 export interface FileStore {
   /** Takes a file in, piece by piece. `admit` hears of each piece before it is written, and may refuse it. */
-  receive(pieces: AsyncIterable<Uint8Array>, admit: (bytes: number) => void): Promise<IncomingFile>;
+  receive(
+    pieces: AsyncIterable<Uint8Array>,
+    admit: (bytes: number) => Promise<void>,
+  ): Promise<IncomingFile>;
   /** The bytes of a file that is kept; undefined where there is none. */
   open(id: string): Promise<Blob | undefined>;
   /** One that is not there is no failure. */
   remove(id: string): Promise<void>;
-  /** Removes what belongs to no file that is kept: what a crash left. */
-  removeAllBut(isKept: (id: string) => boolean): Promise<void>;
+  /** Names of what is stored, and of what was set aside; uploads that are still coming are neither. */
+  names(): Promise<{ stored: string[]; orphaned: string[] }>;
+  /** Puts a stored file where nobody reads it, and it stays whole. */
+  setAside(name: string): Promise<void>;
+  /** Undoes that. */
+  takeBack(name: string): Promise<void>;
+  /** Deletes what is left of uploads that never came whole. */
+  removeUnfinished(): Promise<void>;
 }

@@ -87,6 +87,8 @@ export interface PassageRepository extends AsyncDisposable {
   documents(): Promise<StoredDocument[]>;
   /** The stored passages, of one document or of all; each once, in no promised order. */
   passages(document?: string): AsyncIterable<EmbeddedPassage>;
+  /** Up to `limit` passages of a document, in order, from a position on. */
+  page(document: string, range: { from: number; limit: number }): Promise<Passage[]>;
   /** Those of the passages with these ids that are stored now; each once, in no promised order. */
   read(ids: readonly string[]): Promise<Passage[]>;
   /** Stores the passages; when it returns they survive a crash. Refuses all where one vector is of another dimension or not finite. */

@@ -1,4 +1,5 @@
 /** Retrieval: a question, embedded and matched against the node's collection. */
+import type { DocumentCaller } from "../documents/document-caller.ts";
 import { checkInputs } from "../embedding/embedding-service.ts";
 import { copyOf, NodeError } from "../errors.ts";
 import { given } from "../given.ts";
@@ -44,8 +45,8 @@ export interface RetrievalRequest {
   messages: readonly ChatMessage[];
   /** Bounds of this request; they may narrow the node's, never widen them. */
   bounds: Partial<SearchBounds>;
-  /** Where is searched; absent: in the node's collection. */
-  scope?: SearchScope;
+  /** Where is searched, and for whom. */
+  scope: SearchScope;
 }
 
 /** How the passages were found: what was asked for, or what the collection can do. */
@@ -146,11 +147,11 @@ export class RetrievalService {
   }
 
   /** Those of the passages that their collections have now, for whoever was given them before. */
-  async read(places: readonly PassagePlace[]): Promise<FoundPassage[]> {
+  async read(places: readonly PassagePlace[], caller: DocumentCaller): Promise<FoundPassage[]> {
     const passages: FoundPassage[] = [];
     for (const [store, held] of Map.groupBy(places, ({ store }) => store)) {
       const scores = new Map(held.map(({ id, score }) => [id, score]));
-      using targets = await this.#targets({ stores: [store] }).catch(unlessGone);
+      using targets = await this.#targets({ caller, stores: [store] }).catch(unlessGone);
       for (const target of targets?.all ?? []) {
         const read = await target.repository.read([...scores.keys()]);
         for (const passage of read) {
@@ -179,7 +180,7 @@ export class RetrievalService {
     question: string,
     bounds: SearchBounds,
     options: EmbedOptions,
-    scope: SearchScope = {},
+    scope: SearchScope,
   ): Promise<RetrievalResult> {
     const from = performance.now();
     const report = (passages?: number): void =>

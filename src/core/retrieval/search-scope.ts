@@ -5,8 +5,8 @@ import type { DocumentSelection, PassageRepository } from "../ports/passage-repo
 import type { RetrievalBackend } from "./retrieval-service.ts";
 
 export interface SearchScope {
-  /** Who asks; absent: the node itself. */
-  caller?: DocumentCaller;
+  /** Who asks: it is searched in what is theirs to see. */
+  caller: DocumentCaller;
   /** Ids or names of vector stores; absent: those that the caller is bound to, or the node's collection. */
   stores?: readonly string[];
   /** The request's field that names a store, for a refusal. */

@@ -65,3 +65,7 @@ export const mediaTypeOf = (format: Format, name: string): string =>
   format === "code"
     ? `text/x-${languageOf(extensionOf(name))?.name ?? "code"}`
     : documents[format].mediaType;
+
+/** How names of documents of a media type usually end; empty where none is known. */
+export const endingOf = (mediaType: string): string =>
+  Object.values(documents).find((each) => each.mediaType === mediaType)?.extensions[0] ?? "";

@@ -1,8 +1,7 @@
 /** Authentication: keys in a header, compared in constant time. */
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { DocumentQuota } from "../../core/documents/document-caller.ts";
+import { boundStores, type DocumentQuota } from "../../core/documents/document-caller.ts";
 import { NodeError } from "../../core/errors.ts";
-import { given } from "../../core/given.ts";
 import { type ApiKey, type KeyRing, type Scope, stateOf } from "../../core/limits/api-key.ts";
 import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
 import type { OperationFacts } from "../operation.ts";
@@ -21,6 +20,8 @@ export interface Caller {
   quota?: Readonly<Partial<DocumentQuota>>;
   /** Ids of the vector stores that it is bound to; absent: it may use all. */
   vectorStores?: readonly string[];
+  /** Those of them that it may only read. */
+  readOnlyStores?: readonly string[];
 }
 
 export interface Access {
@@ -116,7 +117,7 @@ function accept(key: ApiKey, wanted: readonly Scope[]): Caller {
     );
   }
   const { id, name, limits, quota, vectorStores } = key;
-  return { id, name, called: `The key '${name}'`, limits, quota, ...given({ vectorStores }) };
+  return { id, name, called: `The key '${name}'`, limits, quota, ...boundStores(vectorStores) };
 }
 
 /** Every key is compared, so that the time taken tells nothing of which one came close. */

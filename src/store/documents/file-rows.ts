@@ -1,11 +1,12 @@
 /** Uploaded files, as rows. */
 import type { SQLQueryBindings } from "bun:sqlite";
+import type { FileUsage } from "../../core/documents/quota.ts";
 import type { FileRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
 import { pageOf } from "./paging.ts";
-import type { RegistryFile } from "./registry-file.ts";
+import type { RegistryFile, Rows } from "./registry-file.ts";
 
 interface Row {
   id: string;
@@ -19,7 +20,7 @@ interface Row {
   expires_at: number | null;
 }
 
-export class FileRows implements FileRegistry {
+export class FileRows implements Rows<FileRegistry> {
   readonly #registry: RegistryFile;
 
   constructor(registry: RegistryFile) {
@@ -43,11 +44,18 @@ export class FileRows implements FileRegistry {
     );
   }
 
-  file(id: string): FileRecord | undefined {
+  find(ids: readonly string[], visible?: Visibility): FileRecord[] {
     return this.#registry.read((database) => {
-      const row = database.query<Row, [string]>("select * from files where id = ?").get(id);
-      return row === null ? undefined : toFile(row);
-    }, undefined);
+      const seen = visible === undefined ? undefined : visibleTo(visible);
+      const isAmong = "id in (select value from json_each(?))";
+      const rows = database
+        .query<Row, string[]>(
+          `select * from files where ${[isAmong, ...(seen?.where ?? [])].join(" and ")}`,
+        )
+        .all(JSON.stringify(ids), ...(seen?.values ?? []));
+      const found = new Map(rows.map((row) => [row.id, toFile(row)]));
+      return ids.flatMap((id) => found.get(id) ?? []);
+    }, []);
   }
 
   files(
@@ -70,17 +78,6 @@ export class FileRows implements FileRegistry {
         return { items: items.map(toFile), hasMore };
       },
       { items: [], hasMore: false },
-    );
-  }
-
-  isVisible(id: string, visible: Visibility): boolean {
-    const { where, values } = visibleTo(visible);
-    return this.#registry.read(
-      (database) =>
-        database
-          .query(`select 1 from files where id = ? and ${where.join(" and ")}`)
-          .get(id, ...values) !== null,
-      false,
     );
   }
 
@@ -107,14 +104,30 @@ export class FileRows implements FileRegistry {
     );
   }
 
-  bytesOf(owner?: string): number {
-    const where = owner === undefined ? "1 = 1" : "owner = ?";
+  known(ids: readonly string[]): ReadonlySet<string> | undefined {
+    return this.#registry.read<ReadonlySet<string> | undefined>(
+      (database) =>
+        new Set(
+          database
+            .query<{ id: string }, [string]>(
+              "select id from files where id in (select value from json_each(?))",
+            )
+            .all(JSON.stringify(ids))
+            .map(({ id }) => id),
+        ),
+      undefined,
+    );
+  }
+
+  usageOf(least: number, owner?: string): FileUsage {
+    const none = { bytes: 0, files: 0 };
     return this.#registry.read((database) => {
-      const sum = database.query<{ bytes: number | null }, string[]>(
-        `select sum(bytes) as bytes from files where ${where}`,
+      const usage = database.query<FileUsage, [number, ...string[]]>(
+        `select coalesce(sum(max(bytes, ?)), 0) as bytes, count(*) as files from files
+         ${owner === undefined ? "" : "where owner = ?"}`,
       );
-      return sum.get(...(owner === undefined ? [] : [owner]))?.bytes ?? 0;
-    }, 0);
+      return usage.get(least, ...(owner === undefined ? [] : [owner])) ?? none;
+    }, none);
   }
 }
 

@@ -2,10 +2,10 @@
 import type { SQLQueryBindings } from "bun:sqlite";
 import type { StoreFile } from "../../core/documents/records.ts";
 import type { QueueRegistry, Removal } from "../../core/ports/document-registry.ts";
-import type { RegistryFile } from "./registry-file.ts";
+import type { RegistryFile, Rows } from "./registry-file.ts";
 import { type StoreFileRow, toStoreFile } from "./store-file-row.ts";
 
-export class QueueRows implements QueueRegistry {
+export class QueueRows implements Rows<QueueRegistry> {
   readonly #registry: RegistryFile;
 
   constructor(registry: RegistryFile) {

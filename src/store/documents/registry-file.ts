@@ -1,10 +1,17 @@
 /** The file of the registry: opened when it is first needed, readable by its owner only. */
 import type { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import { remedyFor } from "../sqlite/errors.ts";
 import { documentTables } from "./tables.ts";
+
+/** A part of the registry's port as the thread has it, where nothing has to be waited for. */
+export type Rows<Part> = {
+  [Name in keyof Part]: Part[Name] extends (...args: infer Args) => Promise<infer Result>
+    ? (...args: Args) => Result
+    : never;
+};
 
 export class RegistryFile implements Disposable {
   readonly #path: string;
@@ -17,7 +24,7 @@ export class RegistryFile implements Disposable {
 
   /** Asks the registry; `nothing` is the answer where there is none yet. */
   read<Result>(query: (database: Database) => Result, nothing: Result): Result {
-    if (this.#database === undefined && !existsSync(this.#path)) return nothing;
+    if (this.#database === undefined && !isThere(this.#path)) return nothing;
     return this.#translating("read", () => query(this.#open()));
   }
 
@@ -46,9 +53,13 @@ export class RegistryFile implements Disposable {
       if (cause instanceof NodeError) throw cause;
       throw new NodeError(
         "unavailable",
-        `The registry of documents cannot be ${what}: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup`}. Its file is ${this.#path}.`,
+        `The registry of documents cannot be ${what}: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away and run 'paddock documents recover'`}. Its file is ${this.#path}.`,
         { cause },
       );
     }
   }
 }
+
+/** An empty file is no registry: what was in it is lost, and nothing follows from what it does not know. */
+export const isThere = (path: string): boolean =>
+  [path, `${path}-wal`].some((name) => existsSync(name) && statSync(name).size > 0);

@@ -1,15 +1,23 @@
 /** Files of vector stores and their batches, as rows. */
+import type { Database } from "bun:sqlite";
+import type { AttributeFilter } from "../../core/documents/attribute-filter.ts";
 import type {
   Attributes,
   FileBatch,
   FileCounts,
   FileStatus,
   StoreFile,
+  StoreRecord,
 } from "../../core/documents/records.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
-import type { StoreFileRegistry, StoreFilesOf } from "../../core/ports/document-registry.ts";
+import type {
+  Selection,
+  StoreFileRegistry,
+  StoreFilesOf,
+} from "../../core/ports/document-registry.ts";
+import { conditionOf } from "./filter-sql.ts";
 import { pageOf } from "./paging.ts";
-import type { RegistryFile } from "./registry-file.ts";
+import type { RegistryFile, Rows } from "./registry-file.ts";
 import { putStoreFile, type StoreFileRow, storeFilesTable, toStoreFile } from "./store-file-row.ts";
 
 interface BatchRow {
@@ -22,17 +30,21 @@ interface BatchRow {
 const ofBatch = "file in (select file from batch_files where batch = ?)";
 const own = "store = ? and file = ?";
 
-export class StoreFileRows implements StoreFileRegistry {
+export class StoreFileRows implements Rows<StoreFileRegistry> {
   readonly #registry: RegistryFile;
 
   constructor(registry: RegistryFile) {
     this.#registry = registry;
   }
 
-  putStoreFiles(files: readonly StoreFile[], batch?: FileBatch): void {
-    this.#registry.write((database) => {
+  putStoreFiles(
+    files: readonly StoreFile[],
+    { batch, maxQueue }: { batch?: FileBatch; maxQueue?: number } = {},
+  ): boolean {
+    return this.#registry.write((database) => {
+      if (maxQueue !== undefined && waitingWith(database, files) > maxQueue) return false;
       for (const file of files) putStoreFile(database, file);
-      if (batch === undefined) return;
+      if (batch === undefined) return true;
       database
         .query<void, [string, string, number]>(
           "insert into batches (id, store, created_at) values (?, ?, ?)",
@@ -42,16 +54,36 @@ export class StoreFileRows implements StoreFileRegistry {
         "insert or ignore into batch_files (batch, store, file) values (?, ?, ?)",
       );
       for (const { file } of files) add.run(batch.id, batch.store, file);
+      return true;
     });
   }
 
-  storeFile(store: string, file: string): StoreFile | undefined {
-    return this.#registry.read((database) => {
-      const row = database
-        .query<StoreFileRow, [string, string]>(`select * from ${storeFilesTable} where ${own}`)
-        .get(store, file);
-      return row === null ? undefined : toStoreFile(row);
-    }, undefined);
+  inStore(store: string, files: readonly string[]): StoreFile[] {
+    return this.#registry.read(
+      (database) =>
+        database
+          .query<StoreFileRow, [string, string]>(
+            `select * from ${storeFilesTable}
+             where store = ? and file in (select value from json_each(?))`,
+          )
+          .all(store, JSON.stringify(files))
+          .map(toStoreFile),
+      [],
+    );
+  }
+
+  attributesOf(files: readonly Pick<StoreFile, "store" | "file">[]): Attributes[] {
+    return this.#registry.read(
+      (database) => {
+        const find = database.query<{ attributes: string }, [string, string]>(
+          `select attributes from store_files where ${own}`,
+        );
+        return files.map(({ store, file }) =>
+          JSON.parse(find.get(store, file)?.attributes ?? "{}"),
+        );
+      },
+      files.map(() => ({})),
+    );
   }
 
   storeFiles(of: StoreFilesOf, page: PageRequest): Page<StoreFile> {
@@ -108,19 +140,30 @@ export class StoreFileRows implements StoreFileRegistry {
     });
   }
 
-  catalogue(store: string): ReadonlyMap<string, Attributes> {
-    return this.#registry.read(
-      (database) =>
-        new Map(
+  selection(
+    { id, collection }: Pick<StoreRecord, "id" | "collection">,
+    filter?: AttributeFilter,
+  ): Selection {
+    const hidden = this.hidden(collection);
+    if (filter === undefined) return { hidden, documents: { except: hidden } };
+    const { where, values } = conditionOf(filter);
+    const documents = (condition: string): string[] =>
+      this.#registry.read(
+        (database) =>
           database
-            .query<{ document: string; attributes: string }, [string]>(
-              "select document, attributes from store_files where store = ? and status = 'completed'",
+            .query<{ document: string }, string[]>(
+              `select document from store_files
+               where store = ? and status = 'completed' and ${condition}`,
             )
-            .all(store)
-            .map(({ document, attributes }) => [document, parsed(attributes)]),
-        ),
-      new Map(),
-    );
+            .all(id, ...values)
+            .map(({ document }) => document),
+        [],
+      );
+    const only = new Set(documents(where).filter((document) => !hidden.has(document)));
+    if (only.size <= (this.counts({ store: id }).completed + hidden.size) / 2) {
+      return { hidden, documents: { only } };
+    }
+    return { hidden, documents: { except: new Set([...hidden, ...documents(`not ${where}`)]) } };
   }
 
   hidden(collection: string): ReadonlySet<string> {
@@ -139,6 +182,15 @@ export class StoreFileRows implements StoreFileRegistry {
         ),
       new Set(),
     );
+  }
+
+  filenameOf(file: string): string | undefined {
+    return this.#registry.read((database) => {
+      const found = database.query<{ filename: string }, [string]>(
+        "select filename from store_files where file = ? limit 1",
+      );
+      return found.get(file)?.filename;
+    }, undefined);
   }
 
   reconcile(store: string, found: readonly StoreFile[]): void {
@@ -217,6 +269,17 @@ export class StoreFileRows implements StoreFileRegistry {
   }
 }
 
+/** How many are in progress once these are put. */
+function waitingWith(database: Database, files: readonly StoreFile[]): number {
+  const put = files.filter(({ status }) => status === "in_progress");
+  const others = database.query<{ count: number }, [string]>(
+    `select count(*) as count from store_files where status = 'in_progress'
+       and (store, file) not in (select value ->> 0, value ->> 1 from json_each(?))`,
+  );
+  const known = JSON.stringify(put.map(({ store, file }) => [store, file]));
+  return put.length + (others.get(known)?.count ?? 0);
+}
+
 function conditionsOf({ store, batch, status }: StoreFilesOf): {
   where: string[];
   values: string[];
@@ -234,12 +297,6 @@ function conditionsOf({ store, batch, status }: StoreFilesOf): {
     ],
   };
 }
-
-/** Most documents have none, and parsing them all takes its time. */
-const parsed = (attributes: string): Attributes =>
-  attributes === "{}" ? none : JSON.parse(attributes);
-
-const none: Attributes = {};
 
 const toBatch = ({ id, store, created_at, cancelled }: BatchRow): FileBatch => ({
   id,

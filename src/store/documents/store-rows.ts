@@ -5,7 +5,7 @@ import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import type { StoreChange, StoreRegistry } from "../../core/ports/document-registry.ts";
 import { pageOf } from "./paging.ts";
-import type { RegistryFile } from "./registry-file.ts";
+import type { RegistryFile, Rows } from "./registry-file.ts";
 
 interface Row {
   id: string;
@@ -20,19 +20,20 @@ interface Row {
   own: number;
 }
 
-export class StoreRows implements StoreRegistry {
+export class StoreRows implements Rows<StoreRegistry> {
   readonly #registry: RegistryFile;
 
   constructor(registry: RegistryFile) {
     this.#registry = registry;
   }
 
-  addStore(store: StoreRecord): void {
-    this.#registry.write((database) =>
-      database
+  addStore(store: StoreRecord, most = Number.MAX_SAFE_INTEGER): boolean {
+    return this.#registry.write((database) => {
+      const { changes } = database
         .query<void, SQLQueryBindings[]>(
-          `insert into stores (id, collection, name, description, metadata, expires_days,
-             created_at, last_active_at, state, own) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+          `insert or ignore into stores (id, collection, name, description, metadata, expires_days,
+             created_at, last_active_at, state, own)
+           select ?, ?, ?, ?, ?, ?, ?, ?, ?, ? where (select count(*) from stores) < ?`,
         )
         .run(
           ...[store.id, store.collection, store.name, store.description ?? null],
@@ -42,8 +43,10 @@ export class StoreRows implements StoreRegistry {
           store.lastActiveAt.getTime(),
           store.state,
           Number(store.isOwn),
-        ),
-    );
+          most,
+        );
+      return changes > 0;
+    });
   }
 
   store(id: string): StoreRecord | undefined {

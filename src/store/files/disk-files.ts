@@ -1,4 +1,5 @@
 /** Uploaded files in a folder of the data dir: written aside, synced and renamed, so that none is half there. */
+import { existsSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
@@ -7,6 +8,8 @@ import type { FileStore, IncomingFile } from "../../core/ports/file-store.ts";
 const ownerOnly = 0o600;
 const folderOfOwner = 0o700;
 const part = ".part";
+/** Where files are that the registry does not know; readable as they were, and served to nobody. */
+const aside = "orphaned";
 /** Enough to tell any format that is known. */
 const headBytes = 8192;
 
@@ -22,7 +25,7 @@ export class DiskFiles implements FileStore {
 
   async receive(
     pieces: AsyncIterable<Uint8Array>,
-    admit: (bytes: number) => void,
+    admit: (bytes: number) => Promise<void>,
   ): Promise<IncomingFile> {
     const name = `${crypto.randomUUID()}${part}`;
     const path = join(this.#folder, name);
@@ -64,17 +67,33 @@ export class DiskFiles implements FileStore {
     await rm(join(this.#folder, id), { force: true });
   }
 
-  async removeAllBut(isKept: (id: string) => boolean): Promise<void> {
-    const names = await readdir(this.#folder).catch(() => []);
-    for (const name of names) {
-      if (!this.#coming.has(name) && !isKept(name)) await this.remove(name);
+  async names(): Promise<{ stored: string[]; orphaned: string[] }> {
+    const stored = await filesIn(this.#folder);
+    return {
+      stored: stored.filter((name) => !name.endsWith(part) && !this.#coming.has(name)),
+      orphaned: await filesIn(join(this.#folder, aside)),
+    };
+  }
+
+  async setAside(name: string): Promise<void> {
+    await mkdir(join(this.#folder, aside), { recursive: true, mode: folderOfOwner });
+    await move(join(this.#folder, name), join(this.#folder, aside, name));
+  }
+
+  async takeBack(name: string): Promise<void> {
+    await move(join(this.#folder, aside, name), join(this.#folder, name));
+  }
+
+  async removeUnfinished(): Promise<void> {
+    for (const name of await filesIn(this.#folder)) {
+      if (name.endsWith(part) && !this.#coming.has(name)) await this.remove(name);
     }
   }
 
   async #write(
     path: string,
     pieces: AsyncIterable<Uint8Array>,
-    admit: (bytes: number) => void,
+    admit: (bytes: number) => Promise<void>,
   ): Promise<Pick<IncomingFile, "bytes" | "sha256" | "head">> {
     const hash = new Bun.CryptoHasher("sha256");
     const head: Uint8Array[] = [];
@@ -82,7 +101,7 @@ export class DiskFiles implements FileStore {
     await translated(() => mkdir(this.#folder, { recursive: true, mode: folderOfOwner }));
     await using file = await translated(() => open(path, "wx", ownerOnly));
     for await (const piece of pieces) {
-      admit(piece.length);
+      await admit(piece.length);
       if (bytes < headBytes) head.push(piece.slice(0, headBytes - bytes));
       hash.update(piece);
       bytes += piece.length;
@@ -91,6 +110,20 @@ export class DiskFiles implements FileStore {
     await translated(() => file.sync());
     return { bytes, sha256: hash.digest("hex"), head: Buffer.concat(head) };
   }
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return [];
+    throw error;
+  });
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+}
+
+/** Never onto another file. */
+async function move(from: string, to: string): Promise<void> {
+  if (existsSync(to)) throw new Error(`${from} and ${to} are both there`);
+  await rename(from, to);
 }
 
 /** A disk that is nearly full takes a part of what it is given. */

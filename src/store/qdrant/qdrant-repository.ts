@@ -85,6 +85,26 @@ export class QdrantRepository implements PassageRepository {
     }
   }
 
+  async page(
+    document: string,
+    { from, limit }: { from: number; limit: number },
+  ): Promise<Passage[]> {
+    const { must } = ofDocument(document);
+    // A foreign collection may have no positions; its passages are all at 0.
+    const unplaced = from === 0 ? [{ is_empty: { key: "position" } }] : [];
+    const range = { key: "position", range: { gte: from, lt: from + limit } };
+    const within = { should: [range, ...unplaced] };
+    const { points } = await this.#connection.read((client) =>
+      client.scroll(this.#name, {
+        filter: { must: [...must, within] },
+        with_payload: payloadFields,
+        limit,
+      }),
+    );
+    const passages = points.slice(0, limit).flatMap((point) => passageOf(point) ?? []);
+    return passages.toSorted((a, b) => a.position - b.position);
+  }
+
   async read(ids: readonly string[]): Promise<Passage[]> {
     if (ids.length === 0) return [];
     const points = await this.#connection.read((client) =>

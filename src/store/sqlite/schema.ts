@@ -25,6 +25,7 @@ const tables = `
     terms text
   ) strict;
   create index passages_by_document on passages (document, document_hash, parts);
+  create index passages_by_position on passages (document, position);
   create table removed (seq integer primary key autoincrement, key integer not null) strict;
 `;
 
@@ -61,13 +62,16 @@ export const hasCurrentWords = (database: Database): boolean =>
  * work on an older file before it begins: 20,000 passages take some seconds.
  */
 export function prepareTables(database: Database, onRebuild: () => void = () => {}): void {
-  if (versionOf(database) === version && hasCurrentWords(database)) return;
+  if (versionOf(database) === version && hasCurrentWords(database) && hasPositions(database)) {
+    return;
+  }
   database
     .transaction(() => {
       const found = versionOf(database);
       if (found === 1 || found === version) onRebuild();
       if (found === version) {
         if (!hasCurrentWords(database)) rebuildWords(database);
+        database.run(positionIndex);
         return;
       }
       if (found > version) {
@@ -77,6 +81,7 @@ export function prepareTables(database: Database, onRebuild: () => void = () => 
       }
       if (found === 1) {
         database.run("alter table passages add column terms text");
+        database.run(positionIndex);
         rebuildWords(database);
       } else {
         makeTables(database);
@@ -85,6 +90,13 @@ export function prepareTables(database: Database, onRebuild: () => void = () => 
     })
     .immediate();
 }
+
+/** Files of before have no index of positions; without one a page of a document takes longer. */
+const positionIndex =
+  "create index if not exists passages_by_position on passages (document, position)";
+
+const hasPositions = (database: Database): boolean =>
+  database.query("select 1 from sqlite_master where name = 'passages_by_position'").get() !== null;
 
 function makeTables(database: Database): void {
   const isOld = tableExists(database, "passages");

@@ -133,6 +133,19 @@ export class SqliteRepository implements PassageRepository {
     }
   }
 
+  async page(
+    document: string,
+    { from, limit }: { from: number; limit: number },
+  ): Promise<Passage[]> {
+    return this.#database
+      .query<Row, [string, number, number]>(
+        `select ${columns} from passages where document = ? and position >= ?
+         order by position, key limit ?`,
+      )
+      .all(document, from, limit)
+      .map(toPassage);
+  }
+
   async read(ids: readonly string[]): Promise<Passage[]> {
     this.#checkIdentity();
     return this.#database

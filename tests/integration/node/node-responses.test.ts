@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { ResponseChange } from "../../../src/core/ports/response-store.ts";
+import { TrustedClock } from "../../../src/core/trusted-clock.ts";
 import { NodeResponses } from "../../../src/node/node-responses.ts";
 import { bareNodeOptions } from "../../support/bare-node.ts";
 import { recordingLog } from "../../support/recording-log.ts";
@@ -14,7 +15,8 @@ const toml = 'data_dir = "data"\n[responses]\nkeep_for = 1000\n';
 
 function nodeResponses({ path: baseDir }: TempDir) {
   const { log, lines } = recordingLog();
-  const options = { ...bareNodeOptions({ toml, baseDir }), log, timeoutMs: () => 0 };
+  const clock = new TrustedClock(log);
+  const options = { ...bareNodeOptions({ toml, baseDir }), log, clock, timeoutMs: () => 0 };
   return { node: new NodeResponses(options), lines };
 }
 

@@ -155,6 +155,8 @@ describe("the configuration", () => {
         max_file_bytes: 67_108_864,
         max_bytes: 10_737_418_240,
         max_bytes_per_key: 0,
+        max_files: 100_000,
+        max_files_per_key: 0,
         max_passages: 1_000_000,
         max_passages_per_key: 0,
         max_vector_stores: 1000,

@@ -35,6 +35,27 @@ describe("an engine that yields", () => {
     expect(slices.map(({ length }) => length)).toEqual([4, 4, 2]);
   });
 
+  test("serves those who ask at the same time in turn, a slice each", async () => {
+    const { engine, slices } = recordingEngine();
+    const yielding = yieldingEngine(engine, { quiet: quietNode(), texts: 4 });
+    const embed = (inputs: string[]) => yielding.embed(inputs, { signal });
+    const stopped = AbortSignal.abort(new Error("stopped"));
+    const [, , refused] = await Promise.allSettled([
+      embed(texts),
+      embed(["20", "21"]),
+      yielding.embed(["30"], { signal: stopped }),
+      embed(["40"]),
+    ]);
+    expect(refused.status).toBe("rejected");
+    expect(slices).toEqual([
+      ["0", "1", "2", "3"],
+      ["20", "21"],
+      ["40"],
+      ["4", "5", "6", "7"],
+      ["8", "9"],
+    ]);
+  });
+
   test("waits while the node is busy", async () => {
     const { engine, slices } = recordingEngine();
     let busy = true;

@@ -80,13 +80,14 @@ export const listFiles = defineOperationWithQuery({
     example: pageExample(example),
   },
   errors: documentErrors,
-  handler: (
+  handler: async (
     { query },
     context,
     { files, limits }: Needs & { limits: { maxFileBytes: number } },
   ) => {
     context.headers["x-paddock-max-file-bytes"] = limits.maxFileBytes;
-    const page = files.list(context.authenticated, toPageRequest(query, fileLimits), query.purpose);
+    const request = toPageRequest(query, fileLimits);
+    const page = await files.list(context.authenticated, request, query.purpose);
     return { json: toPage(page, toFileObject) };
   },
 });
@@ -99,8 +100,8 @@ export const getFile = defineOperationWithoutBody({
   operationId: "getFile",
   summary: "Describe a file",
   answer: described,
-  handler: ({ parameters }, context, { files }: Needs) => ({
-    json: toFileObject(files.get(context.authenticated, parameters.file_id ?? "")),
+  handler: async ({ parameters }, context, { files }: Needs) => ({
+    json: toFileObject(await files.get(context.authenticated, parameters.file_id ?? "")),
   }),
 });
 

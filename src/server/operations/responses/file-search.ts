@@ -2,9 +2,8 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Grounding, RagRequest } from "../../../core/chat/grounding.ts";
-import type { Attributes } from "../../../core/documents/records.ts";
+import type { FoundInFile } from "../../../core/documents/store-search-service.ts";
 import { NodeError } from "../../../core/errors.ts";
-import type { FoundPassage } from "../../../core/retrieval/found-passage.ts";
 import { invalid } from "../../middleware/validation.ts";
 import { nullable, open } from "../../wire/fields.ts";
 import { Filter, toFilter } from "../../wire/filter.ts";
@@ -81,22 +80,21 @@ export interface FileSearchAsked {
   question: string;
   /** Whether `include` asks for the results. */
   includesResults: boolean;
-  /** The attributes of a passage's file; default: none are known. */
-  attributesOf?: (passage: FoundPassage) => Attributes;
+  /** What this turn found, with the attributes of its files. */
+  found: readonly FoundInFile[];
 }
 
-/** The results are those of this turn: passages of earlier turns were found by earlier calls. */
 export function toFileSearchCall(
-  { points, carried, error }: Grounding,
-  { question, includesResults, attributesOf = () => ({}) }: FileSearchAsked,
+  { error }: Grounding,
+  { question, includesResults, found }: FileSearchAsked,
 ): FileSearchAnswer {
   // The id and the name are empty where the collection does not say which document it is.
-  const results = points.slice(carried).map((passage) => ({
+  const results = found.map((passage) => ({
     file_id: passage.file,
     filename: passage.document,
     score: Math.max(0, passage.score),
     text: passage.source,
-    attributes: { ...attributesOf(passage) },
+    attributes: { ...passage.attributes },
   }));
   return {
     status: error === undefined ? "completed" : "failed",

@@ -1,5 +1,6 @@
 /** Has the chat service answer what a response is asked with. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import type { Grounding } from "../../../core/chat/grounding.ts";
 import { truncateConversation } from "../../../core/chat/truncate-conversation.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
@@ -56,7 +57,8 @@ export async function makeResponse(
         offered.functions.find(({ tool }) => tool.name === name)?.wire ?? { name },
       withLogprobs: body.include?.includes(served.logprobs) ?? false,
       annotate: (text) => (grounding === undefined ? [] : annotationsOf(text, grounding)),
-      search: grounding && offered.search && toFileSearchCall(grounding, searchAsked()),
+      search:
+        grounding && offered.search && toFileSearchCall(grounding, await searchAsked(grounding)),
       rename,
       settle: (response) => settle(response, kept.slice(told.length - messages.length)),
     });
@@ -64,11 +66,12 @@ export async function makeResponse(
     throw rename(error);
   }
 
-  function searchAsked(): FileSearchAsked {
+  async function searchAsked({ points, carried }: Grounding): Promise<FileSearchAsked> {
     return {
       question: messages.findLast(({ role }) => role === "user")?.content ?? "",
       includesResults: body.include?.includes(served.searchResults) ?? false,
-      attributesOf: (passage) => needs.storeSearch.attributesOf(passage),
+      // Those of earlier turns were found by earlier calls.
+      found: await needs.storeSearch.withAttributes(points.slice(carried)),
     };
   }
 

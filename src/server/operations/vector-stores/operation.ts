@@ -76,8 +76,8 @@ export const createVectorStore = defineOperation({
     { stores, storeFiles }: Needs & { storeFiles: StoreFileService },
   ) => {
     const added = toAddedFiles(body);
-    storeFiles.check(caller, added);
-    const store = stores.create(caller, toNewStore(body));
+    await storeFiles.check(caller, added);
+    const store = await stores.create(caller, toNewStore(body));
     if (added.length > 0) await storeFiles.add(caller, store, added);
     return { json: toVectorStore(await stores.view(store)) };
   },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatRequest, ChatService } from "../../../../src/core/chat/chat-service.ts";
 import { GroundingService, type RagSettings } from "../../../../src/core/chat/grounding.ts";
+import { theNode as searcher } from "../../../../src/core/documents/document-caller.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { RetrievalService } from "../../../../src/core/retrieval/retrieval-service.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
@@ -51,7 +52,7 @@ function service({ nPredict = -1 }: { nPredict?: number } = {}) {
   const chat = new ChatService(models, new GroundingService(retrieval, rag, silentLog));
   const answer = async (sent: Partial<ChatRequest>) => {
     const { signal } = new AbortController();
-    const { events, ...rest } = await chat.answer({ ...request, ...sent }, { signal });
+    const { events, ...rest } = await chat.answer({ ...request, ...sent, searcher }, { signal });
     return { ...rest, events: await Array.fromAsync(events) };
   };
   return { engine, chat, answer };
@@ -147,6 +148,8 @@ describe("several choices", () => {
 test("a model that is not there is refused before any event", async () => {
   const { chat } = service();
   const { signal } = new AbortController();
-  const refusal = await rejectionOf(chat.answer({ ...request, model: "nobody" }, { signal }));
+  const refusal = await rejectionOf(
+    chat.answer({ ...request, searcher, model: "nobody" }, { signal }),
+  );
   expect(refusal).toMatchObject({ kind: "model_not_found" });
 });

@@ -5,6 +5,7 @@ import {
   type RagRequest,
   type RagSettings,
 } from "../../../../src/core/chat/grounding.ts";
+import { theNode } from "../../../../src/core/documents/document-caller.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
 import type { Reranker } from "../../../../src/core/ports/reranker.ts";
@@ -80,6 +81,7 @@ async function grounding(
     service.ground({ messages, tools: [], maxTokens: undefined, ...more }, wanted, engine, {
       signal: new AbortController().signal,
       caller,
+      searcher: theNode,
     });
   return { ground, engine, embedding, service, retrieval, repository };
 }
@@ -405,7 +407,7 @@ describe("retrieval that fails", () => {
     const { service, engine } = await grounding({}, true, { reranker: "judge" });
     const signal = AbortSignal.abort(new Error("left"));
     const conversation = { messages: [user("q")], tools: [], maxTokens: undefined };
-    const left = service.ground(conversation, undefined, engine, { signal });
+    const left = service.ground(conversation, undefined, engine, { signal, searcher: theNode });
     expect(await rejectionOf(left)).toMatchObject({ message: "left" });
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { theNode } from "../../../../src/core/documents/document-caller.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
@@ -13,6 +14,8 @@ import { passage } from "../../../support/passages.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
 import { embeddingModel, memoryRepository, rerankingModel } from "../../../support/test-models.ts";
+
+const scope = { caller: theNode };
 
 const user = (content: string): ChatMessage => ({ role: "user", content });
 
@@ -48,7 +51,11 @@ async function service(settings: Partial<RetrievalSettings> = {}) {
     messages: ChatMessage[],
     bounds: Partial<SearchBounds> = {},
     model = "mapper",
-  ) => retrieval.retrieve({ model, messages, bounds }, { signal: new AbortController().signal });
+  ) =>
+    retrieval.retrieve(
+      { model, messages, bounds, scope },
+      { signal: new AbortController().signal },
+    );
   return { engine, models, retrieval, repository, retrieve };
 }
 
@@ -152,9 +159,14 @@ describe("hybrid search", () => {
     await made.repository.upsert([far]);
     const bounds = { limit: 9, scoreThreshold: -1 };
     const options = { signal: new AbortController().signal };
-    const found = await made.retrieval.find("zebra", bounds, options);
+    const found = await made.retrieval.find("zebra", bounds, options, scope);
     expect(found.points.map(({ source }) => source)).toContain("a rare zebra");
-    const high = await made.retrieval.find("zebra", { limit: 9, scoreThreshold: 0.99 }, options);
+    const high = await made.retrieval.find(
+      "zebra",
+      { limit: 9, scoreThreshold: 0.99 },
+      options,
+      scope,
+    );
     expect(high.points.every(({ score }) => score >= 0.99)).toBe(true);
   });
 

@@ -83,12 +83,14 @@ describe("the tool file_search", () => {
 });
 
 describe("a call of file_search", () => {
-  const asked = { question: "Do llamas hum?", includesResults: true };
+  const asked = { question: "Do llamas hum?", includesResults: true, found: [] };
 
   test("has what this turn found, with the attributes of its files", () => {
-    const points = [found(1), found(2, { score: 0.8 }), found(3, { score: -0.1 })];
-    const attributesOf = ({ file }: FoundPassage) => ({ file });
-    expect(toFileSearchCall(grounding(points, 1), { ...asked, attributesOf })).toEqual({
+    const points = [found(2, { score: 0.8 }), found(3, { score: -0.1 })].map((point) => ({
+      ...point,
+      attributes: { file: point.file },
+    }));
+    expect(toFileSearchCall(grounding(points), { ...asked, found: points })).toEqual({
       status: "completed",
       queries: ["Do llamas hum?"],
       results: [

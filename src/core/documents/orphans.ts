@@ -1,0 +1,100 @@
+/** Uploads that the registry does not know. They are set aside and can be recovered; they are never deleted. */
+import { reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { DocumentRegistry } from "../ports/document-registry.ts";
+import type { FileStore } from "../ports/file-store.ts";
+import { isFileId } from "./document-name.ts";
+import type { DetectType } from "./file-service.ts";
+import type { FileRecord } from "./records.ts";
+
+export interface OrphanParts {
+  registry: DocumentRegistry;
+  files: FileStore;
+}
+
+const remedy = "Restore documents.sqlite from a backup, or run 'paddock documents recover'.";
+
+/**
+ * Moves files that the registry does not know to `files/orphaned`, and back once it knows them.
+ * Without a registry, or with one that cannot be read, nothing is moved or deleted.
+ */
+export async function setOrphansAside({
+  registry,
+  files,
+  log,
+}: OrphanParts & { log: Log }): Promise<void> {
+  try {
+    const { stored, orphaned } = await files.names();
+    const known = await registry.files.known([...stored, ...orphaned]);
+    if (known === undefined) {
+      if (stored.length === 0) return;
+      const count = { files: stored.length, remedy };
+      log.error("there are uploads and no registry of them; they stay as they are", count);
+      return;
+    }
+    const unknown = stored.filter((name) => !known.has(name));
+    const back = orphaned.filter((name) => known.has(name));
+    for (const name of unknown) await files.setAside(name);
+    for (const name of back) await files.takeBack(name);
+    await files.removeUnfinished();
+    if (unknown.length > 0) {
+      const count = { files: unknown.length, remedy };
+      log.warn("uploads that the registry does not know were moved to files/orphaned", count);
+    }
+    if (back.length > 0) {
+      log.info("uploads were moved back from files/orphaned", { files: back.length });
+    }
+  } catch (error) {
+    log.error("uploads cannot be compared with their registry; they stay as they are", {
+      reason: reasonOf(error),
+    });
+  }
+}
+
+/**
+ * Adds every upload that the registry does not know as a file. Its name is known where it is in a
+ * vector store; who uploaded it, its purpose and when it expires are not.
+ */
+export async function recoverOrphans({
+  registry,
+  files,
+  detectType,
+  endingOf,
+}: OrphanParts & {
+  detectType: DetectType;
+  /** How names of files of a media type end: ".pdf". */
+  endingOf: (type: string) => string;
+}): Promise<FileRecord[]> {
+  const { stored, orphaned } = await files.names();
+  const all = [...orphaned, ...stored];
+  const known = (await registry.files.known(all)) ?? new Set();
+  const aside = new Set(orphaned);
+  const recovered: FileRecord[] = [];
+  for (const id of all) {
+    if (known.has(id) || !isFileId(id)) continue;
+    if (aside.has(id)) await files.takeBack(id);
+    const content = await files.open(id);
+    if (content === undefined) continue;
+    const head = new Uint8Array(await content.slice(0, headBytes).arrayBuffer());
+    const filename =
+      (await registry.storeFiles.filenameOf(id)) ?? `${id}${endingOf(detectType(id, head))}`;
+    const file: FileRecord = {
+      ...{ id, filename, purpose: "assistants", bytes: content.size },
+      sha256: await digestOf(content),
+      type: detectType(filename, head),
+      createdAt: new Date(content instanceof File ? content.lastModified : 0),
+    };
+    await registry.files.addFile(file);
+    recovered.push(file);
+  }
+  return recovered;
+}
+
+/** Enough to tell any format that is known. */
+const headBytes = 8192;
+
+async function digestOf(content: Blob): Promise<string> {
+  const hash = new Bun.CryptoHasher("sha256");
+  for await (const piece of content.stream()) hash.update(piece);
+  return hash.digest("hex");
+}

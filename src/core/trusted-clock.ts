@@ -1,0 +1,57 @@
+/** The clock by which files, vector stores and responses expire: a jump of the machine's clock deletes nothing. */
+import type { Log } from "./log.ts";
+
+export interface ClockSources {
+  /** Milliseconds of Unix time, as the machine says; it may be set. */
+  wall: () => number;
+  /** Milliseconds that passed, from anywhere on; nobody can set it. */
+  steady: () => number;
+}
+
+/** Corrections up to this much are no jump. */
+const toleranceMs = 60_000;
+/** A clock that goes on like this after a jump is believed: it was wrong before. */
+const settleMs = 24 * 3_600_000;
+
+export class TrustedClock {
+  readonly #sources: ClockSources;
+  readonly #log: Log;
+  #start: { wall: number; steady: number };
+  #jump: { by: number; at: number } | undefined;
+
+  constructor(
+    log: Log,
+    sources: ClockSources = { wall: () => Date.now(), steady: () => performance.now() },
+  ) {
+    this.#log = log;
+    this.#sources = sources;
+    this.#start = { wall: sources.wall(), steady: sources.steady() };
+  }
+
+  /**
+   * The time by which things may be deleted: while the machine's clock and the time that passed
+   * disagree, the earlier of the two.
+   */
+  expiryTime(): Date {
+    const wall = this.#sources.wall();
+    const steady = this.#sources.steady();
+    const expected = this.#start.wall + steady - this.#start.steady;
+    const by = wall - expected;
+    if (Math.abs(by) <= toleranceMs) {
+      this.#jump = undefined;
+      return new Date(wall);
+    }
+    if (this.#jump === undefined || Math.abs(by - this.#jump.by) > toleranceMs) {
+      this.#jump = { by, at: steady };
+      this.#log.warn("the machine's clock jumped; nothing expires because of it for a day", {
+        seconds: Math.round(by / 1000),
+        remedy: "Set the clock if it is wrong now. If it was wrong before, nothing is to do.",
+      });
+    } else if (steady - this.#jump.at >= settleMs) {
+      this.#start = { wall, steady };
+      this.#jump = undefined;
+      return new Date(wall);
+    }
+    return new Date(Math.min(wall, expected));
+  }
+}

@@ -1,0 +1,143 @@
+/** Uploads whose registry is missing, damaged or older than they are: none of them is ever deleted for it. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { copyFile, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { checkDocuments } from "../../../src/cli/doctor/files.ts";
+import { FileList, FileObject } from "../../../src/server/operations/files/schema.ts";
+import { DataDirLock } from "../../../src/store/data-dir-lock.ts";
+import { decode } from "../../support/decode.ts";
+import { runPaddock } from "../../support/paddock-process.ts";
+import { type LogLine, recordingLog } from "../../support/recording-log.ts";
+import { type RunningDocuments, runningDocuments } from "../../support/running-documents.ts";
+import { type TempDir, tempDir } from "../../support/temp-dir.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+let folder: TempDir;
+let place: string;
+let lines: LogLine[];
+beforeEach(async () => {
+  folder = await tempDir();
+  place = join(folder.path, ".paddock");
+});
+afterEach(() => folder[Symbol.asyncDispose]());
+
+const registry = (): string => join(place, "documents.sqlite");
+const names = async (...path: string[]): Promise<string[]> =>
+  (await readdir(join(place, ...path)).catch((): string[] => []))
+    .filter((name) => name !== "orphaned")
+    .sort();
+
+/** Runs a node on the folder, and waits until it has looked at what is there. */
+async function withNode(work: (running: RunningDocuments) => Promise<void>): Promise<void> {
+  const recording = recordingLog();
+  lines = recording.lines;
+  await using running = await runningDocuments({
+    documents: { folder: place, log: recording.log },
+  });
+  await work(running);
+}
+
+const upload = async ({ client }: RunningDocuments, text: string): Promise<string> =>
+  (await decode(FileObject, await client.upload(text, "notes.md"))).id;
+
+const listed = async ({ client }: RunningDocuments): Promise<string[]> =>
+  (await decode(FileList, await client.send("GET", "/files"))).data.map(({ id }) => id).sort();
+
+/** Two files, with a copy of the registry from between them. */
+async function twoFiles(): Promise<[string, string]> {
+  let first = "";
+  let second = "";
+  await withNode(async (running) => {
+    first = await upload(running, "first");
+  });
+  await copyFile(registry(), join(folder.path, "older.sqlite"));
+  await withNode(async (running) => {
+    second = await upload(running, "second");
+  });
+  return [first, second];
+}
+
+const doctor = () => checkDocuments({ dataDir: place });
+
+test("a start without the registry changes nothing, and says so", async () => {
+  const files = await twoFiles();
+  await rename(registry(), join(folder.path, "moved.sqlite"));
+  await withNode(async (running) => {
+    await waitFor("the log line", async () => lines.some(({ level }) => level === "error"));
+    expect(await listed(running)).toEqual([]);
+  });
+  expect(lines.filter(({ level }) => level === "error")).toMatchObject([
+    { message: expect.stringContaining("no registry"), fields: { files: 2 } },
+  ]);
+  expect(await names("files")).toEqual([...files].sort());
+  expect(await names("files", "orphaned")).toEqual([]);
+  await rename(join(folder.path, "moved.sqlite"), registry());
+  await withNode(async (running) => expect(await listed(running)).toEqual([...files].sort()));
+});
+
+test.each([
+  ["damaged", "This was a database."],
+  ["emptied", ""],
+])("a start with a registry that is %s changes nothing, and says so", async (_, content) => {
+  const files = await twoFiles();
+  for (const suffix of ["-wal", "-shm"]) await rm(`${registry()}${suffix}`, { force: true });
+  await writeFile(registry(), content);
+  await withNode(async () => {
+    await waitFor("the log line", async () => lines.some(({ level }) => level === "error"));
+  });
+  expect(await names("files")).toEqual([...files].sort());
+  expect(await names("files", "orphaned")).toEqual([]);
+  expect(await doctor()).toMatchObject({ status: "problem" });
+});
+
+test("what an older registry does not know is set aside, and comes back with the newer one", async () => {
+  const [first, second] = await twoFiles();
+  await rename(registry(), join(folder.path, "newer.sqlite"));
+  await copyFile(join(folder.path, "older.sqlite"), registry());
+  await withNode(async (running) => {
+    await waitFor(
+      "it to be set aside",
+      async () => (await names("files", "orphaned")).length === 1,
+    );
+    expect(await listed(running)).toEqual([first]);
+  });
+  expect(await names("files")).toEqual([first]);
+  expect(await readFile(join(place, "files", "orphaned", second), "utf8")).toBe("second");
+  expect(lines.filter(({ level }) => level === "warn")).toMatchObject([
+    { message: expect.stringContaining("orphaned"), fields: { files: 1 } },
+  ]);
+  expect(await doctor()).toMatchObject({
+    status: "note",
+    message: expect.stringContaining("files/orphaned"),
+    remedy: expect.stringContaining("paddock documents recover"),
+  });
+  await rename(join(folder.path, "newer.sqlite"), registry());
+  await withNode(async ({ client }) => {
+    await waitFor("it to be back", async () => (await names("files", "orphaned")).length === 0);
+    const content = await client.send("GET", `/files/${second}/content`);
+    expect(await content.text()).toBe("second");
+  });
+});
+
+test("'paddock documents recover' makes files of what was set aside, and of files without a registry", async () => {
+  const [first, second] = await twoFiles();
+  await rm(registry());
+  await withNode(async (running) => {
+    const third = await upload(running, "third");
+    const recovery = await runPaddock(["documents", "recover"], { cwd: folder.path });
+    expect(recovery.code).toBe(0);
+    expect(recovery.stdout).toContain("2 files");
+    expect(await listed(running)).toEqual([first, second, third].sort());
+    const file = await decode(FileObject, await running.client.send("GET", `/files/${first}`));
+    expect(file).toMatchObject({ bytes: 5, filename: `${first}.txt`, content_type: "text/plain" });
+  });
+  {
+    using node = new DataDirLock(join(place, "documents.lock"), "documents");
+    expect(node.take()).toBe(true);
+    const refused = await runPaddock(["documents", "recover"], { cwd: folder.path });
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Stop it")]);
+  }
+  const again = await runPaddock(["documents", "recover"], { cwd: folder.path });
+  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing") });
+  expect(await doctor()).toMatchObject({ status: "ok" });
+});

@@ -1,0 +1,75 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { FileRecord } from "../../../../src/core/documents/records.ts";
+import { SqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+
+const file = (id: string): FileRecord => ({
+  ...{ id, filename: `${id}.md`, bytes: 5, sha256: "", type: "text/markdown" },
+  ...{ purpose: "assistants", createdAt: new Date("2026-11-15T12:00:00Z") },
+});
+
+test("the node's own loop turns while the registry waits for its disk or for another process", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "documents.sqlite");
+  await using registry = new SqliteDocuments(path);
+  await registry.files.addFile(file("file-1"));
+  using other = new Database(path);
+  other.run("begin immediate");
+  let isAdded = false;
+  const adding = registry.files.addFile(file("file-2")).then(() => {
+    isAdded = true;
+  });
+  for (let turns = 0; turns < 50; turns++) await new Promise((turn) => setImmediate(turn));
+  expect(isAdded).toBe(false);
+  other.run("rollback");
+  await adding;
+  expect(await registry.files.find(["file-2", "file-1", "file-3"])).toEqual([
+    file("file-2"),
+    file("file-1"),
+  ]);
+});
+
+test("a registry that nothing was written to is asked without a file or a thread", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "data", "documents.sqlite");
+  await using registry = new SqliteDocuments(path);
+  expect(await registry.files.find(["file-1"])).toEqual([]);
+  expect(await registry.files.known(["file-1"])).toBeUndefined();
+  expect(await registry.queue.removals()).toEqual([]);
+  expect(existsSync(path)).toBe(false);
+});
+
+test("what the registry refuses keeps its kind and its field", async () => {
+  await using folder = await tempDir();
+  await using registry = new SqliteDocuments(join(folder.path, "documents.sqlite"));
+  await registry.files.addFile(file("file-1"));
+  const page = { limit: 10, order: "asc", after: "file-nobody" } as const;
+  expect(await rejectionOf(registry.files.files(page, {}))).toMatchObject({
+    kind: "invalid_request",
+    param: "after",
+  });
+});
+
+test("two that are added at once are not both within the last place", async () => {
+  await using folder = await tempDir();
+  await using registry = new SqliteDocuments(join(folder.path, "documents.sqlite"));
+  const at = new Date();
+  const add = (id: string) =>
+    registry.stores.addStore(
+      {
+        ...{ id, collection: id, name: "", metadata: {}, createdAt: at, lastActiveAt: at },
+        ...{ state: "ready", isOwn: true },
+      },
+      2,
+    );
+  expect(await Promise.all([add("vs_1"), add("vs_2"), add("vs_3"), add("vs_1")])).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+});

@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import { IngestQueue } from "../../../../src/core/documents/ingest-queue.ts";
+import type { StoreFile } from "../../../../src/core/documents/records.ts";
+import { NodeError } from "../../../../src/core/errors.ts";
+import { SqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { recordingLog } from "../../../support/recording-log.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+import { waitFor } from "../../../support/wait-for.ts";
+
+const file = (name: string): StoreFile => ({
+  ...{ store: `vs_${name}`, file: `file-${name}`, filename: `${name}.md`, document: `${name}.md` },
+  ...{ isUploaded: true, attributes: {}, status: "in_progress", usageBytes: 0, passages: 0 },
+  createdAt: new Date(),
+});
+
+const names = ["a", "b", "c"];
+
+test("what a file waited for is forgotten with the file, or with its store", async () => {
+  await using folder = await tempDir();
+  await using registry = new SqliteDocuments(`${folder.path}/documents.sqlite`);
+  await registry.storeFiles.putStoreFiles(names.map(file));
+  const { log } = recordingLog();
+  const queue = new IngestQueue({
+    ...{ registry, log },
+    takeIn: async () => {
+      throw new NodeError("unavailable", "the store is away");
+    },
+    discard: async () => {},
+    tidy: async () => {},
+    isOwned: () => true,
+  });
+  const stop = new AbortController();
+  const running = queue.run(stop.signal);
+  const waits = () => names.map((name) => queue.waitsFor(file(name)) !== undefined);
+  await waitFor("all to wait", () => waits().every(Boolean));
+  stop.abort();
+  await running;
+  using _one = await queue.hold("vs_a", "file-a");
+  expect(waits()).toEqual([false, true, true]);
+  using _everywhere = await queue.hold("", "file-b");
+  expect(waits()).toEqual([false, false, true]);
+  using _all = await queue.hold("vs_c");
+  expect(waits()).toEqual([false, false, false]);
+});

@@ -1,0 +1,73 @@
+import { expect, test } from "bun:test";
+import type { DocumentCaller } from "../../../../src/core/documents/document-caller.ts";
+import { StoreAccess } from "../../../../src/core/documents/store-access.ts";
+import type { CollectionStore } from "../../../../src/core/ports/passage-repository.ts";
+import { SqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { silentLog } from "../../../support/silence.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+
+const refuse = (): never => {
+  throw new Error("not asked for");
+};
+
+test("a bound key's question about another's vector store is the same work as about none", async () => {
+  await using folder = await tempDir();
+  await using documents = new SqliteDocuments(`${folder.path}/documents.sqlite`);
+  const now = () => new Date("2026-11-15T12:00:00Z");
+  for (const name of ["mine", "theirs"]) {
+    await documents.stores.addStore({
+      ...{ id: `vs_${name}`, collection: name, name, metadata: {}, isOwn: true, state: "ready" },
+      ...{ createdAt: now(), lastActiveAt: now() },
+    });
+  }
+  const work: string[] = [];
+  const { stores } = documents;
+  const registry = {
+    ...{ files: documents.files, storeFiles: documents.storeFiles, queue: documents.queue },
+    stores: {
+      ...stores,
+      store: (id: string) => {
+        work.push("store");
+        return stores.store(id);
+      },
+      storeOf: (collection: string) => {
+        work.push("storeOf");
+        return stores.storeOf(collection);
+      },
+      allStores: () => {
+        work.push("allStores");
+        return stores.allStores();
+      },
+    },
+  };
+  const store: CollectionStore = {
+    async list() {
+      work.push("list");
+      return [];
+    },
+    ...{ open: refuse, create: refuse, drop: refuse },
+  };
+  const expiryTime = now;
+  const access = new StoreAccess({
+    ...{ registry, store, now, expiryTime, log: silentLog, ownCollection: "default" },
+  });
+  const bound: DocumentCaller = { called: "The key 'bound'", vectorStores: ["vs_mine"] };
+  const workFor = async (ask: () => Promise<unknown>): Promise<string[]> => {
+    work.length = 0;
+    expect(await rejectionOf(ask())).toMatchObject({ kind: "no_such_object" });
+    return [...work];
+  };
+  const [existing, missing] = [
+    await workFor(() => access.get(bound, "vs_theirs")),
+    await workFor(() => access.get(bound, "vs_nobodys")),
+  ];
+  expect(existing).toEqual(missing);
+  for (const reference of ["vs_theirs", "theirs"]) {
+    expect(await workFor(() => access.find(bound, reference, "collection"))).toEqual(
+      await workFor(() => access.find(bound, "nobodys", "collection")),
+    );
+  }
+  expect(await access.get(bound, "vs_mine")).toMatchObject({ id: "vs_mine" });
+  expect(await access.find(bound, "mine", "collection")).toMatchObject({ id: "vs_mine" });
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { AttributeFilter } from "../../../../src/core/documents/attribute-filter.ts";
+import type { Attributes, StoreFile } from "../../../../src/core/documents/records.ts";
+import { DocumentRows } from "../../../../src/store/documents/document-rows.ts";
+import { type TempDir, tempDir } from "../../../support/temp-dir.ts";
+
+let folder: TempDir;
+let registry: DocumentRows;
+beforeAll(async () => {
+  folder = await tempDir();
+  registry = new DocumentRows(`${folder.path}/documents.sqlite`);
+});
+afterAll(async () => {
+  registry[Symbol.dispose]();
+  await folder[Symbol.asyncDispose]();
+});
+
+let stores = 0;
+
+/** A vector store with documents of these attributes, and those of them that are hidden. */
+function storeOf(documents: Record<string, Attributes>, hidden: readonly string[] = []) {
+  const store = `vs_${stores++}`;
+  const file = (name: string, attributes: Attributes): StoreFile => ({
+    ...{ store, file: `file-${name}`, filename: name, document: name, attributes },
+    ...{ isUploaded: true, status: "completed", usageBytes: 0, passages: 1 },
+    createdAt: new Date(),
+  });
+  registry.storeFiles.putStoreFiles(
+    Object.entries(documents).map(([name, attributes]) => file(name, attributes)),
+  );
+  for (const document of hidden) registry.queue.addRemoval({ collection: store, document });
+  return { id: store, collection: store };
+}
+
+function matches(filter: AttributeFilter, attributes: Attributes): boolean {
+  // Others beside it, so that it is the shorter list.
+  const store = storeOf({ it: attributes, other: {}, another: {} });
+  const { documents } = registry.storeFiles.selection(store, filter);
+  return "only" in documents ? documents.only.has("it") : !documents.except.has("it");
+}
+
+const german = { language: "de", year: 2024, draft: false };
+
+const eq = (key: string, value: string | number | boolean): AttributeFilter => ({
+  type: "eq",
+  key,
+  value,
+});
+
+describe("a filter on attributes", () => {
+  test.each<[AttributeFilter, boolean]>([
+    [eq("language", "de"), true],
+    [eq("language", "en"), false],
+    [eq("draft", false), true],
+    [eq("missing", false), false],
+    [{ type: "ne", key: "language", value: "en" }, true],
+    [{ type: "ne", key: "missing", value: "en" }, true],
+    [{ type: "gt", key: "year", value: 2024 }, false],
+    [{ type: "gte", key: "year", value: 2024 }, true],
+    [{ type: "lt", key: "year", value: 2025 }, true],
+    [{ type: "lte", key: "year", value: 2023 }, false],
+    [{ type: "gt", key: "language", value: "da" }, true],
+    [{ type: "in", key: "year", values: new Set([2023, 2024]) }, true],
+    [{ type: "in", key: "missing", values: new Set(["a"]) }, false],
+    [{ type: "nin", key: "year", values: new Set([2023]) }, true],
+    [{ type: "nin", key: "missing", values: new Set(["a"]) }, true],
+    [{ type: "and", filters: [eq("language", "de"), eq("year", 2024)] }, true],
+    [{ type: "and", filters: [eq("language", "de"), eq("year", 1)] }, false],
+    [{ type: "or", filters: [eq("language", "en"), eq("year", 2024)] }, true],
+    [{ type: "or", filters: [eq("language", "en"), eq("year", 1)] }, false],
+  ])("%j: %p", (filter, isMatch) => {
+    expect(matches(filter, german)).toBe(isMatch);
+  });
+
+  test.each<[AttributeFilter]>([
+    [eq("year", "2024")],
+    [{ type: "gt", key: "year", value: "1" }],
+    [{ type: "lt", key: "language", value: 5 }],
+    [{ type: "gte", key: "missing", value: 0 }],
+    [eq("constructor", "x")],
+    [{ type: "gt", key: "toString", value: "" }],
+  ])(
+    "finds values of another type, and what objects have by nature, not to match: %j",
+    (filter) => {
+      expect(matches(filter, german)).toBe(false);
+    },
+  );
+
+  test.each([
+    4225278812169597000,
+    2 ** 53 + 2,
+    0.1 + 0.2,
+    1e21,
+    -0,
+    5e-324,
+    'quoted "text"',
+    "back\\slash\nline",
+    "\u0000 and 😀 and \ud800",
+    "",
+    true,
+    false,
+  ])("finds %p equal to itself, in a list and in order, under any key", (value) => {
+    for (const key of ["k", 'a"b', "a.b", "$", "[0]", "\ud800", "__proto__x"]) {
+      const attributes = { [key]: value };
+      expect(matches(eq(key, value), attributes)).toBe(true);
+      expect(matches({ type: "ne", key, value }, attributes)).toBe(false);
+      expect(matches({ type: "in", key, values: new Set(["x", 7, value]) }, attributes)).toBe(true);
+      expect(matches({ type: "nin", key, values: new Set([value]) }, attributes)).toBe(false);
+      expect(matches({ type: "gte", key, value }, attributes)).toBe(true);
+      expect(matches({ type: "lt", key, value }, attributes)).toBe(false);
+    }
+  });
+
+  test("is the shorter list of documents, and never lets a hidden one through", () => {
+    const documents = { a: { n: 1 }, b: { n: 2 }, c: { n: 2 } };
+    const store = storeOf(documents, ["h", "b"]);
+    const hidden = new Set(["h", "b"]);
+    const select = (filter?: AttributeFilter) => registry.storeFiles.selection(store, filter);
+    expect(select()).toEqual({ hidden, documents: { except: hidden } });
+    expect(select(eq("n", 1))).toEqual({ hidden, documents: { only: new Set(["a"]) } });
+    expect(select(eq("n", 2))).toEqual({ hidden, documents: { only: new Set(["c"]) } });
+    expect(select(eq("n", 3))).toEqual({ hidden, documents: { only: new Set() } });
+    expect(registry.storeFiles.selection(storeOf(documents), eq("n", 2))).toEqual({
+      hidden: new Set(),
+      documents: { except: new Set(["a"]) },
+    });
+  });
+});
