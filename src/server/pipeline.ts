@@ -7,6 +7,7 @@
  */
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
+import { checkAddress } from "./address.ts";
 import { missingRoute } from "./allowed-methods.ts";
 import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
 import { continueInBackground } from "./middleware/background.ts";
@@ -103,6 +104,7 @@ export class Pipeline {
     });
     observe(context, this.#settings);
     Object.assign(headers, corsHeaders(request, corsOrigins));
+    checkAddress(request);
     if (allowedHosts !== undefined) checkHost(request, allowedHosts);
     const isHarmless = operation?.isProbe === true || this.#isOpen(name);
     checkForwarded(request, isHarmless, { wantsKeys: () => access.wantsKeys(), isOpen });
