@@ -5,6 +5,7 @@ import { BackgroundResponses } from "../core/responses/background-responses.ts";
 import { ConversationService } from "../core/responses/conversation-service.ts";
 import { ResponseService } from "../core/responses/response-service.ts";
 import { tidyResponses } from "../core/responses/response-tidying.ts";
+import { configuredKeyId } from "../server/middleware/authentication.ts";
 import { DataDirLock } from "../store/data-dir-lock.ts";
 import { responsesFile, SqliteResponses } from "../store/responses/sqlite-responses.ts";
 import { dataDirOf } from "./data-dir.ts";
@@ -37,6 +38,9 @@ export class NodeResponses implements AsyncDisposable {
         maxBytes: settings.max_bytes,
         maxResponseBytes: settings.max_response_bytes,
         now: Date.now,
+        formerOwners: Object.fromEntries(
+          config.auth.api_keys.map((key, at) => [`configured ${at + 1}`, configuredKeyId(key)]),
+        ),
       }),
     );
     const ownership = this.#resources.use(

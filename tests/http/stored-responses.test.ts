@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ResponseChange } from "../../src/core/ports/response-store.ts";
+import { configuredKeyId } from "../../src/server/middleware/authentication.ts";
 import { ignoredHeader } from "../../src/server/middleware/ignored-fields.ts";
 import {
   InputItemList,
@@ -12,7 +13,7 @@ import { keptResponse } from "../support/test-responses.ts";
 const keys = { keys: ["key-of-ada", "key-of-bob"] };
 const as = (name: "ada" | "bob") => ({ authorization: `Bearer key-of-${name}` });
 /** As the node calls the first key of its configuration. */
-const ada = "configured 1";
+const ada = configuredKeyId("key-of-ada");
 
 const remove = (app: TestApp, id: string, headers = {}): Promise<Response> =>
   app.handle(new Request(`http://localhost/v1/responses/${id}`, { method: "DELETE", headers }));

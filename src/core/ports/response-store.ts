@@ -62,7 +62,7 @@ export interface TidiedResponses {
  * `payload_too_large` for a response that is larger than the store takes.
  */
 export interface ResponseStore {
-  /** Keeps it in the place of one with its id; the oldest ones go where all are too large together. */
+  /** Keeps it in the place of one with its id; the oldest of whoever stores most go where all are too large together. */
   save(response: KeptResponse): Promise<void>;
   /** Changes one that is not finished; false where it is, where it is gone, or its time is over. */
   change(id: string, change: ResponseChange): Promise<boolean>;

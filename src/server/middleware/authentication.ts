@@ -78,7 +78,7 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
         );
       }
       const match = indexOf(known, digest(offered));
-      if (match !== -1) return fixedCaller(match + 1);
+      if (match !== -1) return fixedCaller(configuredKeyId(offered), match + 1);
       const key = ring?.find(offered);
       if (key === undefined) {
         throw new NodeError(
@@ -93,8 +93,12 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
 
 const anyone: Caller = { name: "anyone", called: "A caller without a key", limits: {} };
 
-const fixedCaller = (number: number): Caller => ({
-  id: `configured ${number}`,
+/** Of what the key is, not of its place: another key at that place must not have what is this one's. */
+export const configuredKeyId = (key: string): string =>
+  `configured ${digest(`id of ${key}`).toString("hex").slice(0, 24)}`;
+
+const fixedCaller = (id: string, number: number): Caller => ({
+  id,
   name: `key ${number}`,
   called: `Key ${number} of the configuration`,
   limits: {},

@@ -14,7 +14,8 @@ import {
 import { ThreadCalls } from "../thread-calls.ts";
 import type { ResponseRow, RowBounds, RowChange } from "./response-rows.ts";
 import { isLargerThan, tooLarge } from "./response-size.ts";
-import type { ResponseCall, ResponseResult } from "./responses-thread.ts";
+import type { ResponseCall, ResponseResult, ResponsesThreadData } from "./responses-thread.ts";
+import type { FormerOwners } from "./tables.ts";
 
 /** Its name in the data dir. */
 export const responsesFile = "responses.sqlite";
@@ -23,12 +24,14 @@ export interface SqliteResponsesOptions {
   path: string;
   /** How long after it was made a response is kept; those that are there already, too. */
   keepForMs: number;
-  /** Bytes of all together; the oldest go first. */
+  /** Bytes of all together; the oldest of whoever stores most go first. */
   maxBytes: number;
   /** Bytes of one. */
   maxResponseBytes: number;
   /** Milliseconds of Unix time. */
   now: () => number;
+  /** Owners by the ids that an older version knew them by. */
+  formerOwners?: FormerOwners;
 }
 
 /** In the executable all modules are one file, and this path begins at the folder of main.ts. */
@@ -115,7 +118,10 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   #start(): ThreadCalls<ResponseCall, ResponseResult> {
     return new ThreadCalls({
       module: new URL(thread, import.meta.url),
-      data: { path: this.#options.path },
+      data: {
+        path: this.#options.path,
+        formerOwners: this.#options.formerOwners ?? {},
+      } satisfies ResponsesThreadData,
       called: "kept responses",
       close: { type: "close", bounds: this.#bounds() },
     });

@@ -249,3 +249,103 @@ test("lets two processes' worth of stores write the same file", async () => {
   const found = await Promise.all(saves.map((_, number) => one.find(`resp_${number}`, undefined)));
   expect(found.every((response) => response !== undefined)).toBe(true);
 });
+
+test("lets the oldest of who stores most go, and leaves everybody else's alone", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder), maxBytes: 100_000 });
+  const of = (owner: string | undefined, id: string, bytes: number) =>
+    keptResponse(id, { owner, body: { text: "x".repeat(bytes) } });
+  await store.save(of("bob", "resp_bob", 20_000));
+  await store.save(of(undefined, "resp_anyone", 20_000));
+  for (const number of [1, 2, 3, 4]) await store.save(of("ada", `resp_${number}`, 40_000));
+  const left = async (owner: string | undefined, ...ids: string[]) => {
+    const found = await Promise.all(ids.map((id) => store.find(id, owner)));
+    return found.flatMap((response) => response?.id ?? []);
+  };
+  expect(await left("bob", "resp_bob")).toEqual(["resp_bob"]);
+  expect(await left(undefined, "resp_anyone")).toEqual(["resp_anyone"]);
+  expect(await left("ada", "resp_1", "resp_2", "resp_3", "resp_4")).toEqual(["resp_4"]);
+  // What is deleted counts no more; what grows counts as it is.
+  await store.delete("resp_4", "ada");
+  await store.save(of("bob", "resp_bob", 50_000));
+  await store.save(of("ada", "resp_5", 20_000));
+  await store.save(of("ada", "resp_6", 20_000));
+  expect(await left("bob", "resp_bob")).toEqual([]);
+  expect(await left("ada", "resp_5", "resp_6")).toEqual(["resp_5", "resp_6"]);
+});
+
+test("one who stores most loses no answer that is not finished; the next one's oldest goes", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder), maxBytes: 10_000 });
+  const body = { text: "x".repeat(4000) };
+  await store.save(keptResponse("resp_made", { owner: "ada", body, status: "in_progress" }));
+  await store.save(keptResponse("resp_bob", { owner: "bob", body: { text: "x".repeat(3000) } }));
+  await store.save(keptResponse("resp_new", { owner: "ada", body }));
+  expect(await store.find("resp_made", "ada")).toBeDefined();
+  expect(await store.find("resp_new", "ada")).toBeDefined();
+  expect(await store.find("resp_bob", "bob")).toBeUndefined();
+});
+
+/** As the version before wrote it, when configured keys were known by their places. */
+const firstTables = `
+  create table responses (
+    seq integer primary key autoincrement, id text not null unique, owner text,
+    created_at integer not null, status text not null, failure text, background integer not null,
+    body text not null, input text not null, conversation text not null,
+    bytes integer not null generated always as
+      (octet_length(body) + octet_length(input) + octet_length(conversation)) stored
+  ) strict;
+  create index responses_by_age on responses (created_at, seq);
+  create index responses_unfinished on responses (seq) where status in ('queued', 'in_progress');
+  create table totals (bytes integer not null) strict;
+  insert into totals values (0);
+  create trigger response_added after insert on responses begin
+    update totals set bytes = bytes + new.bytes;
+  end;
+  create trigger response_changed after update on responses begin
+    update totals set bytes = bytes + new.bytes - old.bytes;
+  end;
+  create trigger response_removed after delete on responses begin
+    update totals set bytes = bytes - old.bytes;
+  end;
+  pragma user_version = 1;
+`;
+
+test("gives what an older version stored by a key's place to the key at that place, once", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "responses.sqlite");
+  const old = new Database(path, { create: true });
+  old.run(firstTables);
+  for (const [id, owner] of [
+    ["resp_1", "configured 1"],
+    ["resp_2", "configured 2"],
+    ["resp_3", "configured 3"],
+    ["resp_key", "0123456789ab"],
+    ["resp_anyone", null],
+  ]) {
+    old
+      .query(
+        `insert into responses (id, owner, created_at, status, background, body, input, conversation)
+         values (?, ?, ?, 'completed', 0, '{}', '[]', '[]')`,
+      )
+      .run(id ?? null, owner ?? null, Date.now());
+  }
+  old.close();
+  const formerOwners = { "configured 1": "configured ada", "configured 2": "configured bob" };
+  {
+    await using store = responseStore({ path, formerOwners });
+    expect(await store.find("resp_1", "configured ada")).toMatchObject({ id: "resp_1" });
+    expect(await store.find("resp_2", "configured bob")).toMatchObject({ id: "resp_2" });
+    expect(await store.find("resp_2", "configured ada")).toBeUndefined();
+    expect(await store.find("resp_key", "0123456789ab")).toMatchObject({ id: "resp_key" });
+    expect(await store.find("resp_anyone", undefined)).toMatchObject({ id: "resp_anyone" });
+    await store.save(keptResponse("resp_new"));
+    expect(await store.tidy()).toEqual({ expired: 0, displaced: 0, isDone: true });
+  }
+  // A key that joins the list later is nobody's heir.
+  const joined = { "configured 1": "configured bob", "configured 3": "configured eve" };
+  await using store = responseStore({ path, formerOwners: joined });
+  expect(await store.find("resp_1", "configured ada")).toMatchObject({ id: "resp_1" });
+  expect(await store.find("resp_3", "configured eve")).toBeUndefined();
+  expect(await store.find("resp_3", "configured 3")).toMatchObject({ id: "resp_3" });
+});
