@@ -97,13 +97,13 @@ export const Http = T.Object(
     }),
     cors_origins: T.Array(
       T.String({
-        pattern: "^(\\*|https?://[^\\s/?#@]+)$",
+        pattern: "^(\\*|[a-z][a-z0-9+.-]*://[^\\s/?#@]+)$",
         "x-expected": "'*', or an origin such as 'https://app.example.org'",
       }),
       {
         default: [],
         description:
-          "Origins whose pages may ask the node from a browser, such as `https://app.example.org`; `*`: all.",
+          "Origins, besides the node's own, whose pages may ask it from a browser, such as `https://app.example.org` or `chrome-extension://…`; `*`: all.",
       },
     ),
     allowed_hosts: T.Array(

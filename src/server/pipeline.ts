@@ -23,6 +23,7 @@ import type { ListLimits } from "./middleware/list-length.ts";
 import { meter } from "./middleware/metering.ts";
 import { UploadForm, type UploadLimits } from "./middleware/multipart.ts";
 import { type Observers, observe } from "./middleware/observe.ts";
+import { checkOrigin } from "./middleware/origin.ts";
 import type { PromptLog } from "./middleware/prompt-log.ts";
 import { acquireLease, type RateLimitSettings } from "./middleware/rate-limit.ts";
 import { requestId, requestIdHeader } from "./middleware/request-id.ts";
@@ -41,7 +42,7 @@ export interface PipelineSettings extends Observers {
   access: Access;
   rateLimit: RateLimitSettings;
   promptLog: PromptLog;
-  /** Origins whose pages may ask. */
+  /** Origins, besides the node's own, whose pages may ask. */
   corsOrigins: readonly string[];
   /** Names besides this machine's own that requests may be for; absent: any. */
   allowedHosts?: readonly string[];
@@ -106,6 +107,7 @@ export class Pipeline {
     Object.assign(headers, corsHeaders(request, corsOrigins));
     checkAddress(request);
     if (allowedHosts !== undefined) checkHost(request, allowedHosts);
+    checkOrigin(request, corsOrigins);
     const isHarmless = operation?.isProbe === true || this.#isOpen(name);
     checkForwarded(request, isHarmless, { wantsKeys: () => access.wantsKeys(), isOpen });
     const early =
