@@ -93,7 +93,7 @@ export const Http = T.Object(
       maximum: 3600,
       default: 60,
       description:
-        "Seconds that a client may take nothing of a streamed answer that goes on; then the answer is ended, and its slot is free.",
+        "Seconds that a client may take nothing of a streamed answer; then the answer is ended. Up to 8 MiB of it are made meanwhile.",
     }),
     cors_origins: T.Array(
       T.String({

@@ -37,6 +37,7 @@ import {
   type RequestContext,
   type ResponseHeaders,
 } from "./request-context.ts";
+import { StreamBuffers } from "./sse.ts";
 
 export interface PipelineSettings extends Observers {
   access: Access;
@@ -77,6 +78,7 @@ export interface RoutedRequest {
 
 export class Pipeline {
   readonly #settings: PipelineSettings;
+  readonly #buffers = new StreamBuffers();
 
   constructor(settings: PipelineSettings) {
     this.#settings = settings;
@@ -157,7 +159,8 @@ export class Pipeline {
 
     if ("events" in answer) {
       const end = ending.move();
-      return await streamResponse(answer, request, context, end, { stallTimeoutMs, log });
+      const settings = { stallTimeoutMs, buffers: this.#buffers, log };
+      return await streamResponse(answer, request, context, end, settings);
     }
     if ("background" in answer && answer.background !== undefined) {
       rateLimit.connections.ended(request);
