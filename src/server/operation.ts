@@ -64,7 +64,7 @@ export interface OperationFacts {
   scope?: Scope;
   /**
    * Whether a request takes a place of the caller's `concurrency`; default: it does. One that asks for
-   * what holds such a place, or ends it, takes none. It counts as a request all the same.
+   * what holds such a place, or ends it, takes one of as many others. It counts as a request all the same.
    */
   takesPlace?: boolean;
   /**

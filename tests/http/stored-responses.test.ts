@@ -47,6 +47,22 @@ describe("a kept response", () => {
     expect(found.error?.message).not.toContain("/home/ada");
   });
 
+  test("takes a place of its own while it is read, beside those of answers", async () => {
+    const app = testApp({ callerLimits: { concurrency: 2 } });
+    await app.responses.responses.keep(keptResponse("resp_1"));
+    const read = async () => (await app.get("/v1/responses/resp_1")).status;
+    const statuses = await Promise.all([read(), read(), read(), read()]);
+    expect(statuses.toSorted()).toEqual([200, 200, 429, 429]);
+    expect(await read()).toBe(200);
+  });
+
+  test("takes one of a few places also where there is no limit", async () => {
+    const app = await appWith("resp_1");
+    const read = async () => (await app.get("/v1/responses/resp_1")).status;
+    const statuses = await Promise.all(Array.from({ length: 40 }, read));
+    expect(statuses.filter((status) => status === 429).length).toBe(8);
+  });
+
   test("is gone when it is deleted", async () => {
     const app = await appWith("resp_1", "resp_2");
     const answer = await remove(app, "resp_1");

@@ -66,7 +66,10 @@ export interface ResponseStore {
   save(response: KeptResponse): Promise<void>;
   /** Changes one that is not finished; false where it is, where it is gone, or its time is over. */
   change(id: string, change: ResponseChange): Promise<boolean>;
-  /** Undefined where there is none, where its time is over, and where it is somebody else's. */
+  /**
+   * Undefined where there is none, where its time is over, and where it is somebody else's. Body, input
+   * and conversation are parsed each time they are asked for: ask for what is needed, and once.
+   */
   find(id: string, owner: string | undefined): Promise<KeptResponse | undefined>;
   /** Whether there was one to delete. */
   delete(id: string, owner: string | undefined): Promise<boolean>;

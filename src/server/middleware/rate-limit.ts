@@ -27,7 +27,7 @@ export interface RateLimitLease extends Disposable {
 export interface RateLimitSettings {
   /** Holds callers to their limits. */
   limiter: Limiter;
-  /** Counts what each address has in progress, which is this node's to bear and no other's. */
+  /** Counts what each address, and what beside answers, is in progress here: this node's to bear and no other's. */
   addresses: RateLimiter;
   connections: Connections;
   /** For callers who have none of their own. */
@@ -56,6 +56,7 @@ export function acquireLease(
   using leases = new DisposableStack();
   const client = limitedClient(request, settings);
   if (client !== undefined) leases.use(addresses.acquire(client));
+  if (!takesPlace) leases.use(addresses.acquire(beside(caller)));
   const decision = limiter.acquire(caller);
   // Kept until the model is done with what was asked, also where the client left before.
   const held = leases.move();
@@ -70,6 +71,16 @@ export function acquireLease(
     throw error;
   });
 }
+
+/** Most requests in progress of a caller without a limit that take no place of its answers. */
+const mostBeside = 32;
+
+/** What takes no place of a caller's answers has as many of its own: each may be megabytes. */
+const beside = ({ id, called, limits: { concurrency } }: LimitedCaller): LimitedCaller => ({
+  id: `${id} beside`,
+  called,
+  limits: { ...noLimits, concurrency: concurrency || mostBeside },
+});
 
 interface LeaseParts {
   caller: LimitedCaller;

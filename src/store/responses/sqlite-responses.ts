@@ -176,6 +176,7 @@ const toRowChange = ({ status, failure, body, conversation }: ResponseChange): R
     conversation: conversation && JSON.stringify(conversation),
   });
 
+/** What is JSON is parsed when it is asked for: it may be megabytes, and most is asked for one part. */
 const toResponse = (row: ResponseRow): KeptResponse => ({
   id: row.id,
   owner: row.owner ?? undefined,
@@ -183,9 +184,15 @@ const toResponse = (row: ResponseRow): KeptResponse => ({
   status: statusOf(row.status),
   ...given({ failure: row.failure === null ? undefined : JSON.parse(row.failure) }),
   isBackground: row.background === 1,
-  body: JSON.parse(row.body),
-  input: JSON.parse(row.input),
-  conversation: JSON.parse(row.conversation),
+  get body() {
+    return JSON.parse(row.body);
+  },
+  get input() {
+    return JSON.parse(row.input);
+  },
+  get conversation() {
+    return JSON.parse(row.conversation);
+  },
 });
 
 const statusOf = (text: string): ResponseStatus =>

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { NodeError } from "../../../../src/core/errors.ts";
@@ -26,6 +26,19 @@ test("gives back what was kept, to its owner alone, also after a restart", async
   expect(await store.find("resp_b", undefined)).toEqual(open);
   expect(await store.find("resp_b", "ada")).toBeUndefined();
   expect(await store.find("resp_c", "ada")).toBeUndefined();
+});
+
+test("parses of what was kept only what is asked for", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder) });
+  const { body, input, ...rest } = keptResponse("resp_a");
+  await store.save({ body, input, ...rest });
+  const parse = spyOn(JSON, "parse");
+  const found = await store.find("resp_a", undefined);
+  expect(found?.input).toEqual(input);
+  expect(parse.mock.calls).toEqual([[JSON.stringify(input)]]);
+  parse.mockRestore();
+  expect(found?.body).toEqual(body);
 });
 
 test("makes no file and no folder before something is kept", async () => {
