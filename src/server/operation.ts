@@ -133,6 +133,8 @@ export interface ReadRequest<Services> {
   /** What the key must open besides the operation's own scope. */
   readonly scopes: readonly Scope[];
   readonly answers: number;
+  /** As how many requests it counts. */
+  readonly requests: number;
   /** What the prompt log says of it; undefined: nothing. */
   logged(): object | undefined;
   /** Names of the fields that are not acted on; throws where one of them must be refused. */

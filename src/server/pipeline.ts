@@ -146,6 +146,7 @@ export class Pipeline {
     authorize(context, operation.facts, asked.scopes);
     const reserved = asked.answers > 1 ? context.lease.reserve(asked.answers) : undefined;
     if (reserved !== undefined) await reserved;
+    if (asked.requests > 1) await context.lease.countAs(asked.requests);
     const prompt = asked.logged();
     if (prompt !== undefined) promptLog.asked(context.id, prompt);
     ending.defer(() => this.#logAnswer(context));

@@ -21,6 +21,8 @@ export interface RateLimitLease extends Disposable {
   readonly prefixScope: string | undefined;
   /** Takes a place for each of the answers that the request turns out to be for; or refuses it. */
   reserve(answers: number): void | Promise<void>;
+  /** Counts it as so many requests; or refuses it. */
+  countAs(requests: number): Promise<void>;
   charge(tokens: number): void | Promise<void>;
 }
 
@@ -110,6 +112,17 @@ function toLease(
     caller: caller.id,
     prefixScope: id !== undefined && !settings.sharePrefixes ? caller.id : undefined,
     reserve: (answers) => decision.reserve(answers),
+    countAs: async (requests) => {
+      for (let more = 1; more < requests; more++) {
+        const counted = await settings.limiter.acquire({ ...caller, takesPlace: false });
+        if ("refused" in counted) {
+          tell(counted.status);
+          throw counted.refused;
+        }
+        tell(counted.status());
+        counted[Symbol.dispose]();
+      }
+    },
     charge: (tokens) => {
       const charged = decision.charge(tokens);
       if (charged instanceof Promise) return charged.then(() => tell(decision.status()));
