@@ -58,7 +58,7 @@ export const Limits = T.Object(
       minimum: 0,
       default: 256,
       description:
-        "Most requests in progress from one address (IPv6: one /64 network); 0: no bound. Loopback is not counted: a proxy there asks for many.",
+        "Most requests in progress from one address (IPv6: one /64 network); 0: no bound. Loopback is not counted: a proxy there asks for many. Behind `http.trusted_proxies` each client counts by itself.",
     }),
     requests_per_minute: T.Integer({
       minimum: 0,
@@ -115,6 +115,17 @@ export const Http = T.Object(
         default: [],
         description:
           "Host names, besides this machine's own, by which a node on loopback is reached.",
+      },
+    ),
+    trusted_proxies: T.Array(
+      T.String({
+        pattern: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
+        "x-expected": "an address or a range, such as '192.0.2.7' or '10.0.0.0/8'",
+      }),
+      {
+        default: [],
+        description:
+          "Addresses and ranges of proxies whose `X-Forwarded-For` is believed: limits by address then hold for each client behind them.",
       },
     ),
   },

@@ -55,7 +55,7 @@ export interface NodeOptions extends ModelOptions {
 export class PaddockNode implements AsyncDisposable {
   readonly services: Services;
   /** Where the server says what it knows of a request's connection. */
-  readonly connections = new Connections();
+  readonly connections: Connections;
   readonly #options: NodeOptions;
   readonly #models: ModelRegistry;
   readonly #activities: ModelActivities;
@@ -77,6 +77,7 @@ export class PaddockNode implements AsyncDisposable {
   constructor(options: NodeOptions) {
     const { config, version, log } = options;
     this.#options = options;
+    this.connections = new Connections(config.http.trusted_proxies);
     // A clock that is set back or forth must not lock anybody out.
     const limits = new RateLimiter(() => performance.now());
     const shared = sharedStateFor({ config, own: limits, log });

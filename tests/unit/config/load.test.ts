@@ -96,6 +96,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
     ["https://app.example.org", "http://localhost:3000"],
   ],
   PADDOCK_ALLOWED_HOSTS: ["node.example.org", ["node.example.org"]],
+  PADDOCK_TRUSTED_PROXIES: ["192.0.2.7,10.0.0.0/8", ["192.0.2.7", "10.0.0.0/8"]],
 };
 
 const placed = ([head, leaf]: readonly string[], value: unknown): Record<string, unknown> =>
@@ -110,7 +111,10 @@ describe("the configuration", () => {
       log_level: "info",
       log_prompts: false,
       auth: { api_keys: [], open: false },
-      http: { keep_alive: 60, stall_timeout: 60, cors_origins: [], allowed_hosts: [] },
+      http: {
+        ...{ keep_alive: 60, stall_timeout: 60 },
+        ...{ cors_origins: [], allowed_hosts: [], trusted_proxies: [] },
+      },
       vectorstore: {
         url: "embedded",
         timeout: 5,
