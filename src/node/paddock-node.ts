@@ -21,6 +21,7 @@ import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/connections.ts";
 import { keyAccess } from "../server/middleware/authentication.ts";
+import { withoutGuessing } from "../server/middleware/failed-keys.ts";
 import { PromptLog } from "../server/middleware/prompt-log.ts";
 import type { NodeIdentity } from "../server/operations/info/wire.ts";
 import { metrics as metricsOperation } from "../server/operations/metrics/operation.ts";
@@ -147,7 +148,11 @@ export class PaddockNode implements AsyncDisposable {
       }),
       models: this.#models,
       identity: () => this.#identity,
-      access: keyAccess(config.auth.api_keys, this.#keys),
+      access: withoutGuessing(keyAccess(config.auth.api_keys, this.#keys), {
+        connections: this.connections,
+        log,
+        now: () => performance.now(),
+      }),
       rateLimit: {
         limiter: shared?.limiter ?? new LocalLimiter(limits),
         addresses: limits,

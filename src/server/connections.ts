@@ -28,6 +28,12 @@ export class Connections {
     return address === undefined ? undefined : toClient(this.#behind(address, request));
   }
 
+  /** The same for a client elsewhere; undefined for this machine, where a proxy asks for many. */
+  remoteClientOf(request: Request): string | undefined {
+    const client = this.clientOf(request);
+    return client === undefined || loopback.test(client) ? undefined : client;
+  }
+
   /** Whom a trusted proxy asks for: the last in its list that is no such proxy itself. */
   #behind(address: string, { headers }: Request): string {
     const forwarded = headers.get("x-forwarded-for")?.split(",").slice(-mostProxies) ?? [];
@@ -47,6 +53,8 @@ export class Connections {
     connection?.onIdle();
   }
 }
+
+const loopback = /^(127\.|0:0:0:0::\/64$)/;
 
 /** Most proxies that a request passes. */
 const mostProxies = 32;

@@ -1,7 +1,7 @@
 /** Authentication: keys in a header, compared in constant time. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { DocumentQuota } from "../../core/documents/document-caller.ts";
-import { NodeError } from "../../core/errors.ts";
+import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { type ApiKey, type KeyRing, type Scope, stateOf } from "../../core/limits/api-key.ts";
 import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
@@ -53,12 +53,15 @@ export function authorize(
   if (scope !== undefined && more.length > 0) context.authenticate(scope, ...more);
 }
 
+/** Kinds of error of a caller who is nobody that the node knows. */
+const unknown: readonly ErrorKind[] = ["unauthenticated", "too_many_requests"];
+
 /** A caller without a key of this node's stays a stranger, and is answered all the same. */
 function recognize(context: RequestContext): void {
   try {
     context.authenticate();
   } catch (error) {
-    if (!(error instanceof NodeError && error.kind === "unauthenticated")) throw error;
+    if (!(error instanceof NodeError && unknown.includes(error.kind))) throw error;
   }
 }
 
@@ -130,10 +133,10 @@ function indexOf(known: readonly Buffer[], offered: Buffer): number {
 }
 
 /** As clients of the OpenAI API send it, or as those of Anthropic's do. */
-function offeredKey({ headers }: Request): string | undefined {
+export function offeredKey({ headers }: Request): string | undefined {
   const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers.get("authorization") ?? "")?.[1];
   return bearer ?? (headers.get("x-api-key")?.trim() || undefined);
 }
 
 /** Digests have one length, which a comparison in constant time needs. */
-const digest = (key: string): Buffer => createHash("sha256").update(key).digest();
+export const digest = (key: string): Buffer => createHash("sha256").update(key).digest();

@@ -40,9 +40,6 @@ export interface RateLimitSettings {
   sharePrefixes: boolean;
 }
 
-/** A proxy on this machine asks for many. */
-const loopback = /^(127\.|0:0:0:0::\/64$)/;
-
 /**
  * Grants the request a lease, or refuses it; writes into the headers what the caller has left.
  * Only where other nodes are asked is there something to wait for.
@@ -148,8 +145,8 @@ function limitedClient(
   request: Request,
   { connections, connectionsPerClient }: RateLimitSettings,
 ): LimitedCaller | undefined {
-  const client = connections.clientOf(request);
-  if (connectionsPerClient === 0 || client === undefined || loopback.test(client)) return undefined;
+  const client = connections.remoteClientOf(request);
+  if (connectionsPerClient === 0 || client === undefined) return undefined;
   return {
     id: `address ${client}`,
     called: "A client's address",
