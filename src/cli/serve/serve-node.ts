@@ -13,6 +13,7 @@ import { createApp } from "../../server/app.ts";
 import { docsPath } from "../../server/docs.ts";
 import { listen } from "../../server/listen.ts";
 import { pagePath } from "../../server/page.ts";
+import type { OpenSecrets } from "../configure.ts";
 import { createLog } from "../log.ts";
 import { nodeFor } from "../node-for.ts";
 import type { Shell } from "../shell.ts";
@@ -22,14 +23,23 @@ export interface ServedConfig {
   config: Config;
   /** Where the file is; undefined: there is none. */
   file: string | undefined;
+  /** Where everyone can read secrets in it. */
+  openSecrets: OpenSecrets | undefined;
   read: () => Promise<Config>;
 }
 
-export async function serve(shell: Shell, { config, file, read }: ServedConfig): Promise<void> {
+export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
+  const { config, file, openSecrets, read } = served;
   const log = createLog(config.log_level, shell.isTerminal);
   const foreign = serviceVariables(shell.env);
   if (foreign.length > 0) {
     log.warn("variables of a Kubernetes Service are ignored", { variables: foreign });
+  }
+  if (openSecrets !== undefined) {
+    const { path, keys, rights } = openSecrets;
+    log.warn("everyone on this machine can read the configuration file, which holds secrets", {
+      ...{ secrets: keys, rights, remedy: `chmod 600 ${path}` },
+    });
   }
   await using node = nodeFor(shell, config, log);
   await node.open();
