@@ -93,7 +93,7 @@ export const Http = T.Object(
       maximum: 3600,
       default: 60,
       description:
-        "Seconds that a client may take nothing of a streamed answer; then the answer is ended. Up to 8 MiB of it are made meanwhile.",
+        "Seconds that a client may take nothing of a streamed answer; then the answer is ended. Up to 1 MiB of it is made meanwhile; a larger one keeps its slot, and has a sixth of the time.",
     }),
     cors_origins: T.Array(
       T.String({

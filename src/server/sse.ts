@@ -33,7 +33,7 @@ export interface EventStreamOptions {
   signal?: AbortSignal;
   /** How long nothing may be sent before a comment is; default: 5 s. */
   keepAliveMs?: number;
-  /** How long the reader may take nothing while there is something for it; default: 60 s. */
+  /** How long the reader may take nothing while there is something for it, a sixth of it where it keeps a slot; default: 60 s. */
   stallMs?: number;
   /** Counts what is held for readers; default: for this one alone. */
   buffers?: StreamBuffers;
@@ -69,6 +69,8 @@ class FrameSource {
   /** How what makes the frames has ended. */
   #outcome: { error?: unknown } | undefined;
   #isMaking = false;
+  /** How long the reader has. */
+  #patienceMs = 0;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** For whoever is waited for: the frames, or the reader. */
   readonly #timer = new LazyTimer(() => (this.#state === "awaited" ? this.#wake() : this.#stall()));
@@ -109,6 +111,7 @@ class FrameSource {
     const outcome = this.#outcome;
     if (outcome === undefined) {
       this.#send(this.#taken() || comment);
+      void this.#make();
       this.#watchReader();
       return;
     }
@@ -156,6 +159,15 @@ class FrameSource {
   async #make(): Promise<void> {
     if (this.#isMaking) return;
     this.#isMaking = true;
+    await this.#makeWanted();
+    this.#isMaking = false;
+    if (this.#isOver() || this.#outcome !== undefined) return;
+    // The reader may have come back just then.
+    if (this.#isWanted) void this.#make();
+    else if (this.#state === "idle") this.#watchReader();
+  }
+
+  async #makeWanted(): Promise<void> {
     try {
       while (!this.#isOver() && this.#outcome === undefined && this.#isWanted) {
         const frame = await this.#frames.next();
@@ -167,8 +179,6 @@ class FrameSource {
     } catch (error) {
       this.#outcome = { error };
       this.#wake();
-    } finally {
-      this.#isMaking = false;
     }
   }
 
@@ -193,13 +203,15 @@ class FrameSource {
 
   /** From when something was handed over to when the next is asked for; a slow model does not count. */
   #watchReader(): void {
-    this.#timer.dueIn(this.#stallMs);
+    const isPaused = !this.#isMaking && this.#outcome === undefined;
+    this.#patienceMs = this.#stallMs * (isPaused ? pausedShare : 1);
+    this.#timer.dueIn(this.#patienceMs);
   }
 
   #stall(): void {
     // It took nothing of what came before; memory is not to be held for it.
     this.#taken();
-    const error = stalled(this.#stallMs / 1000);
+    const error = stalled(Math.round(this.#patienceMs / 1000));
     this.#abandon(error, () => this.#options.onStall?.(error));
   }
 
@@ -242,7 +254,10 @@ class FrameSource {
 }
 
 /** Characters that streams hold for readers that are behind: of one, and of all together. */
-const most = { stream: 8 << 20, all: 64 << 20 };
+const most = { stream: 1 << 20, all: 32 << 20 };
+
+/** A reader that keeps a slot, since there is no room for more, has only this part of its time. */
+const pausedShare = 1 / 6;
 
 /** Counts what all streams of a node hold for readers that are behind. */
 export class StreamBuffers {

@@ -25,8 +25,9 @@ async function tinyFolder(): Promise<TempDir> {
 }
 
 /**
- * An answer that has begun: the end token is banned, so that it is as long as it may be. With log
- * probabilities a long one is more than sockets hold: it is not over before somebody reads it.
+ * An answer that has begun: the end token is banned, so that it is as long as it may be. Four long
+ * ones with log probabilities are more than the node and sockets hold: they are not over before
+ * somebody reads them.
  */
 async function longStream(origin: string, tokens: number): Promise<Response> {
   const response = await fetch(`${origin}/v1/chat/completions`, {
@@ -37,7 +38,7 @@ async function longStream(origin: string, tokens: number): Promise<Response> {
       stream: true,
       max_tokens: tokens,
       logit_bias: { "2": -100 },
-      ...(tokens > 1000 && { logprobs: true, top_logprobs: 20 }),
+      ...(tokens > 1000 && { logprobs: true, top_logprobs: 20, n: 4 }),
       messages: [{ role: "user", content: "hi" }],
     }),
   });
