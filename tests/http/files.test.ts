@@ -254,12 +254,7 @@ describe("an upload that is refused leaves nothing, and says what is wrong:", ()
       "multipart/form-data; boundary=b",
       400,
     ],
-    [
-      "a form that breaks off",
-      `${part}Llamas`,
-      "multipart/form-data; boundary=b",
-      400,
-    ],
+    ["a form that breaks off", `${part}Llamas`, "multipart/form-data; boundary=b", 400],
   ])("%s", async (_what, body, type, status) => {
     const { app, place } = appWithFiles();
     const response = await post(app, body, { "content-type": type });
