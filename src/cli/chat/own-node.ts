@@ -3,6 +3,7 @@
 import type { Config } from "../../config/schema.ts";
 import { createApp } from "../../server/app.ts";
 import { listen } from "../../server/listen.ts";
+import { keyAccess } from "../../server/middleware/authentication.ts";
 import { createCommandLog } from "../log.ts";
 import { nodeFor } from "../node-for.ts";
 import type { Shell } from "../shell.ts";
@@ -22,7 +23,6 @@ export async function startOwnNode(shell: Shell, configured: Config): Promise<Ow
     ...configured,
     host: "127.0.0.1",
     port: 0,
-    auth: { ...configured.auth, api_keys: [key] },
     shared,
   };
   const log = createCommandLog(config, shell.isTerminal);
@@ -32,7 +32,7 @@ export async function startOwnNode(shell: Shell, configured: Config): Promise<Ow
   const { host: hostname, http } = config;
   const listener = listen({
     ...{ hostname, port: 0, connections, log },
-    app: createApp(services),
+    app: createApp({ ...services, access: keyAccess([key]) }),
     keepAlive: http.keep_alive,
   });
   resources.defer(() => listener.stop(true));

@@ -1,4 +1,5 @@
 /** The tables of `responses.sqlite`. */
+import type { Database } from "bun:sqlite";
 import type { TablesOfVersion } from "../own-database.ts";
 
 /** Those that are made behind their requests, and not done yet. */
@@ -22,6 +23,7 @@ const owners = `
     update owners set bytes = bytes - old.bytes where owner = coalesce(old.owner, '');
     insert into owners values (coalesce(new.owner, ''), new.bytes)
       on conflict (owner) do update set bytes = bytes + excluded.bytes;
+    delete from owners where owner = coalesce(old.owner, '') and bytes <= 0;
   end;
   create trigger response_removed after delete on responses begin
     update owners set bytes = bytes - old.bytes where owner = coalesce(old.owner, '');
@@ -49,7 +51,7 @@ const sql = `
   ${owners}
 `;
 
-export const responseTables = (former: FormerOwners): TablesOfVersion => ({
+export const responseTables: TablesOfVersion = {
   version: 2,
   sql,
   upgrade: (database) => {
@@ -58,15 +60,28 @@ export const responseTables = (former: FormerOwners): TablesOfVersion => ({
       drop trigger response_changed;
       drop trigger response_removed;
       drop table totals;
-    `);
-    // Configured keys were known by their places. This once the list is taken to be as it was.
-    const rename = database.query<void, [string, string]>(
-      "update responses set owner = ? where owner = ?",
-    );
-    for (const [before, owner] of Object.entries(former)) rename.run(owner, before);
-    database.run(owners);
-    database.run(`
+      ${owners}
       insert into owners select coalesce(owner, ''), sum(bytes) from responses group by 1;
     `);
   },
-});
+};
+
+/** An owner as the first version called a configured key: by its place in the list. */
+const isPlace = "owner glob 'configured [0-9]*' and length(owner) < 20";
+
+/**
+ * Gives what is stored under places to the keys that are there now, once: what is left is nobody's,
+ * and no key that joins the list later has it. Where no keys are known it waits.
+ */
+export function renameOwners(database: Database, former: FormerOwners): void {
+  const names = Object.entries(former);
+  const isDue = database.query(`select 1 from owners where ${isPlace} limit 1`);
+  if (names.length === 0 || isDue.get() === null) return;
+  database
+    .transaction(() => {
+      const rename = database.query("update responses set owner = ? where owner = ?");
+      for (const [before, owner] of names) rename.run(owner, before);
+      database.run(`update responses set owner = 'formerly ' || owner where ${isPlace}`);
+    })
+    .immediate();
+}

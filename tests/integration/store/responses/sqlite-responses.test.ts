@@ -3,6 +3,7 @@ import { expect, spyOn, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { NodeError } from "../../../../src/core/errors.ts";
+import { oldResponsesFile } from "../../../support/old-responses-file.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { keptResponse, responseStore } from "../../../support/test-responses.ts";
@@ -299,51 +300,18 @@ test("one who stores most loses no answer that is not finished; the next one's o
   expect(await store.find("resp_bob", "bob")).toBeUndefined();
 });
 
-/** As the version before wrote it, when configured keys were known by their places. */
-const firstTables = `
-  create table responses (
-    seq integer primary key autoincrement, id text not null unique, owner text,
-    created_at integer not null, status text not null, failure text, background integer not null,
-    body text not null, input text not null, conversation text not null,
-    bytes integer not null generated always as
-      (octet_length(body) + octet_length(input) + octet_length(conversation)) stored
-  ) strict;
-  create index responses_by_age on responses (created_at, seq);
-  create index responses_unfinished on responses (seq) where status in ('queued', 'in_progress');
-  create table totals (bytes integer not null) strict;
-  insert into totals values (0);
-  create trigger response_added after insert on responses begin
-    update totals set bytes = bytes + new.bytes;
-  end;
-  create trigger response_changed after update on responses begin
-    update totals set bytes = bytes + new.bytes - old.bytes;
-  end;
-  create trigger response_removed after delete on responses begin
-    update totals set bytes = bytes - old.bytes;
-  end;
-  pragma user_version = 1;
-`;
-
 test("gives what an older version stored by a key's place to the key at that place, once", async () => {
   await using folder = await tempDir();
   const path = join(folder.path, "responses.sqlite");
-  const old = new Database(path, { create: true });
-  old.run(firstTables);
-  for (const [id, owner] of [
-    ["resp_1", "configured 1"],
-    ["resp_2", "configured 2"],
-    ["resp_3", "configured 3"],
-    ["resp_key", "0123456789ab"],
-    ["resp_anyone", null],
-  ]) {
-    old
-      .query(
-        `insert into responses (id, owner, created_at, status, background, body, input, conversation)
-         values (?, ?, ?, 'completed', 0, '{}', '[]', '[]')`,
-      )
-      .run(id ?? null, owner ?? null, Date.now());
+  oldResponsesFile(path, {
+    ...{ resp_1: "configured 1", resp_2: "configured 2", resp_3: "configured 3" },
+    ...{ resp_key: "0123456789ab", resp_anyone: null },
+  });
+  {
+    // Without keys, as another command of the program may be: it waits.
+    await using store = responseStore({ path, formerOwners: {} });
+    expect(await store.find("resp_1", "configured 1")).toMatchObject({ id: "resp_1" });
   }
-  old.close();
   const formerOwners = { "configured 1": "configured ada", "configured 2": "configured bob" };
   {
     await using store = responseStore({ path, formerOwners });
@@ -360,5 +328,5 @@ test("gives what an older version stored by a key's place to the key at that pla
   await using store = responseStore({ path, formerOwners: joined });
   expect(await store.find("resp_1", "configured ada")).toMatchObject({ id: "resp_1" });
   expect(await store.find("resp_3", "configured eve")).toBeUndefined();
-  expect(await store.find("resp_3", "configured 3")).toMatchObject({ id: "resp_3" });
+  expect(await store.find("resp_3", "formerly configured 3")).toMatchObject({ id: "resp_3" });
 });
