@@ -14,7 +14,7 @@ import { tempDir } from "../support/temp-dir.ts";
 
 const key = "a-long-secret";
 
-const asks = (body: object = {}): RequestInit => ({
+const asks = (body: object = {}) => ({
   method: "POST",
   headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
   body: JSON.stringify({ model: "chatty", messages: [{ role: "user", content: "q" }], ...body }),
@@ -65,6 +65,21 @@ describe("the proxy before two nodes", () => {
       }
     },
   );
+
+  test.skipIf(program === undefined)("lets the nodes know their own page", async () => {
+    await using one = listeningApp({ keys: [key] });
+    await using other = listeningApp({ keys: [key] });
+    await using proxy = await proxyFor(one, other);
+    const { origin } = new URL((await proxy.ask("/health")).url);
+    const { headers, ...rest } = asks();
+    const from = async (page: string) => {
+      for (const { chat } of [one, other]) chat.script(finish);
+      const init = { ...rest, headers: { ...headers, origin: page } };
+      return (await proxy.ask("/v1/chat/completions", init)).status;
+    };
+    expect(await from(origin)).toBe(200);
+    expect(await from("http://127.0.0.1:1")).toBe(403);
+  });
 
   test.skipIf(program === undefined)("goes on asking a node whose queue was full", async () => {
     const nodes = [listeningApp({ keys: [key] }), listeningApp({ keys: [key] })] as const;
