@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import type { ResponseChange } from "../../src/core/ports/response-store.ts";
 import { configuredKeyId } from "../../src/server/middleware/authentication.ts";
 import { ignoredHeader } from "../../src/server/middleware/ignored-fields.ts";
@@ -7,6 +8,8 @@ import {
   StoredResponse,
 } from "../../src/server/operations/stored-responses/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
+import { finish } from "../support/scripted-engines.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { type TestApp, testApp } from "../support/test-app.ts";
 import { keptResponse } from "../support/test-responses.ts";
 
@@ -70,6 +73,22 @@ describe("a kept response", () => {
     expect((await app.get("/v1/responses/resp_1")).status).toBe(404);
     expect((await remove(app, "resp_1")).status).toBe(404);
     expect((await app.get("/v1/responses/resp_2")).status).toBe(200);
+  });
+
+  test("stays its own key's when the list of keys changes", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "responses.sqlite");
+    const first = testApp({ ...keys, responses: { path } });
+    first.chat.script(finish);
+    const asked = { model: "chatty", input: "Hi" };
+    const answer = await first.post("/v1/responses", asked, as("ada"));
+    const { id } = await decode(StoredResponse, answer);
+    const withKeys = (...list: string[]) => testApp({ keys: list, responses: { path } });
+    const read = async (app: TestApp, name: "ada" | "bob") =>
+      (await app.get(`/v1/responses/${id}`, as(name))).status;
+    expect(await read(withKeys("key-of-bob"), "bob")).toBe(404);
+    expect(await read(withKeys("key-of-bob", "key-of-ada"), "bob")).toBe(404);
+    expect(await read(withKeys("key-of-bob", "key-of-ada"), "ada")).toBe(200);
   });
 
   test("is its own key's alone, and for others as if it were not there", async () => {
