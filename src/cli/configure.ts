@@ -4,11 +4,12 @@ import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { ConfigError } from "../config/config-error.ts";
 import { choicesAt } from "../config/described-keys.ts";
-import { loadConfig } from "../config/load.ts";
+import { loadConfig, secretsIn } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { settings } from "../config/settings.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
+import { everyone, openRightsOf } from "../node/data-dir.ts";
 import type { Shell } from "./shell.ts";
 
 /** The configuration file where nobody names another. */
@@ -87,6 +88,26 @@ export async function readConfigFile(
     if (named === undefined) return undefined;
     throw new ConfigError(`${path}: the configuration file cannot be read: ${reasonOf(cause)}`);
   }
+}
+
+export interface OpenSecrets {
+  path: string;
+  /** Names of the secrets in it. */
+  keys: string[];
+  /** As `chmod` writes them: `644`. */
+  rights: string;
+}
+
+/** A configuration file with secrets that everyone on the machine can read; undefined where it is none. */
+export function openSecretsIn(
+  { cwd }: Pick<Shell, "cwd">,
+  file: { path: string; text: string } | undefined,
+): OpenSecrets | undefined {
+  if (file === undefined) return undefined;
+  const path = resolve(cwd, file.path);
+  const keys = secretsIn(file);
+  const rights = keys.length === 0 ? undefined : openRightsOf(path, everyone);
+  return rights === undefined ? undefined : { path, keys, rights };
 }
 
 /** As commander names the value of `--data-dir`. */

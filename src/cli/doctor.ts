@@ -4,7 +4,7 @@ import { ConfigError } from "../config/config-error.ts";
 import { isUpstream } from "../config/upstream-source.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { dataDirOf } from "../node/data-dir.ts";
-import { addConfigOptions, readConfig, readConfigFile } from "./configure.ts";
+import { addConfigOptions, configFrom, openSecretsIn, readConfigFile } from "./configure.ts";
 import { checkAccelerator } from "./doctor/accelerator.ts";
 import { checkEngine } from "./doctor/engine.ts";
 import {
@@ -14,7 +14,7 @@ import {
   checkDocuments,
   checkKeysFile,
 } from "./doctor/files.ts";
-import { type Finding, ok, problem } from "./doctor/finding.ts";
+import { type Finding, note, ok, problem } from "./doctor/finding.ts";
 import type { Installation } from "./doctor/installation.ts";
 import { checkModels, type FoundModel } from "./doctor/models.ts";
 import { checkPort, checkReach } from "./doctor/network.ts";
@@ -59,8 +59,8 @@ export function doctorCommand(shell: Shell): Command {
 }
 
 async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding> {
-  const { finding, config } = await checkConfiguration(shell, command);
-  yield finding;
+  const { findings, config } = await checkConfiguration(shell, command);
+  yield* findings;
   if (config === undefined) return;
   const installation: Installation = {
     config,
@@ -119,18 +119,27 @@ async function guarded(
 async function checkConfiguration(
   shell: Shell,
   command: Command,
-): Promise<{ finding: Finding; config?: Installation["config"] }> {
+): Promise<{ findings: Finding[]; config?: Installation["config"] }> {
   const check = "configuration";
   try {
     const file = await readConfigFile(shell, command);
-    const config = await readConfig(shell, command);
+    const config = configFrom(shell, command, file);
     const where =
       file === undefined ? "There is no file; the defaults are used" : `${file.path} is valid`;
-    return { finding: ok(check, `${where}.`), config };
+    const isValid = ok(check, `${where}.`);
+    const open = openSecretsIn(shell, file);
+    if (open === undefined) return { findings: [isValid], config };
+    const { path, keys, rights } = open;
+    const isOpen = note(
+      "configuration file",
+      `Everyone on this machine can read ${path}, which holds ${keys.join(" and ")} (its rights are ${rights}).`,
+      `chmod 600 ${path}, or give secrets by the environment.`,
+    );
+    return { findings: [isValid, isOpen], config };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const remedy = "Correct it; the page about configuration has every key.";
-    return { finding: problem(check, error.message, remedy) };
+    return { findings: [problem(check, error.message, remedy)] };
   }
 }
 

@@ -1,7 +1,13 @@
 /** `paddock serve`: prepares the models and answers requests until it is asked to stop. */
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { addConfigOptions, configFrom, readConfigAgain, readConfigFile } from "./configure.ts";
+import {
+  addConfigOptions,
+  configFrom,
+  openSecretsIn,
+  readConfigAgain,
+  readConfigFile,
+} from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import type { Shell } from "./shell.ts";
 
@@ -16,6 +22,7 @@ export function serveCommand(shell: Shell): Command {
     await serve(shell, {
       config,
       file: file === undefined ? undefined : resolve(shell.cwd, file.path),
+      openSecrets: openSecretsIn(shell, file),
       read: () => readConfigAgain(shell, command, file),
     });
   });

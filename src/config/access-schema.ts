@@ -58,7 +58,7 @@ export const Limits = T.Object(
       minimum: 0,
       default: 256,
       description:
-        "Most requests in progress from one address (IPv6: one /64 network); 0: no bound. Loopback is not counted: a proxy there asks for many.",
+        "Most requests in progress from one address (IPv6: one /64 network); 0: no bound. Loopback is not counted: a proxy there asks for many. Behind `http.trusted_proxies` each client counts by itself.",
     }),
     requests_per_minute: T.Integer({
       minimum: 0,
@@ -93,17 +93,17 @@ export const Http = T.Object(
       maximum: 3600,
       default: 60,
       description:
-        "Seconds that a client may take nothing of a streamed answer that goes on; then the answer is ended, and its slot is free.",
+        "Seconds that a client may take nothing of a streamed answer; then the answer is ended. Up to 1 MiB of it is made meanwhile; a larger one keeps its slot, and has a sixth of the time.",
     }),
     cors_origins: T.Array(
       T.String({
-        pattern: "^(\\*|https?://[^\\s/?#@]+)$",
+        pattern: "^(\\*|[a-z][a-z0-9+.-]*://[^\\s/?#@]+)$",
         "x-expected": "'*', or an origin such as 'https://app.example.org'",
       }),
       {
         default: [],
         description:
-          "Origins whose pages may ask the node from a browser, such as `https://app.example.org`; `*`: all.",
+          "Origins, besides the node's own, whose pages may ask it from a browser, such as `https://app.example.org` or `chrome-extension://…`; `*`: all.",
       },
     ),
     allowed_hosts: T.Array(
@@ -115,6 +115,17 @@ export const Http = T.Object(
         default: [],
         description:
           "Host names, besides this machine's own, by which a node on loopback is reached.",
+      },
+    ),
+    trusted_proxies: T.Array(
+      T.String({
+        pattern: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
+        "x-expected": "an address or a range, such as '192.0.2.7' or '10.0.0.0/8'",
+      }),
+      {
+        default: [],
+        description:
+          "Addresses and ranges of proxies whose `X-Forwarded-For` is believed: limits by address then hold for each client behind them.",
       },
     ),
   },

@@ -1,5 +1,6 @@
 /** Rules between settings, which the schema of a single key cannot express. */
 
+import { parseRange } from "../core/address-range.ts";
 import { isLoopback } from "../core/loopback.ts";
 import { formatPath } from "../validation/violation.ts";
 import { ConfigError } from "./config-error.ts";
@@ -21,8 +22,18 @@ export function checkConsistency(config: Config, written: WrittenKeys): Problem 
     checkUpstreams(config, written) ??
     checkCollection(config) ??
     checkUnloading(config) ??
-    checkRedis(config)
+    checkRedis(config) ??
+    checkProxies(config)
   );
+}
+
+function checkProxies({ http }: Config): Problem | undefined {
+  const at = http.trusted_proxies.findIndex((text) => parseRange(text) === undefined);
+  if (at === -1) return undefined;
+  return {
+    path: ["http", "trusted_proxies", at],
+    message: `'http.trusted_proxies[${at}]' must be an address or a range, such as '192.0.2.7' or '10.0.0.0/8'; found '${http.trusted_proxies[at]}'.`,
+  };
 }
 
 function checkNames({ models }: Config): Problem | undefined {

@@ -73,6 +73,23 @@ function parseFile(path: string, text: string): Tree {
   }
 }
 
+/** Names of the secrets that a file holds itself. */
+export function secretsIn({ path, text }: { path: string; text: string }): string[] {
+  const tree = parseFile(path, text);
+  const secrets = settings.filter(({ flag }) => flag === undefined);
+  return secrets.flatMap(({ path: [section, key] }) => {
+    const values: unknown = key === undefined ? tree : tree[section];
+    const value: unknown = Object(values)[key ?? section];
+    return holdsSecret(value) ? [formatPath(key === undefined ? [section] : [section, key])] : [];
+  });
+}
+
+function holdsSecret(value: unknown): boolean {
+  if (typeof value !== "string") return Array.isArray(value) && value.length > 0;
+  // An address holds one only where it has a password.
+  return value.includes("://") ? URL.parse(value)?.password !== "" : value !== "";
+}
+
 function setFrom(
   tree: Tree,
   origins: Map<string, string>,

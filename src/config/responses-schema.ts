@@ -15,7 +15,8 @@ export const Responses = T.Object(
     max_bytes: T.Integer({
       minimum: 1024 * 1024,
       default: 1024 * 1024 * 1024,
-      description: "Bytes of all responses that are kept; the oldest go for newer ones.",
+      description:
+        "Bytes of all responses that are kept; beyond it the oldest of the key that stores most go.",
     }),
     max_response_bytes: T.Integer({
       minimum: 1024,

@@ -201,4 +201,5 @@ export const settings: readonly Setting[] = [
   ),
   setting(["http", "cors_origins"], "cors-origins", asList, "origins whose pages may ask"),
   setting(["http", "allowed_hosts"], "allowed-hosts", asList, "further names of a loopback node"),
+  setting(["http", "trusted_proxies"], "trusted-proxies", asList, "proxies whose word is believed"),
 ];

@@ -8,15 +8,18 @@ import type { Config } from "../config/schema.ts";
 export const dataDirOf = ({ data_dir: path }: Pick<Config, "data_dir">, baseDir: string): string =>
   resolve(baseDir, path);
 
+/** Its group's, and everyone else's. */
 const others = 0o077;
+/** Those of everyone: a group may be the node's own. */
+export const everyone = 0o007;
 
 /**
- * The rights that others than its owner have to it, as `chmod` writes them: `755`; undefined where
- * they have none. It is not taken from them: a folder that is shared on purpose looks the same.
+ * The rights of a file or a folder, as `chmod` writes them: `755`, where others than its owner have
+ * some; else undefined. They are not taken away: what is shared on purpose looks the same.
  */
-export function openRightsOf(path: string): string | undefined {
+export function openRightsOf(path: string, whose = others): string | undefined {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   // Windows has other rights, and shows these as if all had them.
-  if (platform() === "win32" || (mode & others) === 0) return undefined;
+  if (platform() === "win32" || (mode & whose) === 0) return undefined;
   return (mode & 0o777).toString(8);
 }

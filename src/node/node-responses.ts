@@ -6,6 +6,7 @@ import { ConversationService } from "../core/responses/conversation-service.ts";
 import { ResponseService } from "../core/responses/response-service.ts";
 import { tidyResponses } from "../core/responses/response-tidying.ts";
 import type { TrustedClock } from "../core/trusted-clock.ts";
+import { configuredKeyId } from "../server/middleware/authentication.ts";
 import { DataDirLock } from "../store/data-dir-lock.ts";
 import { responsesFile, SqliteResponses } from "../store/responses/sqlite-responses.ts";
 import { dataDirOf } from "./data-dir.ts";
@@ -39,6 +40,9 @@ export class NodeResponses implements AsyncDisposable {
         maxBytes: settings.max_bytes,
         maxResponseBytes: settings.max_response_bytes,
         now: () => clock.expiryTime().getTime(),
+        formerOwners: Object.fromEntries(
+          config.auth.api_keys.map((key, at) => [`configured ${at + 1}`, configuredKeyId(key)]),
+        ),
       }),
     );
     const ownership = this.#resources.use(

@@ -22,6 +22,7 @@ import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/connections.ts";
 import { keyAccess } from "../server/middleware/authentication.ts";
+import { withoutGuessing } from "../server/middleware/failed-keys.ts";
 import { PromptLog } from "../server/middleware/prompt-log.ts";
 import type { NodeIdentity } from "../server/operations/info/wire.ts";
 import { metrics as metricsOperation } from "../server/operations/metrics/operation.ts";
@@ -56,7 +57,7 @@ export interface NodeOptions extends ModelOptions {
 export class PaddockNode implements AsyncDisposable {
   readonly services: Services;
   /** Where the server says what it knows of a request's connection. */
-  readonly connections = new Connections();
+  readonly connections: Connections;
   readonly #options: NodeOptions;
   readonly #models: ModelRegistry;
   readonly #activities: ModelActivities;
@@ -78,6 +79,7 @@ export class PaddockNode implements AsyncDisposable {
   constructor(options: NodeOptions) {
     const { config, version, log } = options;
     this.#options = options;
+    this.connections = new Connections(config.http.trusted_proxies);
     // A clock that is set back or forth must not lock anybody out.
     const limits = new RateLimiter(() => performance.now());
     const shared = sharedStateFor({ config, own: limits, log });
@@ -149,7 +151,11 @@ export class PaddockNode implements AsyncDisposable {
       }),
       models: this.#models,
       identity: () => this.#identity,
-      access: keyAccess(config.auth.api_keys, this.#keys),
+      access: withoutGuessing(keyAccess(config.auth.api_keys, this.#keys), {
+        connections: this.connections,
+        log,
+        now: () => performance.now(),
+      }),
       rateLimit: {
         limiter: shared?.limiter ?? new LocalLimiter(limits),
         addresses: limits,

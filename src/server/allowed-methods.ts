@@ -1,6 +1,7 @@
 /** Tells a wrong method on a known address from an unknown address. */
 import { NodeError } from "../core/errors.ts";
 import { absentApi } from "./absent-apis.ts";
+import { pathOf } from "./address.ts";
 
 export interface Route {
   method: string;
@@ -16,7 +17,7 @@ export function allowedMethods(routes: readonly Route[], pathname: string): stri
 }
 
 export function missingRoute(request: Request, allowed: readonly string[]): NodeError {
-  const { pathname } = new URL(request.url);
+  const pathname = pathOf(request);
   const absent = absentApi(pathname);
   if (absent !== undefined) {
     const message = `There is nothing at ${request.method} ${pathname}. ${absent.why}`;

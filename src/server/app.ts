@@ -1,5 +1,6 @@
 /** The node's HTTP interface: services in, an Elysia app out. Callers use only its `fetch` or `handle`. */
 import { Elysia } from "elysia";
+import { pathOf } from "./address.ts";
 import { allowedMethods } from "./allowed-methods.ts";
 import { docs } from "./docs.ts";
 import { describe, schemasOf } from "./openapi.ts";
@@ -13,11 +14,11 @@ export function createApp(services: Services) {
   const pipeline = new Pipeline(services);
   const app = new Elysia()
     .onRequest(({ request, set }) =>
-      pipeline.receive(request, targetOf(new URL(request.url).pathname), set.headers),
+      pipeline.receive(request, targetOf(pathOf(request)), set.headers),
     )
     .onError(({ code, error, request, set }) => {
       if (code === "NOT_FOUND") {
-        const allowed = allowedMethods(app.routes, new URL(request.url).pathname);
+        const allowed = allowedMethods(app.routes, pathOf(request));
         const response = pipeline.missing(request, allowed);
         set.status = response.status;
         return response;

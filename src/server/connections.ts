@@ -1,4 +1,5 @@
 /** What the server knows of a request's connection, which the request itself does not say. */
+import { isAddress, parseRange } from "../core/address-range.ts";
 
 export interface Connection {
   /** The client's address; absent where the server cannot tell it. */
@@ -9,6 +10,13 @@ export interface Connection {
 
 export class Connections {
   readonly #of = new WeakMap<Request, Connection>();
+  readonly #isProxy: (address: string) => boolean;
+
+  /** `proxies`: addresses and ranges whose word is taken for whom they ask. */
+  constructor(proxies: readonly string[] = []) {
+    const ranges = proxies.flatMap((text) => parseRange(text) ?? []);
+    this.#isProxy = (address) => ranges.some((includes) => includes(address));
+  }
 
   opened(request: Request, connection: Connection): void {
     this.#of.set(request, connection);
@@ -17,7 +25,25 @@ export class Connections {
   /** The client's address, or of an IPv6 address the network: a client has all of it to choose from. */
   clientOf(request: Request): string | undefined {
     const address = this.#of.get(request)?.address;
-    return address === undefined ? undefined : toClient(address);
+    return address === undefined ? undefined : toClient(this.#behind(address, request));
+  }
+
+  /** The same for a client elsewhere; undefined for this machine, where a proxy asks for many. */
+  remoteClientOf(request: Request): string | undefined {
+    const client = this.clientOf(request);
+    return client === undefined || loopback.test(client) ? undefined : client;
+  }
+
+  /** Whom a trusted proxy asks for: the last in its list that is no such proxy itself. */
+  #behind(address: string, { headers }: Request): string {
+    const forwarded = headers.get("x-forwarded-for")?.split(",").slice(-mostProxies) ?? [];
+    let client = address;
+    while (this.#isProxy(client)) {
+      const before = withoutPort(forwarded.pop() ?? "");
+      if (!isAddress(before)) break;
+      client = before;
+    }
+    return client;
   }
 
   /** Says so once: what comes later may be of the next request on the same connection. */
@@ -27,6 +53,17 @@ export class Connections {
     connection?.onIdle();
   }
 }
+
+const loopback = /^(127\.|0:0:0:0::\/64$)/;
+
+/** Most proxies that a request passes. */
+const mostProxies = 32;
+
+/** Some proxies write `203.0.113.7:4711` or `[2001:db8::1]:4711`. */
+const withoutPort = (text: string): string => {
+  const [, bracketed, dotted] = /^\s*(?:\[(.*)\](?::\d+)?|([\d.]+):\d+)\s*$/.exec(text) ?? [];
+  return bracketed ?? dotted ?? text.trim();
+};
 
 const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 

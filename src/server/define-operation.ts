@@ -18,6 +18,8 @@ interface BodyRules<Body> {
   scopes?: (body: Body) => readonly Scope[];
   /** How many answers it is for, each of which takes a place of the caller's `concurrency`; default: 1. */
   answers?: (body: Body) => number;
+  /** As how many requests a minute it counts; default: 1. */
+  requests?: (body: Body) => number;
   /** What the prompt log says of the request. */
   logged: (body: Body) => object;
 }
@@ -51,7 +53,8 @@ export function defineOperation<Schema extends TSchema, Services extends object>
 }: Declaration<Schema, Services>): Operation<Services> {
   const { name, schema, example, lists = [], ...rules } = body;
   const checker: TypeCheck<Schema> = TypeCompiler.Compile(schema);
-  const { logged, ignored = ignoredBy(schema), scopes = () => [], answers = () => 1 } = rules;
+  const { logged, ignored = ignoredBy(schema), scopes = () => [] } = rules;
+  const { answers = () => 1, requests = () => 1 } = rules;
   return {
     facts: { ...facts, body: { name, schema, example } },
     lists,
@@ -61,6 +64,7 @@ export function defineOperation<Schema extends TSchema, Services extends object>
         model: modelOf(value),
         scopes: scopes(value),
         answers: answers(value),
+        requests: requests(value),
         logged: () => logged(value),
         ignored: () => ignored(value),
         answer: (context, services) =>
@@ -75,6 +79,7 @@ const bare = {
   model: undefined,
   scopes: [],
   answers: 1,
+  requests: 1,
   logged: () => undefined,
   ignored: () => [],
 };

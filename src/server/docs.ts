@@ -5,8 +5,10 @@ import { Elysia } from "elysia";
 import favicon from "swagger-ui-dist/favicon-32x32.png" with { type: "file" };
 import stylesheet from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import { pathOf } from "./address.ts";
 import { missingRoute } from "./allowed-methods.ts";
 import { pageHeaders } from "./page-headers.ts";
+import { type ServedText, serveText, toServed } from "./served-text.ts";
 
 export interface DocsOptions {
   version: string;
@@ -48,10 +50,23 @@ const headers = pageHeaders();
 const hidden = { detail: { hide: true } };
 
 export function docs({ version, schemas }: DocsOptions) {
+  let document: ServedText | undefined;
+  const isDocument = (request: Request): boolean => pathOf(request) === documentPath;
+  const serveDocument = (request: Request, made: ServedText): Response =>
+    serveText(request, made, { "cache-control": "no-cache" });
   const text = (body: string, type: string) => () =>
     new Response(body, { headers: { "content-type": type, ...headers } });
   return (
     new Elysia({ name: "docs" })
+      // The plugin makes the document of objects, a quarter of a megabyte, for every request.
+      .onBeforeHandle(({ request }) => {
+        if (document !== undefined && isDocument(request)) return serveDocument(request, document);
+      })
+      .onAfterHandle(({ request, responseValue }) => {
+        if (document !== undefined || !isDocument(request)) return;
+        document = toServed(JSON.stringify(responseValue), "application/json");
+        return serveDocument(request, document);
+      })
       .use(
         swagger({
           path: docsPath,

@@ -64,7 +64,7 @@ export interface OperationFacts {
   scope?: Scope;
   /**
    * Whether a request takes a place of the caller's `concurrency`; default: it does. One that asks for
-   * what holds such a place, or ends it, takes none. It counts as a request all the same.
+   * what holds such a place, or ends it, takes one of as many others. It counts as a request all the same.
    */
   takesPlace?: boolean;
   /**
@@ -133,6 +133,8 @@ export interface ReadRequest<Services> {
   /** What the key must open besides the operation's own scope. */
   readonly scopes: readonly Scope[];
   readonly answers: number;
+  /** As how many requests it counts. */
+  readonly requests: number;
   /** What the prompt log says of it; undefined: nothing. */
   logged(): object | undefined;
   /** Names of the fields that are not acted on; throws where one of them must be refused. */

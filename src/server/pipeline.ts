@@ -7,6 +7,7 @@
  */
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
+import { checkAddress } from "./address.ts";
 import { missingRoute } from "./allowed-methods.ts";
 import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
 import { continueInBackground } from "./middleware/background.ts";
@@ -22,6 +23,7 @@ import type { ListLimits } from "./middleware/list-length.ts";
 import { meter } from "./middleware/metering.ts";
 import { UploadForm, type UploadLimits } from "./middleware/multipart.ts";
 import { type Observers, observe } from "./middleware/observe.ts";
+import { checkOrigin } from "./middleware/origin.ts";
 import type { PromptLog } from "./middleware/prompt-log.ts";
 import { acquireLease, type RateLimitSettings } from "./middleware/rate-limit.ts";
 import { requestId, requestIdHeader } from "./middleware/request-id.ts";
@@ -35,12 +37,13 @@ import {
   type RequestContext,
   type ResponseHeaders,
 } from "./request-context.ts";
+import { StreamBuffers } from "./sse.ts";
 
 export interface PipelineSettings extends Observers {
   access: Access;
   rateLimit: RateLimitSettings;
   promptLog: PromptLog;
-  /** Origins whose pages may ask. */
+  /** Origins, besides the node's own, whose pages may ask. */
   corsOrigins: readonly string[];
   /** Names besides this machine's own that requests may be for; absent: any. */
   allowedHosts?: readonly string[];
@@ -75,6 +78,7 @@ export interface RoutedRequest {
 
 export class Pipeline {
   readonly #settings: PipelineSettings;
+  readonly #buffers = new StreamBuffers();
 
   constructor(settings: PipelineSettings) {
     this.#settings = settings;
@@ -103,7 +107,9 @@ export class Pipeline {
     });
     observe(context, this.#settings);
     Object.assign(headers, corsHeaders(request, corsOrigins));
+    checkAddress(request);
     if (allowedHosts !== undefined) checkHost(request, allowedHosts);
+    checkOrigin(request, corsOrigins);
     const isHarmless = operation?.isProbe === true || this.#isOpen(name);
     checkForwarded(request, isHarmless, { wantsKeys: () => access.wantsKeys(), isOpen });
     const early =
@@ -140,6 +146,7 @@ export class Pipeline {
     authorize(context, operation.facts, asked.scopes);
     const reserved = asked.answers > 1 ? context.lease.reserve(asked.answers) : undefined;
     if (reserved !== undefined) await reserved;
+    if (asked.requests > 1) await context.lease.countAs(asked.requests);
     const prompt = asked.logged();
     if (prompt !== undefined) promptLog.asked(context.id, prompt);
     ending.defer(() => this.#logAnswer(context));
@@ -153,7 +160,8 @@ export class Pipeline {
 
     if ("events" in answer) {
       const end = ending.move();
-      return await streamResponse(answer, request, context, end, { stallTimeoutMs, log });
+      const settings = { stallTimeoutMs, buffers: this.#buffers, log };
+      return await streamResponse(answer, request, context, end, settings);
     }
     if ("background" in answer && answer.background !== undefined) {
       rateLimit.connections.ended(request);

@@ -3,6 +3,7 @@ import { NodeError } from "../core/errors.ts";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { ModelType } from "../core/models/model.ts";
 import type { FinishedWork, Outcome, Report, RequestRecord } from "../core/ports/telemetry.ts";
+import { pathOf } from "./address.ts";
 import type { HeaderFormat } from "./header-format.ts";
 import type { Access, Caller } from "./middleware/authentication.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
@@ -87,7 +88,7 @@ export class RequestContext {
     this.#onWork = onWork;
     this.#asked = {
       method: request.method,
-      path: new URL(request.url).pathname,
+      path: pathOf(request),
       traceparent: request.headers.get("traceparent") ?? undefined,
     };
   }

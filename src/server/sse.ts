@@ -1,4 +1,4 @@
-/** Server-sent events with back pressure: frames are pulled by the reader, so that a slow one slows generation. */
+/** Server-sent events: made ahead of a reader that is behind, up to a bound; beyond it a slow reader slows generation. */
 import { NodeError } from "../core/errors.ts";
 import { dataEvents, type EventFormat } from "./event-format.ts";
 import { LazyTimer } from "./lazy-timer.ts";
@@ -33,8 +33,10 @@ export interface EventStreamOptions {
   signal?: AbortSignal;
   /** How long nothing may be sent before a comment is; default: 5 s. */
   keepAliveMs?: number;
-  /** How long the reader may take nothing while there is something for it; default: 60 s. */
+  /** How long the reader may take nothing while there is something for it, a sixth of it where it keeps a slot; default: 60 s. */
   stallMs?: number;
+  /** Counts what is held for readers; default: for this one alone. */
+  buffers?: StreamBuffers;
   /** Default: data alone. */
   format?: EventFormat;
 }
@@ -59,15 +61,21 @@ class FrameSource {
   readonly #keepAliveMs: number;
   readonly #stallMs: number;
   readonly #format: EventFormat;
+  readonly #buffers: StreamBuffers;
   /** `awaited`: the reader waits for a frame; `idle`: it takes none; `over`: there is none any more. */
   #state: "idle" | "awaited" | "over" = "idle";
-  /** The next frame, where it was asked for and is not there yet. */
-  #next: Promise<IteratorResult<string>> | undefined;
+  /** What is written, and not taken by the reader yet. */
+  #unread = "";
+  /** How what makes the frames has ended. */
+  #outcome: { error?: unknown } | undefined;
+  #isMaking = false;
+  /** How long the reader has. */
+  #patienceMs = 0;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** For whoever is waited for: the frames, or the reader. */
-  readonly #timer = new LazyTimer(() => (this.#state === "awaited" ? this.#late() : this.#stall()));
-  /** Ends the wait for a frame that takes long. */
-  #late = (): void => {};
+  readonly #timer = new LazyTimer(() => (this.#state === "awaited" ? this.#wake() : this.#stall()));
+  /** Ends the wait for a frame: one is there, or it takes long. */
+  #wake = (): void => {};
 
   constructor(frames: AsyncIterable<string>, options: EventStreamOptions) {
     this.#options = options;
@@ -75,19 +83,16 @@ class FrameSource {
     this.#keepAliveMs = options.keepAliveMs ?? 5000;
     this.#stallMs = options.stallMs ?? 60_000;
     this.#format = options.format ?? dataEvents;
+    this.#buffers = options.buffers ?? new StreamBuffers();
   }
 
   /** Waits a while for the first frame; throws what fails before it. */
   async waitForFirst(): Promise<void> {
-    try {
-      await this.#frame();
-    } catch (error) {
-      this.#end();
-      throw error;
-    }
+    await this.#something();
     this.#state = "idle";
-    // A failure that comes while nobody waits is met by the next pull.
-    this.#next?.catch(() => {});
+    if (this.#unread !== "" || this.#outcome === undefined || !("error" in this.#outcome)) return;
+    this.#end();
+    throw this.#outcome.error;
   }
 
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
@@ -98,33 +103,26 @@ class FrameSource {
     if (signal?.aborted === true) this.#expire();
   }
 
+  /** Hands over all that is there, and waits for something where there is nothing. */
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    try {
-      const frame = await this.#frame();
-      if (this.#isOver()) return;
-      if (frame === undefined) {
-        this.#send(comment);
-        return;
-      }
-      this.#next = undefined;
-      if (frame.done !== true) {
-        this.#send(this.#format.write(frame.value));
-        return;
-      }
-      this.#send(this.#format.end);
-      controller.close();
-      this.#end();
-    } catch (error) {
-      if (this.#isOver()) return;
-      this.#options.onError(error);
-      this.#close(error);
-      this.#end();
-    } finally {
-      if (!this.#isOver()) {
-        this.#state = "idle";
-        this.#watchReader();
-      }
+    await this.#something();
+    if (this.#isOver()) return;
+    this.#state = "idle";
+    const outcome = this.#outcome;
+    if (outcome === undefined) {
+      this.#send(this.#taken() || comment);
+      void this.#make();
+      this.#watchReader();
+      return;
     }
+    if ("error" in outcome) {
+      this.#options.onError(outcome.error);
+      this.#close(outcome.error);
+    } else {
+      this.#send(this.#taken() + this.#format.end);
+      controller.close();
+    }
+    this.#end();
   }
 
   /** The reader is gone. */
@@ -132,7 +130,6 @@ class FrameSource {
     if (this.#isOver()) return;
     this.#state = "over";
     this.#options.onCancel(reason);
-    this.#next?.catch(() => {});
     try {
       await this.#frames.return?.();
     } finally {
@@ -144,31 +141,84 @@ class FrameSource {
     return this.#state === "over";
   }
 
-  /** The next frame, or nothing if it takes long. */
-  #frame(): Promise<IteratorResult<string> | undefined> {
+  /** Settles when there is something to hand over, or when that takes long. */
+  async #something(): Promise<void> {
     this.#state = "awaited";
     this.#timer.dueIn(this.#keepAliveMs);
-    const { promise, resolve, reject } = Promise.withResolvers<
-      IteratorResult<string> | undefined
-    >();
-    this.#late = () => resolve(undefined);
-    this.#next ??= this.#frames.next();
-    this.#next.then(resolve, reject);
-    return promise;
+    void this.#make();
+    if (this.#unread !== "" || this.#outcome !== undefined) return;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
-  /** From when a frame was handed over to when the next is asked for; a slow model does not count. */
+  /**
+   * Has frames made: one for a reader that waits, and ahead of one that does not as long as there is
+   * room for them. So what makes them comes to its end, and its slot is free, though nobody reads.
+   */
+  async #make(): Promise<void> {
+    if (this.#isMaking) return;
+    this.#isMaking = true;
+    await this.#makeWanted();
+    this.#isMaking = false;
+    if (this.#isOver() || this.#outcome !== undefined) return;
+    // The reader may have come back just then.
+    if (this.#isWanted) void this.#make();
+    else if (this.#state === "idle") this.#watchReader();
+  }
+
+  async #makeWanted(): Promise<void> {
+    try {
+      while (!this.#isOver() && this.#outcome === undefined && this.#isWanted) {
+        const frame = await this.#frames.next();
+        if (this.#isOver()) return;
+        if (frame.done === true) this.#outcome = {};
+        else this.#add(this.#format.write(frame.value));
+        this.#wake();
+      }
+    } catch (error) {
+      this.#outcome = { error };
+      this.#wake();
+    }
+  }
+
+  get #isWanted(): boolean {
+    const { length } = this.#unread;
+    const isAwaited = length === 0 && this.#state === "awaited";
+    return isAwaited || this.#buffers.hasRoom(length);
+  }
+
+  #add(text: string): void {
+    this.#unread += text;
+    this.#buffers.add(text.length);
+  }
+
+  /** What is unread, which is the reader's now. */
+  #taken(): string {
+    const text = this.#unread;
+    this.#unread = "";
+    this.#buffers.add(-text.length);
+    return text;
+  }
+
+  /** From when something was handed over to when the next is asked for; a slow model does not count. */
   #watchReader(): void {
-    this.#timer.dueIn(this.#stallMs);
+    const isPaused = !this.#isMaking && this.#outcome === undefined;
+    this.#patienceMs = this.#stallMs * (isPaused ? pausedShare : 1);
+    this.#timer.dueIn(this.#patienceMs);
   }
 
   #stall(): void {
-    const error = stalled(this.#stallMs / 1000);
+    // It took nothing of what came before; memory is not to be held for it.
+    this.#taken();
+    const error = stalled(Math.round(this.#patienceMs / 1000));
     this.#abandon(error, () => this.#options.onStall?.(error));
   }
 
   /** The time is up, or the node stops; a reader that waits hears it from the frames. */
   readonly #expire = (): void => {
+    // All is made, and the reader has it in its own time.
+    if (this.#outcome !== undefined) return;
     const reason: unknown = this.#options.signal?.reason;
     this.#abandon(reason, () => this.#options.onError(reason));
   };
@@ -179,7 +229,6 @@ class FrameSource {
     this.#state = "over";
     tell();
     this.#close(error);
-    this.#next?.catch(() => {});
     void Promise.resolve(this.#frames.return?.())
       .catch(() => {})
       .finally(() => this.#end());
@@ -187,7 +236,7 @@ class FrameSource {
 
   /** Ends the stream from this side, with the reason for who reads on. */
   #close(error: unknown): void {
-    this.#send(this.#format.writeError(toNodeError(error)));
+    this.#send(this.#taken() + this.#format.writeError(toNodeError(error)));
     this.#controller?.close();
   }
 
@@ -197,9 +246,30 @@ class FrameSource {
 
   #end(): void {
     this.#state = "over";
+    this.#taken();
     this.#timer[Symbol.dispose]();
     this.#options.signal?.removeEventListener("abort", this.#expire);
     this.#options.onEnd?.();
+  }
+}
+
+/** Characters that streams hold for readers that are behind: of one, and of all together. */
+const most = { stream: 1 << 20, all: 32 << 20 };
+
+/** A reader that keeps a slot, since there is no room for more, has only this part of its time. */
+const pausedShare = 1 / 6;
+
+/** Counts what all streams of a node hold for readers that are behind. */
+export class StreamBuffers {
+  #length = 0;
+
+  /** Whether a stream that holds so much may have more made. */
+  hasRoom(length: number): boolean {
+    return length < most.stream && this.#length < most.all;
+  }
+
+  add(length: number): void {
+    this.#length += length;
   }
 }
 

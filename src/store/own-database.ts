@@ -11,6 +11,8 @@ export interface TablesOfVersion {
   version: number;
   /** What makes them. */
   sql: string;
+  /** Makes them of those of an older version. */
+  upgrade?: (database: Database, found: number) => void;
 }
 
 /** Opens it, or makes it; a file that can only be read is opened as it is. `pragmas`: said before its journal. */
@@ -39,8 +41,8 @@ export function openOwnDatabase(
   }
 }
 
-/** Makes them where there are none; safe when two processes open the file at once. */
-function prepareTables(database: Database, { version, sql }: TablesOfVersion): void {
+/** Makes them where there are none, and of older ones these; safe when two processes open the file at once. */
+function prepareTables(database: Database, { version, sql, upgrade }: TablesOfVersion): void {
   if (versionOf(database) === version) return;
   database
     .transaction(() => {
@@ -51,7 +53,8 @@ function prepareTables(database: Database, { version, sql }: TablesOfVersion): v
           `it was written by a newer Paddock (format ${found}; this one knows ${version})`,
         );
       }
-      database.run(sql);
+      if (found > 0 && upgrade !== undefined) upgrade(database, found);
+      else database.run(sql);
       database.run(`pragma user_version = ${version}`);
     })
     .immediate();

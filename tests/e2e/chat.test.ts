@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { configuredKeyId } from "../../src/server/middleware/authentication.ts";
+import { oldResponsesFile } from "../support/old-responses-file.ts";
 import {
   endlessStream,
   frame,
@@ -12,6 +14,7 @@ import {
 import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { arrowUp, ctrlC, ctrlD, openTerminal } from "../support/paddock-terminal.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { responseStore } from "../support/test-responses.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 
 const done = "data: [DONE]\n\n";
@@ -36,7 +39,11 @@ const chatting =
 describe("paddock chat in a pipe", () => {
   test("answers one question with its own models, and prints the answer alone", async () => {
     await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig("n_predict = 8"));
+    const config = `[auth]\napi_keys = ["a-long-secret"]\n${await tinyConfig("n_predict = 8")}`;
+    await writeFile(join(folder.path, "paddock.toml"), config);
+    await mkdir(join(folder.path, ".paddock"));
+    const path = join(folder.path, ".paddock", "responses.sqlite");
+    oldResponsesFile(path, { resp_1: "configured 1" });
     const { code, stdout, stderr } = await runPaddock(["chat"], {
       cwd: folder.path,
       input: "hello",
@@ -44,6 +51,10 @@ describe("paddock chat in a pipe", () => {
     expect([code, stdout.endsWith("\n")]).toEqual([0, true]);
     expect(stderr).toContain("Loading tiny-chat");
     expect(stdout).not.toContain("Loading");
+    // The chat has a key of its own; what is stored is the node's keys'.
+    await using store = responseStore({ path });
+    const owner = configuredKeyId("a-long-secret");
+    expect(await store.find("resp_1", owner)).toMatchObject({ id: "resp_1" });
   });
 
   test("asks a node that wants a key, which only the environment holds", async () => {

@@ -216,7 +216,18 @@ describe("paddock doctor", () => {
     expect(problems).toEqual([["data dir", expect.stringContaining("is not a folder")]]);
     await mkdir(join(folder.path, "open"));
     await chmod(join(folder.path, "open"), 0o750);
+    const file = join(folder.path, "paddock.toml");
+    await writeFile(
+      file,
+      `${await readFile(file, "utf8")}\n[auth]\napi_keys = ["a-long-secret"]\n`,
+    );
+    await chmod(file, 0o644);
     const { find } = await examine(folder.path, ["--data-dir", "open"]);
+    expect(find("configuration file")).toMatchObject({
+      status: "note",
+      message: expect.stringMatching(/paddock\.toml.*auth\.api_keys.*rights are 644/),
+      remedy: expect.stringContaining("chmod 600"),
+    });
     expect(find("data dir")).toMatchObject({
       status: "note",
       message: expect.stringContaining("(its rights are 750)"),

@@ -54,9 +54,10 @@ const Reports = T.Array(
 describe("paddock reload", () => {
   test("has limits and the log level in force, while an answer in progress goes on", async () => {
     await using folder = await tinyFolder();
-    await using node = await servePaddock({ cwd: folder.path });
-    // Long, and slow to write.
-    const long = { stream: true, max_tokens: 1900, logprobs: true, top_logprobs: 20 };
+    // Nobody reads for a while, however long that is here.
+    await using node = await servePaddock({ cwd: folder.path }, ["--stall-timeout", "3600"]);
+    // More than the node and sockets hold: it is not over before somebody reads it.
+    const long = { stream: true, max_tokens: 1900, logprobs: true, top_logprobs: 20, n: 3 };
     const running = await chat(node, ["hi"], long);
     await write(folder, 'log_level = "error"\n[limits]\nmax_messages = 1');
     const { code, stdout } = await reload(folder);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readiness } from "../../src/server/operations/health/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
@@ -25,8 +25,9 @@ async function tinyFolder(): Promise<TempDir> {
 }
 
 /**
- * An answer that has begun: the end token is banned, so that it is as long as it may be. With log
- * probabilities a long one is more than sockets hold: it is not over before somebody reads it.
+ * An answer that has begun: the end token is banned, so that it is as long as it may be. Four long
+ * ones with log probabilities are more than the node and sockets hold: they are not over before
+ * somebody reads them.
  */
 async function longStream(origin: string, tokens: number): Promise<Response> {
   const response = await fetch(`${origin}/v1/chat/completions`, {
@@ -37,7 +38,7 @@ async function longStream(origin: string, tokens: number): Promise<Response> {
       stream: true,
       max_tokens: tokens,
       logit_bias: { "2": -100 },
-      ...(tokens > 1000 && { logprobs: true, top_logprobs: 20 }),
+      ...(tokens > 1000 && { logprobs: true, top_logprobs: 20, n: 4 }),
       messages: [{ role: "user", content: "hi" }],
     }),
   });
@@ -187,8 +188,16 @@ describe("paddock serve", () => {
     expect(await rightsOf(".paddock", "collections")).toBe("700");
     await mkdir(join(folder.path, "shared"));
     await chmod(join(folder.path, "shared"), 0o755);
+    const file = join(folder.path, "paddock.toml");
+    await writeFile(file, `[auth]\napi_keys = ["a-long-secret"]\n${await readFile(file, "utf8")}`);
+    await chmod(file, 0o644);
     await using second = await servePaddock({ cwd: folder.path }, ["--data-dir", "shared"]);
     expect(second.stderr()).toContain(warning);
+    const said = "everyone on this machine can read the configuration file, which holds secrets";
+    expect(first.stderr()).not.toContain(said);
+    expect(second.stderr()).toContain(said);
+    expect(second.stderr()).toContain("chmod 600");
+    expect(second.stderr()).not.toContain("a-long-secret");
     expect(await rightsOf("shared")).toBe("755");
     expect(await rightsOf("shared", "collections")).toBe("700");
   });

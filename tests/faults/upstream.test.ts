@@ -102,9 +102,9 @@ describe("a replica that is killed", () => {
     await using front = await frontNode([one.url, two.url]);
     const content = await beginningFor(front, one);
     const others = await front.series("requests_total", two.url);
-    // More than the buffers between them hold: it is not over before somebody reads it.
+    // More than the nodes and the buffers between them hold: it is not over before somebody reads it.
     const more = { logprobs: true, top_logprobs: 20 };
-    const answer = await front.chat(content, { tokens: 1900, stream: true, more });
+    const answer = await front.chat(content, { tokens: 4000, stream: true, more });
     const seen: string[] = [];
     for await (const frame of frames(answer)) {
       seen.push(frame);

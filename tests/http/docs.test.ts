@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { describedApp } from "../../scripts/openapi.ts";
@@ -77,6 +77,22 @@ describe("the document at /openapi.json", () => {
         at: `${method.toUpperCase()} ${path}`,
       })),
     );
+  });
+
+  test("is made once, and sent compressed to who takes it", async () => {
+    const app = testApp();
+    const first = await (await app.get("/openapi.json")).text();
+    const stringify = spyOn(JSON, "stringify");
+    const again = await app.get("/openapi.json", { "accept-encoding": "gzip, br" });
+    const bytes = new Uint8Array(await again.arrayBuffer());
+    expect(stringify).not.toHaveBeenCalled();
+    stringify.mockRestore();
+    expect(again.headers.get("content-encoding")).toBe("gzip");
+    expect(bytes.length).toBeLessThan(first.length / 5);
+    expect(new TextDecoder().decode(Bun.gunzipSync(bytes))).toBe(first);
+    const tag = again.headers.get("etag") ?? "";
+    const known = await app.get("/openapi.json", { "if-none-match": tag });
+    expect([known.status, await known.text()]).toEqual([304, ""]);
   });
 
   test("is of this node and its version", () => {

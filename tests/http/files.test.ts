@@ -182,6 +182,8 @@ describe("uploaded files", () => {
 const text = new Blob(["text"]);
 const assistants = { purpose: "assistants" };
 
+const part = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\n';
+
 describe("an upload that is refused leaves nothing, and says what is wrong:", () => {
   const refusals: [
     what: string,
@@ -244,12 +246,15 @@ describe("an upload that is refused leaves nothing, and says what is wrong:", ()
     ["a form without a boundary", "x", "multipart/form-data", 415],
     ["a form with an empty boundary", "x", "multipart/form-data; boundary=", 400],
     ["no form at all", "x", "multipart/form-data; boundary=b", 400],
+    ["a part without a name", "--b\r\n: x\r\n--b--\r\n", "multipart/form-data; boundary=b", 400],
+    ["a part without a header", "--b\r\n\r\n--b--\r\n", "multipart/form-data; boundary=b", 400],
     [
-      "a form that breaks off",
-      '--b\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\nLlamas',
+      "a header that does not end, after a file",
+      `${part}Llamas\r\n--b\r\n: x\r\n--b--\r\n`,
       "multipart/form-data; boundary=b",
       400,
     ],
+    ["a form that breaks off", `${part}Llamas`, "multipart/form-data; boundary=b", 400],
   ])("%s", async (_what, body, type, status) => {
     const { app, place } = appWithFiles();
     const response = await post(app, body, { "content-type": type });

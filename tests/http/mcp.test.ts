@@ -47,6 +47,16 @@ describe("/mcp", () => {
     expect((await app.post("/mcp", [])).status).toBe(400);
   });
 
+  test("counts each of them that asks something as a request", async () => {
+    const app = testApp({ callerLimits: { requestsPerMinute: 6 } });
+    const told = { jsonrpc: "2.0", method: "notifications/initialized" };
+    const few = await app.post("/mcp", [ping, told, { ...ping, id: 2 }, { ...ping, id: 3 }]);
+    expect([few.status, few.headers.get("x-ratelimit-remaining-requests")]).toEqual([200, "3"]);
+    const many = await app.post("/mcp", Array(8).fill(ping));
+    expect([many.status, many.headers.get("retry-after")]).toEqual([429, "10"]);
+    expect((await decodeError(many)).message).toContain("6 requests a minute");
+  });
+
   test("answers them one after the other, in the one place that they have", async () => {
     const app = testApp({ keys: ["a-key"], callerLimits: { concurrency: 1 } });
     let [running, most] = [0, 0];

@@ -1,18 +1,22 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import type { ResponseChange } from "../../src/core/ports/response-store.ts";
+import { configuredKeyId } from "../../src/server/middleware/authentication.ts";
 import { ignoredHeader } from "../../src/server/middleware/ignored-fields.ts";
 import {
   InputItemList,
   StoredResponse,
 } from "../../src/server/operations/stored-responses/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
+import { finish } from "../support/scripted-engines.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { type TestApp, testApp } from "../support/test-app.ts";
 import { keptResponse } from "../support/test-responses.ts";
 
 const keys = { keys: ["key-of-ada", "key-of-bob"] };
 const as = (name: "ada" | "bob") => ({ authorization: `Bearer key-of-${name}` });
 /** As the node calls the first key of its configuration. */
-const ada = "configured 1";
+const ada = configuredKeyId("key-of-ada");
 
 const remove = (app: TestApp, id: string, headers = {}): Promise<Response> =>
   app.handle(new Request(`http://localhost/v1/responses/${id}`, { method: "DELETE", headers }));
@@ -46,6 +50,22 @@ describe("a kept response", () => {
     expect(found.error?.message).not.toContain("/home/ada");
   });
 
+  test("takes a place of its own while it is read, beside those of answers", async () => {
+    const app = testApp({ callerLimits: { concurrency: 2 } });
+    await app.responses.responses.keep(keptResponse("resp_1"));
+    const read = async () => (await app.get("/v1/responses/resp_1")).status;
+    const statuses = await Promise.all([read(), read(), read(), read()]);
+    expect(statuses.toSorted()).toEqual([200, 200, 429, 429]);
+    expect(await read()).toBe(200);
+  });
+
+  test("takes one of a few places also where there is no limit", async () => {
+    const app = await appWith("resp_1");
+    const read = async () => (await app.get("/v1/responses/resp_1")).status;
+    const statuses = await Promise.all(Array.from({ length: 40 }, read));
+    expect(statuses.filter((status) => status === 429).length).toBe(8);
+  });
+
   test("is gone when it is deleted", async () => {
     const app = await appWith("resp_1", "resp_2");
     const answer = await remove(app, "resp_1");
@@ -53,6 +73,22 @@ describe("a kept response", () => {
     expect((await app.get("/v1/responses/resp_1")).status).toBe(404);
     expect((await remove(app, "resp_1")).status).toBe(404);
     expect((await app.get("/v1/responses/resp_2")).status).toBe(200);
+  });
+
+  test("stays its own key's when the list of keys changes", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "responses.sqlite");
+    const first = testApp({ ...keys, responses: { path } });
+    first.chat.script(finish);
+    const asked = { model: "chatty", input: "Hi" };
+    const answer = await first.post("/v1/responses", asked, as("ada"));
+    const { id } = await decode(StoredResponse, answer);
+    const withKeys = (...list: string[]) => testApp({ keys: list, responses: { path } });
+    const read = async (app: TestApp, name: "ada" | "bob") =>
+      (await app.get(`/v1/responses/${id}`, as(name))).status;
+    expect(await read(withKeys("key-of-bob"), "bob")).toBe(404);
+    expect(await read(withKeys("key-of-bob", "key-of-ada"), "bob")).toBe(404);
+    expect(await read(withKeys("key-of-bob", "key-of-ada"), "ada")).toBe(200);
   });
 
   test("is its own key's alone, and for others as if it were not there", async () => {

@@ -14,7 +14,7 @@ import { tempDir } from "../support/temp-dir.ts";
 
 const key = "a-long-secret";
 
-const asks = (body: object = {}): RequestInit => ({
+const asks = (body: object = {}) => ({
   method: "POST",
   headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
   body: JSON.stringify({ model: "chatty", messages: [{ role: "user", content: "q" }], ...body }),
@@ -65,6 +65,57 @@ describe("the proxy before two nodes", () => {
       }
     },
   );
+
+  test.skipIf(program === undefined)("lets the nodes know their own page", async () => {
+    await using one = listeningApp({ keys: [key] });
+    await using other = listeningApp({ keys: [key] });
+    await using proxy = await proxyFor(one, other);
+    const { origin } = new URL((await proxy.ask("/health")).url);
+    const { headers, ...rest } = asks();
+    const from = async (page: string) => {
+      for (const { chat } of [one, other]) chat.script(finish);
+      const init = { ...rest, headers: { ...headers, origin: page } };
+      return (await proxy.ask("/v1/chat/completions", init)).status;
+    };
+    expect(await from(origin)).toBe(200);
+    expect(await from("http://127.0.0.1:1")).toBe(403);
+  });
+
+  test.skipIf(program === undefined)("goes on asking a node whose queue was full", async () => {
+    const nodes = [listeningApp({ keys: [key] }), listeningApp({ keys: [key] })] as const;
+    await using one = nodes[0];
+    await using other = nodes[1];
+    await using proxy = await proxyFor(one, other);
+    let refused = 0;
+    one.instead = () =>
+      refused++ === 0
+        ? Response.json({ error: { code: "queue_full" } }, { status: 503 })
+        : undefined;
+    for (const { chat } of nodes) for (let times = 0; times < 9; times++) chat.script(finish);
+    while (refused === 0) {
+      expect((await proxy.ask("/v1/chat/completions", asks())).status).toBe(200);
+    }
+    await other.stop();
+    expect((await proxy.ask("/v1/chat/completions", asks())).status).toBe(200);
+  });
+
+  test.skipIf(program === undefined)("says that both queues are full as the nodes do", async () => {
+    await using one = listeningApp({ keys: [key] });
+    await using other = listeningApp({ keys: [key] });
+    await using proxy = await proxyFor(one, other);
+    const full = () =>
+      Response.json(
+        { error: { code: "queue_full" } },
+        { status: 503, headers: { "retry-after": "5" } },
+      );
+    one.instead = full;
+    other.instead = full;
+    for (let times = 0; times < 6; times++) {
+      const answer = await proxy.ask("/v1/chat/completions", asks());
+      expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(await answer.text()).toContain("queue_full");
+    }
+  });
 });
 
 describe("the Redis server of the compose file and of Kubernetes", () => {

@@ -25,7 +25,7 @@ export interface UpstreamNode extends AsyncDisposable {
 export async function upstreamNode(): Promise<UpstreamNode> {
   const { chat } = await tinyModels();
   return await restartableNode(
-    `[[models]]\nname = "${model}"\ntype = "chat"\nsource = ${JSON.stringify(chat)}\nctx_size = 2048\n`,
+    `[[models]]\nname = "${model}"\ntype = "chat"\nsource = ${JSON.stringify(chat)}\nctx_size = 4096\n`,
   );
 }
 

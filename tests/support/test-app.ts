@@ -21,6 +21,7 @@ import { mcpEndpoint } from "../../src/node/mcp-endpoint.ts";
 import { createApp } from "../../src/server/app.ts";
 import { Connections } from "../../src/server/connections.ts";
 import { keyAccess } from "../../src/server/middleware/authentication.ts";
+import { withoutGuessing } from "../../src/server/middleware/failed-keys.ts";
 import { PromptLog } from "../../src/server/middleware/prompt-log.ts";
 import type { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
@@ -218,7 +219,9 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     mcp: mcpEndpoint("1.2.3", { ...documents, retrieval, storeAccess: documents.access }),
     models,
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
-    access: keyAccess(options.keys ?? [], options.ring),
+    access: withoutGuessing(keyAccess(options.keys ?? [], options.ring), {
+      ...{ connections, log, now: options.now ?? (() => 0) },
+    }),
     rateLimit: {
       limiter: options.limiter ?? new LocalLimiter(limits),
       addresses: limits,

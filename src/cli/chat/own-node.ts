@@ -2,6 +2,8 @@
 
 import type { Config } from "../../config/schema.ts";
 import { createApp } from "../../server/app.ts";
+import { listen } from "../../server/listen.ts";
+import { keyAccess } from "../../server/middleware/authentication.ts";
 import { createCommandLog } from "../log.ts";
 import { nodeFor } from "../node-for.ts";
 import type { Shell } from "../shell.ts";
@@ -21,13 +23,18 @@ export async function startOwnNode(shell: Shell, configured: Config): Promise<Ow
     ...configured,
     host: "127.0.0.1",
     port: 0,
-    auth: { ...configured.auth, api_keys: [key] },
     shared,
   };
-  const node = resources.use(nodeFor(shell, config, createCommandLog(config, shell.isTerminal)));
+  const log = createCommandLog(config, shell.isTerminal);
+  const node = resources.use(nodeFor(shell, config, log));
   await node.prepare(shell.stopped);
-  const app = createApp(node.services);
-  const listener = Bun.serve({ hostname: config.host, port: 0, idleTimeout: 0, fetch: app.fetch });
+  const { connections, services } = node;
+  const { host: hostname, http } = config;
+  const listener = listen({
+    ...{ hostname, port: 0, connections, log },
+    app: createApp({ ...services, access: keyAccess([key]) }),
+    keepAlive: http.keep_alive,
+  });
   resources.defer(() => listener.stop(true));
   node.listensOn(listener.port ?? 0);
   const server = new ChatServer({ url: listener.url.origin, key });

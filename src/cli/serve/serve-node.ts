@@ -2,17 +2,18 @@
 import { serviceVariables } from "../../config/kubernetes-variables.ts";
 import type { Config } from "../../config/schema.ts";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
-import { given } from "../../core/given.ts";
+import type { Log } from "../../core/log.ts";
 import { readMachineMemory } from "../../engine/machine/machine-memory.ts";
 import { betterModel } from "../../node/better-model.ts";
 import { dataDirOf } from "../../node/data-dir.ts";
 import { isStarterChat } from "../../node/node-settings.ts";
+import type { PaddockNode } from "../../node/paddock-node.ts";
 import { RunningNode } from "../../node/running-node.ts";
 import { createApp } from "../../server/app.ts";
-import type { Connections } from "../../server/connections.ts";
 import { docsPath } from "../../server/docs.ts";
+import { listen } from "../../server/listen.ts";
 import { pagePath } from "../../server/page.ts";
-import { isEventStream } from "../../server/sse.ts";
+import type { OpenSecrets } from "../configure.ts";
 import { createLog } from "../log.ts";
 import { nodeFor } from "../node-for.ts";
 import type { Shell } from "../shell.ts";
@@ -22,19 +23,28 @@ export interface ServedConfig {
   config: Config;
   /** Where the file is; undefined: there is none. */
   file: string | undefined;
+  /** Where everyone can read secrets in it. */
+  openSecrets: OpenSecrets | undefined;
   read: () => Promise<Config>;
 }
 
-export async function serve(shell: Shell, { config, file, read }: ServedConfig): Promise<void> {
+export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
+  const { config, file, openSecrets, read } = served;
   const log = createLog(config.log_level, shell.isTerminal);
   const foreign = serviceVariables(shell.env);
   if (foreign.length > 0) {
     log.warn("variables of a Kubernetes Service are ignored", { variables: foreign });
   }
+  if (openSecrets !== undefined) {
+    const { path, keys, rights } = openSecrets;
+    log.warn("everyone on this machine can read the configuration file, which holds secrets", {
+      ...{ secrets: keys, rights, remedy: `chmod 600 ${path}` },
+    });
+  }
   await using node = nodeFor(shell, config, log);
   await node.open();
   node.checkExposure();
-  const server = listen(config, createApp(node.services).fetch, node.connections);
+  const server = bind(config, node, log);
   const running = new RunningConfig({
     config,
     read,
@@ -92,44 +102,19 @@ async function isBusy(server: { pendingRequests: number }, mostMs: number): Prom
   return server.pendingRequests > 0;
 }
 
-/** Seconds that a client has to send its first request's headers. */
-const headersTimeout = 10;
-
 /** Binds before anything is prepared: a port in use is said at once, and health can be asked. */
-function listen(
-  config: Config,
-  fetch: (request: Request) => Response | Promise<Response>,
-  connections: Connections,
-) {
+function bind(config: Config, { services, connections }: PaddockNode, log: Log) {
+  const { host: hostname, port, http } = config;
   try {
-    return Bun.serve({
-      hostname: config.host,
-      port: config.port,
-      // Sizes are refused with a body that says so; see server/middleware/json-body.ts.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      idleTimeout: headersTimeout,
-      async fetch(request, server) {
-        // A long prompt, or a reader that pauses, is not an idle connection.
-        server.timeout(request, 0);
-        const address = server.requestIP(request)?.address;
-        connections.opened(request, {
-          ...given({ address }),
-          onIdle: () => server.timeout(request, config.http.keep_alive),
-        });
-        const response = await fetch(request);
-        // A stream reports its own end.
-        if (!isEventStream(response)) connections.ended(request);
-        return response;
-      },
-    });
+    const app = createApp(services);
+    return listen({ hostname, port, app, connections, keepAlive: http.keep_alive, log });
   } catch (cause) {
-    const { host, port } = config;
     const inUse = hasCode(cause, "EADDRINUSE");
     throw new NodeError(
       "unavailable",
       inUse
-        ? `Port ${port} on ${host} is in use. Stop what listens there, or choose another port: --port ${port + 1} (or PADDOCK_PORT).`
-        : `The node cannot listen on ${host}:${port}: ${reasonOf(cause)}`,
+        ? `Port ${port} on ${hostname} is in use. Stop what listens there, or choose another port: --port ${port + 1} (or PADDOCK_PORT).`
+        : `The node cannot listen on ${hostname}:${port}: ${reasonOf(cause)}`,
       { cause },
     );
   }

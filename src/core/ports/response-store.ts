@@ -62,11 +62,14 @@ export interface TidiedResponses {
  * `payload_too_large` for a response that is larger than the store takes.
  */
 export interface ResponseStore {
-  /** Keeps it in the place of one with its id; the oldest ones go where all are too large together. */
+  /** Keeps it in the place of one with its id; the oldest of whoever stores most go where all are too large together. */
   save(response: KeptResponse): Promise<void>;
   /** Changes one that is not finished; false where it is, where it is gone, or its time is over. */
   change(id: string, change: ResponseChange): Promise<boolean>;
-  /** Undefined where there is none, where its time is over, and where it is somebody else's. */
+  /**
+   * Undefined where there is none, where its time is over, and where it is somebody else's. Body, input
+   * and conversation are parsed each time they are asked for: ask for what is needed, and once.
+   */
   find(id: string, owner: string | undefined): Promise<KeptResponse | undefined>;
   /** Whether there was one to delete. */
   delete(id: string, owner: string | undefined): Promise<boolean>;

@@ -41,8 +41,11 @@ async function tidyOnce({ store, log }: TidyingOptions, signal: AbortSignal): Pr
   const { expired, displaced } = sum;
   if (expired > 0) log.info("kept responses have expired, and are deleted", { count: expired });
   if (displaced > 0) {
-    log.warn("the oldest kept responses are deleted: all are larger than responses.max_bytes", {
-      count: displaced,
-    });
+    log.warn(
+      "the oldest kept responses of who stores most are deleted: all are larger than responses.max_bytes",
+      {
+        count: displaced,
+      },
+    );
   }
 }

@@ -1,7 +1,7 @@
 /** Authentication: keys in a header, compared in constant time. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { boundStores, type DocumentQuota } from "../../core/documents/document-caller.ts";
-import { NodeError } from "../../core/errors.ts";
+import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import { type ApiKey, type KeyRing, type Scope, stateOf } from "../../core/limits/api-key.ts";
 import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
 import type { OperationFacts } from "../operation.ts";
@@ -54,12 +54,15 @@ export function authorize(
   if (scope !== undefined && more.length > 0) context.authenticate(scope, ...more);
 }
 
+/** Kinds of error of a caller who is nobody that the node knows. */
+const unknown: readonly ErrorKind[] = ["unauthenticated", "too_many_requests"];
+
 /** A caller without a key of this node's stays a stranger, and is answered all the same. */
 function recognize(context: RequestContext): void {
   try {
     context.authenticate();
   } catch (error) {
-    if (!(error instanceof NodeError && error.kind === "unauthenticated")) throw error;
+    if (!(error instanceof NodeError && unknown.includes(error.kind))) throw error;
   }
 }
 
@@ -79,7 +82,7 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
         );
       }
       const match = indexOf(known, digest(offered));
-      if (match !== -1) return fixedCaller(match + 1);
+      if (match !== -1) return fixedCaller(configuredKeyId(offered), match + 1);
       const key = ring?.find(offered);
       if (key === undefined) {
         throw new NodeError(
@@ -94,8 +97,12 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
 
 const anyone: Caller = { name: "anyone", called: "A caller without a key", limits: {} };
 
-const fixedCaller = (number: number): Caller => ({
-  id: `configured ${number}`,
+/** Of what the key is, not of its place: another key at that place must not have what is this one's. */
+export const configuredKeyId = (key: string): string =>
+  `configured ${digest(`id of ${key}`).toString("hex").slice(0, 24)}`;
+
+const fixedCaller = (id: string, number: number): Caller => ({
+  id,
   name: `key ${number}`,
   called: `Key ${number} of the configuration`,
   limits: {},
@@ -127,10 +134,10 @@ function indexOf(known: readonly Buffer[], offered: Buffer): number {
 }
 
 /** As clients of the OpenAI API send it, or as those of Anthropic's do. */
-function offeredKey({ headers }: Request): string | undefined {
+export function offeredKey({ headers }: Request): string | undefined {
   const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers.get("authorization") ?? "")?.[1];
   return bearer ?? (headers.get("x-api-key")?.trim() || undefined);
 }
 
 /** Digests have one length, which a comparison in constant time needs. */
-const digest = (key: string): Buffer => createHash("sha256").update(key).digest();
+export const digest = (key: string): Buffer => createHash("sha256").update(key).digest();

@@ -84,7 +84,7 @@ export class UploadForm implements Disposable {
     form.on("error", (error) => fail(malformed(`cannot be read: ${reasonOf(error)}`)));
     try {
       await this.#pump(form, failure.signal);
-      await untilAborted(finished, failure.signal);
+      await untilAborted(Promise.race([finished, stuck(receiving)]), failure.signal);
       return receiving === undefined
         ? { fields }
         : { fields, received: await untilAborted(receiving, failure.signal) };
@@ -151,6 +151,19 @@ export class UploadForm implements Disposable {
       yield piece;
     }
   }
+}
+
+/** Turns of the loop in which the parser finishes; it needs two or three. */
+const turns = 100;
+
+/**
+ * Fails where the parser has everything, the file is received, and it does not finish: it waits for
+ * ever for the rest of a part whose header does not end.
+ */
+async function stuck(receiving: Promise<unknown> | undefined): Promise<never> {
+  await receiving;
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+  throw malformed("has a part whose header does not end with an empty line");
 }
 
 /** The next piece; late where none comes for so long. */

@@ -21,13 +21,15 @@ export interface RateLimitLease extends Disposable {
   readonly prefixScope: string | undefined;
   /** Takes a place for each of the answers that the request turns out to be for; or refuses it. */
   reserve(answers: number): void | Promise<void>;
+  /** Counts it as so many requests; or refuses it. */
+  countAs(requests: number): Promise<void>;
   charge(tokens: number): void | Promise<void>;
 }
 
 export interface RateLimitSettings {
   /** Holds callers to their limits. */
   limiter: Limiter;
-  /** Counts what each address has in progress, which is this node's to bear and no other's. */
+  /** Counts what each address, and what beside answers, is in progress here: this node's to bear and no other's. */
   addresses: RateLimiter;
   connections: Connections;
   /** For callers who have none of their own. */
@@ -37,9 +39,6 @@ export interface RateLimitSettings {
   /** Whether keys share the evaluated beginnings of their prompts. */
   sharePrefixes: boolean;
 }
-
-/** A proxy on this machine asks for many. */
-const loopback = /^(127\.|0:0:0:0::\/64$)/;
 
 /**
  * Grants the request a lease, or refuses it; writes into the headers what the caller has left.
@@ -56,6 +55,7 @@ export function acquireLease(
   using leases = new DisposableStack();
   const client = limitedClient(request, settings);
   if (client !== undefined) leases.use(addresses.acquire(client));
+  if (!takesPlace) leases.use(addresses.acquire(beside(caller)));
   const decision = limiter.acquire(caller);
   // Kept until the model is done with what was asked, also where the client left before.
   const held = leases.move();
@@ -70,6 +70,16 @@ export function acquireLease(
     throw error;
   });
 }
+
+/** Most requests in progress of a caller without a limit that take no place of its answers. */
+const mostBeside = 32;
+
+/** What takes no place of a caller's answers has as many of its own: each may be megabytes. */
+const beside = ({ id, called, limits: { concurrency } }: LimitedCaller): LimitedCaller => ({
+  id: `${id} beside`,
+  called,
+  limits: { ...noLimits, concurrency: concurrency || mostBeside },
+});
 
 interface LeaseParts {
   caller: LimitedCaller;
@@ -99,6 +109,17 @@ function toLease(
     caller: caller.id,
     prefixScope: id !== undefined && !settings.sharePrefixes ? caller.id : undefined,
     reserve: (answers) => decision.reserve(answers),
+    countAs: async (requests) => {
+      for (let more = 1; more < requests; more++) {
+        const counted = await settings.limiter.acquire({ ...caller, takesPlace: false });
+        if ("refused" in counted) {
+          tell(counted.status);
+          throw counted.refused;
+        }
+        tell(counted.status());
+        counted[Symbol.dispose]();
+      }
+    },
     charge: (tokens) => {
       const charged = decision.charge(tokens);
       if (charged instanceof Promise) return charged.then(() => tell(decision.status()));
@@ -124,8 +145,8 @@ function limitedClient(
   request: Request,
   { connections, connectionsPerClient }: RateLimitSettings,
 ): LimitedCaller | undefined {
-  const client = connections.clientOf(request);
-  if (connectionsPerClient === 0 || client === undefined || loopback.test(client)) return undefined;
+  const client = connections.remoteClientOf(request);
+  if (connectionsPerClient === 0 || client === undefined) return undefined;
   return {
     id: `address ${client}`,
     called: "A client's address",

@@ -3,12 +3,13 @@ import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type { EventFormat } from "../event-format.ts";
 import { clientGone, clientStalled, type RequestContext } from "../request-context.ts";
-import { eventStream } from "../sse.ts";
+import { eventStream, type StreamBuffers } from "../sse.ts";
 import { errorResponse, toNodeError } from "./errors.ts";
 
 export interface StreamSettings {
   /** How long a client may take nothing of a stream. */
   stallTimeoutMs: number;
+  buffers: StreamBuffers;
   log: Log;
 }
 
@@ -23,13 +24,14 @@ export async function streamResponse(
   request: Request,
   context: RequestContext,
   ending: Disposable,
-  { stallTimeoutMs, log }: StreamSettings,
+  { stallTimeoutMs, buffers, log }: StreamSettings,
 ): Promise<Response> {
   const { id } = context;
   const response = await eventStream(events, {
     ...given({ format }),
     signal: context.signal,
     stallMs: stallTimeoutMs,
+    buffers,
     onCancel: (reason) => {
       context.broke(clientGone);
       context.cancel(reason);

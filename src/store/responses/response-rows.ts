@@ -146,7 +146,8 @@ const hasExpired = (database: Database, { before }: RowBounds): boolean =>
     .get(before) !== null;
 
 const totalOf = (database: Database): number =>
-  database.query<{ bytes: number }, []>("select bytes from totals").get()?.bytes ?? 0;
+  database.query<{ bytes: number | null }, []>("select sum(bytes) as bytes from owners").get()
+    ?.bytes ?? 0;
 
 function expire(database: Database, { before }: RowBounds): number {
   const rows = database
@@ -158,23 +159,37 @@ function expire(database: Database, { before }: RowBounds): number {
   return rows.length;
 }
 
-/** Removes the oldest, up to a step of them, as long as all are too large together. */
+/**
+ * As long as all are too large together, removes the oldest of whoever stores most, up to a step of
+ * them: nobody's go for another's who stores more.
+ */
 function makeRoom(database: Database, { maxBytes }: RowBounds, kept = ""): number {
-  let over = totalOf(database) - maxBytes;
-  if (over <= 0) return 0;
-  const oldest = database
-    .query<{ seq: number; bytes: number }, [string, number]>(
-      `select seq, bytes from responses where id <> ? and not (${unfinished})
-       order by created_at, seq limit ?`,
-    )
-    .all(kept, step);
-  const going = oldest.filter(({ bytes }) => {
-    const goes = over > 0;
-    if (goes) over -= bytes;
-    return goes;
-  });
-  remove(database, going);
-  return going.length;
+  const oldest = database.query<{ seq: number }, [string, string]>(
+    `select seq from responses where owner is nullif(?, '') and id <> ? and not (${unfinished})
+     order by created_at, seq limit 1`,
+  );
+  let going = 0;
+  while (going < step && totalOf(database) > maxBytes) {
+    const owners = database
+      .query<{ owner: string }, []>("select owner from owners order by bytes desc")
+      .all();
+    const next = firstOf(owners, ({ owner }) => oldest.get(owner, kept) ?? undefined);
+    if (next === undefined) break;
+    remove(database, [next]);
+    going++;
+  }
+  return going;
+}
+
+function firstOf<Item, Found>(
+  items: readonly Item[],
+  find: (item: Item) => Found | undefined,
+): Found | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function remove(database: Database, rows: readonly { seq: number }[]): void {

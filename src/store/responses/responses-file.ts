@@ -5,7 +5,7 @@ import { reasonOf } from "../../core/errors.ts";
 import { stampOf } from "../file-stamp.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import { remedyFor } from "../sqlite/errors.ts";
-import { responseTables } from "./tables.ts";
+import { type FormerOwners, renameOwners, responseTables } from "./tables.ts";
 
 const pragmas = [
   // Room of what was deleted can be given back; it has to be said before anything is in the file.
@@ -22,11 +22,13 @@ interface Opened {
 
 export class ResponsesFile implements Disposable {
   readonly #path: string;
+  readonly #formerOwners: FormerOwners;
   #opened: Opened | undefined;
 
   /** No file is made until something is written. */
-  constructor(path: string) {
+  constructor(path: string, formerOwners: FormerOwners) {
     this.#path = path;
+    this.#formerOwners = formerOwners;
   }
 
   /** Asks it; `nothing` is the answer where there is no file. */
@@ -54,11 +56,15 @@ export class ResponsesFile implements Disposable {
   }
 
   #open(): Database {
-    this.#opened ??= {
-      database: openOwnDatabase(this.#path, responseTables, pragmas),
-      identity: stampOf(this.#path)?.identity,
-    };
-    return this.#opened.database;
+    if (this.#opened !== undefined) return this.#opened.database;
+    const database = openOwnDatabase(this.#path, responseTables, pragmas);
+    try {
+      renameOwners(database, this.#formerOwners);
+    } catch {
+      // On a disk that is full or can only be read; the next start does it.
+    }
+    this.#opened = { database, identity: stampOf(this.#path)?.identity };
+    return database;
   }
 
   /** What was removed or replaced on the disk is not read or written any more. */

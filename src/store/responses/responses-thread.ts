@@ -8,6 +8,7 @@ import type { TidiedResponses } from "../../core/ports/response-store.ts";
 import type { ThreadCall, ThreadReply } from "../thread-calls.ts";
 import { type ResponseRow, ResponseRows, type RowBounds, type RowChange } from "./response-rows.ts";
 import { ResponsesFile } from "./responses-file.ts";
+import type { FormerOwners } from "./tables.ts";
 
 export type ResponseCall = { bounds: RowBounds } & (
   | { type: "save"; row: ResponseRow }
@@ -31,8 +32,14 @@ export interface ResponseResult {
   tidied?: TidiedResponses;
 }
 
-const { path }: { path: string } = workerData;
-const file = new ResponsesFile(path);
+/** What it is given at its start. */
+export interface ResponsesThreadData {
+  path: string;
+  formerOwners: FormerOwners;
+}
+
+const { path, formerOwners }: ResponsesThreadData = workerData;
+const file = new ResponsesFile(path, formerOwners);
 const rows = new ResponseRows(file);
 
 parentPort?.on("message", ({ id, call }: ThreadCall<ResponseCall>) => {

@@ -14,7 +14,8 @@ import {
 import { ThreadCalls } from "../thread-calls.ts";
 import type { ResponseRow, RowBounds, RowChange } from "./response-rows.ts";
 import { isLargerThan, tooLarge } from "./response-size.ts";
-import type { ResponseCall, ResponseResult } from "./responses-thread.ts";
+import type { ResponseCall, ResponseResult, ResponsesThreadData } from "./responses-thread.ts";
+import type { FormerOwners } from "./tables.ts";
 
 /** Its name in the data dir. */
 export const responsesFile = "responses.sqlite";
@@ -23,12 +24,14 @@ export interface SqliteResponsesOptions {
   path: string;
   /** How long after it was made a response is kept; those that are there already, too. */
   keepForMs: number;
-  /** Bytes of all together; the oldest go first. */
+  /** Bytes of all together; the oldest of whoever stores most go first. */
   maxBytes: number;
   /** Bytes of one. */
   maxResponseBytes: number;
   /** Milliseconds of Unix time. */
   now: () => number;
+  /** Owners by the ids that an older version knew them by. */
+  formerOwners?: FormerOwners;
 }
 
 /** In the executable all modules are one file, and this path begins at the folder of main.ts. */
@@ -115,7 +118,10 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   #start(): ThreadCalls<ResponseCall, ResponseResult> {
     return new ThreadCalls({
       module: new URL(thread, import.meta.url),
-      data: { path: this.#options.path },
+      data: {
+        path: this.#options.path,
+        formerOwners: this.#options.formerOwners ?? {},
+      } satisfies ResponsesThreadData,
       called: "kept responses",
       close: { type: "close", bounds: this.#bounds() },
     });
@@ -170,6 +176,7 @@ const toRowChange = ({ status, failure, body, conversation }: ResponseChange): R
     conversation: conversation && JSON.stringify(conversation),
   });
 
+/** What is JSON is parsed when it is asked for: it may be megabytes, and most is asked for one part. */
 const toResponse = (row: ResponseRow): KeptResponse => ({
   id: row.id,
   owner: row.owner ?? undefined,
@@ -177,9 +184,15 @@ const toResponse = (row: ResponseRow): KeptResponse => ({
   status: statusOf(row.status),
   ...given({ failure: row.failure === null ? undefined : JSON.parse(row.failure) }),
   isBackground: row.background === 1,
-  body: JSON.parse(row.body),
-  input: JSON.parse(row.input),
-  conversation: JSON.parse(row.conversation),
+  get body() {
+    return JSON.parse(row.body);
+  },
+  get input() {
+    return JSON.parse(row.input);
+  },
+  get conversation() {
+    return JSON.parse(row.conversation);
+  },
 });
 
 const statusOf = (text: string): ResponseStatus =>

@@ -1,10 +1,36 @@
 /** The tables of `responses.sqlite`. */
+import type { Database } from "bun:sqlite";
 import type { TablesOfVersion } from "../own-database.ts";
 
 /** Those that are made behind their requests, and not done yet. */
 export const unfinished = "status in ('queued', 'in_progress')";
 
-/** The total is kept along: adding up a large table at every change would take its time. */
+/** Owners by the ids that an older version knew them by. */
+export type FormerOwners = Readonly<Record<string, string>>;
+
+/**
+ * What each owner stores is kept along: adding up a large table at every change would take its time.
+ * Callers who need no key are the owner with the empty name.
+ */
+const owners = `
+  create table owners (owner text primary key, bytes integer not null) strict, without rowid;
+  create index responses_by_owner on responses (owner, created_at, seq);
+  create trigger response_added after insert on responses begin
+    insert into owners values (coalesce(new.owner, ''), new.bytes)
+      on conflict (owner) do update set bytes = bytes + excluded.bytes;
+  end;
+  create trigger response_changed after update on responses begin
+    update owners set bytes = bytes - old.bytes where owner = coalesce(old.owner, '');
+    insert into owners values (coalesce(new.owner, ''), new.bytes)
+      on conflict (owner) do update set bytes = bytes + excluded.bytes;
+    delete from owners where owner = coalesce(old.owner, '') and bytes <= 0;
+  end;
+  create trigger response_removed after delete on responses begin
+    update owners set bytes = bytes - old.bytes where owner = coalesce(old.owner, '');
+    delete from owners where owner = coalesce(old.owner, '') and bytes <= 0;
+  end;
+`;
+
 const sql = `
   create table responses (
     seq integer primary key autoincrement,
@@ -22,17 +48,40 @@ const sql = `
   ) strict;
   create index responses_by_age on responses (created_at, seq);
   create index responses_unfinished on responses (seq) where ${unfinished};
-  create table totals (bytes integer not null) strict;
-  insert into totals values (0);
-  create trigger response_added after insert on responses begin
-    update totals set bytes = bytes + new.bytes;
-  end;
-  create trigger response_changed after update on responses begin
-    update totals set bytes = bytes + new.bytes - old.bytes;
-  end;
-  create trigger response_removed after delete on responses begin
-    update totals set bytes = bytes - old.bytes;
-  end;
+  ${owners}
 `;
 
-export const responseTables: TablesOfVersion = { version: 1, sql };
+export const responseTables: TablesOfVersion = {
+  version: 2,
+  sql,
+  upgrade: (database) => {
+    database.run(`
+      drop trigger response_added;
+      drop trigger response_changed;
+      drop trigger response_removed;
+      drop table totals;
+      ${owners}
+      insert into owners select coalesce(owner, ''), sum(bytes) from responses group by 1;
+    `);
+  },
+};
+
+/** An owner as the first version called a configured key: by its place in the list. */
+const isPlace = "owner glob 'configured [0-9]*' and length(owner) < 20";
+
+/**
+ * Gives what is stored under places to the keys that are there now, once: what is left is nobody's,
+ * and no key that joins the list later has it. Where no keys are known it waits.
+ */
+export function renameOwners(database: Database, former: FormerOwners): void {
+  const names = Object.entries(former);
+  const isDue = database.query(`select 1 from owners where ${isPlace} limit 1`);
+  if (names.length === 0 || isDue.get() === null) return;
+  database
+    .transaction(() => {
+      const rename = database.query("update responses set owner = ? where owner = ?");
+      for (const [before, owner] of names) rename.run(owner, before);
+      database.run(`update responses set owner = 'formerly ' || owner where ${isPlace}`);
+    })
+    .immediate();
+}

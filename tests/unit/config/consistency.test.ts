@@ -19,6 +19,16 @@ function refusal(text: string, env: Record<string, string> = {}): string {
 const model = (name: string, type: string, source: string): string =>
   `[[models]]\nname = "${name}"\ntype = "${type}"\nsource = "${source}"\n`;
 
+test("a trusted proxy must be an address or a range", () => {
+  const proxies = (text: string) => `[http]\ntrusted_proxies = ["10.0.0.0/8", "${text}"]`;
+  expect(toml(proxies("fd00::/8")).http.trusted_proxies).toEqual(["10.0.0.0/8", "fd00::/8"]);
+  for (const text of ["10.0.0.0/33", "10.0.0.300", "proxy.example.org"]) {
+    expect(refusal(proxies(text))).toStartWith(
+      "paddock.toml: 'http.trusted_proxies[1]' must be an address or a range, such as '192.0.2.7' or '10.0.0.0/8'; found",
+    );
+  }
+});
+
 describe("settings that do not fit each other", () => {
   test("are two models of one name", () => {
     const text = model("twin", "chat", "./a.gguf") + model("twin", "embedding", "./b.gguf");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ConfigError } from "../../../src/config/config-error.ts";
-import { loadConfig } from "../../../src/config/load.ts";
+import { loadConfig, secretsIn } from "../../../src/config/load.ts";
 import type { Config } from "../../../src/config/schema.ts";
 import { settings } from "../../../src/config/settings.ts";
 import { defaultGroundingPrompt } from "../../../src/core/chat/rag-policy.ts";
@@ -96,6 +96,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
     ["https://app.example.org", "http://localhost:3000"],
   ],
   PADDOCK_ALLOWED_HOSTS: ["node.example.org", ["node.example.org"]],
+  PADDOCK_TRUSTED_PROXIES: ["192.0.2.7,10.0.0.0/8", ["192.0.2.7", "10.0.0.0/8"]],
 };
 
 const placed = ([head, leaf]: readonly string[], value: unknown): Record<string, unknown> =>
@@ -110,7 +111,10 @@ describe("the configuration", () => {
       log_level: "info",
       log_prompts: false,
       auth: { api_keys: [], open: false },
-      http: { keep_alive: 60, stall_timeout: 60, cors_origins: [], allowed_hosts: [] },
+      http: {
+        ...{ keep_alive: 60, stall_timeout: 60 },
+        ...{ cors_origins: [], allowed_hosts: [], trusted_proxies: [] },
+      },
       vectorstore: {
         url: "embedded",
         timeout: 5,
@@ -395,4 +399,19 @@ describe("a configuration that cannot be used", () => {
       /^paddock\.toml:2:\d+: not valid TOML: [^\n]+$/,
     );
   });
+});
+
+test("the secrets that a file holds itself are known by their names", () => {
+  const secrets = (text: string) => secretsIn({ path: "paddock.toml", text });
+  expect(
+    secrets('port = 1\n[auth]\nopen = true\napi_keys = []\n[shared]\nredis = "redis://a:1"'),
+  ).toEqual([]);
+  expect(secrets('[auth]\napi_keys = ["a-long-secret"]\n[vectorstore]\napi_key = "b"')).toEqual([
+    "auth.api_keys",
+    "vectorstore.api_key",
+  ]);
+  expect(secrets('[shared]\nredis = "redis://:word@a:1"\npassword = "c"')).toEqual([
+    "shared.redis",
+    "shared.password",
+  ]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
 import { namedEvent, namedEvents } from "../../../src/server/event-format.ts";
-import { eventStream } from "../../../src/server/sse.ts";
+import { eventStream, StreamBuffers } from "../../../src/server/sse.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 /** The frames in order; an error among them is thrown, a promise waited for. */
@@ -75,15 +75,55 @@ describe("an event stream", () => {
     });
   });
 
-  test("makes a frame only when its reader asks for one", async () => {
+  test("is made to its end while its reader takes nothing, which has it all later", async () => {
     const { state, frames } = source("one", "two", "three");
+    const onEnd = mock(() => {});
+    const response = await eventStream(frames, { ...listeners(), onEnd });
+    await waitFor("the frames' end", () => state.ended);
+    expect(onEnd).not.toHaveBeenCalled();
+    expect(await response.text()).toBe("data: one\n\ndata: two\n\ndata: three\n\ndata: [DONE]\n\n");
+    expect(onEnd).toHaveBeenCalledTimes(1);
+  });
+
+  test("is made no further than to a bound while its reader takes nothing", async () => {
+    const large = "x".repeat(1 << 17);
+    const { state, frames } = source(...Array.from({ length: 20 }, () => large));
+    const response = await eventStream(frames, listeners());
+    await Bun.sleep(0);
+    expect(state).toEqual({ made: 8, ended: false });
+    expect((await response.text()).length).toBeGreaterThan(20 * large.length);
+    expect(state).toEqual({ made: 20, ended: true });
+  });
+
+  test("goes on being made as soon as there is room again", async () => {
+    const large = "x".repeat(1 << 17);
+    const { state, frames } = source(...Array.from({ length: 12 }, () => large));
     const reader = readerOf(await eventStream(frames, listeners()));
-    expect(state.made).toBe(1);
+    await Bun.sleep(0);
+    expect(state.made).toBe(8);
     await reader.read();
-    expect(state.made).toBe(1);
-    await reader.read();
-    expect(state.made).toBe(2);
+    await Bun.sleep(0);
+    expect(state).toEqual({ made: 12, ended: true });
     await reader.cancel();
+  });
+
+  test("has a bound together with others, within which each that is read goes on", async () => {
+    const buffers = new StreamBuffers();
+    const large = "x".repeat(1 << 19);
+    const streams = Array.from({ length: 40 }, () =>
+      source(...Array.from({ length: 3 }, () => large)),
+    );
+    const responses: Response[] = [];
+    for (const { frames } of streams) {
+      responses.push(await eventStream(frames, { ...listeners(), buffers }));
+    }
+    await Bun.sleep(0);
+    const made = (): number => streams.reduce((sum, { state }) => sum + state.made, 0);
+    // As many as there is room for, and the first one of each.
+    expect(made()).toBeGreaterThanOrEqual(64);
+    expect(made()).toBeLessThanOrEqual(64 + streams.length);
+    for (const response of responses.toReversed()) await response.text();
+    expect(made()).toBe(40 * 3);
   });
 });
 
@@ -124,20 +164,27 @@ describe("a failure", () => {
 
 describe("a reader that leaves", () => {
   test("ends what makes the frames", async () => {
-    const { state, frames } = source("one", "two", "three");
+    const gate = Promise.withResolvers<void>();
+    const { state, frames } = source("one", gate.promise, "two", "three");
     const heard = listeners();
     const reader = readerOf(await eventStream(frames, heard));
     await reader.read();
-    await reader.cancel("enough");
+    const cancelled = reader.cancel("enough");
+    gate.resolve();
+    await cancelled;
     expect(heard.onCancel.mock.calls).toEqual([["enough"]]);
-    expect(state).toEqual({ made: 1, ended: true });
+    // The one that was being made.
+    expect(state).toEqual({ made: 2, ended: true });
   });
 
   test("ends it even before the first read", async () => {
-    const { state, frames } = source("one", "two");
+    const gate = Promise.withResolvers<void>();
+    const { state, frames } = source("one", gate.promise, "two", "three");
     const response = await eventStream(frames, listeners());
-    await response.body?.cancel();
-    expect(state).toEqual({ made: 1, ended: true });
+    const cancelled = response.body?.cancel();
+    gate.resolve();
+    await cancelled;
+    expect(state).toEqual({ made: 2, ended: true });
   });
 
   test("is not a failure, even while a frame is being made", async () => {
@@ -163,6 +210,7 @@ describe("a stream whose time is up", () => {
     async function* frames(): AsyncGenerator<string> {
       try {
         yield "one";
+        await new Promise((resolve) => time.signal.addEventListener("abort", resolve));
         yield "two";
       } finally {
         heard.push("let go");
@@ -186,16 +234,16 @@ describe("a stream whose time is up", () => {
 
 describe("a reader that takes nothing", () => {
   test("loses its answer after a while, and is told why if it reads on", async () => {
-    const { state, frames } = source("one", "two", "three");
+    const large = "x".repeat(1 << 20);
+    const { state, frames } = source("one", large, "three");
     const heard = listeners();
     const onStall = mock((_: NodeError) => {});
     const onEnd = mock(() => {});
     const response = await eventStream(frames, { ...heard, onStall, onEnd, stallMs: 5 });
     const reader = readerOf(response);
-    await reader.read();
     await waitFor("the end", () => onEnd.mock.calls.length === 1);
     expect(onStall.mock.calls).toMatchObject([[{ kind: "client_stalled" }]]);
-    expect(state).toEqual({ made: 1, ended: true });
+    expect(state).toEqual({ made: 2, ended: true });
     const { value } = await reader.read();
     expect(new TextDecoder().decode(value)).toContain('"code":"client_stalled"');
     expect((await reader.read()).done).toBe(true);
@@ -215,7 +263,7 @@ describe("a reader that takes nothing", () => {
       expect(new TextDecoder().decode((await reader.read()).value)).toBe(": waiting\n\n");
     }
     gate.resolve();
-    expect(new TextDecoder().decode((await reader.read()).value)).toBe("data: two\n\n");
+    expect(new TextDecoder().decode((await reader.read()).value)).toStartWith("data: two\n\n");
     expect(onStall).not.toHaveBeenCalled();
     await reader.cancel();
   });

@@ -1,24 +1,17 @@
 /** A message of MCP to its answer, for the caller whose key it came with. */
 import type { Log } from "../../../core/log.ts";
 import type { Handler } from "../../operation.ts";
-import { checkOrigin } from "./check-origin.ts";
 import type { McpEndpoint } from "./endpoint.ts";
 import { checkMessageSize } from "./message-size.ts";
 import type { McpMessage } from "./schema.ts";
 
 interface Needs {
   mcp: McpEndpoint;
-  corsOrigins: readonly string[];
   log: Log;
 }
 
-export const answerMcp: Handler<McpMessage, Needs> = async (
-  { body },
-  context,
-  { mcp, corsOrigins, log },
-) => {
+export const answerMcp: Handler<McpMessage, Needs> = async ({ body }, context, { mcp, log }) => {
   const { id, signal, report, requestHeaders: headers, authenticated: caller } = context;
-  checkOrigin(headers, corsOrigins);
   checkMessageSize(body);
   const { status, text } = await mcp.answer(
     { message: body, headers },

@@ -4,7 +4,7 @@ import { documentBodyErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { mcpErrors } from "./error-format.ts";
 import { answerMcp } from "./handler.ts";
-import { McpAnswer, McpMessage, messagesOf } from "./schema.ts";
+import { isRequest, McpAnswer, McpMessage, messagesOf } from "./schema.ts";
 
 export const mcp = defineOperation({
   method: "POST",
@@ -27,6 +27,7 @@ export const mcp = defineOperation({
     },
     // The protocol's own library says what it does not know.
     ignored: () => [],
+    requests: (body) => messagesOf(body).filter(isRequest).length,
     logged: (body) => ({
       messages: messagesOf(body).map(({ method, params }) => ({ method, params })),
     }),

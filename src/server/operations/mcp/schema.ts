@@ -38,6 +38,10 @@ export type McpMessage = Static<typeof McpMessage>;
 export const messagesOf = (body: McpMessage): Static<typeof Message>[] =>
   Array.isArray(body) ? body : [body];
 
+/** Whether it is to be answered: not a notification, and not an answer itself. */
+export const isRequest = ({ id, method }: Static<typeof Message>): boolean =>
+  id !== undefined && method !== undefined;
+
 const Answer = T.Object(
   {
     jsonrpc: T.Literal("2.0"),

@@ -95,8 +95,9 @@ function itemsOf(
 ): Map<string, unknown> {
   const found = new Map<string, unknown>();
   if (response === undefined) return found;
-  const output: unknown = "output" in response.body ? response.body.output : [];
-  for (const items of [Array.isArray(output) ? output : [], response.input]) {
+  const { body, input } = response;
+  const output: unknown = "output" in body ? body.output : [];
+  for (const items of [Array.isArray(output) ? output : [], input]) {
     for (const item of items) {
       const id: unknown = Object(item).id;
       if (typeof id === "string" && asked.has(id) && !found.has(id)) found.set(id, item);

@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { NodeError } from "../../../../src/core/errors.ts";
+import { oldResponsesFile } from "../../../support/old-responses-file.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { keptResponse, responseStore } from "../../../support/test-responses.ts";
@@ -26,6 +27,19 @@ test("gives back what was kept, to its owner alone, also after a restart", async
   expect(await store.find("resp_b", undefined)).toEqual(open);
   expect(await store.find("resp_b", "ada")).toBeUndefined();
   expect(await store.find("resp_c", "ada")).toBeUndefined();
+});
+
+test("parses of what was kept only what is asked for", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder) });
+  const { body, input, ...rest } = keptResponse("resp_a");
+  await store.save({ body, input, ...rest });
+  const parse = spyOn(JSON, "parse");
+  const found = await store.find("resp_a", undefined);
+  expect(found?.input).toEqual(input);
+  expect(parse.mock.calls).toEqual([[JSON.stringify(input)]]);
+  parse.mockRestore();
+  expect(found?.body).toEqual(body);
 });
 
 test("makes no file and no folder before something is kept", async () => {
@@ -248,4 +262,71 @@ test("lets two processes' worth of stores write the same file", async () => {
   await Promise.all(saves);
   const found = await Promise.all(saves.map((_, number) => one.find(`resp_${number}`, undefined)));
   expect(found.every((response) => response !== undefined)).toBe(true);
+});
+
+test("lets the oldest of who stores most go, and leaves everybody else's alone", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder), maxBytes: 100_000 });
+  const of = (owner: string | undefined, id: string, bytes: number) =>
+    keptResponse(id, { owner, body: { text: "x".repeat(bytes) } });
+  await store.save(of("bob", "resp_bob", 20_000));
+  await store.save(of(undefined, "resp_anyone", 20_000));
+  for (const number of [1, 2, 3, 4]) await store.save(of("ada", `resp_${number}`, 40_000));
+  const left = async (owner: string | undefined, ...ids: string[]) => {
+    const found = await Promise.all(ids.map((id) => store.find(id, owner)));
+    return found.flatMap((response) => response?.id ?? []);
+  };
+  expect(await left("bob", "resp_bob")).toEqual(["resp_bob"]);
+  expect(await left(undefined, "resp_anyone")).toEqual(["resp_anyone"]);
+  expect(await left("ada", "resp_1", "resp_2", "resp_3", "resp_4")).toEqual(["resp_4"]);
+  // What is deleted counts no more; what grows counts as it is.
+  await store.delete("resp_4", "ada");
+  await store.save(of("bob", "resp_bob", 50_000));
+  await store.save(of("ada", "resp_5", 20_000));
+  await store.save(of("ada", "resp_6", 20_000));
+  expect(await left("bob", "resp_bob")).toEqual([]);
+  expect(await left("ada", "resp_5", "resp_6")).toEqual(["resp_5", "resp_6"]);
+});
+
+test("one who stores most loses no answer that is not finished; the next one's oldest goes", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder), maxBytes: 10_000 });
+  const body = { text: "x".repeat(4000) };
+  await store.save(keptResponse("resp_made", { owner: "ada", body, status: "in_progress" }));
+  await store.save(keptResponse("resp_bob", { owner: "bob", body: { text: "x".repeat(3000) } }));
+  await store.save(keptResponse("resp_new", { owner: "ada", body }));
+  expect(await store.find("resp_made", "ada")).toBeDefined();
+  expect(await store.find("resp_new", "ada")).toBeDefined();
+  expect(await store.find("resp_bob", "bob")).toBeUndefined();
+});
+
+test("gives what an older version stored by a key's place to the key at that place, once", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "responses.sqlite");
+  oldResponsesFile(path, {
+    ...{ resp_1: "configured 1", resp_2: "configured 2", resp_3: "configured 3" },
+    ...{ resp_key: "0123456789ab", resp_anyone: null },
+  });
+  {
+    // Without keys, as another command of the program may be: it waits.
+    await using store = responseStore({ path, formerOwners: {} });
+    expect(await store.find("resp_1", "configured 1")).toMatchObject({ id: "resp_1" });
+  }
+  const formerOwners = { "configured 1": "configured ada", "configured 2": "configured bob" };
+  {
+    await using store = responseStore({ path, formerOwners });
+    expect(await store.find("resp_1", "configured ada")).toMatchObject({ id: "resp_1" });
+    expect(await store.find("resp_2", "configured bob")).toMatchObject({ id: "resp_2" });
+    expect(await store.find("resp_2", "configured ada")).toBeUndefined();
+    expect(await store.find("resp_key", "0123456789ab")).toMatchObject({ id: "resp_key" });
+    expect(await store.find("resp_anyone", undefined)).toMatchObject({ id: "resp_anyone" });
+    await store.save(keptResponse("resp_new"));
+    expect(await store.tidy()).toEqual({ expired: 0, displaced: 0, isDone: true });
+  }
+  // A key that joins the list later is nobody's heir.
+  const joined = { "configured 1": "configured bob", "configured 3": "configured eve" };
+  await using store = responseStore({ path, formerOwners: joined });
+  expect(await store.find("resp_1", "configured ada")).toMatchObject({ id: "resp_1" });
+  expect(await store.find("resp_3", "configured eve")).toBeUndefined();
+  expect(await store.find("resp_3", "formerly configured 3")).toMatchObject({ id: "resp_3" });
 });

@@ -32,7 +32,7 @@ test("what is deleted in several steps is told once, with how much it was", asyn
     ["info", "kept responses have expired, and are deleted", { count: 120 }],
     [
       "warn",
-      "the oldest kept responses are deleted: all are larger than responses.max_bytes",
+      "the oldest kept responses of who stores most are deleted: all are larger than responses.max_bytes",
       { count: 7 },
     ],
   ]);

@@ -129,8 +129,19 @@ describe("keys that were given out", () => {
     expect(() => access.check(request())).toThrow("An API key is needed");
     expect(() => access.check(request("Bearer pk_wrong"))).toThrow("not one of this node's");
     expect(keyAccess([], ring(undefined, false)).check(request()).id).toBeUndefined();
-    expect(keyAccess(keys, ring(key)).check(request("Bearer first-key-of-two"), "chat").id).toBe(
-      "configured 1",
-    );
+    const fixed = keyAccess(keys, ring(key)).check(request("Bearer first-key-of-two"), "chat");
+    expect(fixed.name).toBe("key 1");
+  });
+});
+
+describe("a key of the configuration", () => {
+  const idOf = (key: string, ...keys: string[]) =>
+    keyAccess(keys).check(request(`Bearer ${key}`)).id;
+
+  test("is known by a digest of it, wherever it stands in the list", () => {
+    const [ada, bob] = ["key-of-ada", "key-of-bob"];
+    expect(idOf(bob, ada, bob)).toBe(idOf(bob, bob));
+    expect(idOf(ada, ada, bob)).not.toBe(idOf(bob, bob));
+    expect(idOf(bob, bob)).toMatch(/^configured [0-9a-f]{24}$/);
   });
 });

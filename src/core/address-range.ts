@@ -1,0 +1,38 @@
+/** IP addresses, and ranges of them: `192.0.2.7`, `10.0.0.0/8`, `fd00::/8`. */
+
+/** Whether an address is in a range; what is no address is in none. */
+export type AddressRange = (address: string) => boolean;
+
+/** The range that a text names; undefined where it names none. */
+export function parseRange(text: string): AddressRange | undefined {
+  const [first = "", length] = text.split("/");
+  const from = parseAddress(first);
+  const most = isIpv4(first) ? 32 : 128;
+  const bits = length === undefined ? most : Number(length);
+  if (from === undefined || length === "" || !Number.isInteger(bits)) return undefined;
+  if (bits < 0 || bits > most) return undefined;
+  const rest = BigInt(most - bits);
+  return (address) => {
+    const found = parseAddress(address);
+    return found !== undefined && found >> rest === from >> rest;
+  };
+}
+
+/** As a number of 128 bits, an IPv4 address as IPv6 maps it; undefined where it is none. */
+function parseAddress(text: string): bigint | undefined {
+  const address = text.replace(/%.*$/, "");
+  if (isIpv4(address)) return parseAddress(`::ffff:${address}`);
+  // The parser of addresses checks it, and writes it in one way: `[::ffff:c000:207]`.
+  const host = URL.parse(`http://[${address}]/`)?.hostname.slice(1, -1);
+  if (host === undefined || !address.includes(":")) return undefined;
+  const [head = "", tail] = host.split("::").map((part) => part.split(":").filter(Boolean));
+  const zeros = tail === undefined ? [] : Array(8 - head.length - tail.length).fill("0");
+  const groups = [...head, ...zeros, ...(tail ?? [])];
+  return groups.reduce((sum, group) => (sum << 16n) | BigInt(`0x${group}`), 0n);
+}
+
+const isIpv4 = (text: string): boolean =>
+  /^\d{1,3}(\.\d{1,3}){3}$/.test(text) && text.split(".").every((part) => Number(part) < 256);
+
+/** Whether a text is an IP address. */
+export const isAddress = (text: string): boolean => parseAddress(text) !== undefined;
