@@ -116,7 +116,7 @@ export const ModelConfig = T.Object(
       T.Number({
         minimum: 0,
         maximum: 1,
-        "x-default": `${samplingDefaults.minP}; starter chat model: ${starterSampling.minP}; elsewhere: 0`,
+        "x-default": `${samplingDefaults.minP}; starter chat model: ${starterSampling.minP}; upstream: 0`,
         description:
           "How likely a token must be at least, against the likeliest, to be chosen where the request is silent; 0: off.",
       }),

@@ -1,6 +1,6 @@
 /** IP addresses, and ranges of them: `192.0.2.7`, `10.0.0.0/8`, `fd00::/8`. */
 
-/** Whether an address is in a range; what is no address is in none. */
+/** Whether an address is in a range; a text that is not an address is in none. */
 export type AddressRange = (address: string) => boolean;
 
 /** The range that a text names; undefined where it names none. */

@@ -186,7 +186,7 @@ function start({ program: { command, env }, isBehind = false }: ReadingOptions):
       try {
         process.send(message);
       } catch {
-        // It was ended amid its work, such as for its memory.
+        // It was ended during its work, such as for its memory.
       }
     },
     async next() {

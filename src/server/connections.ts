@@ -28,7 +28,7 @@ export class Connections {
     return address === undefined ? undefined : toClient(this.#behind(address, request));
   }
 
-  /** The same for a client elsewhere; undefined for this machine, where a proxy asks for many. */
+  /** The same for a client on another machine; undefined for this machine, where a proxy asks for many. */
   remoteClientOf(request: Request): string | undefined {
     const client = this.clientOf(request);
     return client === undefined || loopback.test(client) ? undefined : client;

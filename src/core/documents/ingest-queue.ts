@@ -111,7 +111,7 @@ export class IngestQueue {
       } catch (error) {
         if (signal.aborted) break;
         const reason = reasonOf(error);
-        if (reason !== said) this.#parts.log.error("files cannot be taken in now", { reason });
+        if (reason !== said) this.#parts.log.error("files cannot be ingested now", { reason });
         said = reason;
         await this.#sleep(unownedMs);
       }
@@ -183,7 +183,7 @@ export class IngestQueue {
       await this.#fail(file, error);
     } catch (worse) {
       this.#rest(file.store);
-      this.#parts.log.error("files cannot be taken in now", { reason: reasonOf(worse) });
+      this.#parts.log.error("files cannot be ingested now", { reason: reasonOf(worse) });
     }
   }
 

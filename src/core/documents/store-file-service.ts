@@ -238,7 +238,7 @@ export class StoreFileService {
   #full(waiting: number): NodeError {
     return new NodeError(
       "overloaded",
-      `${waiting} files wait to be taken in, and at most ${this.#parts.maxQueue} may (documents.max_queue). Add these later, or fewer at once.`,
+      `${waiting} files wait to be ingested, and at most ${this.#parts.maxQueue} may (documents.max_queue). Add these later, or fewer at once.`,
     );
   }
 
