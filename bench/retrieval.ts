@@ -1,7 +1,7 @@
 /**
  * What retrieval finds and how long it takes, on a file in SQuAD's format: its paragraphs are the
  * collection, its questions are asked.
- * `bun bench:retrieval FILE [--model SOURCE] [--threads N] [--thresholds] [--qdrant URL] [--reranker FILE]`
+ * `bun bench:retrieval FILE [--model SOURCE] [--threads N] [--qdrant URL] [--reranker FILE]`
  */
 
 import { parseArgs } from "node:util";
@@ -18,7 +18,6 @@ import { silentLog, silentProgress } from "../tests/support/silence.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
 import { neutralSettings, tinySpec } from "../tests/support/tiny-engines.ts";
 import { benchCollection, fill, readSet, type Squad, serviceFor } from "./retrieval-set.ts";
-import { measureThresholds } from "./retrieval-thresholds.ts";
 import { measured } from "./statistics.ts";
 
 const { values: options, positionals } = parseArgs({
@@ -27,7 +26,6 @@ const { values: options, positionals } = parseArgs({
     model: { type: "string" },
     // On a machine that others use, one thread is faster than several that wait for each other.
     threads: { type: "string", default: "0" },
-    thresholds: { type: "boolean" },
     qdrant: { type: "string" },
     reranker: { type: "string" },
   },
@@ -48,16 +46,10 @@ const nodeOptions = bareNodeOptions({
 });
 await using model = await openEmbeddingModel(nodeOptions, signal);
 const { embedding } = model;
-const set = readSet((await Bun.file(file).json()) as Squad);
-const { paragraphs, questions } = set;
+const { paragraphs, questions } = readSet((await Bun.file(file).json()) as Squad);
 console.log(
   `${paragraphs.length} paragraphs, ${questions.length} questions, model ${embedding.identity.model}\n`,
 );
-
-if (options.thresholds === true) {
-  await measureThresholds(collectionStore(nodeOptions), embedding, set);
-  process.exit(0);
-}
 
 const numbered = paragraphs.map((paragraph, number) => ({ ...paragraph, number }));
 const texts = numbered.slice(0, 100).map(({ text }) => text.slice(0, 400));
