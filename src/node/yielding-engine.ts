@@ -1,4 +1,5 @@
 /** An embedding engine for work that can wait: it computes a few texts at a time, callers in turn, and none while others ask the node for something. */
+import { untilAborted } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
 import type { Embedding, EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { QuietTimes } from "./quiet-times.ts";
@@ -42,7 +43,8 @@ export function yieldingEngine(
         return await engine.embed(slice, { ...options, background });
       };
       while (embeddings.length < inputs.length) {
-        const computed = await inTurn(computeSome);
+        // Who gives up does not wait for the turns of others.
+        const computed = await untilAborted(inTurn(computeSome), options.signal);
         if (computed.length === 0) throw new NodeError("internal", "Nothing was embedded.");
         embeddings.push(...computed);
       }

@@ -139,10 +139,8 @@ export class StreamedAnswer implements Disposable {
 
   /** What the caller is told, who has seen a part of the answer. */
   #explain(error: unknown): unknown {
-    if (error instanceof SentInStream) {
-      if (error.reason.kind === "upstream_failed") this.#lease.failed(error.reason.message);
-      return error.reason;
-    }
+    // What a server says of one answer, such as of its length, is no fault of the replica.
+    if (error instanceof SentInStream) return error.reason;
     if (isGarbage(error)) {
       this.#lease.failed(error.message);
       return garbage(this.#target, error.message);

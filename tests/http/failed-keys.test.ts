@@ -14,9 +14,12 @@ describe("an address that sends wrong keys", () => {
     return await app.handle(request);
   };
   const statusOf = async (...asked: Parameters<typeof ask>) => (await ask(...asked)).status;
+  let guesses = 0;
   const guess = async (app: TestApp, address: string, times: number) => {
     const statuses: number[] = [];
-    for (let at = 0; at < times; at++) statuses.push(await statusOf(app, address, `guess-${at}`));
+    for (let at = 0; at < times; at++) {
+      statuses.push(await statusOf(app, address, `guess-${guesses++}`));
+    }
     return statuses;
   };
 
@@ -45,6 +48,14 @@ describe("an address that sends wrong keys", () => {
     expect(await statusOf(app, "192.0.2.1", right)).toBe(200);
     expect(await statusOf(app, "192.0.2.1", "key-of-bob")).toBe(429);
     expect(await statusOf(app, "192.0.2.2", "key-of-bob")).toBe(200);
+  });
+
+  test("does not guess where it sends its old key again and again", async () => {
+    const app = appWith();
+    for (let at = 0; at < 40; at++) {
+      expect(await statusOf(app, "192.0.2.1", "key-of-last-year")).toBe(401);
+    }
+    expect(await statusOf(app, "192.0.2.1", right)).toBe(200);
   });
 
   test("may ask without a key, and for health, as before", async () => {

@@ -12,6 +12,8 @@ export interface StepReport {
 
 /** Of an exponential moving average: how much the last step counts against those before. */
 const weight = 0.3;
+/** A step that takes longer by more than this, as where the process was stopped meanwhile, counts as this. */
+const mostLonger = 10;
 
 export class StepWatch {
   #finished = 0;
@@ -46,17 +48,20 @@ export class StepWatch {
     const size = sizeOf(tokens);
     const whole = (ms * 2 ** size) / tokens;
     const before = this.#usual.get(size) ?? whole;
-    this.#usual.set(size, before + weight * (whole - before));
+    this.#usual.set(size, before + weight * (Math.min(whole, before * mostLonger) - before));
   }
 
-  /** A size that was never seen takes as much as its part of smaller ones, or no more than a larger one. */
+  /**
+   * A size that was never seen takes as much as its part of smaller ones, or no more than a larger one.
+   * The quickest of them counts: the first step may have compiled what later ones find.
+   */
   #usualMs(tokens: number): number {
     if (tokens === 0) return 0;
     const size = sizeOf(tokens);
-    const known = [...this.#usual.keys()].toSorted((a, b) => a - b);
-    const nearest = known.findLast((seen) => seen <= size) ?? known[0];
-    if (nearest === undefined) return 0;
-    return (this.#usual.get(nearest) ?? 0) * 2 ** Math.max(0, size - nearest);
+    const own = this.#usual.get(size);
+    if (own !== undefined) return own;
+    const scaled = [...this.#usual].map(([seen, ms]) => ms * 2 ** Math.max(0, size - seen));
+    return scaled.length === 0 ? 0 : Math.min(...scaled);
   }
 }
 

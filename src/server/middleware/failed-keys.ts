@@ -12,13 +12,15 @@ export interface FailedKeyOptions {
   now: () => number;
 }
 
-/** Wrong keys a minute of one address; addresses, and right keys of each, that are remembered. */
-const most = { failures: 30, clients: 10_000, accepted: 1000 };
+/** Wrong keys a minute of one address; addresses, and keys of each, that are remembered. */
+const most = { failures: 30, clients: 10_000, keys: 1000 };
 
 interface Client {
   failures: TokenBucket;
   /** Digests of keys that were right from there: a neighbour who guesses must not lock them out. */
   accepted: Set<string>;
+  /** Digests of those that were wrong: a program that sends its old key again and again does not guess. */
+  rejected: Set<string>;
   /** Whether the log has it, since it last sent none. */
   isTold: boolean;
 }
@@ -31,6 +33,7 @@ export function withoutGuessing(access: Access, options: FailedKeyOptions): Acce
     const client = clients.get(name) ?? {
       failures: new TokenBucket(most.failures, now),
       accepted: new Set(),
+      rejected: new Set(),
       isTold: false,
     };
     clients.set(name, client);
@@ -46,17 +49,18 @@ export function withoutGuessing(access: Access, options: FailedKeyOptions): Acce
         return access.check(request, ...wanted);
       }
       const client = remembered(name);
-      const { failures, accepted } = client;
+      const { failures, accepted, rejected } = client;
       const key = digest(offered).toString("base64");
       const waitMs = failures.waitMs(1);
-      if (waitMs > 0 && !accepted.has(key)) throw tooManyGuesses(waitMs);
+      if (waitMs > 0 && !accepted.has(key) && !rejected.has(key)) throw tooManyGuesses(waitMs);
       try {
         const caller = access.check(request, ...wanted);
-        accepted.add(key);
-        forgetOldest(accepted, most.accepted);
+        remember(accepted, key);
         return caller;
       } catch (error) {
         if (!(error instanceof NodeError && error.kind === "unauthenticated")) throw error;
+        if (rejected.has(key)) throw error;
+        remember(rejected, key);
         if (failures.isFull) client.isTold = false;
         failures.take(1);
         if (failures.waitMs(1) > 0 && !client.isTold) {
@@ -69,6 +73,11 @@ export function withoutGuessing(access: Access, options: FailedKeyOptions): Acce
       }
     },
   };
+}
+
+function remember(keys: Set<string>, key: string): void {
+  keys.add(key);
+  forgetOldest(keys, most.keys);
 }
 
 function forgetOldest(kept: Map<string, unknown> | Set<string>, count: number): void {

@@ -1,6 +1,7 @@
 /** The file of the registry: opened when it is first needed, readable by its owner only. */
 import type { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
+import { basename } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { openOwnDatabase } from "../own-database.ts";
 import { remedyFor } from "../sqlite/errors.ts";
@@ -42,7 +43,10 @@ export class RegistryFile implements Disposable {
   }
 
   #open(): Database {
-    this.#database ??= openOwnDatabase(this.#path, documentTables);
+    if (this.#database === undefined) {
+      checkJournal(this.#path);
+      this.#database = openOwnDatabase(this.#path, documentTables);
+    }
     return this.#database;
   }
 
@@ -61,5 +65,14 @@ export class RegistryFile implements Disposable {
 }
 
 /** An empty file is no registry: what was in it is lost, and nothing follows from what it does not know. */
-export const isThere = (path: string): boolean =>
-  [path, `${path}-wal`].some((name) => existsSync(name) && statSync(name).size > 0);
+export const isThere = (path: string): boolean => existsSync(path) && statSync(path).size > 0;
+
+/** SQLite would delete what a process that was killed left beside a registry which is somewhere else now. */
+function checkJournal(path: string): void {
+  const journal = `${path}-wal`;
+  if (isThere(path) || !isThere(journal)) return;
+  throw new NodeError(
+    "unavailable",
+    `The registry of documents is missing, and ${basename(journal)} still has changes that belong to it. Move ${basename(path)} back beside it, or move that file away too.`,
+  );
+}

@@ -59,6 +59,28 @@ async function twoFiles(): Promise<[string, string]> {
 
 const doctor = () => checkDocuments({ dataDir: place });
 
+test("changes that a killed node left beside a registry that was moved away are kept", async () => {
+  const kept = join(folder.path, "kept.sqlite");
+  let id = "";
+  await withNode(async (running) => {
+    id = await upload(running, "first");
+    // As they are when the process is killed now.
+    for (const end of ["", "-wal"]) await copyFile(`${registry()}${end}`, `${kept}${end}`);
+  });
+  await rm(registry());
+  await copyFile(`${kept}-wal`, `${registry()}-wal`);
+  await withNode(async (running) => {
+    expect(await listed(running)).toEqual([]);
+    const refused = await running.client.upload("second", "notes.md");
+    expect(refused.status).toBe(503);
+    expect(await refused.text()).toContain("documents.sqlite-wal");
+  });
+  expect(await readFile(`${registry()}-wal`)).toEqual(await readFile(`${kept}-wal`));
+  expect(await names("files", "orphaned")).toEqual([]);
+  await copyFile(kept, registry());
+  await withNode(async (running) => expect(await listed(running)).toEqual([id]));
+});
+
 test("a start without the registry changes nothing, and says so", async () => {
   const files = await twoFiles();
   await rename(registry(), join(folder.path, "moved.sqlite"));

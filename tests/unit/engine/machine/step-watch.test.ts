@@ -51,6 +51,20 @@ describe("the steps of a process", () => {
     expect(usualOf(large, 1)).toBe(25_000);
   });
 
+  test("of a size that was never seen are not judged by one that took very long", async () => {
+    const watch = new StepWatch();
+    await step(watch, 16, 30_000);
+    await step(watch, 1, 50);
+    expect(usualOf(watch, 512)).toBe(25_600);
+  });
+
+  test("that were stopped for an hour do not make the next ones slow", async () => {
+    const watch = new StepWatch();
+    await step(watch, 1, 100);
+    await step(watch, 1, 3_600_000);
+    expect(usualOf(watch, 1)).toBe(370);
+  });
+
   test("that compute no tokens are counted and not timed", async () => {
     const watch = new StepWatch();
     await step(watch, 0, 5000);
