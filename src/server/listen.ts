@@ -26,6 +26,8 @@ export function listen({ hostname, port, app, connections, keepAlive, log }: Lis
     port,
     // Else Bun answers what fails with a page that shows paths, source and the stack.
     development: false,
+    // Which else lets a second node listen on the same port.
+    reusePort: false,
     // Sizes are refused with a body that says so; see middleware/body-limit.ts.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     idleTimeout: headersTimeout,
