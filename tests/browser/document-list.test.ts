@@ -8,7 +8,7 @@ const own = "vs_default";
 /** Holds files back until it is opened. */
 function gate() {
   const { promise, resolve } = Promise.withResolvers<void>();
-  return { beforeTaking: () => promise, open: resolve };
+  return { beforeTaking: () => promise, open: resolve, [Symbol.dispose]: resolve };
 }
 
 // Where there is no browser, tests/support/browser.ts says so.
@@ -16,6 +16,8 @@ describe.skipIf(browserPath === undefined)("the documents of a collection", () =
   test("are followed while they are taken in and seen, and no longer", async () => {
     const held = gate();
     await using app = await listeningDocuments({ documents: held });
+    // Before the app ends, also where the test fails: it waits for what is held.
+    using _ = held;
     const file = await app.client.file("llamas hum", "notes.md");
     await app.client.add(own, { file_id: file });
     await using visited = await visit(app.origin, { path: "/#documents" });
@@ -54,6 +56,8 @@ describe.skipIf(browserPath === undefined)("the documents of a collection", () =
   test("are listed in pages, the newest first", async () => {
     const held = gate();
     await using app = await listeningDocuments({ documents: held });
+    // Before the app ends, also where the test fails: it waits for what is held.
+    using _ = held;
     const ids: string[] = [];
     for (let at = 1; at <= 60; at++) ids.push(await app.client.file(`text ${at}`, `file ${at}.md`));
     await app.client.batch(own, { file_ids: ids });

@@ -43,7 +43,7 @@ export async function closeBrowser(): Promise<void> {
 }
 
 /** Less than a test has, so that it ends with the reason. */
-const giveUpMs = 20_000;
+const giveUpMs = 240_000;
 
 export interface Visit extends AsyncDisposable {
   page: Page;
