@@ -67,8 +67,17 @@ describe.skipIf(browserPath === undefined)("the documents of a collection", () =
     const names = () => page.locator(".document .name").allTextContents();
     await pages.getByText("1 to 25 of 60").waitFor();
     expect((await names()).at(0)).toBe("file 60.md");
+    // The page asks again by itself while files are in progress; a reader's click is not lost for it.
+    const again = Promise.withResolvers<void>();
+    await page.route("**/vs_default/files?limit=25*", async (route) => {
+      if (route.request().url().includes("after=")) await again.promise;
+      await route.continue();
+    });
     await pages.getByRole("button", { name: "Older" }).click();
+    await page.waitForRequest("**/vs_default/files?limit=25*");
+    again.resolve();
     await pages.getByText("26 to 50 of 60").waitFor();
+    await page.unroute("**/vs_default/files?limit=25*");
     await pages.getByRole("button", { name: "Older" }).click();
     await pages.getByText("51 to 60 of 60").waitFor();
     expect((await names()).at(-1)).toBe("file 1.md");

@@ -19,12 +19,12 @@ export const pageSize = 25;
 export const listing = signal<Listing | undefined>(undefined);
 export const listingFailure = signal<Failure | undefined>(undefined);
 
-/** Counts what is asked for: an answer that comes too late is not shown. */
-let asked = 0;
+/** What was asked for last: an answer to anything before it is not shown. */
+let asked: { store: string; cursors: readonly string[] } | undefined;
 
 export async function loadPage(store: string, cursors: readonly string[] = []): Promise<void> {
-  asked++;
-  const own = asked;
+  const own = { store, cursors };
+  asked = own;
   try {
     const page = await withKey(() =>
       documents.storeFiles(store, { limit: pageSize, after: cursors.at(-1) }),
@@ -51,8 +51,8 @@ export async function nextPage({ store, files, cursors }: Listing): Promise<void
 export const pageBefore = ({ store, cursors }: Listing): Promise<void> =>
   loadPage(store, cursors.slice(0, -1));
 
-/** Asks for the page on the screen anew, and for the collections. */
+/** Asks again for the page on the screen, or for the one that somebody turned to meanwhile, and for the collections. */
 export async function refreshShown(store: string): Promise<void> {
-  const cursors = listing.value?.store === store ? listing.value.cursors : [];
+  const cursors = asked?.store === store ? asked.cursors : [];
   await Promise.all([loadPage(store, cursors), loadCollections({ asks: false })]);
 }
