@@ -29,7 +29,7 @@ function recover(shell: Shell): Command {
     );
     const count = files.length === 1 ? "1 file is" : `${files.length} files are`;
     shell.print(
-      `${count} back. They have no owner, and expire never; add them to vector stores again.\n`,
+      `${count} back. They have no owner, and never expire; add them to vector stores again.\n`,
     );
   });
 }
