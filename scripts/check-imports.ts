@@ -22,7 +22,7 @@ const pageParts = [
 const layers: Record<string, Layer> = {
   core: {},
   validation: { packages: [typebox] },
-  subprocess: { packages: ["bun:ffi"] },
+  subprocess: { packages: ["bun:ffi", "node:fs"] },
   packaging: { imports: ["core", "../package.json"], packages: ["node:*"] },
   config: {
     imports: ["core", "validation"],

@@ -7,13 +7,13 @@ import { isatty } from "node:tty";
 import { version } from "../package.json" with { type: "json" };
 import { printable } from "./cli/printable.ts";
 import { wantsColour } from "./cli/style.ts";
-import { hasCode } from "./core/errors.ts";
 import { handbookPagesIn } from "./ingest/handbook.ts";
 import { readerCommand } from "./ingest/reading-process.ts";
 import { cacheFolder } from "./packaging/cache-folder.ts";
 import { carried } from "./packaging/carried.ts";
 import { useNativePlace } from "./packaging/native-libraries.ts";
 import { runnerCommand } from "./runner/runner-process.ts";
+import { processStart } from "./subprocess/process-start.ts";
 import { engineEnvironment } from "./subprocess/program.ts";
 
 /** Exit codes; those of commands are in cli/program.ts. */
@@ -130,7 +130,11 @@ async function beProgram(): Promise<number> {
         terminal: () => ({ input: process.stdin, output: process.stdout }),
       },
       residentMemory: () => process.memoryUsage.rss(),
-      processes: { id: process.pid, isAlive },
+      processes: {
+        id: process.pid,
+        startOf: processStart,
+        hangUp: (id) => void process.kill(id, "SIGHUP"),
+      },
       onHangup: (hear) => hangups(hear, () => stop.abort(new Error("The terminal was closed"))),
       stopped: stop.signal,
     },
@@ -144,14 +148,4 @@ function hangups(hear: () => void, end: () => void): Disposable {
   const heard = (): void => (hadTerminal && !isatty(process.stderr.fd) ? end() : hear());
   process.on("SIGHUP", heard);
   return { [Symbol.dispose]: () => void process.off("SIGHUP", heard) };
-}
-
-/** Whether there is such a process; one of another user counts. */
-function isAlive(id: number): boolean {
-  try {
-    process.kill(id, 0);
-    return true;
-  } catch (error) {
-    return hasCode(error, "EPERM");
-  }
 }

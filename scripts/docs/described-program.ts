@@ -23,7 +23,7 @@ export function describedProgram(): Command {
     say: unused,
     input: { isTerminal: false, stream: unused, line: unused, terminal: unused },
     residentMemory: unused,
-    processes: { id: 0, isAlive: unused },
+    processes: { id: 0, startOf: unused, hangUp: unused },
     onHangup: unused,
     stopped: new AbortController().signal,
   };

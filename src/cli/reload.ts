@@ -1,24 +1,34 @@
-/** `paddock reload`: has the running node read its configuration again, and says what came of it. */
+/** `paddock reload`: the running node reads its configuration again, and the outcome is printed. */
+import { platform } from "node:os";
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { NodeError } from "../core/errors.ts";
-import { askToReload } from "../node/ask-to-reload.ts";
+import { hasCode, NodeError } from "../core/errors.ts";
 import { dataDirOf } from "../node/data-dir.ts";
-import { listRecords, type NodeRecord, removeRecord } from "../node/node-record.ts";
-import { isStale } from "../node/running-node.ts";
+import {
+  findNodes,
+  type NodeRecord,
+  type ReloadOutcome,
+  recordPath,
+  requestReload,
+} from "../node/running-node.ts";
 import { addConfigOptions, configFrom, readConfigFile } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { printableJson } from "./printable.ts";
-import { type NodeReport, reportLines } from "./reload/report.ts";
 import type { Shell } from "./shell.ts";
 
-/** How long a node may take to answer: it looks four times a second, and reads one file. */
+interface NodeReport {
+  node: NodeRecord;
+  /** Undefined: it did not answer. */
+  outcome: ReloadOutcome | undefined;
+}
+
+/** How long a node may take: it reads one file, but may be busy. */
 const withinMs = 15_000;
 
 export function reloadCommand(shell: Shell): Command {
   const command = new Command("reload")
     .description(
-      "have the running node of the data dir read its configuration again, and say what changed",
+      "have the running node of the data dir read its configuration again, and print what changed",
     )
     .option("--json", "as JSON");
   addConfigOptions(command);
@@ -28,24 +38,29 @@ export function reloadCommand(shell: Shell): Command {
     "paddock reload --config /etc/paddock/paddock.toml --data-dir /var/lib/paddock",
   );
   return command.action(async () => {
+    if (platform() === "win32") {
+      throw new NodeError(
+        "unavailable",
+        "Windows has no SIGHUP, which asks a node to reload: restart the node instead.",
+      );
+    }
     const file = await readConfigFile(shell, command);
-    // One with an error is said here, and no node is asked.
+    // An error in it is reported here, before any node reads it.
     const config = configFrom(shell, command, file);
     const dataDir = dataDirOf(config, shell.cwd);
-    const nodes = await runningNodes(shell, dataDir);
-    if (nodes.length === 0) {
+    const { here, onOtherHosts } = await findNodes(dataDir, shell.processes);
+    for (const node of onOtherHosts) {
+      shell.say(
+        `The node at ${node.address} runs on '${node.host}': run 'paddock reload' there. If it is gone, remove ${recordPath(dataDir, node.id)}.\n`,
+      );
+    }
+    if (here.length === 0) {
       throw new NodeError(
         "unavailable",
         `No node runs with the data dir ${dataDir}. Start one with 'paddock serve', or name the data dir of the one that runs: --data-dir.`,
       );
     }
-    const signal = shell.stopped;
-    const reports = await Promise.all(
-      nodes.map(async (node): Promise<NodeReport> => {
-        const outcome = await askToReload(dataDir, node, { withinMs, signal });
-        return { node, outcome };
-      }),
-    );
+    const reports = await Promise.all(here.map((node) => reload(shell, dataDir, node)));
     if (command.opts<{ json?: boolean }>().json === true) {
       shell.print(`${printableJson(reports.map(toJson))}\n`);
     } else {
@@ -58,12 +73,41 @@ export function reloadCommand(shell: Shell): Command {
   });
 }
 
-/** Those that were killed without a word are forgotten. */
-async function runningNodes(shell: Shell, dataDir: string): Promise<NodeRecord[]> {
-  const records = await listRecords(dataDir);
-  const stale = records.filter((record) => isStale(record, shell.processes));
-  for (const { id } of stale) await removeRecord(dataDir, id);
-  return records.filter((record) => !stale.includes(record));
+async function reload(
+  { processes, stopped: signal }: Shell,
+  dataDir: string,
+  node: NodeRecord,
+): Promise<NodeReport> {
+  try {
+    return { node, outcome: await requestReload(dataDir, node, { processes, withinMs, signal }) };
+  } catch (error) {
+    if (!hasCode(error, "EPERM")) throw error;
+    const reason = "it belongs to another user; run this command as that user.";
+    return { node, outcome: { changed: [], needsRestart: [], error: reason } };
+  }
+}
+
+/** The outcome in sentences. `ownFile`: the configuration file that this command read. */
+export function reportLines({ node, outcome }: NodeReport, ownFile: string | null): string[] {
+  const who = `The node at ${node.address} (process ${node.pid})`;
+  if (outcome === undefined) {
+    return [`${who} did not answer. If it hangs, restart it.`];
+  }
+  const { changed, needsRestart, error } = outcome;
+  const otherFile =
+    node.config === ownFile
+      ? []
+      : [`It reads ${node.config ?? "no configuration file"}, not ${ownFile ?? "none"}.`];
+  if (error !== undefined) return [`${who} changed nothing: ${error}`, ...otherFile];
+  const isSame = changed.length + needsRestart.length === 0;
+  return [
+    isSame ? `${who} runs with this configuration already.` : `${who} read its configuration.`,
+    ...(changed.length === 0 ? [] : [`In force now: ${changed.join(", ")}.`]),
+    ...(needsRestart.length === 0
+      ? []
+      : [`Needs a restart, and is as it was: ${needsRestart.join(", ")}.`]),
+    ...otherFile,
+  ];
 }
 
 const isDone = ({ outcome }: NodeReport): boolean =>

@@ -33,7 +33,7 @@ export interface Shell {
   input: ShellInput;
   /** How much memory the process holds, in bytes. */
   residentMemory: () => number;
-  /** This process, and whether another is there. */
+  /** This process, and how others are recognized and signalled. */
   processes: Processes;
   /**
    * Calls back at SIGHUP, which ends the process where nobody listens. It still ends one whose

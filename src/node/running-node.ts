@@ -1,29 +1,56 @@
-/** A running node as its data dir knows it: announced at its start, asked to reload, gone at its end. */
-import { rm } from "node:fs/promises";
+/**
+ * A running node as its data dir knows it: a record in a file, from its start to its end. `paddock
+ * reload` finds the process in it, sends SIGHUP, and reads the outcome there.
+ */
+import { readdir, readFile, rm } from "node:fs/promises";
 import { hostname } from "node:os";
-import { reasonOf } from "../core/errors.ts";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { hasCode, reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import {
-  listRecords,
-  listRequests,
-  type NodeRecord,
-  type ReloadOutcome,
-  recordPath,
-  removeRecord,
-  requestPath,
-  writeText,
-} from "./node-record.ts";
+import { writeAtomically } from "../models/atomic-file.ts";
 
-/** What a process may know of itself and others. */
+/** The processes of this machine, or of this container. */
 export interface Processes {
-  /** Its own. */
+  /** This process. */
   id: number;
-  isAlive(id: number): boolean;
+  /** Tells a process from a later one with the same id; undefined: there is no such process. */
+  startOf(id: number): string | undefined;
+  /** Sends SIGHUP. */
+  hangUp(id: number): void;
+}
+
+/** What a reload of the configuration did. */
+export interface ReloadOutcome {
+  /** Names of the keys that are in force now. */
+  changed: string[];
+  /** Names of the keys that only a restart puts in force. */
+  needsRestart: string[];
+  /** Why nothing was changed. */
+  error?: string;
+}
+
+export interface NodeRecord {
+  id: string;
+  pid: number;
+  /** The start of its process, as `Processes.startOf` has it. */
+  processStart: string;
+  /** The machine or the container that it runs on. */
+  host: string;
+  startedAt: string;
+  /** Where it listens. */
+  address: string;
+  /** The configuration file that it reads; null: none. */
+  config: string | null;
+  /** The last reload; `begunAt` in milliseconds. */
+  reload?: ReloadOutcome & { begunAt: number };
 }
 
 export interface RunningNodeOptions {
   dataDir: string;
   processes: Processes;
+  /** Calls back at SIGHUP. */
+  onHangup: (hear: () => void) => Disposable;
   /** Where it listens. */
   address: string;
   /** The configuration file, absolute; undefined: none. */
@@ -33,28 +60,23 @@ export interface RunningNodeOptions {
   log: Log;
 }
 
-/** How often it looks whether somebody asks. */
-const pollMs = 250;
-
 export class RunningNode implements AsyncDisposable {
   readonly #options: RunningNodeOptions;
   readonly #record: NodeRecord;
-  readonly #timer: ReturnType<typeof setInterval>;
-  /** Reloads come one after another. */
+  /** Reloads run one after another. */
   #last: Promise<unknown> = Promise.resolve();
-  #isLooking = false;
-  /** Why it could not look, where that was said. */
-  #saidWhy: string | undefined;
+  /** Listens for SIGHUP as long as others may find the record: where nobody listens, it ends a process. */
+  readonly #hangups: Disposable;
+  #isOver = false;
 
-  /** A node whose data dir cannot be written to runs all the same; no command finds it then. */
+  /** A node that cannot write to its data dir runs all the same. */
   static async announce(options: RunningNodeOptions): Promise<RunningNode> {
     const { dataDir, processes, log } = options;
     const node = new RunningNode(options);
     try {
-      await removeStale(dataDir, processes);
+      await findNodes(dataDir, processes);
       await node.#write();
     } catch (error) {
-      clearInterval(node.#timer);
       const reason = reasonOf(error);
       log.warn("the data dir cannot be written to: 'paddock reload' does not find this node", {
         reason,
@@ -69,70 +91,133 @@ export class RunningNode implements AsyncDisposable {
     this.#record = {
       id: crypto.randomUUID(),
       pid: processes.id,
+      processStart: processes.startOf(processes.id) ?? "",
       host: hostname(),
       startedAt: new Date().toISOString(),
       address,
       config,
     };
-    this.#timer = setInterval(() => void this.#look(), pollMs);
-    this.#timer.unref();
+    this.#hangups = options.onHangup(() => void this.reload());
   }
 
-  /** Reads the configuration again, after what was asked before; `requests`: who asks. */
-  reload(requests: string[] = []): Promise<void> {
-    const done = this.#last.then(async () => {
-      const outcome = await this.#options.reload();
-      this.#record.reload = { ...outcome, requests, at: new Date().toISOString() };
+  /** Reads the configuration again, after the reloads that were requested before. */
+  reload(): Promise<unknown> {
+    this.#last = this.#last.then(async () => {
+      if (this.#isOver) return;
+      const begunAt = Date.now();
+      this.#record.reload = { ...(await this.#options.reload()), begunAt };
       await this.#write().catch((error: unknown) => {
         const reason = reasonOf(error);
-        this.#options.log.warn("what came of a reload could not be written down", { reason });
+        this.#options.log.warn("the outcome of a reload could not be saved", { reason });
       });
     });
-    this.#last = done;
-    return done;
+    return this.#last;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#timer);
+    this.#isOver = true;
     await this.#last;
-    // What cannot be removed is recognised as stale.
+    // A record that cannot be removed is recognized as that of a process that is gone.
     await removeRecord(this.#options.dataDir, this.#record.id).catch(() => {});
-  }
-
-  async #look(): Promise<void> {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    try {
-      const { dataDir } = this.#options;
-      const { id } = this.#record;
-      const requests = await listRequests(dataDir, id);
-      if (requests.length === 0) return;
-      for (const request of requests) await rm(requestPath(dataDir, id, request), { force: true });
-      await this.reload(requests);
-      this.#saidWhy = undefined;
-    } catch (error) {
-      const reason = reasonOf(error);
-      if (reason !== this.#saidWhy) {
-        this.#options.log.warn("nobody can ask for a reload", { reason });
-      }
-      this.#saidWhy = reason;
-    } finally {
-      this.#isLooking = false;
-    }
+    this.#hangups[Symbol.dispose]();
   }
 
   async #write(): Promise<void> {
-    const { id } = this.#record;
-    await writeText(recordPath(this.#options.dataDir, id), JSON.stringify(this.#record));
+    const path = recordPath(this.#options.dataDir, this.#record.id);
+    await writeAtomically(path, (file) => file.writeFile(JSON.stringify(this.#record)));
   }
 }
 
-/** Whether the node was killed: its process is gone, or has become this one. */
-export const isStale = ({ host, pid }: NodeRecord, processes: Processes): boolean =>
-  host === hostname() && (pid === processes.id || !processes.isAlive(pid));
+export interface FoundNodes {
+  /** Their processes are here. */
+  here: NodeRecord[];
+  /** Those of other hosts, which may be gone. */
+  onOtherHosts: NodeRecord[];
+}
 
-async function removeStale(dataDir: string, processes: Processes): Promise<void> {
+/** The nodes of a data dir. The records of nodes that were killed on this host are removed. */
+export async function findNodes(dataDir: string, processes: Processes): Promise<FoundNodes> {
+  const found: FoundNodes = { here: [], onOtherHosts: [] };
   for (const record of await listRecords(dataDir)) {
-    if (isStale(record, processes)) await removeRecord(dataDir, record.id);
+    const { id, pid, processStart, host } = record;
+    if (processStart === processes.startOf(pid)) found.here.push(record);
+    else if (host === hostname()) await removeRecord(dataDir, id);
+    else found.onOtherHosts.push(record);
   }
+  return found;
+}
+
+const pollMs = 50;
+
+/** Sends the node SIGHUP and waits for the outcome; undefined: there was none in time. */
+export async function requestReload(
+  dataDir: string,
+  { id, pid }: NodeRecord,
+  options: { processes: Processes; withinMs: number; signal: AbortSignal },
+): Promise<ReloadOutcome | undefined> {
+  const { processes, withinMs, signal } = options;
+  const sentAt = Date.now();
+  processes.hangUp(pid);
+  const end = performance.now() + withinMs;
+  while (performance.now() < end) {
+    const record = await readRecord(dataDir, id);
+    // It was stopped meanwhile.
+    if (record === undefined) return undefined;
+    // An earlier reload may not have seen the latest change of the file.
+    if (record.reload !== undefined && record.reload.begunAt >= sentAt) return record.reload;
+    await sleep(pollMs, undefined, { signal });
+  }
+  return undefined;
+}
+
+/** In the data dir. Several nodes may share one. */
+const folderOf = (dataDir: string): string => join(dataDir, "nodes");
+const ending = ".json";
+
+export const recordPath = (dataDir: string, id: string): string =>
+  join(folderOf(dataDir), `${id}${ending}`);
+
+const removeRecord = (dataDir: string, id: string): Promise<void> =>
+  rm(recordPath(dataDir, id), { force: true });
+
+async function listRecords(dataDir: string): Promise<NodeRecord[]> {
+  const names = (await unlessMissing(readdir(folderOf(dataDir)))) ?? [];
+  const ids = names
+    .filter((name) => name.endsWith(ending))
+    .map((name) => name.slice(0, -ending.length));
+  const records = await Promise.all(ids.map((id) => readRecord(dataDir, id)));
+  return records.filter((record) => record !== undefined);
+}
+
+/** Undefined where there is none, and where the file holds something else. */
+async function readRecord(dataDir: string, id: string): Promise<NodeRecord | undefined> {
+  const text = await unlessMissing(readFile(recordPath(dataDir, id), "utf8"));
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) && value.id === id ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function unlessMissing<Value>(reading: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+function isRecord(value: unknown): value is NodeRecord {
+  if (typeof value !== "object" || value === null) return false;
+  const fields: Partial<Record<keyof NodeRecord, unknown>> = value;
+  const { id, pid, processStart, host, startedAt, address, config, reload } = fields;
+  return (
+    [id, processStart, host, startedAt, address].every((text) => typeof text === "string") &&
+    Number.isSafeInteger(pid) &&
+    (config === null || typeof config === "string") &&
+    (reload === undefined || (typeof reload === "object" && reload !== null))
+  );
 }

@@ -129,6 +129,20 @@ describe("paddock reload", () => {
     expect(await readdir(nodes)).toEqual([]);
   });
 
+  test("names a node of another host, and does not wait for it", async () => {
+    await using folder = await tinyFolder();
+    await using node = await servePaddock({ cwd: folder.path });
+    const nodes = join(folder.path, ".paddock", "nodes");
+    const record = { id: "gone", pid: 1, processStart: "", host: "another", startedAt: "" };
+    const text = JSON.stringify({ ...record, address: "http://10.0.0.9:8080", config: null });
+    await writeFile(join(nodes, "gone.json"), text);
+    const { code, stdout, stderr } = await reload(folder);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`The node at ${node.origin}`)]);
+    expect(stderr).toBe(
+      `The node at http://10.0.0.9:8080 runs on 'another': run 'paddock reload' there. If it is gone, remove ${join(nodes, "gone.json")}.\n`,
+    );
+  });
+
   test("leaves nothing behind after a stop", async () => {
     await using folder = await tinyFolder();
     await using node = await servePaddock({ cwd: folder.path });

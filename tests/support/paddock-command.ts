@@ -6,8 +6,8 @@ import { runProgram } from "../../src/cli/program.ts";
 import type { Shell } from "../../src/cli/shell.ts";
 import { wantsColour } from "../../src/cli/style.ts";
 import { handbookPagesIn } from "../../src/ingest/handbook.ts";
+import { processStart } from "../../src/subprocess/process-start.ts";
 import { engineEnvironment } from "../../src/subprocess/program.ts";
-import { isAlive } from "./process-tree.ts";
 
 export interface CommandOptions {
   cwd: string;
@@ -62,7 +62,11 @@ export async function runCommand(
       },
     },
     residentMemory: () => process.memoryUsage.rss(),
-    processes: { id: process.pid, isAlive },
+    processes: {
+      id: process.pid,
+      startOf: processStart,
+      hangUp: (id) => void process.kill(id, "SIGHUP"),
+    },
     onHangup: () => ({ [Symbol.dispose]: () => {} }),
     stopped: new AbortController().signal,
   };

@@ -4,7 +4,7 @@ import { planReload } from "../../config/reload.ts";
 import type { Config } from "../../config/schema.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import type { ReloadOutcome } from "../../node/node-record.ts";
+import type { ReloadOutcome } from "../../node/running-node.ts";
 
 export interface RunningConfigOptions {
   /** What the node was started with. */

@@ -54,15 +54,15 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
     },
     log,
   });
-  await using announced = await RunningNode.announce({
+  await using _ = await RunningNode.announce({
     dataDir: dataDirOf(config, shell.cwd),
     processes: shell.processes,
+    onHangup: shell.onHangup,
     address: server.url.origin,
     config: file,
     reload: () => running.reload(),
     log,
   });
-  using _ = shell.onHangup(() => void announced.reload());
   try {
     node.listensOn(server.port ?? config.port);
     shell.say(`Paddock ${shell.version} is preparing its models ...\n`);

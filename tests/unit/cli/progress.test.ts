@@ -33,7 +33,7 @@ function shell(isTerminal: boolean) {
       terminal: () => ({ input: process.stdin, output: process.stdout }),
     },
     residentMemory: () => 0,
-    processes: { id: 0, isAlive: () => false },
+    processes: { id: 0, startOf: () => undefined, hangUp: () => {} },
     onHangup: () => ({ [Symbol.dispose]: () => {} }),
     stopped: new AbortController().signal,
   };
