@@ -1,13 +1,11 @@
-/** Writes the table of operations into README.md and docs/api.md from their declarations. */
+/** Writes the table of operations into docs/api.md from their declarations. */
 import { join } from "node:path";
 import type { OperationFacts } from "../src/server/operation.ts";
 import { operations } from "../src/server/operations.ts";
 import { toMarkdownTable } from "./docs/markdown-table.ts";
 import { withParts } from "./docs/marked-parts.ts";
 
-export const operationsFiles = ["README.md", "docs/api.md"].map((path) =>
-  join(import.meta.dir, "..", path),
-);
+export const operationsFile = join(import.meta.dir, "..", "docs", "api.md");
 
 /** The page with a fresh table. */
 export const operationsPage = (page: string): string =>
@@ -38,8 +36,6 @@ function keyOf({ scope, key = "none" }: OperationFacts): string {
 }
 
 if (import.meta.main) {
-  for (const file of operationsFiles) {
-    await Bun.write(file, operationsPage(await Bun.file(file).text()));
-    console.log(`Wrote ${file}`);
-  }
+  await Bun.write(operationsFile, operationsPage(await Bun.file(operationsFile).text()));
+  console.log(`Wrote ${operationsFile}`);
 }

@@ -1,10 +1,7 @@
 import { expect, test } from "bun:test";
-import { operationsFiles, operationsPage } from "../../scripts/operations-docs.ts";
+import { operationsFile, operationsPage } from "../../scripts/operations-docs.ts";
 
-test.each(operationsFiles)(
-  "%s has the table that the declarations make (`bun run docs` writes it)",
-  async (file) => {
-    const page = await Bun.file(file).text();
-    expect(operationsPage(page)).toBe(page);
-  },
-);
+test("docs/api.md has the table that the declarations make (`bun run docs` writes it)", async () => {
+  const page = await Bun.file(operationsFile).text();
+  expect(operationsPage(page)).toBe(page);
+});
