@@ -1,8 +1,8 @@
 /** The models that the benchmark runs on; made once, kept in the cache of the benchmarks. */
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { transcode } from "../src/engine/quantization/transcode.ts";
-import { writeAtomically } from "../src/models/atomic-file.ts";
+import { transcode } from "../src/engine/quantization/quantize-model.ts";
+import { writeAtomically } from "../src/models/files.ts";
 import { writeGguf } from "../src/models/gguf/write.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "../src/models/sources/starter.ts";
 import { engineEnvironment } from "../src/subprocess/program.ts";

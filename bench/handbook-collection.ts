@@ -4,7 +4,7 @@ import type { RetrievalService } from "../src/core/retrieval/retrieval-service.t
 import { handbookDocuments, handbookPagesIn } from "../src/ingest/handbook.ts";
 import { planDocument } from "../src/ingest/plan-document.ts";
 import { collectionStore } from "../src/node/collection-store.ts";
-import { openEmbeddingModel } from "../src/node/embedding-model.ts";
+import { openEmbeddingModel } from "../src/node/models/embedding-model.ts";
 import { bareNodeOptions } from "../tests/support/bare-node.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
 import { remembering, serviceFor } from "./retrieval-set.ts";

@@ -1,8 +1,14 @@
 /** Writes a llama of billions of random weights in seconds: q8_0 blocks, copied out of one buffer of random ones. */
 import type { FileHandle } from "node:fs/promises";
-import { writeAtomically } from "../src/models/atomic-file.ts";
-import { blockSizes, encodeTensor, tensorBytes } from "../src/models/gguf/tensor-types.ts";
-import { type Gguf, type Tensor, writeGguf } from "../src/models/gguf/write.ts";
+import { writeAtomically } from "../src/models/files.ts";
+import {
+  blockSizes,
+  encodeTensor,
+  type Gguf,
+  type Tensor,
+  tensorBytes,
+  writeGguf,
+} from "../src/models/gguf/write.ts";
 import { type LlamaShape, randomLlama, randomNumbers } from "../tests/support/random-llama.ts";
 import { makeWords, wordsOf32k } from "./bench-models.ts";
 import { isThere } from "./peer-location.ts";

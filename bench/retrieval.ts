@@ -12,7 +12,7 @@ import type { RetrievalMode } from "../src/core/retrieval/retrieval-service.ts";
 import { openBackend } from "../src/engine/backend.ts";
 import { loadModel } from "../src/engine/load-model.ts";
 import { collectionStore } from "../src/node/collection-store.ts";
-import { openEmbeddingModel } from "../src/node/embedding-model.ts";
+import { openEmbeddingModel } from "../src/node/models/embedding-model.ts";
 import { bareNodeOptions } from "../tests/support/bare-node.ts";
 import { silentLog, silentProgress } from "../tests/support/silence.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";

@@ -1,8 +1,8 @@
 /** Writes the module that tells the executable what it carries; see src/packaging/carried.ts. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { starterChat, starterEmbedding } from "../../src/models/catalog.ts";
 import { prepareStarterEmbedding } from "../../src/models/sources/starter.ts";
+import { starterChat, starterEmbedding } from "../../src/models/starter-models.ts";
 
 export interface Cargo {
   commit: string;

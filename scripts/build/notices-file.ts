@@ -1,7 +1,7 @@
 /** Gathers the licence notices of what an executable carries into the file that it carries them in. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { starterChat, starterEmbedding } from "../../src/models/catalog.ts";
+import { starterChat, starterEmbedding } from "../../src/models/starter-models.ts";
 import { gatherNotices } from "../../src/packaging/gather-notices.ts";
 import { packNotices } from "../../src/packaging/packed-notices.ts";
 import { oneFile, type PluginOptions } from "./plugin.ts";

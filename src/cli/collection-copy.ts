@@ -9,8 +9,8 @@ import type {
 import { findMismatch } from "../core/retrieval/collection.ts";
 import { embedWith, type TransferOptions, transfer } from "../ingest/transfer.ts";
 import { collectionStore } from "../node/collection-store.ts";
-import { openEmbeddingModel } from "../node/embedding-model.ts";
-import type { ModelOptions } from "../node/part-options.ts";
+import { openEmbeddingModel } from "../node/models/embedding-model.ts";
+import type { ModelOptions } from "../node/node-settings.ts";
 import { existing, withCollectionStore } from "./collection-store.ts";
 import { addExamples } from "./examples.ts";
 import { createProgress } from "./progress.ts";

@@ -4,7 +4,7 @@ import type { Config } from "../config/schema.ts";
 import { NodeError } from "../core/errors.ts";
 import type { CollectionStore, PassageRepository } from "../core/ports/passage-repository.ts";
 import { collectionStore } from "../node/collection-store.ts";
-import type { ModelOptions } from "../node/part-options.ts";
+import type { ModelOptions } from "../node/node-settings.ts";
 import { readConfig } from "./configure.ts";
 import { createCommandLog } from "./log.ts";
 import { partOptions } from "./part-options.ts";

@@ -8,7 +8,7 @@ import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { configTemplate } from "../config/template.ts";
 import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
-import { threadBudget } from "../engine/machine/thread-budget.ts";
+import { threadBudget } from "../engine/machine/machine.ts";
 import { readFacts } from "../node/engine-on-demand.ts";
 import { carried } from "../packaging/carried.ts";
 import { addSettingOptions, defaultFile, settingFlags } from "./configure.ts";

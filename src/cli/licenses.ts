@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
-import { starterChat, starterEmbedding } from "../models/catalog.ts";
+import { starterChat, starterEmbedding } from "../models/starter-models.ts";
 import { carried } from "../packaging/carried.ts";
 import { gatherNotices, installedLibraries } from "../packaging/gather-notices.ts";
 import type { Notice } from "../packaging/notice.ts";

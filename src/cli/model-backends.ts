@@ -6,7 +6,7 @@ import { noLog } from "../core/log.ts";
 import { datedReason, describeBackend } from "../core/models/engine-backends.ts";
 import { thisMachine } from "../engine/accelerator/devices.ts";
 import { MachineAccelerators } from "../engine/accelerator/machine-accelerators.ts";
-import { verdictFile } from "../engine/accelerator/verdicts.ts";
+import { verdictFile } from "../engine/accelerator/trials.ts";
 import type { ModelRow } from "./model-rows.ts";
 import type { Shell } from "./shell.ts";
 

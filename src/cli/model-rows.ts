@@ -5,20 +5,14 @@ import type { Config } from "../config/schema.ts";
 import { isUpstream, upstreamUrls } from "../config/upstream-source.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import {
-  formerTranscodedName,
-  isTranscoded,
-  transcodedName,
-} from "../core/models/transcoded-name.ts";
+import { formerTranscodedName, isTranscoded, transcodedName } from "../core/models/model-files.ts";
 import { weightsDigest } from "../engine/fingerprint.ts";
-import { chooseSettings } from "../engine/machine/auto-settings.ts";
+import { chooseSettings, pickChatFile } from "../engine/machine/auto-settings.ts";
 import type { Machine } from "../engine/machine/machine.ts";
 import { estimateMemory, type ModelFacts } from "../engine/machine/model-memory.ts";
-import { pickChatFile } from "../engine/machine/pick-chat-model.ts";
-import { rememberedForm } from "../engine/machine/starter-form.ts";
+import { rememberedForm } from "../engine/quantization/starter-quantization.ts";
 import { listModels, modelsFolder } from "../models/models-folder.ts";
-import { autoSource } from "../models/sources/auto.ts";
-import { findSource } from "../models/sources/resolve.ts";
+import { autoSource, findSource } from "../models/sources/resolve.ts";
 import { dataDirOf } from "../node/data-dir.ts";
 import { readFacts } from "../node/engine-on-demand.ts";
 import { toTranscoding } from "../node/node-settings.ts";

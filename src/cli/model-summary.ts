@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { byteSize } from "../core/byte-size.ts";
 import type { Machine } from "../engine/machine/machine.ts";
 import type { ModelFacts } from "../engine/machine/model-memory.ts";
-import { starterChat, starterEmbedding, starterGteSmall } from "../models/catalog.ts";
+import { starterChat, starterEmbedding, starterGteSmall } from "../models/starter-models.ts";
 
 const starterNames: Readonly<Record<string, string>> = {
   "starter:chat": starterChat.name,

@@ -4,8 +4,8 @@ import { Command } from "commander";
 import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { partsOf } from "../core/models/split-model.ts";
-import { threadBudget } from "../engine/machine/thread-budget.ts";
+import { partsOf } from "../core/models/model-files.ts";
+import { threadBudget } from "../engine/machine/machine.ts";
 import { removeModel } from "../models/models-folder.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { confirm } from "./confirm.ts";
@@ -28,7 +28,7 @@ export function modelsCommand(shell: Shell): Command {
 
 async function read(shell: Shell, command: Command) {
   const config = await readConfig(shell, command);
-  const { readMachineMemory } = await import("../engine/machine/machine-memory.ts");
+  const { readMachineMemory } = await import("../engine/machine/machine.ts");
   const machine = await readMachineMemory();
   const { threads } = await threadBudget(config.engine.threads);
   const found = await findModels({ config, baseDir: shell.cwd, machine, threads });

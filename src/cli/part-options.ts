@@ -3,7 +3,7 @@ import type { Config } from "../config/schema.ts";
 import type { Log } from "../core/log.ts";
 import { hubFrom } from "../models/sources/hub.ts";
 import { registryFrom } from "../models/sources/npm/registry-settings.ts";
-import type { ModelOptions } from "../node/part-options.ts";
+import type { ModelOptions } from "../node/node-settings.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 

@@ -5,11 +5,11 @@ import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { estimateMemory, type ModelFacts } from "../engine/machine/model-memory.ts";
-import { starterGteSmall } from "../models/catalog.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { hubFrom } from "../models/sources/hub.ts";
 import { registryFrom } from "../models/sources/npm/registry-settings.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
+import { starterGteSmall } from "../models/starter-models.ts";
 import { dataDirOf } from "../node/data-dir.ts";
 import { readFacts } from "../node/engine-on-demand.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
@@ -116,7 +116,7 @@ async function show(shell: Shell, { source, path, facts, sha256 }: Pulled): Prom
     );
   }
   if (facts.kind !== "chat") return;
-  const { readMachineMemory } = await import("../engine/machine/machine-memory.ts");
+  const { readMachineMemory } = await import("../engine/machine/machine.ts");
   const machine = await readMachineMemory();
   const { total } = estimateMemory(facts, {
     contextSize: Math.min(4096, facts.trainContext),

@@ -1,7 +1,7 @@
 /** `paddock quantize`: what transcoding runs in a process of its own; not for people. */
 import { constants, setPriority } from "node:os";
 import { Command } from "commander";
-import { quantizations } from "../core/models/quantization.ts";
+import { quantizations } from "../core/models/model-files.ts";
 import { quantize } from "../engine/quantization/quantizer.ts";
 import { endWithParentProcess } from "../subprocess/parent-death.ts";
 

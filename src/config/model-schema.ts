@@ -1,8 +1,7 @@
 /** Every setting of a model, with its default. The keys carry the names that node information reports. */
 import { type SchemaOptions, type Static, Type as T, type TInteger } from "@sinclair/typebox";
-import { promptTemplateNames } from "../core/models/prompt-templates.ts";
-import { quantizations } from "../core/models/quantization.ts";
-import { samplingDefaults, starterSampling } from "../core/models/sampling-defaults.ts";
+import { promptTemplateNames, samplingDefaults, starterSampling } from "../core/models/model.ts";
+import { quantizations } from "../core/models/model-files.ts";
 import { longestSeconds } from "./durations.ts";
 import { upstreamKeys } from "./upstream-schema.ts";
 

@@ -1,6 +1,6 @@
 /** Whether the node can take a request now, and if not, why: in sentences. */
 
-import type { ModelActivities } from "./models/model-activities.ts";
+import type { ModelActivities } from "./models/model-activity.ts";
 import type { ModelRegistry } from "./models/model-registry.ts";
 import type { RetrievalService } from "./retrieval/retrieval-service.ts";
 

@@ -1,14 +1,17 @@
 /** Loads llama.cpp, once in a process, with its budget of threads. */
+
+import { dlopen, FFIType } from "bun:ffi";
 import { arch, platform } from "node:os";
+import { basename } from "node:path";
 import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp";
 import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { EngineBackend, RejectedBackend } from "../core/models/engine-backends.ts";
+import { backendLibraries, findPackage, packagesOf } from "../packaging/gpu-packages.ts";
 import { registerGpuPackages } from "../packaging/llama-packages.ts";
 import { nativeFolder, useGpuLibraries } from "../packaging/native-libraries.ts";
-import { linkerWords } from "./accelerator/linker-words.ts";
+import { threadBudget } from "./machine/machine.ts";
 import { StepWatch } from "./machine/step-watch.ts";
-import { threadBudget } from "./machine/thread-budget.ts";
 
 export interface BackendOptions {
   /** Threads of all models together; 0: as many as the process has cores. */
@@ -92,4 +95,43 @@ function forward(log: Log, level: LlamaLogLevel, message: string): void {
   if (level === LlamaLogLevel.fatal || level === LlamaLogLevel.error) log.error(message, fields);
   // Its warnings are about how a model was made; an operator cannot act on them.
   else log.debug(message, fields);
+}
+
+// What llama.cpp says of the CPU library that it chose for this machine.
+
+/** Like `CPU : AVX512 = 1 | AMX_INT8 = 1 | REPACK = 1 | `. */
+export async function readSystemInfo(): Promise<string> {
+  const llama = await getLlama({
+    build: "never",
+    gpu: false,
+    logLevel: LlamaLogLevel.disabled,
+    progressLogs: false,
+  });
+  const { systemInfo } = llama;
+  await llama.dispose();
+  return systemInfo;
+}
+
+// Why the dynamic linker does not load a backend's library: node-llama-cpp says only that there is none.
+
+/** Undefined where it does load, or is not there. Loads it into this process. */
+export function linkerWords(backend: EngineBackend): string | undefined {
+  const [name = ""] = packagesOf(backend, { platform: platform(), arch: arch() });
+  const found = findPackage(name);
+  const [path] = found === undefined ? [] : backendLibraries(found.bins);
+  if (path === undefined) return undefined;
+  try {
+    dlopen(path, { ggml_backend_init: { returns: FFIType.ptr, args: [] } }).close();
+    return undefined;
+  } catch (error) {
+    return explain(reasonOf(error), path);
+  }
+}
+
+function explain(words: string, path: string): string {
+  const [, missing] = /(lib[\w.+-]+): cannot open shared object file/.exec(words) ?? [];
+  if (missing !== undefined && missing !== basename(path)) {
+    return `its library needs ${missing}, which is not installed`;
+  }
+  return words.replaceAll(path, basename(path));
 }

@@ -13,21 +13,20 @@ import type {
   Tool,
 } from "../core/ports/chat-engine.ts";
 import { type AnswerShape, Generation } from "./generation/generation.ts";
+import { AnswerSampler, type TokenBias, toTokenBias } from "./generation/sampling.ts";
 import { Grammars } from "./grammar/grammars.ts";
 import type { StepThreads } from "./machine/step-threads.ts";
 import type { StepWatch } from "./machine/step-watch.ts";
-import { NativeChatContext } from "./native/chat-context.ts";
+import { NativeChatContext } from "./native/contexts.ts";
 import type { NativeSampler } from "./native/sampler.ts";
 import type { CallStyle, Prompt, PromptTemplate } from "./prompt/prompt-template.ts";
 import { beginning, RawPrompts } from "./prompt/raw-prompt.ts";
-import { AnswerSampler } from "./sampling/answer-sampler.ts";
-import { type TokenBias, toTokenBias } from "./sampling/logit-bias.ts";
 import { KvCache } from "./scheduling/kv-cache.ts";
 import { readAnswer } from "./scheduling/read-answer.ts";
 import { Scheduler } from "./scheduling/scheduler.ts";
 import { type Slot, Slots } from "./scheduling/slots.ts";
 import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
-import { TokenBytes } from "./tokenizer/token-bytes.ts";
+import { TokenBytes } from "./tokenizer/vocabulary.ts";
 
 export class LlamaChatEngine implements ChatEngine {
   readonly contextSize: number;

@@ -9,10 +9,10 @@ import type {
 } from "../core/ports/embedding-engine.ts";
 import { StepThreads } from "./machine/step-threads.ts";
 import type { StepWatch } from "./machine/step-watch.ts";
-import type { NativeEmbeddingContext } from "./native/embedding-context.ts";
+import type { NativeEmbeddingContext } from "./native/contexts.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
-import { InputTokens } from "./tokenizer/input-tokens.ts";
 import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
+import { LoopYield, SlicedTokenizer } from "./tokenizer/sliced-tokenizer.ts";
 
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
@@ -91,5 +91,41 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   /** Fails what waits, and waits for what is being computed, which still reads the weights. */
   async close(): Promise<void> {
     await this.#pool.close();
+  }
+}
+
+/** The tokens of embedding inputs, which are texts or lists of token ids. */
+
+export class InputTokens {
+  readonly #tokenizer: SlicedTokenizer;
+  readonly #vocabulary: readonly Token[];
+
+  constructor(model: LlamaModel) {
+    this.#tokenizer = new SlicedTokenizer(model);
+    this.#vocabulary = [...model.iterateAllTokens()];
+  }
+
+  get vocabularySize(): number {
+    return this.#vocabulary.length;
+  }
+
+  /** The tokens of each input; undefined for one with so many that they were not counted. */
+  async of(
+    inputs: readonly EmbeddingInput[],
+    {
+      most = Number.POSITIVE_INFINITY,
+      signal,
+    }: { most?: number; signal?: AbortSignal | undefined },
+  ): Promise<(Token[] | undefined)[]> {
+    const budget = { most, loop: new LoopYield(signal) };
+    const all: (Token[] | undefined)[] = [];
+    for (const input of inputs) {
+      all.push(
+        typeof input === "string"
+          ? await this.#tokenizer.tokens(input, budget)
+          : input.flatMap((id) => this.#vocabulary[id] ?? []),
+      );
+    }
+    return all;
   }
 }

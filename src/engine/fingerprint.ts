@@ -1,6 +1,6 @@
 /** The `system_fingerprint`: it changes when the weights, the engine or the settings do, and only then. */
 import { open } from "node:fs/promises";
-import { missingParts, partsOf } from "../core/models/split-model.ts";
+import { missingParts, partsOf } from "../core/models/model-files.ts";
 
 const sampleBytes = 64 * 1024;
 const samples = 64;

@@ -1,16 +1,28 @@
 /** Loads a GGUF into llama.cpp as a chat, an embedding or a reranking model. */
 import { stat } from "node:fs/promises";
+import { basename } from "node:path";
+import type { LlamaModel, LlamaModelOptions, LlamaRankingContext } from "node-llama-cpp";
+import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { LoadStage } from "../core/models/engine-backends.ts";
-import type { LoadedModel, ModelCard } from "../core/models/model.ts";
+import type { LoadedModel, ModelCard, ModelSettings } from "../core/models/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
-import type { Progress } from "../core/progress.ts";
+import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
+import type { Progress, ProgressStep } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
-import { loadWeights } from "./load-weights.ts";
-import { asChat } from "./loading/chat-model.ts";
-import { asEmbedding } from "./loading/embedding-model.ts";
-import { asReranker } from "./loading/reranking-model.ts";
-import { fitSettings } from "./machine/fit-settings.ts";
+import { LlamaChatEngine } from "./chat-engine.ts";
+import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
+import { fingerprint, weightsDigest } from "./fingerprint.ts";
+import { readModelFacts } from "./gguf/model-facts.ts";
+import { chooseSettings } from "./machine/auto-settings.ts";
+import { type Machine, readMachineMemory, withinLimit } from "./machine/machine.ts";
+import { defaultContext } from "./machine/model-memory.ts";
+import { StepThreads } from "./machine/step-threads.ts";
+import { NativeChatContext, NativeEmbeddingContext } from "./native/contexts.ts";
+import { chatWrapperFor } from "./prompt/chat-wrappers.ts";
+import { PromptTemplate } from "./prompt/prompt-template.ts";
+import { proveChat, proveEmbedding, proveReranker } from "./prove-model.ts";
+import { LlamaReranker } from "./reranker.ts";
 
 export async function loadModel(
   backend: Backend,
@@ -61,3 +73,234 @@ function logChoice({ log }: Backend, { name, settings }: ModelCard, why: string)
 }
 
 const loaders = { chat: asChat, embedding: asEmbedding, reranker: asReranker } as const;
+
+/** Loads a model's weights into llama.cpp, and frees them again where what is made of them fails. */
+
+export async function loadWeights<Made>(
+  { llama }: Backend,
+  options: Pick<LlamaModelOptions, "modelPath" | "gpuLayers">,
+  step: ProgressStep,
+  make: (model: LlamaModel) => Promise<Made>,
+): Promise<Made> {
+  const onLoadProgress = (loaded: number): void => step.update(Math.floor(loaded * 100));
+  const model = await llama.loadModel({ ...options, onLoadProgress });
+  try {
+    const made = await make(model);
+    step.finish();
+    return made;
+  } catch (error) {
+    await model.dispose();
+    throw error;
+  }
+}
+
+/** Chooses the settings that are `auto`, from the model's file and the machine's memory. */
+
+interface FittedModel {
+  settings: ModelSettings;
+  /** Why they were chosen; absent where none was `auto`. */
+  why?: string;
+}
+
+export async function fitSettings(backend: Backend, spec: ModelSpec): Promise<FittedModel> {
+  const { settings: wanted, path, type, parallel } = spec;
+  const { ctxSize, batchSize } = wanted;
+  // Whatever was asked for, the CPU has no layers elsewhere.
+  const nGpuLayers = backend.name === "cpu" ? 0 : wanted.nGpuLayers;
+  if (ctxSize !== "auto" && batchSize !== "auto" && nGpuLayers !== "auto") {
+    return { settings: { ...wanted, ctxSize, batchSize, nGpuLayers } };
+  }
+  const { why, ...chosen } = chooseSettings({
+    facts: await readModelFacts(path),
+    machine: withinLimit(await machineOf(backend), spec.memoryLimit),
+    wanted: { ctxSize, batchSize, nGpuLayers },
+    parallel: type === "chat" ? parallel : backend.threads,
+  });
+  return { settings: { ...wanted, ...chosen }, why };
+}
+
+async function machineOf({ llama, name }: Backend): Promise<Machine> {
+  const machine = await readMachineMemory();
+  if (name === "cpu") return machine;
+  const { total, free } = await llama.getVramState();
+  return { ...machine, accelerator: { memory: total, availableMemory: free } };
+}
+
+/** Weights as a chat model: its threads, its context, its template and a first token. */
+
+export async function asChat(
+  backend: Backend,
+  model: LlamaModel,
+  spec: FittedSpec,
+  createdAt: Date,
+  onStage: (stage: LoadStage) => void,
+): Promise<LoadedModel> {
+  if (model.fileInfo.architectureMetadata.attention?.causal === false) {
+    throw new Error('it is an embedding model; configure it with type = "embedding"');
+  }
+  const say = (count: number, why: string): void =>
+    backend.log.info("threads of a chat model", { model: spec.name, threads: count, why });
+  const options = { size: model.size, budget: backend.threads };
+  const threads = new StepThreads({ ...options, onChange: say });
+  say(threads.start.threads, threads.start.why);
+  const context = await model.createContext({
+    sequences: spec.parallel,
+    contextSize: contextSize(model, spec),
+    batchSize: spec.settings.batchSize,
+    threads: backend.threads,
+  });
+  onStage("trial");
+  await proveChat(new NativeChatContext(context, model, new StepThreads(options)), model, backend);
+  onStage("model");
+  const template = new PromptTemplate(model, chatWrapperFor(spec.settings.promptTemplate, model));
+  const settings: ModelSettings = {
+    ...spec.settings,
+    ctxSize: context.contextSize,
+    batchSize: context.batchSize,
+    nGpuLayers: model.gpuLayers,
+  };
+  const engine = new LlamaChatEngine(model, context, template, {
+    maxQueue: spec.maxQueue,
+    threads,
+    steps: backend.steps,
+  });
+  return {
+    type: "chat",
+    card: card(model, spec, settings, createdAt),
+    engine,
+    fingerprint: await fingerprintOf(backend, spec, settings, template.name),
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+      await model.dispose();
+    },
+  };
+}
+
+/** Weights as an embedding model, and what tells its vectors from those of other models. */
+
+export async function asEmbedding(
+  backend: Backend,
+  model: LlamaModel,
+  spec: FittedSpec,
+  createdAt: Date,
+  onStage: (stage: LoadStage) => void,
+): Promise<LoadedModel> {
+  const size = contextSize(model, spec);
+  const create = async (): Promise<NativeEmbeddingContext> =>
+    new NativeEmbeddingContext(
+      // llama.cpp computes the embedding of a text in a single batch.
+      await model.createEmbeddingContext({ contextSize: size, batchSize: size, threads: 1 }),
+    );
+  const first = await create();
+  onStage("trial");
+  await proveEmbedding(first, model, backend);
+  onStage("model");
+  const others = await Promise.all(Array.from({ length: backend.threads - 1 }, create));
+  const settings: ModelSettings = {
+    ...spec.settings,
+    ctxSize: size,
+    batchSize: size,
+    nGpuLayers: model.gpuLayers,
+  };
+  const engine = new LlamaEmbeddingEngine(model, [first, ...others], {
+    maxTokens: size,
+    threads: backend.threads,
+    steps: backend.steps,
+  });
+  return {
+    type: "embedding",
+    card: card(model, spec, settings, createdAt),
+    engine,
+    fingerprint: await fingerprintOf(backend, spec, settings, "none"),
+    identity: await identityOf(model, spec),
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+      await model.dispose();
+    },
+  };
+}
+
+/** A collection outlives engine builds and settings, so its identity is that of the weights alone. */
+async function identityOf(
+  model: LlamaModel,
+  { name, path, prefixes = {} }: ModelSpec,
+): Promise<EmbeddingIdentity> {
+  const { name: ownName, basename: family } = model.fileInfo.metadata.general;
+  const known = knownPrefixes([name, ownName ?? "", family ?? "", basename(path)]);
+  return {
+    model: name,
+    fingerprint: (await weightsDigest(path)).slice(0, 32),
+    queryPrefix: prefixes.query ?? known.query,
+    documentPrefix: prefixes.document ?? known.document,
+  };
+}
+
+/** Weights as a reranking model. */
+
+export async function asReranker(
+  backend: Backend,
+  model: LlamaModel,
+  spec: FittedSpec,
+  createdAt: Date,
+  onStage: (stage: LoadStage) => void,
+): Promise<LoadedModel> {
+  const size = contextSize(model, spec);
+  const create = (): Promise<LlamaRankingContext> =>
+    model.createRankingContext({ contextSize: size, batchSize: size, threads: 1 });
+  const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
+  onStage("trial");
+  const engine = new LlamaReranker(model, contexts, { maxTokens: size, steps: backend.steps });
+  await proveReranker(engine);
+  onStage("model");
+  const settings: ModelSettings = {
+    ...spec.settings,
+    ctxSize: size,
+    batchSize: size,
+    nGpuLayers: model.gpuLayers,
+  };
+  return {
+    type: "reranker",
+    card: card(model, spec, settings, createdAt),
+    engine,
+    fingerprint: await fingerprintOf(backend, spec, settings, "none"),
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+      await model.dispose();
+    },
+  };
+}
+
+// What every model tells of itself once its settings are chosen and its weights are loaded.
+
+/** With every `auto` setting chosen. */
+export type FittedSpec = ModelSpec & { settings: ModelSettings };
+
+export function contextSize(model: LlamaModel, { settings, type }: FittedSpec): number {
+  if (settings.ctxSize === 0) return defaultContext(model.trainContextSize, type);
+  if (settings.ctxSize > model.trainContextSize) {
+    throw new Error(
+      `ctx_size is ${settings.ctxSize}, but it was trained on ${model.trainContextSize} tokens`,
+    );
+  }
+  return settings.ctxSize;
+}
+
+export function card(
+  model: LlamaModel,
+  { name, type }: ModelSpec,
+  settings: ModelSettings,
+  createdAt: Date,
+): ModelCard {
+  const { author } = model.fileInfo.metadata.general;
+  return { name, type, createdAt, ownedBy: author ?? "paddock", settings };
+}
+
+export async function fingerprintOf(
+  backend: Backend,
+  spec: ModelSpec,
+  settings: ModelSettings,
+  template: string,
+): Promise<string> {
+  const weights = await weightsDigest(spec.path);
+  return fingerprint({ weights, engine: backend.version, settings, template });
+}

@@ -2,7 +2,7 @@
 import { describeBackend } from "../core/models/engine-backends.ts";
 import type { ModelHost } from "../core/ports/model-host.ts";
 import { type BackendOptions, openBackend } from "./backend.ts";
-import { checkModelFile } from "./gguf/model-headers.ts";
+import { checkModelFile } from "./gguf/model-files.ts";
 import { loadModel } from "./load-model.ts";
 import type { StepReport } from "./machine/step-watch.ts";
 

@@ -7,8 +7,7 @@ import type { LlamaModel, Token } from "node-llama-cpp";
 import { notFinite } from "../core/models/engine-backends.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { Backend } from "./backend.ts";
-import type { NativeChatContext } from "./native/chat-context.ts";
-import type { NativeEmbeddingContext } from "./native/embedding-context.ts";
+import type { NativeChatContext, NativeEmbeddingContext } from "./native/contexts.ts";
 
 /** On an accelerator a prompt is computed by other kernels than the one token after it; on a CPU it costs time. */
 const promptTokens = { accelerator: 16, cpu: 2 };

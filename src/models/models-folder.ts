@@ -1,8 +1,8 @@
 /** The folder of downloaded and assembled models: lists and removes them. */
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isLaterPart, partsOf } from "../core/models/split-model.ts";
-import { sizeOf } from "./file-size.ts";
+import { isLaterPart, partsOf } from "../core/models/model-files.ts";
+import { sizeOf } from "./files.ts";
 import { filesBeside } from "./sources/origin.ts";
 
 export const modelsFolder = (dataDir: string): string => join(dataDir, "models");

@@ -5,7 +5,7 @@ import type { CollectionStore } from "../core/ports/passage-repository.ts";
 import { QdrantCollectionStore } from "../store/qdrant/qdrant-collection-store.ts";
 import { SqliteCollectionStore } from "../store/sqlite/sqlite-collection-store.ts";
 import { dataDirOf } from "./data-dir.ts";
-import type { StoreOptions } from "./part-options.ts";
+import type { StoreOptions } from "./node-settings.ts";
 
 /** The store at an address; default: the configured one. */
 export function collectionStore(

@@ -5,10 +5,9 @@ import { ModelRegistry } from "../core/models/model-registry.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { TrustedClock } from "../core/trusted-clock.ts";
 import type { McpDocuments } from "../mcp/documents.ts";
+import { NodeModels } from "./models/node-models.ts";
 import { NodeDocuments } from "./node-documents.ts";
-import { NodeModels } from "./node-models.ts";
-import { toCollection } from "./node-settings.ts";
-import type { ModelOptions } from "./part-options.ts";
+import { type ModelOptions, toCollection } from "./node-settings.ts";
 
 export interface DocumentReaderOptions extends ModelOptions {
   /** Ends what is being loaded. */

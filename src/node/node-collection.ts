@@ -9,8 +9,8 @@ import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import { collectionStore } from "./collection-store.ts";
 import { fillWithHandbook, type HandbookOptions } from "./handbook.ts";
+import type { StoreOptions } from "./node-settings.ts";
 import { openConfiguredCollection } from "./open-collection.ts";
-import type { StoreOptions } from "./part-options.ts";
 
 export interface NodeCollectionOptions extends StoreOptions {
   /** The pages that an empty collection is filled with. */

@@ -21,8 +21,7 @@ import { DiskFiles } from "../store/files/disk-files.ts";
 import type { Program } from "../subprocess/program.ts";
 import { collectionStore } from "./collection-store.ts";
 import { dataDirOf } from "./data-dir.ts";
-import { toCollection, toDocumentLimits, toQuota } from "./node-settings.ts";
-import type { StoreOptions } from "./part-options.ts";
+import { type StoreOptions, toCollection, toDocumentLimits, toQuota } from "./node-settings.ts";
 import { UploadIngest, usualChunking } from "./upload-ingest.ts";
 
 /** Their names in the data dir. */

@@ -10,7 +10,7 @@ import { configuredKeyId } from "../server/middleware/authentication.ts";
 import { DataDirLock } from "../store/data-dir-lock.ts";
 import { responsesFile, SqliteResponses } from "../store/responses/sqlite-responses.ts";
 import { dataDirOf } from "./data-dir.ts";
-import type { StoreOptions } from "./part-options.ts";
+import type { StoreOptions } from "./node-settings.ts";
 
 /** Its name in the data dir. */
 const responsesLock = "responses.lock";

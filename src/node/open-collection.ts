@@ -4,8 +4,8 @@ import type { CollectionStore } from "../core/ports/passage-repository.ts";
 import { type OpenCollection, openCollection } from "../core/retrieval/collection.ts";
 import { DryRunCollectionStore } from "../store/sqlite/dry-run-collection-store.ts";
 import { collectionStore } from "./collection-store.ts";
-import { openEmbeddingModel } from "./embedding-model.ts";
-import type { ModelOptions, StoreOptions } from "./part-options.ts";
+import { openEmbeddingModel } from "./models/embedding-model.ts";
+import type { ModelOptions, StoreOptions } from "./node-settings.ts";
 
 /** Opens the configured collection in a store, or makes it there. */
 export function openConfiguredCollection(

@@ -12,37 +12,38 @@ import type { KeyRing } from "../core/limits/api-key.ts";
 import { LocalLimiter } from "../core/limits/local-limiter.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import { isLoopback } from "../core/loopback.ts";
-import { ModelActivities } from "../core/models/model-activities.ts";
+import { ModelActivities } from "../core/models/model-activity.ts";
 import { ModelRegistry } from "../core/models/model-registry.ts";
 import { checkReadiness } from "../core/readiness.ts";
 import { RerankService } from "../core/reranking/rerank-service.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { TrustedClock } from "../core/trusted-clock.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
+import type { McpDocuments } from "../mcp/documents.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/connections.ts";
 import { keyAccess } from "../server/middleware/authentication.ts";
 import { withoutGuessing } from "../server/middleware/failed-keys.ts";
 import { PromptLog } from "../server/middleware/prompt-log.ts";
 import type { NodeIdentity } from "../server/operations/info/wire.ts";
+import type { McpEndpoint } from "../server/operations/mcp/endpoint.ts";
 import { metrics as metricsOperation } from "../server/operations/metrics/operation.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
 import { dataDirOf, openRightsOf } from "./data-dir.ts";
-import { mcpEndpoint } from "./mcp-endpoint.ts";
-import { ModelReplicas } from "./model-replicas.ts";
+import { prepareModels } from "./models/prepare-models.ts";
+import { ModelReplicas } from "./models/upstream-models.ts";
 import { NodeDocuments } from "./node-documents.ts";
 import { NodeResponses } from "./node-responses.ts";
 import {
+  type ModelOptions,
   toCallerLimits,
   toCollection,
   toModelBounds,
   toRagSettings,
   toRequestLimits,
 } from "./node-settings.ts";
-import type { ModelOptions } from "./part-options.ts";
-import { prepareModels } from "./prepare-models.ts";
 import { type SharedState, sharedStateFor } from "./shared-state.ts";
 import { sharingNotices } from "./sharing-notices.ts";
 
@@ -271,3 +272,12 @@ export class PaddockNode implements AsyncDisposable {
     this.#telemetry.add(this.#resources.use(new OtlpTraces({ endpoint, version, log })));
   }
 }
+
+/** MCP over HTTP; its libraries are loaded when somebody asks. */
+
+export const mcpEndpoint = (version: string, documents: McpDocuments): McpEndpoint => ({
+  async answer(request, session) {
+    const { answerOverHttp } = await import("../mcp/http.ts");
+    return await answerOverHttp(request, { version, session, documents: async () => documents });
+  },
+});

@@ -1,8 +1,7 @@
 /** The calls of a model from the moment they are made until they are answered, across restarts of its process. */
 import { copyOf, NodeError } from "../core/errors.ts";
-import { type Call, type CallItem, fromSentError, isLast } from "./protocol.ts";
+import { type Call, type CallItem, fromSentError, isLast, serialize } from "./protocol.ts";
 import type { RunnerProcess } from "./runner-process.ts";
-import { serialize } from "./serialized-call.ts";
 
 /** What the maker of a call is told: every item that comes of it, or its failure where the process dies. */
 export interface CallListener {

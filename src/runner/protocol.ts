@@ -21,7 +21,6 @@ import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Ranking, RankOptions } from "../core/ports/reranker.ts";
 import type { TokenizedText, TokenizerInput } from "../core/ports/tokenizer.ts";
 import type { LocalHost } from "../engine/local-host.ts";
-import type { SerializedCall } from "./serialized-call.ts";
 
 /** What the runner of a model opens the engine with. */
 export interface EngineSettings {
@@ -154,4 +153,33 @@ export function toSentError(error: unknown): SentError {
 export function fromSentError({ kind, message, ...details }: SentError): Error {
   if (kind === undefined) return new Error(message);
   return new NodeError(kind, message, details);
+}
+
+/**
+ * A call serialised as one JSON text. The IPC channel's own serialisation takes microseconds for each
+ * value of a list or an object, and a request may hold a million of them.
+ */
+
+export type SerializedCall = string;
+
+type Generate = Extract<Call, { type: "generate" }>;
+
+/** As JSON can say it, which makes nothing of a map: its entries stand beside it. */
+type PlainCall = Exclude<Call, Generate> | (Generate & { biases?: [number, number][] });
+
+export function serialize(call: Call): SerializedCall {
+  return JSON.stringify(toPlain(call));
+}
+
+export function deserialize(text: SerializedCall): Call {
+  const call: PlainCall = JSON.parse(text);
+  if (call.type !== "generate") return call;
+  const { biases, ...generate } = call;
+  if (biases === undefined) return generate;
+  return { ...generate, request: { ...generate.request, logitBias: new Map(biases) } };
+}
+
+function toPlain(call: Call): PlainCall {
+  if (call.type !== "generate" || call.request.logitBias === undefined) return call;
+  return { ...call, biases: [...call.request.logitBias] };
 }

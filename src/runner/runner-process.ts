@@ -1,15 +1,15 @@
 /** The child process that runs one model: starts it, has it load, and sends messages until it ends. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { onAbort } from "../core/abort.ts";
-import { NodeError } from "../core/errors.ts";
-import type { Log } from "../core/log.ts";
-import type { LoadStage } from "../core/models/engine-backends.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import { type Log, noLog } from "../core/log.ts";
+import { BackendFailure, type LoadStage, notFinite } from "../core/models/engine-backends.ts";
+import { settledSettings } from "../core/models/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
-import type { Progress, ProgressStep } from "../core/progress.ts";
+import { noProgress, type Progress, type ProgressStep } from "../core/progress.ts";
 import { exitOf, lastLine, tailOf } from "../subprocess/last-output.ts";
 import type { Program } from "../subprocess/program.ts";
-import { ProcessEnded, toBackendFailure } from "./backend-failure.ts";
-import { Heartbeat } from "./heartbeat.ts";
+import { Heartbeat, StallWatch } from "./heartbeat.ts";
 import {
   type EngineSettings,
   type Facts,
@@ -18,7 +18,6 @@ import {
   type RunnerBackend,
   type ToRunner,
 } from "./protocol.ts";
-import { StallWatch } from "./stall-watch.ts";
 
 export interface RunnerOptions {
   program: Program;
@@ -212,3 +211,92 @@ const mostStallMs = (heartbeatTimeoutMs: number): number => heartbeatTimeoutMs *
 const longestEndMs = 5000;
 /** How long the last words of one that hung may take to come. */
 const lastWordsMs = 100;
+
+// Starts a model's process again, as it was started first: the same weights and settings.
+
+/** Refuses a model that is not the one of the first start, which `facts` describe. */
+export async function restartProcess(
+  options: RunnerOptions,
+  facts: Facts,
+  starting: Omit<StartOptions, "progress">,
+): Promise<RunnerProcess> {
+  const process = await startRunner(withFirstChoices(options, facts), {
+    ...starting,
+    progress: noProgress,
+  }).catch((error: unknown) => {
+    // The backend worked when the model was first loaded; another would answer otherwise.
+    throw error instanceof BackendFailure ? error.cause : error;
+  });
+  if (identityOf(process.facts) === identityOf(facts)) return process;
+  process.kill();
+  throw new NodeError(
+    "unavailable",
+    `The file of the model '${options.name}' is another than the node was started with. Put it back, or start the node again.`,
+  );
+}
+
+/** What was chosen at the first start is kept: beside models at work it would come out otherwise. */
+function withFirstChoices(options: RunnerOptions, facts: Facts): RunnerOptions {
+  const { spec } = options;
+  const settings = settledSettings(spec.settings, facts.card.settings);
+  return { ...options, spec: { ...spec, settings } };
+}
+
+/** Changes with the weights, the engine and the settings. */
+const identityOf = ({ type, fingerprint }: Facts): string => `${type} ${fingerprint}`;
+
+// A model's trial on a backend in a process of its own, for who loads it elsewhere: a crash is found, not suffered.
+
+/** Says which engine it was; where the backend does not work, it fails with a BackendFailure. */
+export async function tryBackend(
+  options: Omit<RunnerOptions, "stepTimeoutMs">,
+  signal: AbortSignal,
+): Promise<{ version: string }> {
+  const tried = await startRunner(
+    // It is over when the model is loaded.
+    { ...options, stepTimeoutMs: 0, log: noLog },
+    { progress: noProgress, signal, onItems: () => {} },
+  );
+  await tried.end();
+  return { version: tried.version };
+}
+
+// What the failure of a runner's start says of the backend that it was started with.
+
+/** Marks an error that came of the end of the process, not of what it reported. */
+export class ProcessEnded extends Error {
+  override readonly name = "ProcessEnded";
+}
+
+const when: Readonly<Record<LoadStage, string>> = {
+  library: "while its library was loaded",
+  file: "while the model's file was read",
+  model: "while the model was loaded",
+  trial: "at its first computation",
+};
+
+export function toBackendFailure(
+  cause: unknown,
+  { stage, hung }: { stage: LoadStage; hung: boolean },
+): BackendFailure {
+  const ended = cause instanceof NodeError && cause.cause instanceof ProcessEnded;
+  if (ended) {
+    const reason = hung ? `it hung ${when[stage]}` : `it crashed ${when[stage]}`;
+    return new BackendFailure(reason, { lasts: lastsAt(stage), cause });
+  }
+  if (stage === "library") {
+    const [needs] = /its library needs \S+, which is not installed/.exec(reasonOf(cause)) ?? [];
+    return new BackendFailure(needs ?? "its library does not load", { lasts: "for all", cause });
+  }
+  if (stage === "trial") {
+    const reason = reasonOf(cause).includes(notFinite)
+      ? "its first results were not numbers"
+      : "its first computation failed";
+    return new BackendFailure(reason, { lasts: "for the model", cause });
+  }
+  // There may be too little memory now, and enough at another time.
+  return new BackendFailure("the model cannot be loaded with it", { lasts: "no", cause });
+}
+
+const lastsAt = (stage: LoadStage): BackendFailure["lasts"] =>
+  stage === "library" ? "for all" : "for the model";

@@ -3,15 +3,14 @@ import { setTimeout as pauseFor } from "node:timers/promises";
 import { untilAborted } from "../core/abort.ts";
 import { copyOf, NodeError, reasonOf } from "../core/errors.ts";
 import type { Progress } from "../core/progress.ts";
-import { ProcessEnded } from "./backend-failure.ts";
 import { type CallListener, PendingCalls } from "./pending-calls.ts";
 import type { Call, Facts } from "./protocol.ts";
-import { RestartBackoff } from "./restart-backoff.ts";
-import { restartProcess } from "./restart-process.ts";
 import {
   type Ending,
+  ProcessEnded,
   type RunnerOptions,
   type RunnerProcess,
+  restartProcess,
   type StartOptions,
   startRunner,
 } from "./runner-process.ts";
@@ -277,3 +276,37 @@ const cannotBeLoaded = (name: string, cause: unknown): NodeError =>
     `The model '${name}' failed and cannot be loaded again for now; the node's log says why. It is tried again.`,
     { param: "model", cause },
   );
+
+// Exponential backoff of restarts: a process that fails again and again is started ever later.
+
+/** A process that ran for so long was healthy: its end begins a new series. */
+const steadyMs = 10_000;
+const firstPauseMs = 500;
+const longestPauseMs = 30_000;
+
+export class RestartBackoff {
+  #failures = 0;
+  #startedAt = 0;
+
+  /** Begins a new series of failures. */
+  reset(): void {
+    this.#failures = 0;
+  }
+
+  /** A process is up. */
+  started(): void {
+    this.#startedAt = performance.now();
+  }
+
+  /** A process that was up ended; returns how long to wait before the next. */
+  ended(): number {
+    if (performance.now() - this.#startedAt > steadyMs) this.reset();
+    return this.failed();
+  }
+
+  /** A start failed; returns how long to wait before the next. */
+  failed(): number {
+    const failures = this.#failures++;
+    return failures === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1));
+  }
+}

@@ -1,19 +1,23 @@
 /** The runner's side of the protocol: loads one model and answers the node's calls. */
-import { reasonOf } from "../core/errors.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { Log, LogFields } from "../core/log.ts";
 import type { LoadedModel } from "../core/models/model.ts";
+import type { GenerationEvent } from "../core/ports/chat-engine.ts";
 import type { Progress } from "../core/progress.ts";
 import { type LocalHost, openLocalHost } from "../engine/local-host.ts";
-import { CallsInProgress } from "./calls-in-progress.ts";
 import {
+  type Call,
+  type CallItem,
+  deserialize,
   type FromRunner,
+  initialCredits,
+  isLast,
   type LogLevel,
   type ToRunner,
   toSentError,
   type Vitals,
 } from "./protocol.ts";
-import { deserialize } from "./serialized-call.ts";
 
 export type Send = (message: FromRunner) => void;
 
@@ -96,4 +100,151 @@ function progressThrough(send: Send): Progress {
       finish: () => {},
     }),
   };
+}
+
+/** The calls that a runner answers, with credit-based flow control: each sends only the events that its reader has room for. */
+
+interface InProgress {
+  stop: AbortController;
+  /** Events that may still be sent. */
+  credits: number;
+  /** Wakes the call that waits for credits. */
+  wake: () => void;
+}
+
+/** As long as a frame of a fast screen, so that nobody sees the delay. */
+const batchMs = 8;
+
+const toItem = (event: GenerationEvent): CallItem =>
+  "logprobs" in event ? { type: "scored", event: JSON.stringify(event) } : { type: "event", event };
+
+type Items = Extract<FromRunner, { type: "items" }>["items"];
+
+export class CallsInProgress {
+  readonly #engine: LoadedModel;
+  readonly #send: Send;
+  readonly #calls = new Map<number, InProgress>();
+  #outbox: Items = [];
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #isSending = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(engine: LoadedModel, send: Send) {
+    this.#engine = engine;
+    this.#send = send;
+  }
+
+  start(id: number, call: Call): void {
+    const progress = { stop: new AbortController(), credits: initialCredits, wake: () => {} };
+    this.#calls.set(id, progress);
+    this.#run(id, call, progress)
+      .then((item) => this.#post(id, item))
+      .catch((error) => this.#post(id, { type: "error", error: toSentError(error) }))
+      .finally(() => this.#calls.delete(id));
+  }
+
+  credit(id: number, events: number): void {
+    const progress = this.#calls.get(id);
+    if (progress === undefined) return;
+    progress.credits += events;
+    progress.wake();
+  }
+
+  cancel(id: number): void {
+    const progress = this.#calls.get(id);
+    progress?.stop.abort(new NodeError("internal", "The node does not want the answer any more."));
+    progress?.wake();
+  }
+
+  /** Runs a call; returns its last item. */
+  async #run(id: number, call: Call, progress: InProgress): Promise<CallItem> {
+    const engine = this.#engine;
+    const { signal } = progress.stop;
+    const onStart = (): void => this.#post(id, { type: "start" });
+    const onPrompt = (promptTokens: number): void =>
+      this.#post(id, { type: "start", promptTokens });
+    if (engine.type === "chat" && call.type === "generate") {
+      const { type: _, request, ...who } = call;
+      const options = { signal, onStart: onPrompt, ...who };
+      for await (const event of engine.engine.generate(request, options)) {
+        this.#post(id, toItem(event));
+        progress.credits--;
+        if (progress.credits === 0) await this.#creditFor(progress);
+      }
+      return { type: "end" };
+    }
+    if (engine.type === "chat" && call.type === "count-chat") {
+      return {
+        type: "counts",
+        counts: [await engine.engine.countTokens(call.messages, call.tools, { signal })],
+      };
+    }
+    if (engine.type === "embedding" && call.type === "count-inputs") {
+      return { type: "counts", counts: await engine.engine.countTokens(call.inputs, { signal }) };
+    }
+    if (engine.type === "embedding" && call.type === "embed") {
+      const { inputs, background } = call;
+      const options = { signal, onStart, ...given({ background }) };
+      const embeddings = await engine.engine.embed(inputs, options);
+      return { type: "embeddings", embeddings };
+    }
+    if (engine.type === "reranker" && call.type === "rank") {
+      const { type: _, question, passages, ...bounds } = call;
+      const options = { signal, onStart, ...bounds };
+      return { type: "ranking", ranking: await engine.engine.rank(question, passages, options) };
+    }
+    const { tokenizer } = engine.type === "reranker" ? {} : engine.engine;
+    if (tokenizer !== undefined && call.type === "tokenize") {
+      const found = await tokenizer.tokenize(call.input, { signal });
+      const pieces = found?.pieces && JSON.stringify(found.pieces);
+      const tokenized = found && { tokens: found.tokens, ...given({ pieces }) };
+      return { type: "tokens", ...given({ tokenized }) };
+    }
+    if (tokenizer !== undefined && call.type === "detokenize") {
+      return { type: "text", text: await tokenizer.detokenize(call.tokens, { signal }) };
+    }
+    throw new NodeError(
+      "internal",
+      `A runner of type '${engine.type}' was asked to '${call.type}'.`,
+    );
+  }
+
+  /** Back pressure: waits until the reader has taken some of what was sent, or has left. */
+  async #creditFor(progress: InProgress): Promise<void> {
+    while (progress.credits === 0 && !progress.stop.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        progress.wake = resolve;
+      });
+    }
+  }
+
+  /**
+   * Batches messages: an item is sent at once after a pause, else with whatever else comes within
+   * some milliseconds. A small model makes hundreds of tokens a second, and a message for each would
+   * take the CPU time that the tokens need. The last item of a call never waits.
+   */
+  #post(id: number, item: CallItem): void {
+    this.#outbox.push({ id, item });
+    const wait = isLast(item) ? 0 : this.#sentAt + batchMs - performance.now();
+    if (wait <= 0) this.#sendSoon();
+    else this.#timer ??= setTimeout(() => this.#sendOut(), wait);
+  }
+
+  /** Sends together what comes in this turn of the event loop. */
+  #sendSoon(): void {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    setImmediate(() => this.#sendOut());
+  }
+
+  #sendOut(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isSending = false;
+    if (this.#outbox.length === 0) return;
+    this.#sentAt = performance.now();
+    const items = this.#outbox;
+    this.#outbox = [];
+    this.#send({ type: "items", items });
+  }
 }

@@ -1,7 +1,7 @@
 /** A reranking model that runs elsewhere: vLLM, SGLang, llama-server and others at `/v1/rerank`, TEI at `/rerank`. */
 import { NodeError } from "../core/errors.ts";
 import type { Ranking, RankOptions, Reranker } from "../core/ports/reranker.ts";
-import { mostQuestionTokens, questionTooLong } from "../core/reranking/input-length.ts";
+import { mostQuestionTokens, questionTooLong } from "../core/reranking/rerank-service.ts";
 import { askJson, garbage } from "./ask.ts";
 import { inBatches } from "./batches.ts";
 import { cutToTokens } from "./cut-to-tokens.ts";

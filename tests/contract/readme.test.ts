@@ -4,7 +4,7 @@ import { KindGuard, Type as T, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Config } from "../../src/config/schema.ts";
 import { settings } from "../../src/config/settings.ts";
-import { promptTemplateNames } from "../../src/core/models/prompt-templates.ts";
+import { promptTemplateNames } from "../../src/core/models/model.ts";
 import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
 import { EmbeddingList } from "../../src/server/operations/embeddings/schema.ts";
 import { NodeInfo } from "../../src/server/operations/info/schema.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { loadModel } from "../../src/engine/load-model.ts";
-import { InProcessHost } from "../../src/node/in-process-host.ts";
+import { InProcessHost } from "../../src/node/models/model-hosts.ts";
 import { type BackendsToTry, backendsToTry } from "../support/backends-to-try.ts";
 import { recordingLog } from "../support/recording-log.ts";
 import { rejectionOf } from "../support/rejection.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { stringFormats } from "../../src/engine/grammar/string-formats.ts";
+import { stringFormats } from "../../src/engine/grammar/scalars.ts";
 import { expectToHold, generate, useTinyModel } from "./schema-answers.ts";
 
 useTinyModel();

@@ -1,8 +1,7 @@
 /** Texts far longer than a model takes: refused for their length, and never at the cost of others. */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { LlamaModel } from "node-llama-cpp";
-import { LoopYield } from "../../src/engine/tokenizer/loop-yield.ts";
-import { SlicedTokenizer } from "../../src/engine/tokenizer/sliced-tokenizer.ts";
+import { LoopYield, SlicedTokenizer } from "../../src/engine/tokenizer/sliced-tokenizer.ts";
 import { greedy } from "../support/greedy.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { places, testBackend, tinyChatModel, tinyEmbeddingModel } from "../support/tiny-engines.ts";

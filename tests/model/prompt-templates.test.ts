@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { type LlamaModel, resolveChatWrapper } from "node-llama-cpp";
-import {
-  type PromptTemplateName,
-  promptTemplateNames,
-} from "../../src/core/models/prompt-templates.ts";
+import { type PromptTemplateName, promptTemplateNames } from "../../src/core/models/model.ts";
 import type { ChatMessage } from "../../src/core/ports/chat-engine.ts";
 import { chatWrapperFor } from "../../src/engine/prompt/chat-wrappers.ts";
 import { PromptTemplate } from "../../src/engine/prompt/prompt-template.ts";

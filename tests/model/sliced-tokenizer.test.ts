@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { LlamaModel } from "node-llama-cpp";
-import { LoopYield } from "../../src/engine/tokenizer/loop-yield.ts";
-import { SlicedTokenizer } from "../../src/engine/tokenizer/sliced-tokenizer.ts";
+import { LoopYield, SlicedTokenizer } from "../../src/engine/tokenizer/sliced-tokenizer.ts";
 import { testBackend } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { LlamaModel } from "node-llama-cpp";
-import { type TextStream, textStream } from "../../src/engine/generation/text-stream.ts";
-import { TokenBytes } from "../../src/engine/tokenizer/token-bytes.ts";
+import { type TextStream, textStream } from "../../src/engine/generation/segmenter.ts";
+import { TokenBytes } from "../../src/engine/tokenizer/vocabulary.ts";
 import { testBackend } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { threadBudget } from "../../src/engine/machine/thread-budget.ts";
+import { threadBudget } from "../../src/engine/machine/machine.ts";
 import { greedy } from "../support/greedy.ts";
 import { testBackend, tinyChatModel, tinyEmbeddingModel } from "../support/tiny-engines.ts";
 

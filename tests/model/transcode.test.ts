@@ -3,7 +3,7 @@ import { copyFile, mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { readGgufFileInfo } from "node-llama-cpp";
 import { readModelFacts } from "../../src/engine/gguf/model-facts.ts";
-import { type TranscodeOptions, transcode } from "../../src/engine/quantization/transcode.ts";
+import { type TranscodeOptions, transcode } from "../../src/engine/quantization/quantize-model.ts";
 import { engineEnvironment, type Program } from "../../src/subprocess/program.ts";
 import { programUnderTest } from "../support/paddock-process.ts";
 import { recordingLog } from "../support/recording-log.ts";

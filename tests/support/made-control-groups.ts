@@ -1,7 +1,7 @@
 /** Control groups as the kernel shows them, made of plain files. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { ControlGroupPlaces } from "../../src/engine/machine/control-groups.ts";
+import type { ControlGroupPlaces } from "../../src/engine/machine/machine.ts";
 import { tempDir } from "./temp-dir.ts";
 
 /** `membership`: the text of `/proc/self/cgroup`; `files`: texts by their path under the mount. */

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
-import { cpuFile } from "../../src/engine/machine/starter-form.ts";
+import { cpuFile } from "../../src/engine/quantization/starter-quantization.ts";
 
 const said = {
   "with AMX": "CPU : AVX512 = 1 | AMX_INT8 = 1 | REPACK = 1 |",

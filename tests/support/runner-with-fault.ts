@@ -5,7 +5,7 @@
  */
 import { existsSync, rmSync } from "node:fs";
 import { type RunnerChannel, runRunner } from "../../src/cli/runner.ts";
-import { NativeChatContext } from "../../src/engine/native/chat-context.ts";
+import { NativeChatContext } from "../../src/engine/native/contexts.ts";
 import type { ToRunner } from "../../src/runner/protocol.ts";
 
 type Fault = "abort" | "abort at once" | "hang" | "nan" | "no library" | "no memory" | "no file";

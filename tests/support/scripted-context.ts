@@ -1,6 +1,6 @@
 /** A double of llama.cpp's context that keeps its batches, and answers with tokens that count up. */
 import type { Token } from "node-llama-cpp";
-import type { BatchPart } from "../../src/engine/native/chat-context.ts";
+import type { BatchPart } from "../../src/engine/native/contexts.ts";
 import type { Answer, Feed } from "../../src/engine/scheduling/answer.ts";
 import type { CacheContext } from "../../src/engine/scheduling/kv-cache.ts";
 import type { StepContext } from "../../src/engine/scheduling/scheduler.ts";

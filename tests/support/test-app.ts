@@ -8,7 +8,7 @@ import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts"
 import type { KeyRing } from "../../src/core/limits/api-key.ts";
 import { LocalLimiter } from "../../src/core/limits/local-limiter.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
-import { ModelActivities } from "../../src/core/models/model-activities.ts";
+import { ModelActivities } from "../../src/core/models/model-activity.ts";
 import { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type { Limiter } from "../../src/core/ports/limiter.ts";
 import { checkReadiness, type ReadinessParts } from "../../src/core/readiness.ts";
@@ -17,7 +17,7 @@ import {
   RetrievalService,
   type RetrievalSettings,
 } from "../../src/core/retrieval/retrieval-service.ts";
-import { mcpEndpoint } from "../../src/node/mcp-endpoint.ts";
+import { mcpEndpoint } from "../../src/node/paddock-node.ts";
 import { createApp } from "../../src/server/app.ts";
 import { Connections } from "../../src/server/connections.ts";
 import { keyAccess } from "../../src/server/middleware/authentication.ts";

@@ -10,11 +10,11 @@ import {
 } from "../../core/models/engine-backends.ts";
 import { type Device, thisMachine } from "../../engine/accelerator/devices.ts";
 import { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
-import { forgetFailures, verdictFile } from "../../engine/accelerator/verdicts.ts";
-import { threadBudget } from "../../engine/machine/thread-budget.ts";
+import { forgetFailures, verdictFile } from "../../engine/accelerator/trials.ts";
+import { threadBudget } from "../../engine/machine/machine.ts";
 import { toMemoryLimit, toModelSpec } from "../../node/node-settings.ts";
 import { subjectOf } from "../../runner/protocol.ts";
-import { tryBackend } from "../../runner/try-backend.ts";
+import { tryBackend } from "../../runner/runner-process.ts";
 import { type Finding, note, ok } from "./finding.ts";
 import type { Installation } from "./installation.ts";
 import type { FoundModel } from "./models.ts";

@@ -3,7 +3,7 @@ import { constants, existsSync } from "node:fs";
 import { access, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { byteSize } from "../../core/byte-size.ts";
-import { starterChat } from "../../models/catalog.ts";
+import { starterChat } from "../../models/starter-models.ts";
 import { openRightsOf } from "../../node/data-dir.ts";
 import { inspectDocuments } from "../../node/node-documents.ts";
 import { documentsFile } from "../../store/documents/sqlite-documents.ts";

@@ -5,15 +5,13 @@ import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream } from "../../config/upstream-source.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { reasonOf } from "../../core/errors.ts";
-import type { Machine } from "../../engine/machine/machine.ts";
-import { readMachineMemory } from "../../engine/machine/machine-memory.ts";
+import { type Machine, readMachineMemory, threadBudget } from "../../engine/machine/machine.ts";
 import type { ModelFacts } from "../../engine/machine/model-memory.ts";
-import { threadBudget } from "../../engine/machine/thread-budget.ts";
-import { starterChat, starterEmbedding, starterGteSmall } from "../../models/catalog.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
 import { isRemote } from "../../models/sources/download.ts";
 import { findSource } from "../../models/sources/resolve.ts";
 import { checkStarterParts } from "../../models/sources/starter.ts";
+import { starterChat, starterEmbedding, starterGteSmall } from "../../models/starter-models.ts";
 import { readFacts } from "../../node/engine-on-demand.ts";
 import { loadedFile, toRow, withChosenSource } from "../model-rows.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
@@ -123,7 +121,7 @@ async function damageOf(
     };
   }
   try {
-    const { missingBytes } = await import("../../engine/gguf/missing-bytes.ts");
+    const { missingBytes } = await import("../../engine/gguf/model-files.ts");
     const missing = await missingBytes(path);
     if (missing > 0) {
       return { message: `${file} is cut off: ${byteSize(missing)} are missing.`, remedy: getAgain };

@@ -3,7 +3,6 @@ import type { ChatEngine, Sampling } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
 import type { EmbeddingIdentity } from "../ports/passage-repository.ts";
 import type { Reranker } from "../ports/reranker.ts";
-import type { PromptTemplateName } from "./prompt-templates.ts";
 
 export type ModelType = "chat" | "embedding" | "reranker";
 
@@ -86,3 +85,69 @@ export type LoadedModel =
   | ({ type: "chat" } & ChatModel)
   | ({ type: "embedding" } & EmbeddingModel)
   | ({ type: "reranker" } & RerankingModel);
+
+// Settings that were left to the node, once they are chosen.
+
+/** The wanted settings, with what was chosen once in the place of `auto`: it stays so. */
+export function settledSettings(wanted: WantedSettings, chosen: FittedSettings): WantedSettings {
+  const { ctxSize, batchSize, nGpuLayers } = wanted;
+  return {
+    ...wanted,
+    ctxSize: ctxSize === "auto" ? chosen.ctxSize : ctxSize,
+    batchSize: batchSize === "auto" ? chosen.batchSize : batchSize,
+    nGpuLayers: nGpuLayers === "auto" ? chosen.nGpuLayers : nGpuLayers,
+  };
+}
+
+/** The names that `prompt_template` takes. */
+
+export const promptTemplateNames = [
+  "auto",
+  "alpaca",
+  "chatml",
+  "deepseek-chat",
+  "falcon-chat",
+  "gemma-instruct",
+  "gpt-oss",
+  "llama-2-chat",
+  "llama-3-chat",
+  "llama-3.1-chat",
+  "mistral-instruct",
+  "phi-3-chat",
+  "qwen",
+  "vicuna-1.1-chat",
+  "zephyr",
+] as const;
+
+export type PromptTemplateName = (typeof promptTemplateNames)[number];
+
+// How tokens are drawn where neither the request nor the configuration says so.
+
+/** What a model's family and size decide; the rest has the OpenAI API's defaults. */
+type ModelDefaults = Pick<
+  Sampling,
+  "minP" | "repeatPenalty" | "repeatLastN" | "dryMultiplier" | "dryBase" | "dryAllowedLength"
+>;
+
+/** As llama-server has it, but for the window: penalties look at the whole answer. */
+export const samplingDefaults: ModelDefaults = {
+  minP: 0.05,
+  repeatPenalty: 1,
+  repeatLastN: -1,
+  dryMultiplier: 0,
+  dryBase: 1.75,
+  dryAllowedLength: 2,
+};
+
+/**
+ * The starter chat model has weights of 2 bits. Its tail of unlikely tokens is mostly nonsense, and
+ * without the tail it repeats whole sentences, which DRY prevents; see bench/README.md.
+ */
+export const starterSampling: ModelDefaults = {
+  ...samplingDefaults,
+  minP: 0.6,
+  dryMultiplier: 0.8,
+};
+
+/** A server's own tail is left alone. */
+export const upstreamSampling: ModelDefaults = { ...samplingDefaults, minP: 0 };

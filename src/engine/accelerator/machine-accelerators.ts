@@ -27,7 +27,7 @@ import {
   readVerdicts,
   type Verdict,
   type VerdictFile,
-} from "./verdicts.ts";
+} from "./trials.ts";
 
 export interface AcceleratorOptions {
   place: DevicePlace;

@@ -9,13 +9,17 @@ import type {
   ToolUse,
 } from "../../core/ports/chat-engine.ts";
 import type { Prompt } from "../prompt/prompt-template.ts";
-import type { AnswerSampler } from "../sampling/answer-sampler.ts";
-import { toLogprobs } from "../sampling/logprobs.ts";
 import type { Feed, Sampled } from "../scheduling/answer.ts";
-import type { TokenBytes } from "../tokenizer/token-bytes.ts";
+import type { TokenBytes } from "../tokenizer/vocabulary.ts";
 import { PromptEcho } from "./prompt-echo.ts";
-import { type Segment, Segmenter } from "./segmenter.ts";
-import { type TextStream, type TokenText, textStream } from "./text-stream.ts";
+import { type AnswerSampler, toLogprobs } from "./sampling.ts";
+import {
+  type Segment,
+  Segmenter,
+  type TextStream,
+  type TokenText,
+  textStream,
+} from "./segmenter.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
 
 /** The grammars of an answer's two phases. */

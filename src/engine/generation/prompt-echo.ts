@@ -1,9 +1,9 @@
 /** Gives the prompt back before its answer, with the log probabilities of its tokens where they are wanted. */
 import type { GenerationEvent, TokenLogprobs } from "../../core/ports/chat-engine.ts";
 import type { Prompt } from "../prompt/prompt-template.ts";
-import { describe, toLogprobs } from "../sampling/logprobs.ts";
 import type { PromptScores } from "../scheduling/answer.ts";
-import type { TokenBytes } from "../tokenizer/token-bytes.ts";
+import type { TokenBytes } from "../tokenizer/vocabulary.ts";
+import { describe, toLogprobs } from "./sampling.ts";
 
 /** Tokens whose log probabilities are one event: what the node does for one takes milliseconds. */
 const tokensOfPart = 256;

@@ -4,7 +4,7 @@ import { GgufFileType } from "node-llama-cpp";
 import { given } from "../../core/given.ts";
 import type { ModelFacts } from "../machine/model-memory.ts";
 import type { GgufValue } from "./header.ts";
-import { type ModelPart, readModelParts, unreadable } from "./model-headers.ts";
+import { type ModelPart, readModelParts, unreadable } from "./model-files.ts";
 
 const rankPooling = 4;
 /** The KV cache holds numbers of 16 bits. */

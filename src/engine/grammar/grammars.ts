@@ -8,11 +8,10 @@ import {
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { AnswerFormat, Tool } from "../../core/ports/chat-engine.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
-import { Budget, mostOpenReadings, OverBudget } from "./budget.ts";
-import { JsonSchemaCompiler } from "./json-schema.ts";
-import { loosened } from "./loosened-schema.ts";
-import { nativeCost } from "./native-cost.ts";
+import { Budget, mostOpenReadings, nativeCost, OverBudget } from "./cost.ts";
+import { JsonSchemaCompiler, Unholdable } from "./json-schema.ts";
 import { GrammarRules, literal } from "./rules.ts";
+import { pointerSteps } from "./schema-resolver.ts";
 
 const mostKept = 64;
 
@@ -140,3 +139,55 @@ function argumentsSchema({ parameters }: Tool, param: string): object {
 }
 
 const optionalLiteral = (text: string): string => (text === "" ? "" : literal(text));
+
+// A schema without what a grammar cannot hold of it, for tools that are not strict.
+
+/** So many parts are let go one by one; a schema with more is let go as a whole. */
+const mostParts = 16;
+
+/** `budget` is for all that is tried for one request. */
+export function loosened(schema: object, param: string, budget: Budget): object {
+  try {
+    let loose = schema;
+    for (let parts = 0; parts <= mostParts; parts++) {
+      const refusal = refusalOf(loose, param, budget);
+      if (refusal === undefined) return loose;
+      loose = JSON.parse(budget.json(loose));
+      if (!drop(loose, refusal.path)) break;
+    }
+  } catch (error) {
+    if (!(error instanceof OverBudget)) throw error;
+  }
+  return { type: "object" };
+}
+
+function refusalOf(schema: object, param: string, budget: Budget): Unholdable | undefined {
+  try {
+    new JsonSchemaCompiler(new GrammarRules(budget), schema, param).compile();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Unholdable) return error;
+    throw error;
+  }
+}
+
+/** Drops what lies at the path, or the last that lies on it; says whether there was something. */
+function drop(schema: object, [first = "", ...rest]: readonly string[]): boolean {
+  let parent = schema;
+  let last: { parent: object; key: string; isProperty: boolean } | undefined;
+  for (const key of [...(first.startsWith("#") ? pointerSteps(first) : [first]), ...rest]) {
+    if (!Object.hasOwn(parent, key)) break;
+    last = { parent, key, isProperty: last?.key === "properties" && !last.isProperty };
+    const value: unknown = Reflect.get(parent, key);
+    if (typeof value !== "object" || value === null) break;
+    parent = value;
+  }
+  if (last === undefined) return false;
+  // A property may still be there, and an item of a list keeps its place.
+  if (last.isProperty || Array.isArray(last.parent)) return Reflect.set(last.parent, last.key, {});
+  // What may not be there without them would be everything.
+  const dropped =
+    last.key === "properties" ? [last.key, "required", "additionalProperties"] : [last.key];
+  for (const key of dropped) Reflect.deleteProperty(last.parent, key);
+  return true;
+}

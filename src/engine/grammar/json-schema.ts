@@ -1,10 +1,5 @@
 /** Compiles a JSON Schema to a grammar that allows only JSON which validates against it. */
-import type { NodeError } from "../../core/errors.ts";
-import { arrayGrammar } from "./arrays.ts";
-import { textsGrammar } from "./automaton-rules.ts";
-import { deepestSchema, mostOpenReadings, OverBudget } from "./budget.ts";
-import { objectGrammar } from "./objects.ts";
-import { type Container, type Place, shown } from "./place.ts";
+import { NodeError } from "../../core/errors.ts";
 import {
   beginsWithItself,
   behind,
@@ -12,13 +7,14 @@ import {
   type Kind,
   OpenReadings,
   type Part,
-} from "./readings.ts";
+} from "./ambiguity.ts";
+import { textsGrammar } from "./automaton.ts";
+import { arrayGrammar, type Container, objectGrammar, type Place, shown } from "./containers.ts";
+import { deepestSchema, mostOpenReadings, OverBudget } from "./cost.ts";
 import type { GrammarRules } from "./rules.ts";
 import { integerGrammar, numberGrammar, stringGrammar } from "./scalars.ts";
 import { assertions, isObject, isOfType, type SchemaObject } from "./schema-merge.ts";
 import { SchemaResolver } from "./schema-resolver.ts";
-import { impliedType, kindOf } from "./schema-types.ts";
-import { Unholdable } from "./unholdable.ts";
 
 /** A longer piece is a rule of its own, so that it is written once however often it is used. */
 const longestInline = 120;
@@ -267,5 +263,53 @@ export class JsonSchemaCompiler {
   #refuse(path: readonly string[], why: string): NodeError {
     const keyword = path.length === 0 ? "The schema" : `'${shown(path.join("/"))}'`;
     return new Unholdable(`${this.#param}: ${keyword} ${why}.`, path, this.#param);
+  }
+}
+
+// The types of JSON values, and those that a schema means without naming them.
+
+/** The kind of a value that is given as JSON. */
+export function kindOf(json: string): Kind {
+  const kinds: Readonly<Record<string, Kind>> = {
+    "{": "object",
+    "[": "array",
+    '"': "string",
+    t: "boolean",
+    f: "boolean",
+    n: "null",
+  };
+  return kinds[json.charAt(0)] ?? "number";
+}
+
+const impliedTypes: Readonly<Record<string, readonly string[]>> = {
+  object: [
+    "properties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "required",
+    "minProperties",
+    "maxProperties",
+  ],
+  array: ["items", "prefixItems", "minItems", "maxItems", "uniqueItems"],
+  string: ["pattern", "format", "minLength", "maxLength"],
+  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
+};
+
+/** The type that a schema means without saying it; other types would be free of its keywords. */
+export function impliedType(schema: SchemaObject): string | undefined {
+  return Object.entries(impliedTypes).find(([, keywords]) =>
+    keywords.some((keyword) => keyword in schema),
+  )?.[0];
+}
+
+/** The error for a schema that a grammar cannot hold. */
+
+export class Unholdable extends NodeError {
+  /** Where in the schema; behind a reference the first step is the reference. Empty: the whole of it. */
+  readonly path: readonly string[];
+
+  constructor(message: string, path: readonly string[], param: string) {
+    super("invalid_request", message, { param });
+    this.path = path;
   }
 }

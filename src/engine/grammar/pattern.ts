@@ -1,7 +1,5 @@
 /** Compiles regular expressions to GBNF for the inside of a JSON string, as far as a grammar can match them. */
-import { type Automaton, automatonOf, type Expression } from "./automaton.ts";
-import { automatonGrammar } from "./automaton-rules.ts";
-import { type Budget, deepestPattern, mostPatternCharacters, OverBudget } from "./budget.ts";
+import { type Automaton, automatonGrammar, automatonOf, type Expression } from "./automaton.ts";
 import {
   characterClass,
   codeOf,
@@ -10,6 +8,7 @@ import {
   type Range,
   writable,
 } from "./character-class.ts";
+import { type Budget, deepestPattern, mostPatternCharacters, OverBudget } from "./cost.ts";
 import type { GrammarRules } from "./rules.ts";
 
 /** A pattern that no grammar is made for; the message says why. */

@@ -1,6 +1,6 @@
 /** A grammar under construction in llama.cpp's GBNF: named rules, and the pieces that JSON is made of. */
 
-import { Budget, mostGrammarCharacters, OverBudget } from "./budget.ts";
+import { Budget, mostGrammarCharacters, OverBudget } from "./cost.ts";
 
 /** Longer names of properties are cut, since a rule's name is written wherever it is referred to. */
 const longestName = 40;

@@ -1,16 +1,15 @@
 /** Resolves sub-schemas: follows references and merges `allOf`, each once. */
 import type { NodeError } from "../../core/errors.ts";
-import { type Budget, deepestSchema } from "./budget.ts";
-import { areAllDisjoint } from "./disjoint.ts";
-import { shown } from "./place.ts";
+import { shown } from "./containers.ts";
+import { type Budget, deepestSchema } from "./cost.ts";
 import {
   assertions,
   isObject,
+  isOfType,
   mergeSchemas,
   type SchemaObject,
   Unjoinable,
 } from "./schema-merge.ts";
-import { BadPointer, followPointer } from "./schema-pointer.ts";
 
 /** Keywords that a grammar cannot enforce. */
 const unsupported = [
@@ -145,4 +144,113 @@ function isAnyName(schema: unknown): boolean {
     isObject(schema) &&
     Object.entries(schema).every(([key, value]) => key === "type" && value === "string")
   );
+}
+
+// What a `$ref` points to within its document: a JSON Pointer as the fragment of a URI (RFC 6901).
+
+/** A pointer that cannot be followed; the message says why. */
+export class BadPointer extends Error {}
+
+export function followPointer(root: unknown, reference: string): unknown {
+  if (reference !== "#" && !reference.startsWith("#/")) {
+    throw new BadPointer("points outside of the schema");
+  }
+  let target = root;
+  for (const key of pointerSteps(reference)) {
+    target = memberOf(target, key);
+    if (target === undefined) throw new BadPointer("points to nothing");
+  }
+  return target;
+}
+
+/** The steps of a pointer, from the root of its document. */
+export const pointerSteps = (reference: string): string[] =>
+  reference.split("/").slice(1).map(decoded);
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    throw new BadPointer("has a % that is not followed by two hexadecimal digits of UTF-8");
+  }
+}
+
+function memberOf(target: unknown, key: string): unknown {
+  if (Array.isArray(target)) return /^(0|[1-9]\d*)$/.test(key) ? target[Number(key)] : undefined;
+  if (typeof target !== "object" || target === null || !Object.hasOwn(target, key))
+    return undefined;
+  return Reflect.get(target, key);
+}
+
+// Whether schemas exclude each other, as oneOf asks for.
+
+/** Whether no value can validate against two of the schemas. */
+export function areAllDisjoint(schemas: readonly SchemaObject[], budget: Budget): boolean {
+  const fixed = schemas.filter(isFixed);
+  const values = fixed.map((schema) => new Set(fixedValues(schema, budget)));
+  const distinct = new Set(values.flatMap((own) => [...own]));
+  if (distinct.size < values.reduce((sum, own) => sum + own.size, 0)) return false;
+  const free = schemas.filter((schema) => !isFixed(schema));
+  return free.every(
+    (schema, at) =>
+      fixed.every((other) => areDisjoint(schema, other, budget)) &&
+      free.every((other, second) => second <= at || areDisjoint(schema, other, budget)),
+  );
+}
+
+const isFixed = (schema: SchemaObject): boolean => "const" in schema || Array.isArray(schema.enum);
+
+/** Whether no value can validate against both: they differ in type, or in a value that both fix. */
+function areDisjoint(a: SchemaObject, b: SchemaObject, budget: Budget): boolean {
+  budget.spend();
+  const [values, others] = [fixedValues(a, budget), fixedValues(b, budget)];
+  if (values !== undefined && others !== undefined) {
+    const known = new Set(others);
+    return values.every((value) => !known.has(value));
+  }
+  const [types, otherTypes] = [typesOf(a), typesOf(b)];
+  for (const [fixed, allowed] of [
+    [values, otherTypes],
+    [others, types],
+  ] as const) {
+    if (fixed === undefined || allowed === undefined) continue;
+    const parsed = fixed.map((value): unknown => JSON.parse(value));
+    if (parsed.every((value) => !allowed.some((type) => isOfType(value, type)))) return true;
+  }
+  if (types !== undefined && otherTypes !== undefined) {
+    const numbers = (list: readonly unknown[]) => list.map((t) => (t === "integer" ? "number" : t));
+    const mine = new Set(numbers(types));
+    if (!numbers(otherTypes).some((type) => mine.has(type))) return true;
+  }
+  if (forbids(a, b) || forbids(b, a)) return true;
+  const [mine, theirs] = [a.properties, b.properties];
+  if (!isObject(mine) || !isObject(theirs)) return false;
+  const [required, alsoRequired] = [requiredOf(a), requiredOf(b)];
+  budget.spend(required.size + alsoRequired.size);
+  return [...required].some((key) => {
+    if (typeof key !== "string" || !alsoRequired.has(key)) return false;
+    const [schema, other] = [mine, theirs].map((properties) =>
+      Object.hasOwn(properties, key) ? properties[key] : undefined,
+    );
+    return isObject(schema) && isObject(other) && areDisjoint(schema, other, budget);
+  });
+}
+
+const requiredOf = ({ required }: SchemaObject): Set<unknown> =>
+  new Set(Array.isArray(required) ? required : []);
+
+/** Whether an object schema is closed to a property that another requires. */
+function forbids(closed: SchemaObject, other: SchemaObject): boolean {
+  if (closed.additionalProperties !== false || !Array.isArray(other.required)) return false;
+  const properties = isObject(closed.properties) ? closed.properties : {};
+  return other.required.some((key) => !Object.hasOwn(properties, String(key)));
+}
+
+function fixedValues(schema: SchemaObject, budget: Budget): string[] | undefined {
+  if ("const" in schema) return [budget.json(schema.const)];
+  return Array.isArray(schema.enum) ? schema.enum.map((value) => budget.json(value)) : undefined;
+}
+
+function typesOf({ type }: SchemaObject): readonly unknown[] | undefined {
+  return type === undefined ? undefined : Array.isArray(type) ? type : [type];
 }

@@ -1,15 +1,16 @@
-/** Which context, batch and layers on an accelerator suit a model on a machine. */
-
+/** What suits a machine: a model's context, batch and layers on an accelerator, and the model itself where none is named. */
 import type { FittedSettings, WantedSettings } from "../../core/models/model.ts";
 import type { Machine } from "./machine.ts";
 import {
+  defaultContext,
   describeUse,
+  estimateMemory,
   fitsAccelerator,
   fitsMachine,
+  type ModelFacts,
   memoryUseOf,
   offloadableLayers,
-} from "./memory-use.ts";
-import { defaultContext, type ModelFacts } from "./model-memory.ts";
+} from "./model-memory.ts";
 
 export interface AutoSettingsInput {
   facts: ModelFacts;
@@ -89,3 +90,45 @@ const largestFitting = (sizes: readonly number[], fits: (size: number) => boolea
   sizes.find(fits) ?? smallest(sizes);
 
 const smallest = (sizes: readonly number[]): number => Math.min(...sizes);
+
+/** Share of all the memory, not of what is free: the choice is the same at every start. */
+const comfortable = 0.6;
+
+/** The largest chat model that leaves room to live in; nothing where there is none. */
+export function pickChatModel(
+  candidates: readonly ModelFacts[],
+  { memory }: Machine,
+  parallel: number,
+): ModelFacts | undefined {
+  const fits = (facts: ModelFacts): boolean => {
+    const contextSize = Math.min(facts.trainContext, usualContext);
+    return estimateMemory(facts, { contextSize, parallel }).total <= memory * comfortable;
+  };
+  return candidates
+    .filter((facts) => facts.kind === "chat" && facts.hasChatTemplate && fits(facts))
+    .sort((a, b) => b.parameters - a.parameters || b.bytes - a.bytes)
+    .at(0);
+}
+
+export interface PickOptions {
+  /** Chat answers at the same time. */
+  parallel: number;
+  machine: () => Promise<Machine>;
+  readFacts: (path: string) => Promise<ModelFacts>;
+}
+
+/** The same among files; says how many of them are chat models, and which one was picked. */
+export async function pickChatFile(
+  paths: readonly string[],
+  { parallel, machine, readFacts }: PickOptions,
+): Promise<{ candidates: number; file: string | undefined }> {
+  const candidates: ModelFacts[] = [];
+  for (const path of paths) {
+    // What cannot be read is no candidate; 'paddock models' says why.
+    const facts = await readFacts(path).catch(() => undefined);
+    if (facts?.kind === "chat") candidates.push(facts);
+  }
+  if (candidates.length === 0) return { candidates: 0, file: undefined };
+  const picked = pickChatModel(candidates, await machine(), parallel);
+  return { candidates: candidates.length, file: picked?.files[0] };
+}

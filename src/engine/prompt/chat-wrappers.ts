@@ -16,7 +16,7 @@ import {
   QwenChatWrapper,
   resolveChatWrapper,
 } from "node-llama-cpp";
-import type { PromptTemplateName } from "../../core/models/prompt-templates.ts";
+import type { PromptTemplateName } from "../../core/models/model.ts";
 
 const wrappers: Record<PromptTemplateName, (model: LlamaModel) => ChatWrapper> = {
   auto: ownWrapper,

@@ -2,6 +2,7 @@
 import {
   type ChatHistoryItem,
   type ChatModelFunctions,
+  type ChatModelResponse,
   type ChatWrapper,
   type GbnfJsonSchema,
   isLlamaText,
@@ -12,12 +13,10 @@ import {
   type Token,
 } from "node-llama-cpp";
 import { given } from "../../core/given.ts";
-import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
+import type { ChatMessage, Tool, ToolCall } from "../../core/ports/chat-engine.ts";
 import type { Markers } from "../generation/segmenter.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
-import { LoopYield } from "../tokenizer/loop-yield.ts";
-import { SlicedTokenizer } from "../tokenizer/sliced-tokenizer.ts";
-import { toChatHistory } from "./chat-history.ts";
+import { LoopYield, SlicedTokenizer } from "../tokenizer/sliced-tokenizer.ts";
 
 export interface Prompt {
   tokens: Token[];
@@ -215,3 +214,74 @@ function toFunctions(tools: readonly Tool[]): ChatModelFunctions {
 /** The library only prints the schema into the prompt; our own grammar enforces it. */
 const isSchema = (value: unknown): value is GbnfJsonSchema =>
   typeof value === "object" && value !== null;
+
+// A conversation in node-llama-cpp's terms, where a model's turn holds its tool calls with their results.
+
+/** The history, ending in the turn that the model is to write or to go on with. */
+export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
+  const history: ChatHistoryItem[] = [];
+  for (const [index, message] of messages.entries()) {
+    switch (message.role) {
+      case "system":
+        history.push({ type: "system", text: message.content });
+        break;
+      case "user":
+        history.push({ type: "user", text: message.content });
+        break;
+      case "assistant":
+        turnAt(history, messages[index - 1]).response.push(
+          ...(message.content === "" ? [] : [message.content]),
+          ...(message.toolCalls ?? []).map((call, at) =>
+            toFunctionCall(call, resultsAfter(messages, index), at === 0),
+          ),
+        );
+        break;
+      case "tool": // its result is part of the call above
+        break;
+    }
+  }
+  if (messages.at(-1)?.role !== "tool") history.push({ type: "model", response: [] });
+  return history;
+}
+
+/** What the tool messages right after a message say, by the id of the call. */
+function resultsAfter(messages: readonly ChatMessage[], index: number): Map<string, string> {
+  const results = new Map<string, string>();
+  for (const message of messages.slice(index + 1)) {
+    if (message.role !== "tool") break;
+    results.set(message.toolCallId, message.content);
+  }
+  return results;
+}
+
+/** The model's turn: the one before a tool's result goes on after it, else a new one. */
+function turnAt(history: ChatHistoryItem[], before: ChatMessage | undefined): ChatModelResponse {
+  const last = history.at(-1);
+  if (before?.role === "tool" && last?.type === "model") return last;
+  const turn: ChatModelResponse = { type: "model", response: [] };
+  history.push(turn);
+  return turn;
+}
+
+function toFunctionCall(
+  { id, name, arguments: text }: ToolCall,
+  results: ReadonlyMap<string, string>,
+  startsNewChunk: boolean,
+): ChatModelResponse["response"][number] {
+  return {
+    type: "functionCall",
+    name,
+    params: fromJson(text),
+    result: fromJson(results.get(id) ?? ""),
+    startsNewChunk,
+  };
+}
+
+/** The value, where the text is JSON; else the text. */
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -2,11 +2,8 @@
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import type { CompletionRequest, RawPrompt } from "../../core/ports/chat-engine.ts";
-import { detokenize } from "../tokenizer/detokenizer.ts";
-import { knownTokens } from "../tokenizer/known-tokens.ts";
-import { LoopYield } from "../tokenizer/loop-yield.ts";
-import { SlicedTokenizer, type TokenBudget } from "../tokenizer/sliced-tokenizer.ts";
-import type { TokenBytes } from "../tokenizer/token-bytes.ts";
+import { LoopYield, SlicedTokenizer, type TokenBudget } from "../tokenizer/sliced-tokenizer.ts";
+import { detokenize, knownTokens, type TokenBytes } from "../tokenizer/vocabulary.ts";
 import type { Prompt, PromptBounds } from "./prompt-template.ts";
 
 export class RawPrompts {

@@ -1,12 +1,10 @@
 /** llama.cpp's own quantiser, called in the shared library that node-llama-cpp brings. Blocks: run it in a process of its own. */
-import { dlopen, FFIType } from "bun:ffi";
+import { dlopen, FFIType, type Pointer, ptr } from "bun:ffi";
 import { readdir } from "node:fs/promises";
 import { arch, platform } from "node:os";
 import { join } from "node:path";
-
-import type { Quantization } from "../../core/models/quantization.ts";
+import type { Quantization } from "../../core/models/model-files.ts";
 import { nativeFolder } from "../../packaging/native-libraries.ts";
-import { toCString, withPointers } from "./with-pointers.ts";
 
 /** llama.cpp's numbers of the file types (`llama_ftype`). */
 const fileTypes: Record<Quantization, number> = {
@@ -98,3 +96,24 @@ function parameters(fileType: number, threads: number): Uint8Array {
   view.setUint8(17, 1); // quantize_output_tensor
   return bytes;
 }
+
+// Memory that native code is handed by address, kept until it is done with it.
+
+/**
+ * Hands the addresses of the buffers to `use`. An address keeps nothing alive: the collector would
+ * be free to take a buffer back, and give it to somebody else, while native code still reads it.
+ */
+export function withPointers<Result>(
+  buffers: readonly Uint8Array[],
+  use: (...pointers: Pointer[]) => Result,
+): Result {
+  try {
+    return use(...buffers.map((buffer) => ptr(buffer)));
+  } finally {
+    // Used after the call, so that nothing before it may be collected.
+    for (const buffer of buffers) buffer.fill(0);
+  }
+}
+
+/** A text as C reads it. */
+export const toCString = (text: string): Uint8Array => new TextEncoder().encode(`${text}\0`);

@@ -65,3 +65,62 @@ export interface ScheduledPrompt {
   scope: string | undefined;
   answer: Answer;
 }
+
+/** An answer that the scheduler runs, and how far it is. */
+
+export class RunningAnswer {
+  readonly scheduled: ScheduledPrompt;
+  /** What is still to be evaluated before the next token is sampled. */
+  pending: Token[] = [];
+  rewindTo: number | undefined;
+  /** Whether its sequence has been made ready for its prompt. */
+  prepared = false;
+  /** Whether its prompt is still being evaluated: no token was sampled yet. */
+  inPrefill = true;
+  stopped = false;
+
+  constructor(scheduled: ScheduledPrompt) {
+    this.scheduled = scheduled;
+  }
+
+  get sequence(): CachedSequence {
+    return this.scheduled.sequence;
+  }
+
+  get answer(): Answer {
+    return this.scheduled.answer;
+  }
+
+  /** Whether log probabilities are wanted of what is being evaluated. */
+  get isScored(): boolean {
+    return this.inPrefill && this.answer.promptScores !== undefined;
+  }
+
+  /** Whether a single token stands between it and its next one, as in every step of an answer. */
+  get decodes(): boolean {
+    return !this.inPrefill && this.pending.length === 1;
+  }
+
+  take({ rewindTo, tokens }: Feed): void {
+    if (rewindTo !== undefined) this.rewindTo = rewindTo;
+    for (const token of tokens) this.pending.push(token);
+  }
+}
+
+// The logits of a prompt's own tokens, from the outputs of those before them.
+
+/** `evaluated`: how many tokens the batch had of it; `last`: the index of the last one's output. */
+export async function scorePrompt(
+  run: RunningAnswer,
+  evaluated: number,
+  last: number,
+): Promise<void> {
+  const { promptScores: scores } = run.answer;
+  const start = run.sequence.tokens.length - evaluated;
+  for (let at = 0; at < evaluated && scores !== undefined && !run.stopped; at++) {
+    const next = run.scheduled.prompt[start + at + 1];
+    if (next === undefined) return;
+    // One after the other: a sampler does one thing at a time.
+    scores.take(await scores.scorer.logitsOf(next, last - evaluated + 1 + at, scores.top));
+  }
+}

@@ -1,7 +1,6 @@
 /** Contexts over one set of weights, which compute the jobs of several requests in turn. */
 import { NodeError } from "../../core/errors.ts";
 import type { StepWatch } from "../machine/step-watch.ts";
-import { JobQueue } from "./job-queue.ts";
 
 interface Job<Input, Result> {
   input: Input;
@@ -115,3 +114,26 @@ interface RunOptions {
 }
 
 const unloaded = (): NodeError => new NodeError("unavailable", "The model is being unloaded.");
+
+/** Jobs of several requests, served round robin: one of each request in turn, its largest first. */
+
+export class JobQueue<Job> {
+  /** Each request's jobs, smallest first, so that the largest is popped. */
+  readonly #requests: Job[][] = [];
+
+  /** Adds a request's jobs. */
+  add(jobs: readonly Job[], sizeOf: (job: Job) => number): void {
+    if (jobs.length > 0) this.#requests.push(jobs.toSorted((a, b) => sizeOf(a) - sizeOf(b)));
+  }
+
+  get empty(): boolean {
+    return this.#requests.length === 0;
+  }
+
+  next(): Job | undefined {
+    const jobs = this.#requests.shift();
+    const job = jobs?.pop();
+    if (jobs !== undefined && jobs.length > 0) this.#requests.push(jobs);
+    return job;
+  }
+}

@@ -1,6 +1,6 @@
 /** The KV cache of a chat context: which tokens each of its sequences holds, for reuse as a prefix cache. */
 import type { Token } from "node-llama-cpp";
-import type { Checkpoint, NativeChatContext } from "../native/chat-context.ts";
+import type { Checkpoint, NativeChatContext } from "../native/contexts.ts";
 
 /** Checkpoints of one sequence, where its memory cannot be truncated at any token. */
 const mostCheckpoints = 4;

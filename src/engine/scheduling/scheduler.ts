@@ -5,12 +5,10 @@
  */
 import { NodeError } from "../../core/errors.ts";
 import type { StepWatch } from "../machine/step-watch.ts";
-import type { NativeChatContext } from "../native/chat-context.ts";
-import type { Feed, ScheduledPrompt } from "./answer.ts";
+import type { NativeChatContext } from "../native/contexts.ts";
+import { type Feed, RunningAnswer, type ScheduledPrompt, scorePrompt } from "./answer.ts";
 import { BatchPlanner, type PlannedPart, toBatchPart } from "./batch-planner.ts";
 import type { KvCache } from "./kv-cache.ts";
-import { RunningAnswer } from "./running-answer.ts";
-import { scorePrompt } from "./score-prompt.ts";
 
 /** What the scheduler needs of the context. */
 export type StepContext = Pick<NativeChatContext, "batchSize" | "decode" | "releaseThreads">;

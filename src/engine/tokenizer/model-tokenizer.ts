@@ -7,11 +7,8 @@ import type {
   Tokenizer,
   TokenizerInput,
 } from "../../core/ports/tokenizer.ts";
-import { detokenize } from "./detokenizer.ts";
-import { knownTokens } from "./known-tokens.ts";
-import { LoopYield } from "./loop-yield.ts";
-import { countedTimes, SlicedTokenizer } from "./sliced-tokenizer.ts";
-import { TokenBytes } from "./token-bytes.ts";
+import { countedTimes, LoopYield, SlicedTokenizer } from "./sliced-tokenizer.ts";
+import { detokenize, knownTokens, TokenBytes } from "./vocabulary.ts";
 
 export interface ModelTokenizerOptions {
   model: LlamaModel;

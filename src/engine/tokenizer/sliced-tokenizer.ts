@@ -11,9 +11,8 @@ import {
   SpecialTokensText,
   type Token,
 } from "node-llama-cpp";
-import { longestTokenBytes } from "./longest-token.ts";
-import type { LoopYield } from "./loop-yield.ts";
-import { SpecialTokens } from "./special-tokens.ts";
+import { toToken } from "../native/sampler.ts";
+import { markerKinds } from "./vocabulary.ts";
 
 export interface TokenBudget {
   /** More tokens than this are of no use. */
@@ -184,3 +183,122 @@ function sliceEnd(text: string, from: number): number {
 }
 
 const isInk = (character = " "): boolean => !/\s/.test(character);
+
+// Finds the special tokens that a text writes out: `<|im_start|>`, `</s>`.
+
+/** Characters that are looked at in some milliseconds at worst. */
+const pauseLength = 65_536;
+
+/** A trie by UTF-16 units, so that a place of a text costs no more than the longest special token. */
+interface Branch {
+  next: Map<number, Branch>;
+  token?: Token;
+}
+
+export class SpecialTokens {
+  readonly #root: Branch = { next: new Map() };
+
+  constructor(model: LlamaModel) {
+    const { tokens, token_type: kinds = [] } = model.fileInfo.metadata.tokenizer.ggml;
+    for (const [id, kind] of kinds.entries()) {
+      const text = tokens[id];
+      if (markerKinds.has(kind) && text) this.#add(text, toToken(id));
+    }
+  }
+
+  /**
+   * The text between special tokens, and those tokens, in their order; undefined now and then,
+   * where the event loop may turn.
+   */
+  *split(text: string): Generator<string | Token | undefined> {
+    let from = 0;
+    let paused = 0;
+    for (let at = 0; at < text.length; ) {
+      if (at - paused >= pauseLength) {
+        paused = at;
+        yield undefined;
+      }
+      const found = this.#longestAt(text, at);
+      if (found === undefined) {
+        at++;
+        continue;
+      }
+      if (at > from) yield text.slice(from, at);
+      yield found.token;
+      at += found.length;
+      from = at;
+    }
+    if (from < text.length) yield text.slice(from);
+  }
+
+  #add(text: string, token: Token): void {
+    let branch = this.#root;
+    for (let at = 0; at < text.length; at++) {
+      const unit = text.charCodeAt(at);
+      const next = branch.next.get(unit) ?? { next: new Map() };
+      branch.next.set(unit, next);
+      branch = next;
+    }
+    branch.token ??= token;
+  }
+
+  #longestAt(text: string, start: number): { token: Token; length: number } | undefined {
+    let found: { token: Token; length: number } | undefined;
+    let branch = this.#root.next.get(text.charCodeAt(start));
+    for (let at = start + 1; branch !== undefined; at++) {
+      if (branch.token !== undefined) found = { token: branch.token, length: at - start };
+      branch = branch.next.get(text.charCodeAt(at));
+    }
+    return found;
+  }
+}
+
+/** How many bytes of text the longest token of a vocabulary stands for. */
+
+export interface Vocabulary {
+  readonly model: string;
+  readonly tokens: readonly string[];
+  /** Kinds of the tokens, as GGUF numbers them; 1: normal. */
+  readonly token_type?: readonly number[];
+}
+
+const normal = 1;
+
+export function longestTokenBytes({ model, tokens, token_type: types = [] }: Vocabulary): number {
+  let longest = 1;
+  for (const [token, piece] of tokens.entries()) {
+    // A character has at most three bytes per UTF-16 unit, so a short piece cannot be longer.
+    if (piece.length * 3 <= longest) continue;
+    longest = Math.max(longest, bytesOf(piece, model, types[token] ?? normal));
+  }
+  return longest;
+}
+
+function bytesOf(piece: string, model: string, type: number): number {
+  // Byte-level BPE writes each byte as a character.
+  if (model === "gpt2" && type === normal) return piece.length;
+  // SentencePiece writes a space as U+2581.
+  return Buffer.byteLength(piece.replaceAll("\u2581", " "));
+}
+
+// Yields to the event loop during long synchronous work, and stops the work where its signal is aborted.
+
+/** How long the event loop may be blocked before the next yield. */
+const blockedMs = 10;
+
+export class LoopYield {
+  readonly #signal: AbortSignal | undefined;
+  #yieldedAt = performance.now();
+
+  constructor(signal?: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** To be called after each step of the work; throws the signal's reason. */
+  async yieldIfDue(): Promise<void> {
+    if (performance.now() - this.#yieldedAt < blockedMs) return;
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#signal?.throwIfAborted();
+    this.#yieldedAt = performance.now();
+  }
+}

@@ -3,8 +3,13 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { TensorType } from "./tensor-types.ts";
-import { fitsBlocks, type Gguf, type MetadataValue, type Tensor } from "./write.ts";
+import {
+  fitsBlocks,
+  type Gguf,
+  type MetadataValue,
+  type Tensor,
+  type TensorType,
+} from "./write.ts";
 
 const BertConfig = T.Object({
   hidden_size: T.Integer(),

@@ -1,4 +1,6 @@
 /** One HTTP request, followed through redirects, with the token sent to the hub only. */
+
+import { setTimeout as sleep } from "node:timers/promises";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { isLoopback } from "../../core/loopback.ts";
@@ -128,4 +130,144 @@ function readLinked(headers: Headers): HubFacts {
     ...given({ digest: digest?.toLowerCase(), commit: commit?.toLowerCase() }),
     ...(Number.isSafeInteger(size) ? { size } : {}),
   };
+}
+
+/** Short requests, such as for metadata, retried with exponential backoff when the connection fails. */
+
+export interface RetryOptions {
+  hub: Hub;
+  signal: AbortSignal;
+  /** The first pause of the backoff; default: half a second. */
+  pauseMs?: number;
+}
+
+/** How long a response may take. */
+export const responseTimeoutMs = 30_000;
+const mostTries = 3;
+
+export async function requestWithRetry(
+  question: Omit<RequestOptions, "hub" | "signal" | "timeoutMs">,
+  subject: Subject,
+  { hub, signal, pauseMs = 500 }: RetryOptions,
+): Promise<SourceResponse> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const answer = await sendRequest({ ...question, hub, signal, timeoutMs: responseTimeoutMs });
+      // With `staysAtHub`, a redirect away from the hub is the response that was asked for.
+      if (answer.response.status < 300 || answer.response.status >= 400) {
+        await refuse(answer, subject);
+      }
+      return answer;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof RetryableError)) throw error;
+      if (tries >= mostTries) throw unreachable(subject, error);
+      await sleep(pauseMs * 2 ** tries, undefined, { signal });
+    }
+  }
+}
+
+const unreachable = (subject: Subject, cause: RetryableError): NodeError =>
+  new NodeError(
+    "unavailable",
+    `${cannotBeFetched(subject)} ${cause.message}. Check the network (HTTPS_PROXY names a proxy), or name a file that is on this machine.`,
+    { cause },
+  );
+
+/** A longer body is not read. */
+const mostBytes = 1_000_000;
+
+/** Undefined where the body is too long, or its connection is lost. */
+export async function readText({ body }: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body ?? []) {
+      length += chunk.length;
+      if (length > mostBytes) return undefined;
+      chunks.push(chunk);
+    }
+  } catch {
+    return undefined;
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
+
+/** Error responses of a server, explained with what to do about them. */
+
+export interface Subject {
+  /** The source as the operator wrote it. */
+  source: string;
+  /** Default: a model. */
+  what?: "model" | "package";
+  hub: Hub;
+  /** `owner/repo`, where it is the hub's. */
+  repository?: string;
+  /** What was looked for in it. */
+  wanted?: string;
+}
+
+export const cannotBeFetched = ({ what = "model", source }: Subject): string =>
+  `The ${what} '${source}' cannot be fetched:`;
+
+/** Throws for an error response; 416 is left to the caller. */
+export async function refuse({ response, url }: SourceResponse, subject: Subject): Promise<void> {
+  const { status } = response;
+  if (response.ok || status === 416) return;
+  await response.body?.cancel();
+  if (status === 408 || status === 429 || status >= 500) {
+    throw new RetryableError(`${new URL(url).host} answers ${status}`);
+  }
+  throw new NodeError("unavailable", explain(response, url, subject));
+}
+
+function explain({ status, headers }: Response, url: string, subject: Subject): string {
+  const { hub, repository, wanted } = subject;
+  const code = headers.get("x-error-code") ?? "";
+  const start = cannotBeFetched(subject);
+  const { host } = new URL(url);
+  if (repository === undefined || !isOfHub(hub, url)) {
+    if (status === 404) return `${start} ${host} has no ${new URL(url).pathname}.`;
+    return `${start} ${host} answers ${status}.`;
+  }
+  const page = `${hub.endpoint}/${repository}`;
+  if (code === "GatedRepo" || status === 403) {
+    return hub.token === undefined
+      ? `${start} the repository ${repository} is gated. Accept its terms at ${page}, make a token that may read it, and set HF_TOKEN.`
+      : `${start} the token in HF_TOKEN may not read the repository ${repository}. Accept its terms at ${page} with the account of the token.`;
+  }
+  if (status === 401) {
+    return hub.token === undefined
+      ? `${start} the repository ${repository} is not there, or it is gated or private. Look at ${page}; if it is gated, accept its terms and set HF_TOKEN to a token that may read it.`
+      : `${start} the hub does not take the token in HF_TOKEN for ${repository}.`;
+  }
+  if (status === 404 || status === 400) {
+    return code === "RepoNotFound"
+      ? `${start} the hub has no repository ${repository}.`
+      : `${start} the repository ${repository} has no ${wanted ?? "such file"}. Look at ${page}/tree/main.`;
+  }
+  return `${start} the hub answers ${status}.`;
+}
+
+/** Aborts its signal when `reset` is not called for too long. */
+export class IdleTimeout implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #timer: Timer;
+
+  constructor(mostMs: number) {
+    this.#timer = setTimeout(() => this.#controller.abort(), mostMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Called when something came: the time starts again. */
+  reset(): void {
+    this.#timer.refresh();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
 }

@@ -1,5 +1,19 @@
 /** The model hub (Hugging Face or a mirror): its address and token, and references to its files. */
+
+import { basename, dirname } from "node:path";
+import { Type as T } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import { partsOf } from "../../core/models/model-files.ts";
+import {
+  type RetryOptions,
+  readText,
+  requestWithRetry,
+  type SourceResponse,
+  type Subject,
+} from "./http-request.ts";
+import { type Pin, withoutKey } from "./origin.ts";
 
 export interface Hub {
   /** Without a slash at its end. */
@@ -62,3 +76,131 @@ export function manifestAddress(hub: Hub, repository: string, quantization: stri
 
 export const isOfHub = (hub: Hub, url: string): boolean =>
   new URL(url).origin === new URL(hub.endpoint).origin;
+
+/** Finds the URL of a model's first file, and the name that it gets in the models folder. */
+
+export interface Place {
+  url: string;
+  /** Its name in the models folder. */
+  file: string;
+  /** For a file of the hub: its path there, and its commit. */
+  pin: Pin;
+}
+
+interface Located {
+  place: Place;
+  subject: Subject;
+}
+
+/** `pin`: the file and commit of an earlier download, which are kept. */
+export async function locate(source: string, retry: RetryOptions, pin: Pin = {}): Promise<Located> {
+  const { hub } = retry;
+  if (!source.startsWith("hf:")) {
+    return { place: placeOfAddress(source), subject: { source: withoutKey(source), hub } };
+  }
+  const reference = parseReference(source);
+  const { repository, revision, wanted } = reference;
+  const about: Subject = { source, hub, repository };
+  const file =
+    pin.file ??
+    ("file" in wanted
+      ? wanted.file
+      : await chosenFile(repository, wanted.quantization, about, retry));
+  const subject = { ...about, wanted: `file '${file}' at ${revision}` };
+  const commit =
+    pin.commit ?? (await lookAt(fileAddress(hub, reference, file), subject, retry)).commit;
+  const pinned = commit === undefined ? reference : { ...reference, revision: commit };
+  return {
+    place: {
+      url: fileAddress(hub, pinned, file),
+      file: nameOfHubFile(reference, file),
+      pin: { file, ...given({ commit }) },
+    },
+    subject,
+  };
+}
+
+/** Asks the hub, by HEAD, for the commit of the file's branch and for its digest. */
+export async function lookAt(
+  url: string,
+  subject: Subject,
+  retry: RetryOptions,
+): Promise<Pick<SourceResponse, "commit" | "digest">> {
+  return await requestWithRetry({ url, method: "HEAD", staysAtHub: true }, subject, retry);
+}
+
+/** Where replacing characters by `_` could make two names equal, as of `a/b_c` and `a_b/c`, a digest is added. */
+function nameOfHubFile({ repository, revision }: HubReference, file: string): string {
+  const isMain = revision === "main";
+  const isPlain = isMain && !repository.includes("_") && safe(file) === file;
+  const mark = isPlain ? "" : `${shortDigest(`${repository}#${revision}#${stemOf(file)}`)}_`;
+  return safe(`hf_${repository}_${mark}${isMain ? "" : `${revision}_`}${file}`);
+}
+
+/** The name has a digest of the URL, so that files of one name from two places do not collide. */
+function placeOfAddress(source: string): Place {
+  const url = URL.parse(source);
+  const name = basename(url?.pathname ?? "");
+  if (url === null || !/\.gguf$/i.test(name)) {
+    throw new NodeError(
+      "invalid_request",
+      `'${withoutKey(source)}' is no address of a GGUF file: its path must end in .gguf.`,
+    );
+  }
+  const where = `${url.origin}${dirname(url.pathname)}`;
+  const mark = shortDigest(safe(name) === name ? where : `${where}#${stemOf(name)}`);
+  return { url: source, file: safe(`web_${url.hostname}_${mark}_${name}`), pin: {} };
+}
+
+/** The query, which may hold a key, is the same for all parts. */
+export function partAddresses(address: string): string[] {
+  return partsOf(new URL(address).pathname).map((path) => {
+    const url = new URL(address);
+    url.pathname = path;
+    return url.href;
+  });
+}
+
+const safe = (name: string): string => name.replaceAll(/[^\w.-]+/g, "_");
+
+/** The name without its part number, the same for all parts of a model. */
+const stemOf = (file: string): string => file.replace(/-\d{5}-of-\d{5}(?=\.gguf$)/i, "");
+
+const shortDigest = (text: string): string =>
+  new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 8);
+
+const Manifest = T.Object({
+  ggufFile: T.Object({ rfilename: T.String({ pattern: "^[^\\x00-\\x1f]+\\.[gG][gG][uU][fF]$" }) }),
+});
+
+/** The file that the hub has for a quantization. */
+async function chosenFile(
+  repository: string,
+  quantization: string,
+  subject: Subject,
+  retry: RetryOptions,
+): Promise<string> {
+  const answer = await requestWithRetry(
+    {
+      url: manifestAddress(retry.hub, repository, quantization),
+      // The hub adds the file's name to the manifest for this client only.
+      headers: { "user-agent": "llama-cpp" },
+    },
+    { ...subject, wanted: `GGUF file of the form '${quantization}'` },
+    retry,
+  );
+  const manifest = parsed(await readText(answer.response));
+  if (Value.Check(Manifest, manifest)) return manifest.ggufFile.rfilename;
+  throw new NodeError(
+    "unavailable",
+    `The hub does not say which file of ${repository} has the form '${quantization}'. Name the file: hf:${repository}/FILE.gguf.`,
+  );
+}
+
+function parsed(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? "");
+  } catch {
+    return undefined;
+  }
+}

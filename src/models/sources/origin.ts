@@ -4,9 +4,8 @@ import { basename, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { given } from "../../core/given.ts";
-import { partsOf } from "../../core/models/split-model.ts";
-import { madeFromSuffix } from "../../core/models/transcoded-name.ts";
-import { sizeOf } from "../file-size.ts";
+import { madeFromSuffix, partsOf } from "../../core/models/model-files.ts";
+import { sizeOf } from "../files.ts";
 
 const originSuffix = ".origin.json";
 

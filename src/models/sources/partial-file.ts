@@ -1,8 +1,16 @@
 /** A partial download: the bytes so far, and a note of the file that they belong to. */
-import { open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+
+import { Database } from "bun:sqlite";
+import { existsSync, rmSync } from "node:fs";
+import { open, readFile, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { NodeError } from "../../core/errors.ts";
+import { byteSize } from "../../core/byte-size.ts";
+import { hasCode, NodeError } from "../../core/errors.ts";
+import type { Progress, ProgressStep } from "../../core/progress.ts";
+import type { SourceResponse } from "./http-request.ts";
 
 const Note = T.Object({
   total: T.Optional(T.Integer()),
@@ -71,5 +79,114 @@ export class PartialFile {
 
   get #notePath(): string {
     return `${this.path}.json`;
+  }
+}
+
+/** Checks of a download: that it is a GGUF, of a known length, and that the disk has room for it. */
+
+const magic = new TextEncoder().encode("GGUF");
+
+/** Bytes that are needed to tell whether a file is a GGUF. */
+export const headLength = magic.length;
+
+/** What is wrong with the first bytes of a model, where something is. */
+export function headProblem(head: Uint8Array, host: string): NodeError | undefined {
+  if (magic.every((byte, at) => head[at] === byte)) return undefined;
+  const shown = JSON.stringify(new TextDecoder().decode(head.slice(0, 16)));
+  return new NodeError(
+    "unavailable",
+    `What ${host} sends is no GGUF file (it begins with ${shown}). Give the address of the file itself, not of a page about it.`,
+  );
+}
+
+export function checkLength(
+  { response, url, size }: SourceResponse,
+  total: number | undefined,
+  digest: string | undefined,
+): void {
+  const { host } = new URL(url);
+  if (total === undefined) {
+    if (response.headers.has("transfer-encoding") || digest !== undefined) return;
+    throw new NodeError(
+      "unavailable",
+      `${host} does not say how long the file is, so nobody could tell a whole one from a cut one. Give its digest: paddock pull --sha256 HEX.`,
+    );
+  }
+  if (size === undefined || size === total) return;
+  throw new NodeError(
+    "unavailable",
+    `${host} would send ${total} bytes, but the hub says that the file has ${size}.`,
+  );
+}
+
+/** How many bytes a file of unknown length may have, so that `reserve` is left free on the disk. */
+export async function roomForUnsized(folder: string, reserve: number): Promise<number> {
+  return Math.max(0, (await freeBytes(folder)) - reserve);
+}
+
+async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
+}
+
+export async function checkRoom(folder: string, bytes: number, source: string): Promise<void> {
+  const free = await freeBytes(folder);
+  if (bytes <= free) return;
+  throw new NodeError(
+    "unavailable",
+    `There is too little room for '${source}': ${byteSize(bytes)} are needed and ${byteSize(free)} are free in ${folder}. Make room, or set data_dir to a larger disk.`,
+  );
+}
+
+/** A lock file for downloads, which holds between processes and is released when its process dies. */
+
+const pollMs = 250;
+
+interface DownloadLock extends Disposable {
+  /** Says that the file is complete, so that the lock file is removed with the lock. */
+  done(): void;
+}
+
+/** Waits while another process downloads the file. */
+export async function lockDownload(
+  target: string,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<DownloadLock> {
+  const path = `${target}.lock`;
+  const label = `Another process downloads ${basename(target)}; waiting`;
+  let waiting: ProgressStep | undefined;
+  for (;;) {
+    const database = tryLock(path);
+    if (database !== undefined) {
+      waiting?.finish();
+      let isDone = false;
+      return {
+        done() {
+          isDone = true;
+        },
+        [Symbol.dispose]() {
+          database.close();
+          if (isDone) rmSync(path, { force: true });
+        },
+      };
+    }
+    waiting ??= progress.step(label, 0, "percent");
+    await sleep(pollMs, undefined, { signal });
+  }
+}
+
+/** SQLite's locks work between processes on every system, and are released when a process dies. */
+function tryLock(path: string): Database | undefined {
+  const database = new Database(path, { create: true });
+  try {
+    database.run("BEGIN EXCLUSIVE");
+    return database;
+  } catch (error) {
+    database.close();
+    const isBusy = hasCode(error, "SQLITE_BUSY");
+    // The other process has completed the file and removed the lock file just now.
+    if (isBusy || !existsSync(path)) return undefined;
+    throw error;
   }
 }

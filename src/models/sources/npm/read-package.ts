@@ -4,13 +4,19 @@ import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { Progress } from "../../../core/progress.ts";
-import { RetryableError, sendRequest } from "../http-request.ts";
+import {
+  cannotBeFetched,
+  IdleTimeout,
+  RetryableError,
+  readText,
+  refuse,
+  requestWithRetry,
+  type Subject,
+  sendRequest,
+} from "../http-request.ts";
 import type { Hub } from "../hub.ts";
-import { IdleTimeout } from "../idle-timeout.ts";
 import { checkRedirect } from "../redirects.ts";
-import { cannotBeFetched, refuse, type Subject } from "../refusal.ts";
-import { readText, requestWithRetry } from "../request-with-retry.ts";
-import type { NpmReference } from "./reference.ts";
+import type { NpmReference } from "./download.ts";
 import { type EntrySink, TarReader } from "./tar.ts";
 
 export interface TakeOptions {

@@ -1,7 +1,6 @@
 /** Texts to their tokens, and back. */
 import { NodeError } from "../../../core/errors.ts";
-import type { ModelRegistry } from "../../../core/models/model-registry.ts";
-import { tokenizerOf } from "../../../core/models/model-tokenizer.ts";
+import { type ModelRegistry, tokenizerOf } from "../../../core/models/model-registry.ts";
 import type { Handler } from "../../operation.ts";
 import type { DetokenizeRequest, DetokenizeResult, TokenizeRequest } from "./schema.ts";
 import { toTokenizeResult, toTokenizerInput } from "./wire.ts";

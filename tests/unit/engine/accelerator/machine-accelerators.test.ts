@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadWithBest } from "../../../../src/core/models/engine-backends.ts";
 import { MachineAccelerators } from "../../../../src/engine/accelerator/machine-accelerators.ts";
-import { verdictFile } from "../../../../src/engine/accelerator/verdicts.ts";
+import { verdictFile } from "../../../../src/engine/accelerator/trials.ts";
 import { engineVersion } from "../../../../src/packaging/gpu-packages.ts";
 import { useGpuLibraries } from "../../../../src/packaging/native-libraries.ts";
 import { silentLog } from "../../../support/silence.ts";

@@ -6,10 +6,10 @@ import {
   mostGrammarElements,
   mostLeftmostVisits,
   mostSchemaSteps,
+  nativeCost,
   OverBudget,
-} from "../../../../src/engine/grammar/budget.ts";
+} from "../../../../src/engine/grammar/cost.ts";
 import { JsonSchemaCompiler } from "../../../../src/engine/grammar/json-schema.ts";
-import { nativeCost } from "../../../../src/engine/grammar/native-cost.ts";
 import { GrammarRules } from "../../../../src/engine/grammar/rules.ts";
 import { GbnfMachine } from "./gbnf-machine.ts";
 import { excessive, repetitive } from "./hostile-schemas.ts";

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import {
   type AutoSettingsInput,
   chooseSettings,
+  pickChatModel,
 } from "../../../../src/engine/machine/auto-settings.ts";
 import type { Machine } from "../../../../src/engine/machine/machine.ts";
 import { estimateMemory } from "../../../../src/engine/machine/model-memory.ts";
@@ -140,5 +141,27 @@ describe("sizes chosen for a machine", () => {
         },
       ),
     );
+  });
+});
+
+describe("the model of a node that names none", () => {
+  test.each([
+    [2, undefined],
+    [8, "small"],
+    [16, "large"],
+    [64, "large"],
+  ])("is the largest that leaves room on %p GB: %p", (memory, name) => {
+    const picked = pickChatModel([smallChat, largeChat, smallEmbedding], machine(memory), 4);
+    expect(picked?.name).toBe(name);
+  });
+
+  test("is one that can chat", () => {
+    const wordless = { ...largeChat, hasChatTemplate: false };
+    expect(pickChatModel([wordless, smallEmbedding], machine(64), 4)).toBeUndefined();
+  });
+
+  test("is, of one model in two forms, the better one", () => {
+    const coarse = { ...smallChat, name: "coarse", bytes: 400_000_000 };
+    expect(pickChatModel([coarse, smallChat], machine(64), 4)).toBe(smallChat);
   });
 });

@@ -2,11 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readGgufFileInfo } from "node-llama-cpp";
-import { encodeTensor, type TensorType } from "../../../../src/models/gguf/tensor-types.ts";
 import {
+  encodeTensor,
   fitsBlocks,
   type Gguf,
   type Tensor,
+  type TensorType,
   writeGguf,
 } from "../../../../src/models/gguf/write.ts";
 import { tempDir } from "../../../support/temp-dir.ts";

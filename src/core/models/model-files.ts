@@ -1,0 +1,63 @@
+/** Models that come in several files: `name-00001-of-00003.gguf` and so on; the first one names the model. */
+
+const part = /-(\d{5})-of-(\d{5})(\.gguf)$/i;
+/** A name that counts more parts is a mistake, or an attack. */
+const mostParts = 1000;
+
+/** All files of the model that a name or a path belongs to, the first one first; it alone where it is no part. */
+export function partsOf(file: string): string[] {
+  const [end, at, count, extension] = part.exec(file) ?? [];
+  const [index, total] = [Number(at), Number(count)];
+  if (end === undefined || index < 1 || index > total || total > mostParts) return [file];
+  const start = file.slice(0, -end.length);
+  return Array.from(
+    { length: total },
+    (_, number) => `${start}-${String(number + 1).padStart(5, "0")}-of-${count}${extension}`,
+  );
+}
+
+/** Whether the file is a part that another one stands for. */
+export const isLaterPart = (file: string): boolean => partsOf(file).indexOf(file) > 0;
+
+/** At most so many are named. */
+const mostNamed = 5;
+
+/** What is wrong where some of a model's files are not there. */
+export function missingParts(missing: readonly string[], all: number): string {
+  const names = missing.slice(0, mostNamed).map((file) => `'${file.split(/[\\/]/).at(-1)}'`);
+  const more = missing.length > mostNamed ? ` and ${missing.length - mostNamed} more` : "";
+  const verb = missing.length === 1 ? "is" : "are";
+  const whole = all === 1 ? "" : ` of its ${all} files`;
+  return `${names.join(", ")}${more}${whole} ${verb} not there`;
+}
+
+/** The forms that weights can be transcoded into. */
+
+export const quantizations = ["f16", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_k_s", "q4_0"] as const;
+
+export type Quantization = (typeof quantizations)[number];
+
+// The names of files that models were transcoded into, by which they are found again.
+
+/** Hexadecimal digits of a digest: enough to tell the files of one folder apart. */
+const digestLength = 16;
+
+/** What the weights of a file are called in another form: `digest` is theirs, so that other weights have another name. */
+export const transcodedName = (file: string, type: Quantization, digest: string): string =>
+  `${file.replace(/(-\d{5}-of-\d{5})?\.gguf$/i, "")}${markOf(digest)}${type}.gguf`;
+
+/** What stands in the name of everything that was made from these weights. */
+export const markOf = (digest: string): string => `.from-${digest.slice(0, digestLength)}.`;
+
+const transcoded = new RegExp(
+  `\\.from-[0-9a-f]{${digestLength}}\\.(${quantizations.join("|")})\\.gguf$`,
+);
+
+export const isTranscoded = (file: string): boolean => transcoded.test(file);
+
+/** What earlier versions called it, whatever the weights were. */
+export const formerTranscodedName = (file: string, type: Quantization): string =>
+  `${file.replace(/(\.[\w-]+)?\.gguf$/, "")}.${type}.gguf`;
+
+/** At the end of the name of the note that says what a file was made from. */
+export const madeFromSuffix = ".made-from.json";

@@ -1,0 +1,162 @@
+/** Sets a slot's sampler up for one answer: the request's sampling parameters in llama.cpp's terms. */
+import type { LlamaGrammarEvaluationState, Token } from "node-llama-cpp";
+import { NodeError } from "../../core/errors.ts";
+import type {
+  GenerationSettings,
+  Sampling,
+  TokenLogprob,
+  TokenLogprobs,
+} from "../../core/ports/chat-engine.ts";
+import type { SamplerConfig } from "../native/bindings.ts";
+import { type NativeSampler, rawGrammarState, type SampledLogits } from "../native/sampler.ts";
+import type { TokenBytes } from "../tokenizer/vocabulary.ts";
+
+/** Number of seeds: one fewer than 32 bits hold, since llama.cpp takes the last for "random". */
+const seeds = 2 ** 32 - 1;
+
+export interface AnswerSampling {
+  request: Pick<GenerationSettings, "sampling" | "seed">;
+  contextSize: number;
+  bias: TokenBias | undefined;
+}
+
+/** The sampler of a slot, set up for one answer. */
+export class AnswerSampler {
+  readonly native: NativeSampler;
+  readonly #options: AnswerSampling;
+  readonly #seed: number;
+  #grammar: LlamaGrammarEvaluationState | undefined;
+  #begun = false;
+
+  constructor(native: NativeSampler, options: AnswerSampling) {
+    this.native = native;
+    this.#options = options;
+    const { seed } = options.request;
+    this.#seed = seed === undefined ? randomSeed() : ((seed % seeds) + seeds) % seeds;
+  }
+
+  /**
+   * Sets the grammar for the next token, after the tokens generated so far. While it stays the same
+   * nothing is done, since llama.cpp itself keeps count of what it sampled.
+   */
+  use(grammar: LlamaGrammarEvaluationState | undefined, generated: readonly Token[]): void {
+    if (this.#begun && grammar === this.#grammar) return;
+    // llama.cpp restarts its random numbers only when the seed changes, so another one is set first.
+    if (!this.#begun) this.native.configure({ temperature: 1, seed: (this.#seed + 1) % seeds });
+    this.#begun = true;
+    this.#grammar = grammar;
+    this.native.configure({
+      ...toFilters(this.#options.request.sampling),
+      ...toPenalties(this.#options.request.sampling, generated, this.#options.contextSize),
+      // What a grammar wants again and again, such as the names of JSON's fields, is no repetition.
+      ...(grammar === undefined ? toDry(this.#options) : {}),
+      seed: this.#seed,
+      ...this.#options.bias,
+      ...(grammar === undefined ? {} : { grammarEvaluationState: rawGrammarState(grammar) }),
+    });
+  }
+}
+
+/** A filter that is off is left out: top_k over all tokens, for one, would sort the whole vocabulary. */
+function toFilters({
+  temperature,
+  topK,
+  topP,
+  minP,
+}: Sampling): Pick<SamplerConfig, "temperature" | "topK" | "topP" | "minP"> {
+  return {
+    temperature,
+    ...(topK > 0 ? { topK } : {}),
+    ...(topP < 1 ? { topP } : {}),
+    ...(minP > 0 ? { minP } : {}),
+  };
+}
+
+function toPenalties(
+  { repeatPenalty, presencePenalty, frequencyPenalty, repeatLastN }: Sampling,
+  generated: readonly Token[],
+  contextSize: number,
+): Partial<SamplerConfig> {
+  const isOff = repeatPenalty === 1 && presencePenalty === 0 && frequencyPenalty === 0;
+  if (isOff || repeatLastN === 0) return {};
+  return {
+    repeatPenalty,
+    repeatPenaltyPresencePenalty: presencePenalty,
+    repeatPenaltyFrequencyPenalty: frequencyPenalty,
+    repeatPenaltyMaxTokens: windowOf(repeatLastN, contextSize),
+    repeatPenaltyTokens: Uint32Array.from(generated),
+  };
+}
+
+/**
+ * Nothing ends a repetition. With the breakers of llama.cpp's own tools, a line's end among them, a short
+ * sentence on a line of its own came 42 times.
+ */
+const sequenceBreakers: string[] = [];
+
+function toDry({ request: { sampling }, contextSize }: AnswerSampling): Partial<SamplerConfig> {
+  const { dryMultiplier, dryBase, dryAllowedLength, repeatLastN } = sampling;
+  if (dryMultiplier === 0 || repeatLastN === 0) return {};
+  return {
+    dryRepeatPenaltyStrength: dryMultiplier,
+    dryRepeatPenaltyBase: dryBase,
+    dryRepeatPenaltyAllowedLength: dryAllowedLength,
+    dryRepeatPenaltyLastTokens: windowOf(repeatLastN, contextSize),
+    dryRepeatPenaltySequenceBreakers: sequenceBreakers,
+  };
+}
+
+/** llama.cpp takes no -1, and makes room for as many as it is told. */
+const windowOf = (lastN: number, contextSize: number): number =>
+  lastN < 0 ? contextSize : Math.min(lastN, contextSize);
+
+/** The library's default is the time in seconds, with which two requests of one second would get the same answer. */
+const randomSeed = (): number => (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) % seeds;
+
+/** `logit_bias` for llama.cpp's sampler. */
+
+export type TokenBias = Required<Pick<SamplerConfig, "tokenBiasKeys" | "tokenBiasValues">>;
+
+/** End-of-generation tokens may be biased like any other. */
+export function toTokenBias(
+  biases: ReadonlyMap<number, number>,
+  vocabularySize: number,
+): TokenBias {
+  for (const id of biases.keys()) {
+    if (Number.isInteger(id) && id >= 0 && id < vocabularySize) continue;
+    throw new NodeError(
+      "invalid_request",
+      `'logit_bias' names the token ${id}; this model has the tokens 0 to ${vocabularySize - 1}.`,
+      { param: "logit_bias" },
+    );
+  }
+  return {
+    tokenBiasKeys: Uint32Array.from(biases.keys()),
+    tokenBiasValues: Float32Array.from(biases.values()),
+  };
+}
+
+// Log probabilities in the OpenAI API's terms, out of the distribution that a token was drawn from.
+
+/** What the OpenAI API reports for a token that could not be drawn at all. */
+const lowest = -9999;
+const decoder = new TextDecoder();
+
+export function toLogprobs(
+  tokenBytes: TokenBytes,
+  { token, logit: own, top, weight }: SampledLogits,
+  wanted: number,
+): TokenLogprobs {
+  const greatest = top[0]?.[1] ?? Number.NaN;
+  const logprobOf = (logit: number): number =>
+    Math.max(logit - greatest - Math.log(weight), lowest);
+  const likeliest = top
+    .slice(0, wanted)
+    .map(([id, logit]) => describe(tokenBytes, id, logprobOf(logit)));
+  return { ...describe(tokenBytes, token, logprobOf(own)), top: likeliest };
+}
+
+export function describe(tokenBytes: TokenBytes, token: Token, logprob: number): TokenLogprob {
+  const bytes = tokenBytes.of(token);
+  return { token: decoder.decode(bytes), logprob, bytes: [...bytes] };
+}

@@ -1,0 +1,200 @@
+/** Where in a schema the compiler is, for what compiles a part of it. */
+import type { NodeError } from "../../core/errors.ts";
+import type { Part } from "./ambiguity.ts";
+import { mostOptionalProperties } from "./cost.ts";
+import { type GrammarRules, jsonLiteral } from "./rules.ts";
+import { isObject, type SchemaObject } from "./schema-merge.ts";
+
+/** A name or a pattern is shown to the caller as far as this. */
+const mostShown = 200;
+
+/** What a caller wrote, for an error's message. */
+export function shown(value: unknown): string {
+  const text = String(value);
+  return text.length <= mostShown ? text : `${text.slice(0, mostShown)}…`;
+}
+
+/** What a part of a schema is compiled with. */
+export interface Place {
+  rules: GrammarRules;
+  /** The error that refuses a keyword of this part. */
+  refuse: (keyword: string, why: string) => NodeError;
+  /** Compiles a schema inside this one; `steps` lead to it. */
+  compile: (schema: unknown, ...steps: string[]) => Part;
+}
+
+/** An object or an array as GBNF, with the parts inside it. */
+export interface Container {
+  text: string;
+  inside: readonly Part[];
+  members?: Part["members"];
+}
+
+/** Objects of JSON Schema as GBNF: with named properties, or with any. */
+
+export function objectGrammar(schema: SchemaObject, place: Place): Container {
+  const { rules, refuse, compile } = place;
+  const properties = schema.properties ?? {};
+  if (!isObject(properties)) throw refuse("properties", "is not an object");
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  for (const key of required) {
+    rules.budget.spend();
+    if (typeof key === "string" && Object.hasOwn(properties, key)) continue;
+    throw refuse("required", `names '${shown(key)}', which is not among the properties`);
+  }
+  const names = Object.keys(properties);
+  if (names.length === 0) return mapGrammar(schema, place);
+  for (const keyword of ["minProperties", "maxProperties"] as const) {
+    const bound = schema[keyword];
+    if (typeof bound !== "number") continue;
+    const fits = keyword === "minProperties" ? bound <= required.size : bound >= names.length;
+    if (!fits) throw refuse(keyword, "cannot be held together with properties");
+  }
+  if (names.length - required.size > mostOptionalProperties) {
+    throw refuse("properties", `has more than ${mostOptionalProperties} that are not required`);
+  }
+  const space = rules.space();
+  const members = names.map((key, at) => {
+    const part = compile(properties[key], "properties", key);
+    const text = `${jsonLiteral(key)} ":" ${space} ${rules.addPart(key, part.text)}`;
+    return { key, at, part, text, required: required.has(key) };
+  });
+  return {
+    text: `"{" ${space} ${membersGrammar(rules, members)} ${space} "}"`,
+    inside: members.map(({ part }) => part),
+    members: new Map(members.map((member) => [member.key, member])),
+  };
+}
+
+/** An object whose properties have any name. */
+function mapGrammar(schema: SchemaObject, place: Place): Container {
+  const { rules, refuse, compile } = place;
+  const extra = schema.additionalProperties ?? schema.unevaluatedProperties ?? true;
+  const space = rules.space();
+  const [least, most] = bounds(schema, "minProperties", "maxProperties", place);
+  if (extra === false) {
+    if (least > 0) throw refuse("minProperties", "asks for what is not allowed");
+    return { text: '"{}"', inside: [] };
+  }
+  const value = compile(extra, "additionalProperties");
+  const member = `${rules.string()} ":" ${space} ${rules.addPart("member", value.text)}`;
+  const text = `"{" ${space} ${listOf(rules, member, least, most)} ${space} "}"`;
+  return { text, inside: [value] };
+}
+
+/** The members of an object as GBNF: in their order, optional ones perhaps left out. */
+
+export interface MemberText {
+  text: string;
+  required: boolean;
+}
+
+/** Members with commas only between them. A text has one reading, told by the names of its members. */
+export function membersGrammar(rules: GrammarRules, members: readonly MemberText[]): string {
+  const separator = `${rules.space()} "," ${rules.space()}`;
+  /** What may come at a place where a member is due, from the last member back to the first. */
+  let due = "";
+  let mayEnd = true;
+  for (let at = members.length - 1; at >= 0; at--) {
+    const { text, required } = members[at] ?? { text: "", required: true };
+    const more = due === "" ? "" : mayEnd ? `(${separator} ${due})?` : `${separator} ${due}`;
+    const written = `${text} ${more}`;
+    due = required || due === "" ? written : `(${written} | ${due})`;
+    mayEnd &&= !required;
+    // After an optional member the rest is written twice, after it and in its place: a rule writes it once.
+    if (members[at - 1]?.required === false) due = rules.add("of-members", due);
+  }
+  return mayEnd ? `(${due})?` : due;
+}
+
+/** Arrays of JSON Schema as GBNF: some fixed items first, then any number of one kind. */
+
+export function arrayGrammar(schema: SchemaObject, place: Place): Container {
+  const { rules, refuse, compile } = place;
+  if (schema.uniqueItems === true) throw refuse("uniqueItems", "is not supported");
+  const space = rules.space();
+  const [least, most] = bounds(schema, "minItems", "maxItems", place);
+  const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
+  const parts = prefix.map((item, at) => compile(item, "prefixItems", String(at)));
+  const fixed = parts.map(({ text }) => rules.addPart("item", text));
+  const items = schema.items ?? true;
+  const rest = items === false ? undefined : compile(items, "items");
+  const inside = rest === undefined ? parts : [...parts, rest];
+  if (fixed.length === 0) {
+    const list =
+      rest === undefined ? "" : listOf(rules, rules.addPart("item", rest.text), least, most);
+    return { text: `"[" ${space} ${list} ${space} "]"`, inside };
+  }
+  if (most !== undefined && most < fixed.length) {
+    throw refuse("maxItems", "must cover every one of prefixItems");
+  }
+  const wanted = Math.max(0, least - fixed.length);
+  if (rest === undefined && wanted > 0) {
+    throw refuse("minItems", "asks for more than prefixItems and items allow");
+  }
+  // Items of any kind after the fixed ones are written only where minItems asks for them.
+  const free = schema.items === undefined || schema.items === true;
+  const allowed = free ? wanted : most === undefined ? undefined : most - fixed.length;
+  const separator = `${space} "," ${space}`;
+  const more =
+    rest === undefined || allowed === 0
+      ? ""
+      : `(${separator} ${rules.addPart("item", rest.text)})${repeat(wanted, allowed)}`;
+  const list = `${fixed.join(` ${separator} `)} ${more}`;
+  return { text: `"[" ${space} ${list} ${space} "]"`, inside };
+}
+
+// How often something may be repeated: bounds from a schema, and what GBNF writes for them.
+
+/** A least and a most number of things. */
+export function bounds(
+  schema: SchemaObject,
+  least: string,
+  most: string,
+  place: Place,
+): [least: number, most: number | undefined] {
+  const low = numeric(schema, least, place, Math.ceil) ?? 0;
+  const high = numeric(schema, most, place, Math.floor);
+  if (high !== undefined && high < low) throw place.refuse(most, `is under ${least}`);
+  if (Math.max(low, high ?? 0) > mostRepeated) {
+    const keyword = low > mostRepeated ? least : most;
+    throw place.refuse(keyword, `is more than the ${mostRepeated} that a grammar can count`);
+  }
+  return [Math.max(0, low), high];
+}
+
+/** llama.cpp refuses a grammar that counts further. */
+const mostRepeated = 2000;
+
+export function numeric(
+  schema: SchemaObject,
+  keyword: string,
+  { refuse }: Place,
+  round: (bound: number) => number,
+): number | undefined {
+  const bound = schema[keyword];
+  if (bound === undefined) return undefined;
+  if (typeof bound !== "number" || !Number.isSafeInteger(Math.trunc(bound))) {
+    throw refuse(keyword, "is not a number that can be held");
+  }
+  return round(bound);
+}
+
+/** So many times, as GBNF counts. */
+export function repeat(least: number, most: number | undefined): string {
+  if (most === undefined) return least === 0 ? "*" : `{${least},}`;
+  return `{${least},${most}}`;
+}
+
+/** A list of `item`s with commas between them, from `least` to `most`. */
+export function listOf(
+  rules: GrammarRules,
+  item: string,
+  least: number,
+  most: number | undefined,
+): string {
+  if (most === 0) return "";
+  const more = repeat(Math.max(0, least - 1), most === undefined ? undefined : most - 1);
+  const list = `${item} (${rules.space()} "," ${rules.space()} ${item})${more}`;
+  return least > 0 ? list : `(${list})?`;
+}

@@ -1,0 +1,220 @@
+/** llama.cpp's context of a chat model, below node-llama-cpp's own batching. */
+import type { LlamaContext, LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
+import type { StepThreads } from "../machine/step-threads.ts";
+import {
+  internal,
+  isAddMarkers,
+  isObject,
+  isRawBindings,
+  isRawContext,
+  isThreadsSplitter,
+  type RawBindings,
+  type RawCheckpoint,
+  type RawContext,
+  type ThreadConsumer,
+  type ThreadsSplitter,
+} from "./bindings.ts";
+import { NativeSampler } from "./sampler.ts";
+
+/** Tokens of one sequence in a batch. */
+export interface BatchPart {
+  sequence: number;
+  /** Where the first of the tokens stands in the sequence. */
+  position: number;
+  tokens: readonly Token[];
+  /** Whether the token after the last one is to be sampled. */
+  output: boolean;
+  /** Whether every one of the tokens has an output; the index is that of the last. */
+  scored?: boolean;
+}
+
+/** A saved state that a sequence can be restored to. */
+export interface Checkpoint {
+  /** How many tokens the sequence held. */
+  readonly length: number;
+  dispose(): void;
+}
+
+export class NativeChatContext {
+  readonly sequences: number;
+  readonly batchSize: number;
+  readonly contextSize: number;
+  /** The sliding window of attention, where the KV cache keeps no more than that. */
+  readonly slidingWindow: number | undefined;
+  /** Whether a sequence can be rewound to checkpoints only, not to any token. */
+  readonly needsCheckpoints: boolean;
+  readonly #context: LlamaContext;
+  readonly #raw: RawContext;
+  readonly #bindings: RawBindings;
+  readonly #rawModel: object;
+  readonly #splitter: ThreadsSplitter;
+  readonly #stepThreads: StepThreads;
+  #threads: ThreadConsumer | undefined;
+
+  constructor(context: LlamaContext, model: LlamaModel, stepThreads: StepThreads) {
+    this.#stepThreads = stepThreads;
+    this.#context = context;
+    this.#raw = internal(context, "_ctx", isRawContext);
+    this.#bindings = internal(model.llama, "_bindings", isRawBindings);
+    this.#splitter = internal(model.llama, "_threadsSplitter", isThreadsSplitter);
+    this.#rawModel = internal(model, "_model", isObject);
+    this.sequences = context.totalSequences;
+    this.batchSize = context.batchSize;
+    this.contextSize = context.contextSize;
+    const { isHybrid, isRecurrent, swaSize } = model.fileInsights;
+    this.slidingWindow = swaSize;
+    this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
+  }
+
+  /**
+   * Computes a batch; returns for each part the index of its output, where it has one. `steady`: no
+   * other number of threads is tried, since rounding may differ with it.
+   */
+  async decode(parts: readonly BatchPart[], steady = false): Promise<(number | undefined)[]> {
+    const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    this.#raw.initBatch(total);
+    const outputs = parts.map(({ sequence, position, tokens, output, scored }) => {
+      const last = output ? Uint32Array.of(tokens.length - 1) : noOutput;
+      const wanted = scored === true ? Uint32Array.from(tokens.keys()) : last;
+      return this.#raw.addToBatch(sequence, position, Uint32Array.from(tokens), wanted).at(-1);
+    });
+    this.#threads ??= this.#splitter.createConsumer(this.#context.idealThreads, 1);
+    const most = this.#stepThreads.threadsFor(total, steady);
+    const { gpu } = this.#context.model.llama;
+    const { threads, ms } = await decodeBatch(this.#raw, this.#threads, gpu, most);
+    this.#stepThreads.took({ tokens: total, threads, ms, now: performance.now(), steady });
+    return outputs;
+  }
+
+  /** Leaves the threads to other models until the next batch. */
+  releaseThreads(): void {
+    this.#threads?.dispose();
+    this.#threads = undefined;
+  }
+
+  makeSampler(): NativeSampler {
+    return new NativeSampler(this.#raw, new this.#bindings.AddonSampler(this.#rawModel));
+  }
+
+  /** Removes the tokens of a sequence from `length` on; false where its kind of memory cannot. */
+  truncate(sequence: number, length: number): boolean {
+    if (length === 0) return this.#raw.removeTokenCellsFromSequence(sequence, -1, -1);
+    if (this.slidingWindow !== undefined) {
+      const first = this.#raw.getSequenceKvCacheMinPosition(sequence);
+      // The cache keeps the window only: what attention needs before `length` may be gone.
+      if (first > Math.max(0, length - this.slidingWindow)) return false;
+    }
+    return this.#raw.removeTokenCellsFromSequence(sequence, length, -1);
+  }
+
+  /** Copies the KV cache of one sequence to another. */
+  async copy(target: number, source: number): Promise<void> {
+    await this.#raw.copySequenceStateFromOtherSequence(target, source);
+  }
+
+  async takeCheckpoint(sequence: number): Promise<Checkpoint> {
+    const checkpoint = new this.#bindings.AddonContextSequenceCheckpoint();
+    await checkpoint.init(this.#raw, sequence);
+    return new SequenceCheckpoint(checkpoint);
+  }
+
+  /** Returns whether the sequence was restored. */
+  async restore(sequence: number, checkpoint: Checkpoint): Promise<boolean> {
+    if (!(checkpoint instanceof SequenceCheckpoint)) return false;
+    return await this.#raw.restoreCheckpoint(checkpoint.raw, checkpoint.raw.maxPos, sequence);
+  }
+}
+
+class SequenceCheckpoint implements Checkpoint {
+  readonly raw: RawCheckpoint;
+  readonly length: number;
+
+  constructor(raw: RawCheckpoint) {
+    this.raw = raw;
+    this.length = raw.maxPos + 1;
+  }
+
+  dispose(): void {
+    this.raw.dispose();
+  }
+}
+
+const noOutput = new Uint32Array(0);
+
+/** llama.cpp's context of an embedding model, below node-llama-cpp's own queue. */
+
+export class NativeEmbeddingContext {
+  readonly #context: LlamaEmbeddingContext;
+  readonly #raw: RawContext;
+  readonly #splitter: ThreadsSplitter;
+  readonly #addMarkers: (tokens: Token[]) => void;
+
+  constructor(context: LlamaEmbeddingContext) {
+    const { model } = context;
+    this.#context = context;
+    this.#raw = internal(internal(context, "_llamaContext", isObject), "_ctx", isRawContext);
+    this.#splitter = internal(model.llama, "_threadsSplitter", isThreadsSplitter);
+    this.#addMarkers = internal(context, "_prepareInput", isAddMarkers).bind(context);
+  }
+
+  /** The tokens with the special tokens that the model wants around a text. */
+  withMarkers(tokens: readonly Token[]): Token[] {
+    const marked = [...tokens];
+    this.#addMarkers(marked);
+    return marked;
+  }
+
+  /** The vector of a text with its special tokens, computed on at most so many threads; and how it was. */
+  async embed(
+    tokens: readonly Token[],
+    most: number,
+  ): Promise<{ vector: Float32Array; threads: number; ms: number }> {
+    this.#raw.removeTokenCellsFromSequence(0, -1, -1);
+    this.#raw.initBatch(tokens.length);
+    this.#raw.addToBatch(0, 0, Uint32Array.from(tokens), Uint32Array.from(tokens.keys()));
+    const consumer = this.#splitter.createConsumer(most, 1);
+    try {
+      const step = await decodeBatch(this.#raw, consumer, this.#context.model.llama.gpu);
+      return { ...step, vector: Float32Array.from(this.#raw.getEmbedding(tokens.length)) };
+    } finally {
+      consumer.dispose();
+    }
+  }
+}
+
+// Computes the batch that a context was given, with the threads that the process has left.
+
+/** Uses as many threads as the process has free, but no more than `most`; returns how many, and the time that it took. */
+export async function decodeBatch(
+  raw: RawContext,
+  consumer: ThreadConsumer,
+  gpu: LlamaModel["llama"]["gpu"],
+  most = Number.POSITIVE_INFINITY,
+): Promise<{ threads: number; ms: number }> {
+  const [free, handle] = await consumer.getAllocationToConsume();
+  const threads = Math.min(free, most);
+  try {
+    raw.setThreads(threads);
+    const startedAt = performance.now();
+    await oneAtATime(gpu === "vulkan", () => raw.decodeBatch());
+    return { threads, ms: performance.now() - startedAt };
+  } finally {
+    handle[Symbol.dispose]();
+  }
+}
+
+/** Vulkan's driver crashes when two contexts decode at the same time, so there they take turns. */
+let vulkanIsBusy: Promise<void> = Promise.resolve();
+
+async function oneAtATime(needed: boolean, work: () => Promise<void>): Promise<void> {
+  if (!needed) return await work();
+  const before = vulkanIsBusy;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  vulkanIsBusy = promise;
+  await before;
+  try {
+    await work();
+  } finally {
+    resolve();
+  }
+}

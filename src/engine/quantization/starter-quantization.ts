@@ -1,0 +1,93 @@
+/** The form that the starter chat model is best in here: it follows from what llama.cpp computes with on this CPU. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { Type as T } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { reasonOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type { Quantization } from "../../core/models/model-files.ts";
+import type { Program } from "../../subprocess/program.ts";
+
+/** The hidden command that is asked; see cli/system-info.ts. */
+export const systemInfoCommand = "system-info";
+
+/** Beside the models, so that later starts need not ask. */
+export const cpuFile = "cpu.json";
+
+const Remembered = T.Object({ cpu: T.String(), info: T.String() });
+
+export interface StarterForm {
+  type: Quantization;
+  /** Whether it is worth waiting for: it is made in seconds, and better than the original in every way. */
+  first: boolean;
+}
+
+/**
+ * With AMX, `q8_0` is made in seconds and reads and writes fastest. Without, it reads prompts more
+ * slowly than the original; `q4_k_s` is better than both, and takes minutes to make.
+ */
+export const formFor = (systemInfo: string): StarterForm =>
+  /\bAMX_INT8 = 1\b/.test(systemInfo)
+    ? { type: "q8_0", first: true }
+    : { type: "q4_k_s", first: false };
+
+/** Where llama.cpp cannot be asked: what is ready soonest of those that are made. */
+const unknown: StarterForm = { type: "q8_0", first: true };
+
+interface AskOptions {
+  folder: string;
+  program: Program;
+  signal: AbortSignal;
+  log: Log;
+}
+
+/** Asks llama.cpp itself, in a process of its own, once for each CPU that the folder is used on. */
+export async function starterForm({
+  folder,
+  program,
+  signal,
+  log,
+}: AskOptions): Promise<StarterForm> {
+  const remembered = await rememberedForm(folder);
+  if (remembered !== undefined) return remembered;
+  try {
+    const info = await ask(program, signal);
+    const form = formFor(info);
+    log.info("the starter chat model's form was chosen for the CPU", { form: form.type, info });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeFile(join(folder, cpuFile), JSON.stringify({ cpu: cpuName(), info }));
+    return form;
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn("llama.cpp does not say what it computes with here", { reason: reasonOf(error) });
+    return unknown;
+  }
+}
+
+/** What was found at an earlier start on this CPU; undefined where none was. */
+export async function rememberedForm(folder: string): Promise<StarterForm | undefined> {
+  try {
+    const found: unknown = JSON.parse(await readFile(join(folder, cpuFile), "utf8"));
+    return Value.Check(Remembered, found) && found.cpu === cpuName()
+      ? formFor(found.info)
+      : undefined;
+  } catch {
+    return undefined; // not there yet, or half written
+  }
+}
+
+const cpuName = (): string => cpus()[0]?.model ?? "unknown";
+
+async function ask(program: Program, signal: AbortSignal): Promise<string> {
+  const child = Bun.spawn([...program.command, systemInfoCommand], {
+    env: program.env,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "ignore",
+    signal,
+  });
+  const info = (await new Response(child.stdout).text()).trim();
+  if ((await child.exited) !== 0 || info === "") throw new Error(`it ended with ${child.exitCode}`);
+  return info;
+}

@@ -1,0 +1,60 @@
+/** Writes files atomically: to a temporary name first, then renamed. */
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+const suffix = ".part";
+/** A file that is being written changes all the time; one unchanged for this long was abandoned. */
+const abandonedAfterMs = 10 * 60 * 1000;
+
+export async function writeAtomically(
+  path: string,
+  write: (file: FileHandle) => Promise<void>,
+): Promise<void> {
+  await makePrivateFolder(dirname(path));
+  await removeAbandoned(path);
+  const partial = `${path}.${crypto.randomUUID()}${suffix}`;
+  const file = await open(partial, "wx");
+  try {
+    try {
+      await write(file);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(partial, path);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+async function removeAbandoned(path: string): Promise<void> {
+  const folder = dirname(path);
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(`${basename(path)}.`) || !name.endsWith(suffix)) continue;
+    const partial = join(folder, name);
+    const age = await stat(partial).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0, // removed meanwhile
+    );
+    if (age > abandonedAfterMs) await rm(partial, { force: true });
+  }
+}
+
+/** Makes folders that only their owner can read: the one of a model's file, and those above it. */
+
+const ownerOnly = 0o700;
+
+/** Folders that exist keep their rights. */
+export async function makePrivateFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: ownerOnly });
+}
+
+/** The size of a file; undefined where there is none. */
+
+export async function sizeOf(path: string): Promise<number | undefined> {
+  return await stat(path).then(
+    ({ size }) => size,
+    () => undefined,
+  );
+}

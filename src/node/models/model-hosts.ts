@@ -1,0 +1,177 @@
+/** What the models of a node run in: processes of their own, or this one. */
+import { resolve } from "node:path";
+import type { ModelConfig } from "../../config/model-schema.ts";
+import { isUpstream } from "../../config/upstream-source.ts";
+import { given } from "../../core/given.ts";
+import type { Log } from "../../core/log.ts";
+import {
+  type Accelerators,
+  type EngineBackend,
+  joinVersions,
+  loadWithBest,
+  type RejectedBackend,
+  tellRejected,
+} from "../../core/models/engine-backends.ts";
+import type { LoadOptions, ModelHost, ModelSpec } from "../../core/ports/model-host.ts";
+import type { Telemetry } from "../../core/ports/telemetry.ts";
+import { thisMachine } from "../../engine/accelerator/devices.ts";
+import { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
+import { verdictFile } from "../../engine/accelerator/trials.ts";
+import type { LocalHost } from "../../engine/local-host.ts";
+import { chooseSettings } from "../../engine/machine/auto-settings.ts";
+import { readMachineMemory, threadBudget, withinLimit } from "../../engine/machine/machine.ts";
+import { estimateMemory } from "../../engine/machine/model-memory.ts";
+import { type EngineSettings, subjectOf } from "../../runner/protocol.ts";
+import { RunnerHost } from "../../runner/runner-host.ts";
+import { tryBackend } from "../../runner/runner-process.ts";
+import type { Program } from "../../subprocess/program.ts";
+import { dataDirOf } from "../data-dir.ts";
+import { readFacts } from "../engine-on-demand.ts";
+import { type ModelOptions, toMemoryLimit } from "../node-settings.ts";
+
+export interface RunnersOptions extends ModelOptions {
+  telemetry: Pick<Telemetry, "runnerRestarted" | "watchMemory">;
+}
+
+/** A process for each model, which a crash of the engine ends alone. */
+export async function openRunners(
+  options: RunnersOptions,
+  models: readonly ModelConfig[],
+  resources: AsyncDisposableStack,
+): Promise<ModelHost> {
+  const { config, program, telemetry, log } = options;
+  const { threads, reason } = await threadBudget(config.engine.threads);
+  const names = models.filter(({ source }) => !isUpstream(source)).map(({ name }) => name);
+  if (names.length > 0) {
+    log.info("models run in processes of their own", { threads, why: reason });
+  }
+  const limit = toMemoryLimit(config);
+  const host = new RunnerHost({
+    program,
+    engine: { ...engineSettings(options), threads },
+    accelerators: acceleratorsOf(options),
+    log,
+    ...(limit === undefined
+      ? {}
+      : { memory: { limit, bytesOf: (spec) => memoryOf(spec, threads) } }),
+    heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
+    stepTimeoutMs: config.engine.step_timeout * 1000,
+    onRestart: (model, why) => telemetry.runnerRestarted(model, why),
+  });
+  for (const name of names) {
+    resources.use(telemetry.watchMemory(name, () => host.residentBytes(name)));
+  }
+  return host;
+}
+
+/** All models in this process; what an accelerator makes of one is tried in another process first. */
+export async function openLocal(options: ModelOptions): Promise<ModelHost> {
+  const { config, program, log } = options;
+  const { threads } = await threadBudget(config.engine.threads);
+  return new InProcessHost({
+    program,
+    engine: { ...engineSettings(options), threads },
+    accelerators: acceleratorsOf(options),
+    heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
+    log,
+  });
+}
+
+const engineSettings = ({ config: { engine }, baseDir }: ModelOptions): EngineSettings => ({
+  threads: engine.threads,
+  ...given({ gpuLibraries: engine.gpu_libraries && resolve(baseDir, engine.gpu_libraries) }),
+});
+
+const acceleratorsOf = (options: ModelOptions): MachineAccelerators =>
+  new MachineAccelerators({
+    place: thisMachine(options.program.env),
+    verdicts: verdictFile(dataDirOf(options.config, options.baseDir)),
+    ...given({ gpuLibraries: engineSettings(options).gpuLibraries }),
+    log: options.log,
+  });
+
+/** What a model will take, with the sizes that it would be given now; `threads`: contexts of one that reads texts. */
+async function memoryOf(spec: ModelSpec, threads: number): Promise<number> {
+  const { type, path, settings, parallel, memoryLimit } = spec;
+  const facts = await readFacts(path);
+  const contexts = type === "chat" ? parallel : threads;
+  const machine = withinLimit(await readMachineMemory(), memoryLimit);
+  const sizes = chooseSettings({ facts, machine, wanted: settings, parallel: contexts });
+  const { ctxSize: contextSize } = sizes;
+  // A text is read at once.
+  const batchSize = type === "chat" ? sizes.batchSize : contextSize;
+  return estimateMemory(facts, { contextSize, parallel: contexts, batchSize }).total;
+}
+
+/** Models in this process, for commands that serve nobody and for `isolation = "none"`. */
+
+export interface InProcessHostOptions {
+  /** What a backend is tried with: a crash here would end the command. */
+  program: Program;
+  engine: EngineSettings;
+  accelerators: Accelerators;
+  heartbeatTimeoutMs: number;
+  log: Log;
+}
+
+export class InProcessHost implements ModelHost {
+  readonly #options: InProcessHostOptions;
+  /** The engine's libraries are loaded by the first model that needs them. */
+  readonly #hosts = new Map<EngineBackend, LocalHost>();
+  readonly #versions = new Map<string, string>();
+  readonly #told = new Set<string>();
+
+  constructor(options: InProcessHostOptions) {
+    this.#options = options;
+  }
+
+  get version(): string {
+    return joinVersions(this.#versions);
+  }
+
+  get threads(): number {
+    return this.#options.engine.threads;
+  }
+
+  loadModel: ModelHost["loadModel"] = async (spec, options) => {
+    const host = await this.#hostFor(spec, options);
+    return await host.loadModel(spec, options);
+  };
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const host of this.#hosts.values()) await host[Symbol.asyncDispose]();
+  }
+
+  async #hostFor(spec: ModelSpec, { signal }: LoadOptions): Promise<LocalHost> {
+    const { name } = spec;
+    const { program, engine, accelerators, heartbeatTimeoutMs, log } = this.#options;
+    const plan = await accelerators.planFor(subjectOf(spec));
+    tellRejected(log, plan.rejected, this.#told);
+    const isTried = (backend: EngineBackend): boolean =>
+      backend === "cpu" || plan.proven.includes(backend);
+    const { loaded, rejected: better } = await loadWithBest(
+      plan,
+      name,
+      log,
+      async (backend, rejected) => {
+        const settings = { ...engine, backend, rejected };
+        const trial = { program, name, engine: settings, spec, heartbeatTimeoutMs, log };
+        if (!isTried(backend)) await tryBackend(trial, signal);
+        return await this.#open(backend, rejected);
+      },
+    );
+    for (const { backend } of better) this.#told.add(backend);
+    this.#versions.set(name, loaded.version);
+    return loaded;
+  }
+
+  async #open(backend: EngineBackend, rejected: readonly RejectedBackend[]): Promise<LocalHost> {
+    const known = this.#hosts.get(backend);
+    if (known !== undefined) return known;
+    const { engine, log } = this.#options;
+    const { openLocalHost } = await import("../../engine/local-host.ts");
+    const host = await openLocalHost({ ...engine, backend, rejected: [...rejected], log });
+    this.#hosts.set(backend, host);
+    return host;
+  }
+}

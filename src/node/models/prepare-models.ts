@@ -1,0 +1,223 @@
+/** Makes the models of a node ready, and then the collection that one of them fills. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ModelConfig } from "../../config/model-schema.ts";
+import { isUpstream } from "../../config/upstream-source.ts";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type { LoadedModel } from "../../core/models/model.ts";
+import type { ModelActivities } from "../../core/models/model-activity.ts";
+import type { ModelRegistry } from "../../core/models/model-registry.ts";
+import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
+import type { LoadOptions } from "../../core/ports/model-host.ts";
+import type { OpenCollection } from "../../core/retrieval/collection.ts";
+import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
+import type { NodeIdentity } from "../../server/operations/info/wire.ts";
+import type { NodeTelemetry } from "../../telemetry/node-telemetry.ts";
+import { NodeCollection, type NodeCollectionOptions } from "../node-collection.ts";
+import type { NodeDocuments } from "../node-documents.ts";
+import type { ModelOptions } from "../node-settings.ts";
+import { QuietTimes } from "../quiet-times.ts";
+import { yieldingEngine } from "../yielding-engine.ts";
+import { NodeModels } from "./node-models.ts";
+import type { ModelReplicas } from "./upstream-models.ts";
+
+/** The parts of a node that models and the collection are put into. */
+export interface PreparedParts {
+  options: ModelOptions & NodeCollectionOptions;
+  models: ModelRegistry;
+  activities: ModelActivities;
+  telemetry: NodeTelemetry;
+  replicas: ModelReplicas;
+  retrieval: RetrievalService;
+  documents: NodeDocuments;
+  identity: NodeIdentity;
+  /** What is still being made, a sentence for each model. */
+  coming: Map<string, string>;
+  resources: AsyncDisposableStack;
+  /** Aborted when the node stops. */
+  stopping: AbortSignal;
+}
+
+/** What the node does behind the requests. */
+interface Behind {
+  quiet: QuietTimes;
+  /** For work that somebody waits for. */
+  betweenRequests: QuietTimes;
+  signal: AbortSignal;
+}
+
+/** What is said of llama.cpp where every model runs elsewhere. */
+const noEngine = "none: models run elsewhere";
+
+/** `onOpen` is called as soon as chat models answer. */
+export async function prepareModels(
+  parts: PreparedParts,
+  signal: AbortSignal,
+  onOpen: () => void,
+): Promise<void> {
+  const { options, telemetry, replicas, resources, activities, identity } = parts;
+  const { models } = options.config;
+  const local = models.filter(({ source }) => !isUpstream(source));
+  const elsewhere = models.filter(({ source }) => isUpstream(source));
+  const loading = { progress: options.progress, signal };
+  const nodeModels = resources.use(
+    await NodeModels.open({ ...options, telemetry, replicas }, models),
+  );
+  /** Without being measured: what the node itself does is not a request. */
+  const engines = new Map<string, EmbeddingEngine>();
+  let isOpen = false;
+  let collection: Promise<void> | undefined;
+  const onLoaded = (model: LoadedModel): void => {
+    const { name, upstream } = model.card;
+    parts.models.add(activities.measured(model));
+    if (model.type === "embedding") engines.set(name, model.engine);
+    // Not after the chat models: the handbook is to be there when they are first asked.
+    if (name === parts.retrieval.collection.embeddingModel && upstream === undefined) {
+      collection = prepareCollection(parts, nodeModels, engines, behind);
+      collection.catch(() => {}); // awaited below, unless a model cannot be loaded
+    }
+    identity.engineVersion = local.length === 0 ? noEngine : nodeModels.engineVersion;
+  };
+  const onWaiting = (model: string, reason: NodeError): void =>
+    parts.models.unavailable(model, reason);
+  const behind: Behind = {
+    // Whoever starts a node waits for chat: what has to be computed comes after it.
+    quiet: new QuietTimes({ isBusy: () => !isOpen || activities.isBusy }),
+    betweenRequests: new QuietTimes({ isBusy: () => activities.isBusy, quietMs: 1 }),
+    signal: AbortSignal.any([signal, parts.stopping]),
+  };
+  const tried = nodeModels.openUpstreams(elsewhere, { onLoaded, onWaiting }, behind.signal);
+  await loadInTurn(nodeModels, local, loading, {
+    onLoaded,
+    onOpen: async () => {
+      await tried;
+      isOpen = true;
+      onOpen();
+    },
+  });
+  await tried;
+  await (collection ?? prepareCollection(parts, nodeModels, engines, behind));
+  const onBetter = (model: LoadedModel): void => parts.models.add(activities.measured(model));
+  const onProgress = (model: string, done: number): void =>
+    void parts.coming.set(model, improvingNotice(model, done));
+  const onEnd = (model: string): void => void parts.coming.delete(model);
+  const improving = nodeModels.improve({ ...behind, onBetter, onProgress, onEnd });
+  resources.defer(() => improving);
+}
+
+const improvingNotice = (model: string, done: number): string =>
+  `The weights of the model '${model}' are being made faster: ${Math.floor(done * 100)} %. It answers meanwhile.`;
+
+/** `engines`: the embedding models that are there already. */
+async function prepareCollection(
+  { options, models, retrieval, documents, resources }: PreparedParts,
+  nodeModels: NodeModels,
+  engines: ReadonlyMap<string, EmbeddingEngine>,
+  behind: Behind,
+): Promise<void> {
+  const { log } = options;
+  const { name, embeddingModel: model } = retrieval.collection;
+  if (model === undefined) return;
+  const collection = resources.use(new NodeCollection(options));
+  const attach = async (): Promise<void> => {
+    const embedding = models.embedding(model);
+    const { threads } = nodeModels;
+    const engine = engines.get(model) ?? embedding.engine;
+    const { quiet, betweenRequests } = behind;
+    const { withHandbookVectors } = await import("../../ingest/handbook-vectors.ts");
+    const { fingerprint } = embedding.identity;
+    const slowly = yieldingEngine(engine, { quiet, texts: 4, isBackground: true });
+    const fillingEngine = withHandbookVectors(slowly, fingerprint);
+    const texts = Math.max(4, threads);
+    const uploadEngine = yieldingEngine(engine, { quiet: betweenRequests, texts });
+    const { collections } = documents.documents;
+    const onOpen = (open: OpenCollection) => collections.attach(name, open);
+    const parts = { embedding, fillingEngine, onOpen };
+    await collection.attachTo(retrieval, parts, behind.signal);
+    resources.use(documents.start(uploadEngine, behind.signal));
+  };
+  const awaited = engines.has(model) ? undefined : nodeModels.opened(model);
+  await attachWhenThere({ model, awaited, attach, retrieval, signal: behind.signal, log });
+}
+
+/** Loads a node's models: chat models beside embedding and reranking models as far as their files go, one at a time into memory. */
+
+export interface LoadingListener {
+  onLoaded: (model: LoadedModel) => void;
+  /** Called once: chat is open, or where there is no chat model, everything is. */
+  onOpen: () => void | Promise<void>;
+}
+
+/** What a chat model whose file is there needs to be the first that is loaded: people wait for chat. */
+const headStartMs = 250;
+
+/**
+ * A starter chat model is transcoded for seconds, in which an embedding model is ready to answer.
+ * Of each type one after the other: two large models must not be transcoded at the same time.
+ */
+export async function loadInTurn(
+  nodeModels: Pick<NodeModels, "load">,
+  models: readonly ModelConfig[],
+  loading: LoadOptions,
+  { onLoaded, onOpen }: LoadingListener,
+): Promise<void> {
+  const failed = new AbortController();
+  const signal = AbortSignal.any([loading.signal, failed.signal]);
+  const loadAll = async (type: ModelConfig["type"]): Promise<void> => {
+    try {
+      for (const model of models.filter((one) => one.type === type)) {
+        signal.throwIfAborted();
+        onLoaded(await nodeModels.load(model, { ...loading, signal }));
+      }
+    } catch (error) {
+      // The other one ends too, and what it fails with then is this.
+      failed.abort(error);
+      throw error;
+    }
+  };
+  const hasChat = models.some(({ type }) => type === "chat");
+  const chat = loadAll("chat");
+  const headStart = hasChat ? Promise.race([chat, sleep(headStartMs)]) : undefined;
+  const embedding = Promise.allSettled([headStart])
+    .then(() => loadAll("embedding"))
+    .then(() => loadAll("reranker"));
+  const open = (hasChat ? chat : embedding).then(onOpen);
+  const outcomes = await Promise.allSettled([open, chat, embedding]);
+  if (failed.signal.aborted) throw failed.signal.reason;
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+}
+
+/** A collection waits for its embedding model, where that runs elsewhere and cannot be asked yet. */
+
+export interface AttachOptions {
+  /** Name of the embedding model. */
+  model: string;
+  /** Settles when the model is there, or never will be; undefined: it is. */
+  awaited: Promise<void> | undefined;
+  attach: () => Promise<void>;
+  retrieval: Pick<RetrievalService, "unavailable">;
+  signal: AbortSignal;
+  log: Log;
+}
+
+/** Attaches now, or says why not and attaches later: the node serves meanwhile. */
+export async function attachWhenThere(options: AttachOptions): Promise<void> {
+  const { model, awaited, attach, retrieval, signal, log } = options;
+  if (awaited === undefined) return await attach();
+  const reason = `The collection waits for its embedding model '${model}', which is not ready.`;
+  retrieval.unavailable(new NodeError("unavailable", reason));
+  void awaited
+    .then(async () => {
+      if (!signal.aborted) await attach();
+    })
+    .catch((error: unknown) => {
+      if (signal.aborted) return;
+      log.error("the collection cannot be opened", { reason: reasonOf(error) });
+      retrieval.unavailable(
+        error instanceof NodeError
+          ? error
+          : new NodeError("unavailable", `The collection cannot be opened: ${reasonOf(error)}`),
+      );
+    });
+}
