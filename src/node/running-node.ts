@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasCode, reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import { writeAtomically } from "../models/atomic-file.ts";
+import { writeAtomically } from "../models/files.ts";
 
 /** The processes of this machine, or of this container. */
 export interface Processes {
