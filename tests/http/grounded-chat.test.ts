@@ -131,6 +131,19 @@ describe("a grounded answer", () => {
     },
   );
 
+  test("waits for passages that are being stored, where it is left to the node", async () => {
+    const app = testApp();
+    app.retrieval.expectPassages("The handbook is being stored.");
+    app.chat.script(finish);
+    const asked = app.post(path, { ...body, rag: "auto" });
+    await Bun.sleep(0);
+    await app.repository.upsert([passage(1, [1, 1], { source: "Llamas hum." })]);
+    app.retrieval.expectPassages(undefined);
+    const { retrieval: found } = await decode(ChatCompletion, await asked);
+    expect(found).toMatchObject({ points: [{ source: "Llamas hum." }] });
+    expect(found).not.toHaveProperty("notice");
+  });
+
   test("is narrowed by a request", async () => {
     const app = await filledApp({ rag: { policy: "last-user-message", contextWindow: 2 } });
     app.chat.script(finish);

@@ -63,6 +63,9 @@ export interface RetrievalResult {
   tokens: number;
 }
 
+/** How long a question waits for passages that are being stored: the handbook comes with its vectors, and takes a second. */
+const mostStoringMs = 3000;
+
 /** Until the collection is attached, or something fails. */
 const preparing = "The node's collection is still being prepared.";
 
@@ -73,6 +76,8 @@ export class RetrievalService {
   #backend: RetrievalBackend | undefined;
   #missing: NodeError | undefined;
   #coming: string | undefined;
+  /** Settles when all passages that are coming are stored. */
+  #stored = Promise.withResolvers<void>();
   #scopes: SearchScopes | undefined;
 
   constructor(models: ModelRegistry, collection: Collection, settings: RetrievalSettings) {
@@ -103,7 +108,17 @@ export class RetrievalService {
 
   /** Says that passages are still being stored; undefined: that all are there. */
   expectPassages(notice: string | undefined): void {
+    if (this.#coming === undefined && notice !== undefined) this.#stored = Promise.withResolvers();
     this.#coming = notice;
+    if (notice === undefined) this.#stored.resolve();
+  }
+
+  /** Waits until the passages that are coming are stored, for a few seconds at most. */
+  async passagesStored(): Promise<void> {
+    if (this.#coming === undefined) return;
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, mostStoringMs);
+    await Promise.race([this.#stored.promise, late.promise]).finally(() => clearTimeout(timer));
   }
 
   /** What is to be said while not all passages are there yet; undefined once they are. */
