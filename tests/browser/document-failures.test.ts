@@ -162,7 +162,6 @@ describe.skipIf(browserPath === undefined)("documents and keys", () => {
     await page.getByText("The API key was revoked.").waitFor();
     await field.fill("a-long-secret");
     await page.keyboard.press("Enter");
-    // It is large, and on a busy machine takes its time.
-    await readyDocument(page, "notes.md").waitFor({ timeout: 90_000 });
+    await readyDocument(page, "notes.md").waitFor();
   });
 });

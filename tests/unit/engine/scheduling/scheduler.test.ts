@@ -269,10 +269,14 @@ describe("the scheduler", () => {
   test("closes after the step in progress, and begins nothing more", async () => {
     const { context, scheduler, start } = setUp();
     const running = new ScriptedAnswer(1000);
-    const decoding = Promise.withResolvers<void>();
-    context.onDecode = () => (context.batches.length === 3 ? decoding.promise : undefined);
+    const [begun, decoding] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    context.onDecode = () => {
+      if (context.batches.length !== 3) return;
+      begun.resolve();
+      return decoding.promise;
+    };
     start(0, running);
-    await waitFor("the third step", () => context.batches.length === 3);
+    await begun.promise;
     const closed = scheduler.close(new Error("closed"));
     expect(running.failure).toMatchObject({ message: "closed" });
     decoding.resolve();
