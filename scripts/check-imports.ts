@@ -47,12 +47,12 @@ const layers: Record<string, Layer> = {
     packages: ["node-llama-cpp", typebox, "bun:ffi", "node:*"],
   },
   runner: { imports: ["core", "subprocess", "engine/local-host.ts"], packages: ["node:*"] },
-  upstream: { imports: ["core"], packages: ["eventsource-parser", "node:*"] },
+  gateway: { imports: ["core"], packages: ["eventsource-parser", "node:*"] },
+  "gateway/redis": { imports: ["core", "store/keys"], packages: ["bun", typebox, "node:crypto"] },
   store: {
     imports: ["core"],
     packages: ["@qdrant/js-client-rest", "stemmer", "bun:sqlite", "node:*"],
   },
-  "store/redis": { imports: ["core", "store/keys"], packages: ["bun", typebox, "node:crypto"] },
   // usearch blocks: it has a thread of its own, and nothing else is in there.
   "store/sqlite/index-thread.ts": {
     imports: ["store/thread-calls.ts"],
@@ -79,17 +79,20 @@ const layers: Record<string, Layer> = {
   telemetry: { imports: ["core"], packages: ["prom-client", "@opentelemetry/*"] },
   web: { imports: pageParts, packages: ["preact", "@preact/signals", "marked"] },
   node: {
-    imports: [...parts, "upstream", "telemetry", "subprocess"],
+    imports: [...parts, "gateway", "telemetry", "subprocess"],
     packages: ["node:*"],
   },
   cli: {
-    imports: [...parts, "upstream", "subprocess", "packaging", "node", "client"],
+    imports: [...parts, "gateway", "subprocess", "packaging", "node", "client"],
     packages: ["commander", "chokidar", "fastest-levenshtein", "pino", "pino-pretty", "node:*"],
   },
 };
 
 /** Where only the types of the wire may be known. */
 const typesOnly: Record<string, string> = { client: "server" };
+
+/** Loaded only where a configuration asks for it: outside these folders with `import()`, or as types. */
+const loadedOnDemand = ["gateway", "node/gateway"];
 
 const specifier =
   /^(import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s)?"([^"]+)"|import\("([^"]+)"\)/gm;
@@ -101,7 +104,8 @@ for await (const file of new Bun.Glob("**/*.{ts,tsx}").scan(root)) {
   const text = await Bun.file(join(root, file)).text();
   for (const [, , isType, declared, dynamic] of text.matchAll(specifier)) {
     const name = declared ?? dynamic ?? "";
-    const why = refused(file, place, name, isType !== undefined);
+    const kind = isType === undefined ? (dynamic === undefined ? "value" : "dynamic") : "type";
+    const why = refused(file, place, name, kind);
     if (why !== undefined) found.push(`src/${file} imports '${name}': ${why}`);
   }
 }
@@ -117,17 +121,24 @@ function layerOf(file: string): string | undefined {
   return inside.sort((a, b) => b.length - a.length)[0];
 }
 
-function refused(file: string, place: string, name: string, isType: boolean): string | undefined {
+function refused(
+  file: string,
+  place: string,
+  name: string,
+  kind: "value" | "type" | "dynamic",
+): string | undefined {
   const { imports = [], packages = [] } = layers[place] ?? {};
   if (!name.startsWith(".")) {
     if (packages.some((allowed) => isPackage(name, allowed))) return;
     return `'${place}' has only ${packages.join(", ") || "no packages"}`;
   }
   const target = relative(root, join(root, dirname(file), name));
+  const isOnDemand = (path: string) => loadedOnDemand.some((one) => isWithin(path, one));
+  if (kind === "value" && isOnDemand(target) && !isOnDemand(file)) return "load it with 'import()'";
   if (isWithin(target, place)) return;
   const folder = imports.find((allowed) => isWithin(target, allowed));
   if (folder === undefined) return `'${place}' has only ${imports.join(", ") || "itself"}`;
-  if (typesOnly[place] === folder && !isType) return "only its types: write 'import type'";
+  if (typesOnly[place] === folder && kind !== "type") return "only its types: write 'import type'";
 }
 
 function isWithin(file: string, folder: string): boolean {

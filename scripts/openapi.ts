@@ -8,9 +8,9 @@ import { createApp } from "../src/server/app.ts";
 export const documentFile = join(import.meta.dir, "..", "openapi", "openapi.json");
 
 /** The app of a node that has prepared nothing: the routes are the same on every node. */
-export function describedApp() {
+export async function describedApp() {
   const ignore = (): void => {};
-  const node = new PaddockNode({
+  const node = await PaddockNode.create({
     config: loadConfig({ env: {}, flags: {} }),
     baseDir: ".",
     program: { command: [], env: {} },
@@ -24,7 +24,9 @@ export function describedApp() {
 }
 
 export async function openapiDocument(): Promise<string> {
-  const response = await describedApp().handle(new Request("http://localhost/openapi.json"));
+  const response = await (await describedApp()).handle(
+    new Request("http://localhost/openapi.json"),
+  );
   return `${JSON.stringify(await response.json(), null, 2)}\n`;
 }
 

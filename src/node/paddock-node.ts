@@ -8,8 +8,8 @@ import { CompletionService } from "../core/chat/completion-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
 import { EmbeddingService } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type { KeyRing } from "../core/limits/api-key.ts";
-import { LocalLimiter } from "../core/limits/local-limiter.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import { isLoopback } from "../core/loopback.ts";
 import { ModelActivities } from "../core/models/model-activity.ts";
@@ -32,8 +32,9 @@ import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
 import { dataDirOf, openRightsOf } from "./data-dir.ts";
+import type { SharedState } from "./gateway/shared-state.ts";
+import type { UpstreamModels } from "./gateway/upstream-models.ts";
 import { prepareModels } from "./models/prepare-models.ts";
-import { ModelReplicas } from "./models/upstream-models.ts";
 import { NodeDocuments } from "./node-documents.ts";
 import { NodeResponses } from "./node-responses.ts";
 import {
@@ -43,9 +44,8 @@ import {
   toModelBounds,
   toRagSettings,
   toRequestLimits,
+  toSharedServer,
 } from "./node-settings.ts";
-import { type SharedState, sharedStateFor } from "./shared-state.ts";
-import { sharingNotices } from "./sharing-notices.ts";
 
 export interface NodeOptions extends ModelOptions {
   version: string;
@@ -53,6 +53,13 @@ export interface NodeOptions extends ModelOptions {
   handbook: () => Promise<readonly HandbookPage[]>;
   /** How much memory this process holds, in bytes. */
   residentMemory: () => number;
+}
+
+/** What is loaded of the gateway: only what the configuration asks for. */
+interface Gateway {
+  limits: RateLimiter;
+  shared: SharedState | undefined;
+  upstreams: typeof import("./gateway/upstream-models.ts") | undefined;
 }
 
 export class PaddockNode implements AsyncDisposable {
@@ -63,7 +70,8 @@ export class PaddockNode implements AsyncDisposable {
   readonly #models: ModelRegistry;
   readonly #activities: ModelActivities;
   readonly #telemetry: NodeTelemetry;
-  readonly #replicas: ModelReplicas;
+  /** Undefined where every model runs on this machine. */
+  readonly #upstreams: UpstreamModels | undefined;
   readonly #retrieval: RetrievalService;
   readonly #keys: KeyRing;
   /** Undefined where this node is alone. */
@@ -77,14 +85,27 @@ export class PaddockNode implements AsyncDisposable {
   readonly #stopping = new AbortController();
   #isDraining = false;
 
-  constructor(options: NodeOptions) {
-    const { config, version, log } = options;
-    this.#options = options;
-    this.connections = new Connections(config.http.trusted_proxies);
+  /** Loads the gateway only for a node that has upstreams or shares its keys and limits. */
+  static async create(options: NodeOptions): Promise<PaddockNode> {
+    const { config, log } = options;
     // A clock that is set back or forth must not lock anybody out.
     const limits = new RateLimiter(() => performance.now());
-    const shared = sharedStateFor({ config, own: limits, log });
-    this.#shared = shared === undefined ? undefined : this.#resources.use(shared);
+    const server = toSharedServer(config);
+    let shared: SharedState | undefined;
+    if (server !== undefined) {
+      const { SharedState } = await import("./gateway/shared-state.ts");
+      shared = new SharedState({ server, config, own: limits, log });
+    }
+    const hasUpstreams = config.models.some(({ source }) => isUpstream(source));
+    const upstreams = hasUpstreams ? await import("./gateway/upstream-models.ts") : undefined;
+    return new PaddockNode(options, { limits, shared, upstreams });
+  }
+
+  private constructor(options: NodeOptions, { limits, shared, upstreams }: Gateway) {
+    const { config, version, log, secretOf } = options;
+    this.#options = options;
+    this.connections = new Connections(config.http.trusted_proxies);
+    this.#shared = shared && this.#resources.use(shared);
     this.#keys = shared?.keys ?? this.#resources.use(new SqliteKeys(join(this.#dataDir, keysFile)));
     this.#models = new ModelRegistry(config.models);
     this.#activities = new ModelActivities(config.models.map(toModelBounds));
@@ -126,7 +147,16 @@ export class PaddockNode implements AsyncDisposable {
       ...(shared === undefined ? {} : { shared: () => shared.numbers }),
     });
     this.#telemetry = new NodeTelemetry(metrics);
-    this.#replicas = this.#resources.use(new ModelReplicas({ telemetry: metrics.replicas, log }));
+    this.#upstreams =
+      upstreams &&
+      this.#resources.use(
+        new upstreams.UpstreamModels({
+          config,
+          telemetry: metrics.replicas,
+          log,
+          ...given({ secretOf }),
+        }),
+      );
     this.#resources.use(this.#telemetry.watchMemory("node", options.residentMemory));
     this.services = {
       chat: new ChatService(
@@ -158,7 +188,7 @@ export class PaddockNode implements AsyncDisposable {
         now: () => performance.now(),
       }),
       rateLimit: {
-        limiter: shared?.limiter ?? new LocalLimiter(limits),
+        limiter: shared?.limiter ?? limits,
         addresses: limits,
         connections: this.connections,
         callerLimits: toCallerLimits(config),
@@ -180,14 +210,13 @@ export class PaddockNode implements AsyncDisposable {
     };
   }
 
-  /** Reads what this node shares with others; a server that is away is asked again and again. */
+  /** Reads what this node shares with others; a server that is away is tried again in the background. */
   async open(): Promise<void> {
     const shared = this.#shared;
     if (shared === undefined) return;
     await shared.open();
-    const { config, log } = this.#options;
-    for (const { message, remedy } of sharingNotices(config, this.#dataDir, shared.keys)) {
-      log.warn(message, { remedy });
+    for (const { message, remedy } of shared.notices(this.#dataDir)) {
+      this.#options.log.warn(message, { remedy });
     }
   }
 
@@ -202,7 +231,7 @@ export class PaddockNode implements AsyncDisposable {
     rateLimit.callerLimits = toCallerLimits(config);
     rateLimit.connectionsPerClient = config.limits.connections_per_client;
     Object.assign(limits, toRequestLimits(config));
-    this.#replicas.apply(config);
+    this.#upstreams?.apply(config);
   }
 
   /** Takes no new requests; answers in progress go on. */
@@ -234,7 +263,7 @@ export class PaddockNode implements AsyncDisposable {
         models: this.#models,
         activities: this.#activities,
         telemetry: this.#telemetry,
-        replicas: this.#replicas,
+        upstreams: this.#upstreams,
         retrieval: this.#retrieval,
         documents: this.#documents,
         identity: this.#identity,

@@ -12,13 +12,13 @@ import { keptResponse } from "../support/test-responses.ts";
 const resources = new AsyncDisposableStack();
 let baseURL: string;
 let client: OpenAI;
-let responses: ReturnType<typeof bareNode>["services"]["responses"];
+let responses: Awaited<ReturnType<typeof bareNode>>["services"]["responses"];
 
 /** No model is needed to read what was kept. */
 beforeAll(async () => {
   const folder = resources.use(await tempDir());
   const node = resources.use(
-    bareNode({ env: { PADDOCK_DATA_DIR: folder.path }, baseDir: folder.path }),
+    await bareNode({ env: { PADDOCK_DATA_DIR: folder.path }, baseDir: folder.path }),
   );
   const server = Bun.serve({
     ...{ port: 0, hostname: "127.0.0.1", idleTimeout: 0 },

@@ -48,7 +48,7 @@ describe("requests a minute", () => {
     ]);
     expect(await failure(refused)).toEqual({
       message:
-        "Rate limit reached. A caller without a key may make 2 requests a minute. Ask again in 30 s.",
+        "Rate limit reached. A caller without a key may make 2 requests a minute. Try again in 30 s.",
       type: "requests",
       param: null,
       code: "rate_limit_exceeded",

@@ -6,7 +6,7 @@ import { rejectionOf } from "../support/rejection.ts";
 import { skipUnless } from "../support/skip-reason.ts";
 import { tinyRerankingModel } from "../support/tiny-engines.ts";
 import { tinyEmbeddingContext, tinyModels } from "../support/tiny-models.ts";
-import { openFarReranker, targetAt } from "../support/upstream-target.ts";
+import { openFarReranker, targetAt } from "../support/upstream.ts";
 
 const { signal } = new AbortController();
 

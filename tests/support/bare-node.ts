@@ -13,8 +13,8 @@ export interface BareNodeOptions {
   program?: Program;
 }
 
-export const bareNode = (options?: BareNodeOptions): PaddockNode =>
-  new PaddockNode(bareNodeOptions(options));
+export const bareNode = async (options?: BareNodeOptions): Promise<PaddockNode> =>
+  await PaddockNode.create(bareNodeOptions(options));
 
 /** What it, or a part of it, is made from. */
 export function bareNodeOptions({

@@ -1,5 +1,5 @@
 /** A clock that a test turns. */
-import type { Clock } from "../../src/upstream/replicas/clock.ts";
+import type { Clock } from "../../src/gateway/replicas/replica.ts";
 
 export interface FakeClock extends Clock {
   /** Lets so much time pass, and runs what is due, in order; then lets promises settle. */

@@ -6,8 +6,8 @@ import {
   RateLimiter,
 } from "../../src/core/limits/rate-limiter.ts";
 import type { Decision, Grant } from "../../src/core/ports/limiter.ts";
-import { RedisConnection } from "../../src/store/redis/connection.ts";
-import { RedisLimiter } from "../../src/store/redis/redis-limiter.ts";
+import { RedisConnection } from "../../src/gateway/redis/connection.ts";
+import { RedisLimiter } from "../../src/gateway/redis/limiter.ts";
 import type { RedisServer } from "./redis-server.ts";
 
 export interface LimitingNode extends Disposable {

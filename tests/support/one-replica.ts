@@ -1,6 +1,5 @@
 /** A model's one address, asked for everything: no routing, and nobody else to ask. */
-import { NotBegun } from "../../src/upstream/replicas/not-begun.ts";
-import type { ReplicaLease, Replicas } from "../../src/upstream/replicas/replica.ts";
+import { NotBegun, type ReplicaLease, type Replicas } from "../../src/gateway/replicas/replica.ts";
 
 export interface OneReplica extends Replicas {
   /** What was said of it, in order: `succeeded`, `overloaded`, or why it failed. */

@@ -1,9 +1,12 @@
 /** A set of replicas on a clock that the test turns, and what it told. */
 import { NodeError } from "../../src/core/errors.ts";
 import type { ReplicaEvent } from "../../src/core/ports/replica-telemetry.ts";
-import { NotBegun } from "../../src/upstream/replicas/not-begun.ts";
-import type { ReplicaChoice, ReplicaLease } from "../../src/upstream/replicas/replica.ts";
-import { ReplicaSet, type ReplicaSetOptions } from "../../src/upstream/replicas/replica-set.ts";
+import {
+  NotBegun,
+  type ReplicaChoice,
+  type ReplicaLease,
+} from "../../src/gateway/replicas/replica.ts";
+import { ReplicaSet, type ReplicaSetOptions } from "../../src/gateway/replicas/replica-set.ts";
 import { fakeClock } from "./fake-clock.ts";
 import { recordingLog } from "./recording-log.ts";
 

@@ -6,7 +6,6 @@ import { GroundingService, type RagSettings } from "../../src/core/chat/groundin
 import type { Documents } from "../../src/core/documents/documents.ts";
 import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
 import type { KeyRing } from "../../src/core/limits/api-key.ts";
-import { LocalLimiter } from "../../src/core/limits/local-limiter.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
 import { ModelActivities } from "../../src/core/models/model-activity.ts";
 import { ModelRegistry } from "../../src/core/models/model-registry.ts";
@@ -223,7 +222,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
       ...{ connections, log, now: options.now ?? (() => 0) },
     }),
     rateLimit: {
-      limiter: options.limiter ?? new LocalLimiter(limits),
+      limiter: options.limiter ?? limits,
       addresses: limits,
       connections,
       callerLimits: { ...noLimits, ...options.callerLimits },

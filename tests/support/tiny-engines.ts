@@ -9,10 +9,10 @@ import type {
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
 import { type Backend, openBackend } from "../../src/engine/backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
+import type { Upstream } from "../../src/gateway/upstream/ask.ts";
+import { openUpstreamModel } from "../../src/gateway/upstream/open-model.ts";
 import { RunnerHost, type RunnerHostOptions } from "../../src/runner/runner-host.ts";
 import { engineEnvironment } from "../../src/subprocess/program.ts";
-import { openUpstreamModel } from "../../src/upstream/open-upstream.ts";
-import type { UpstreamTarget } from "../../src/upstream/upstream-target.ts";
 import { backendsToTry } from "./backends-to-try.ts";
 import { oneReplica } from "./one-replica.ts";
 import { programUnderTest } from "./paddock-process.ts";
@@ -107,7 +107,7 @@ async function upstreamModel(spec: ModelSpec): Promise<LoadedModel> {
   const chatSettings = `ctx_size = ${ctxSize}\nbatch_size = ${batchSize}\nparallel = ${parallel}`;
   const more = type === "reranker" ? await tinyRerankerSection() : "";
   const node = resources.use(await listeningNode((await tinyConfig(chatSettings)) + more));
-  const target: UpstreamTarget = {
+  const target: Upstream = {
     named: `the model '${name}'`,
     upstreamModel: `tiny-${type}`,
     silenceMs: 60_000,

@@ -31,7 +31,7 @@ export async function listeningNode(
   const resources = new AsyncDisposableStack();
   const folder = resources.use(await tempDir());
   const node = resources.use(
-    bareNode({
+    await bareNode({
       toml,
       env: { PADDOCK_DATA_DIR: folder.path, ...env },
       baseDir: folder.path,

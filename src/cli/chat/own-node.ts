@@ -26,7 +26,7 @@ export async function startOwnNode(shell: Shell, configured: Config): Promise<Ow
     shared,
   };
   const log = createCommandLog(config, shell.isTerminal);
-  const node = resources.use(nodeFor(shell, config, log));
+  const node = resources.use(await nodeFor(shell, config, log));
   await node.prepare(shell.stopped);
   const { connections, services } = node;
   const { host: hostname, http } = config;

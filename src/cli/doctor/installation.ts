@@ -1,6 +1,6 @@
 /** What `paddock doctor` looks at: a node as it is installed and configured here. */
 import type { Config } from "../../config/schema.ts";
-import type { SecretOf } from "../../node/models/upstream-models.ts";
+import type { SecretOf } from "../../node/gateway/upstream-models.ts";
 import type { Program } from "../../subprocess/program.ts";
 
 export interface Installation {

@@ -3,12 +3,11 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { checkExposure } from "../../config/consistency.ts";
+import { alwaysWantsKeys, checkExposure } from "../../config/consistency.ts";
 import { hasCode, reasonOf } from "../../core/errors.ts";
+import type { RedisOptions } from "../../gateway/redis/connection.ts";
 import { toSharedServer } from "../../node/node-settings.ts";
-import { alwaysWantsKeys } from "../../node/sharing-notices.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
-import type { RedisOptions } from "../../store/redis/connection.ts";
 import { openReadOnly } from "../../store/sqlite/read-only-database.ts";
 import { openSharedKeys } from "../keys/key-store.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";

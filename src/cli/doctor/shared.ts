@@ -1,7 +1,6 @@
 /** Whether the server that several nodes share can be used, and what the node does not share with them. */
 import { reasonOf } from "../../core/errors.ts";
 import { toSharedServer } from "../../node/node-settings.ts";
-import { embeddedCollection, sharingNotices } from "../../node/sharing-notices.ts";
 import { openSharedKeys } from "../keys/key-store.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 import type { Installation } from "./installation.ts";
@@ -11,6 +10,7 @@ const check = "shared";
 export async function checkShared({ config, dataDir }: Installation): Promise<Finding[]> {
   const server = toSharedServer(config);
   if (server === undefined) return [];
+  const { embeddedCollection, sharingNotices } = await import("../../node/gateway/shared-state.ts");
   const toNote = ({ message, remedy }: { message: string; remedy: string }): Finding =>
     note(check, `${message[0]?.toUpperCase()}${message.slice(1)}.`, remedy);
   try {

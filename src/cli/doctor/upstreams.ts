@@ -3,12 +3,11 @@ import { ConfigError } from "../../config/config-error.ts";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { upstreamUrls } from "../../config/upstream-source.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import { noLog } from "../../core/log.ts";
 import { isLoopback } from "../../core/loopback.ts";
-import { toUpstreamTarget } from "../../node/models/upstream-models.ts";
+import type { Upstream } from "../../gateway/upstream/ask.ts";
 import { toUpstreamSpec } from "../../node/node-settings.ts";
-import { openUpstreamModel } from "../../upstream/open-upstream.ts";
-import type { UpstreamTarget } from "../../upstream/upstream-target.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 import type { Installation } from "./installation.ts";
 
@@ -19,14 +18,15 @@ export async function checkUpstream(
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const check = `model ${model.name}`;
+  const { toUpstream } = await import("../../node/gateway/upstream-models.ts");
   const findings: Finding[] = [];
   for (const url of upstreamUrls(model)) {
     const alone = { ...model, source: `openai:${url}`, replicas: [] };
     try {
-      const target = toUpstreamTarget(alone, { secretOf, log: noLog });
-      using _ = target.replicas;
-      findings.push(ok(check, `${url}: ${await ask(target, model, signal)}`));
-      if (target.key !== undefined && isOpenWay(url)) findings.push(clearKey(check, url));
+      const upstream = toUpstream(alone, { log: noLog, ...given({ secretOf }) });
+      using _ = upstream.replicas;
+      findings.push(ok(check, `${url}: ${await ask(upstream, model, signal)}`));
+      if (upstream.key !== undefined && isOpenWay(url)) findings.push(clearKey(check, url));
     } catch (error) {
       if (error instanceof ConfigError) return [problem(check, error.message, "Set it.")];
       findings.push(toFinding(check, url, error));
@@ -36,14 +36,11 @@ export async function checkUpstream(
 }
 
 /** What is known of it once it answers. */
-async function ask(
-  target: UpstreamTarget,
-  model: ModelConfig,
-  signal: AbortSignal,
-): Promise<string> {
-  await using opened = await openUpstreamModel(toUpstreamSpec(model), target, signal);
-  const { upstream, settings } = opened.card;
-  return `${upstream?.server} has '${upstream?.model}', with ${settings.ctxSize} tokens; they are ${upstream?.tokens}.`;
+async function ask(upstream: Upstream, model: ModelConfig, signal: AbortSignal): Promise<string> {
+  const { openUpstreamModel } = await import("../../gateway/upstream/open-model.ts");
+  await using opened = await openUpstreamModel(toUpstreamSpec(model), upstream, signal);
+  const { upstream: served, settings } = opened.card;
+  return `${served?.server} has '${served?.model}', with ${settings.ctxSize} tokens; they are ${served?.tokens}.`;
 }
 
 function toFinding(check: string, url: string, error: unknown): Finding {

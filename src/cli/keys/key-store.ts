@@ -3,12 +3,11 @@ import { join } from "node:path";
 import type { Config } from "../../config/schema.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { KeyStore } from "../../core/limits/api-key.ts";
+import type { RedisFacts, RedisOptions } from "../../gateway/redis/connection.ts";
+import type { RedisKeyStore } from "../../gateway/redis/key-store.ts";
 import { dataDirOf } from "../../node/data-dir.ts";
 import { toSharedServer } from "../../node/node-settings.ts";
 import { keysFile, SqliteKeys } from "../../store/keys/sqlite-keys.ts";
-import { RedisConnection, type RedisOptions } from "../../store/redis/connection.ts";
-import { RedisKeyStore } from "../../store/redis/redis-key-store.ts";
-import { readServerFacts, type ServerFacts } from "../../store/redis/server-facts.ts";
 
 interface OpenKeyStore<Keys extends KeyStore = KeyStore> extends Disposable {
   keys: Keys;
@@ -17,7 +16,7 @@ interface OpenKeyStore<Keys extends KeyStore = KeyStore> extends Disposable {
 interface OpenSharedKeys extends OpenKeyStore<RedisKeyStore> {
   /** Of the server, without credentials. */
   address: string;
-  serverFacts(): Promise<ServerFacts>;
+  serverFacts(): Promise<RedisFacts>;
 }
 
 export async function openKeyStore(config: Config, baseDir: string): Promise<OpenKeyStore> {
@@ -34,6 +33,8 @@ export function openOwnKeys(config: Config, baseDir: string): OpenKeyStore<Sqlit
 const timeoutMs = 5000;
 
 export async function openSharedKeys(server: RedisOptions): Promise<OpenSharedKeys> {
+  const { RedisConnection } = await import("../../gateway/redis/connection.ts");
+  const { RedisKeyStore } = await import("../../gateway/redis/key-store.ts");
   const connection = new RedisConnection({ ...server, timeoutMs });
   await connection.open();
   const { problem, address } = connection;
@@ -45,7 +46,7 @@ export async function openSharedKeys(server: RedisOptions): Promise<OpenSharedKe
   return {
     keys,
     address,
-    serverFacts: () => readServerFacts(connection),
+    serverFacts: () => connection.facts(),
     [Symbol.dispose]: () => connection[Symbol.dispose](),
   };
 }

@@ -41,7 +41,7 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
       ...{ secrets: keys, rights, remedy: `chmod 600 ${path}` },
     });
   }
-  await using node = nodeFor(shell, config, log);
+  await using node = await nodeFor(shell, config, log);
   await node.open();
   node.checkExposure();
   const server = bind(config, node, log);

@@ -1,4 +1,6 @@
-/** How much each caller may ask: requests and tokens a minute, and requests at once. */
+/** How much each caller may request of this node: requests and tokens a minute, and requests at once. */
+import { NodeError } from "../errors.ts";
+import type { Decision, Limiter } from "../ports/limiter.ts";
 import { refusalOf, tooManyAnswers } from "./refusals.ts";
 import { minuteMs, type RateLimit, TokenBucket } from "./token-bucket.ts";
 
@@ -37,7 +39,7 @@ interface Usage {
   active: number;
 }
 
-export class RateLimiter {
+export class RateLimiter implements Limiter {
   readonly #now: () => number;
   readonly #usages = new Map<string, Usage>();
   #sweptAt: number;
@@ -53,29 +55,48 @@ export class RateLimiter {
     return this.#usages.size;
   }
 
-  /** A lease for a request, which counts against the caller's limits; refuses one beyond them. */
-  acquire(caller: LimitedCaller): Lease {
+  acquire(caller: LimitedCaller): Decision {
+    const leases = new DisposableStack();
+    try {
+      leases.use(this.lease(caller));
+    } catch (refused) {
+      if (!(refused instanceof NodeError)) throw refused;
+      return { refused, status: this.status(caller) };
+    }
+    return {
+      status: () => this.status(caller),
+      reserve: (answers) => {
+        // A request that has ended holds no places any more.
+        if (!leases.disposed) leases.use(this.leaseFor(answers, caller));
+      },
+      charge: (tokens) => this.charge(caller, tokens),
+      [Symbol.dispose]: () => leases.dispose(),
+    };
+  }
+
+  /** A lease for a request, which counts against the caller's limits; throws for one beyond them. */
+  lease(caller: LimitedCaller): Lease {
     this.#sweep();
     const usage = this.#remember(caller);
     refuseBeyond(caller, usage);
     return take(caller, usage);
   }
 
-  /** The same for a request that others have let in: it counts, and is not refused. */
+  /** The same for a request that another node has let in: it counts, and is not refused. */
   record(caller: LimitedCaller): Lease {
     this.#sweep();
     return take(caller, this.#remember(caller));
   }
 
-  /** A further lease for a request that turns out to be for several answers; refuses too many. */
-  acquireFor(answers: number, caller: LimitedCaller): Lease {
+  /** A further lease for a request that turns out to be for several answers; throws for too many. */
+  leaseFor(answers: number, caller: LimitedCaller): Lease {
     const usage = this.#remember(caller);
     const refused = tooManyAnswers(caller, { answers, active: usage.active });
     if (refused !== undefined) throw refused;
     return leaseOf(usage, answers - 1);
   }
 
-  /** The same for a request that others have let in. */
+  /** The same for a request that another node has let in. */
   recordFor(answers: number, caller: LimitedCaller): Lease {
     return leaseOf(this.#remember(caller), answers - 1);
   }

@@ -23,19 +23,19 @@ export function refusalOf(
   if (takesPlace && concurrency > 0 && active >= concurrency) {
     return refusal("too_many_requests", placeRetryMs, [
       `${called} may have ${concurrency} requests in progress at once, and has ${active}.`,
-      "Ask again when one has ended.",
+      "Try again when one has ended.",
     ]);
   }
   if (requestsWaitMs > 0) {
     return refusal("too_many_requests", requestsWaitMs, [
       `${called} may make ${requestsPerMinute} requests a minute.`,
-      askAgain(requestsWaitMs),
+      tryAgain(requestsWaitMs),
     ]);
   }
   if (tokensWaitMs > 0) {
     return refusal("too_many_tokens", tokensWaitMs, [
       `${called} may use ${tokensPerMinute} tokens a minute, and has used them.`,
-      askAgain(tokensWaitMs),
+      tryAgain(tokensWaitMs),
     ]);
   }
   return undefined;
@@ -58,11 +58,11 @@ export function tooManyAnswers(
   if (wanted <= concurrency) return undefined;
   return refusal("too_many_requests", placeRetryMs, [
     `${called} may have ${concurrency} answers in progress at once; with the ${answers} of this request there would be ${wanted}.`,
-    "Ask again when one has ended.",
+    "Try again when one has ended.",
   ]);
 }
 
-const askAgain = (ms: number): string => `Ask again in ${Math.ceil(ms / 1000)} s.`;
+const tryAgain = (ms: number): string => `Try again in ${Math.ceil(ms / 1000)} s.`;
 
 const refusal = (
   kind: "too_many_requests" | "too_many_tokens",

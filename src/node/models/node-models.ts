@@ -19,6 +19,7 @@ import type { Program } from "../../subprocess/program.ts";
 import { BetterForms, type ImproveOptions, type Improving } from "../better-forms.ts";
 import { dataDirOf } from "../data-dir.ts";
 import { alreadyTranscoded, readFacts, transcoded } from "../engine-on-demand.ts";
+import type { OpeningListener, UpstreamModels } from "../gateway/upstream-models.ts";
 import {
   isStarterChat,
   type ModelOptions,
@@ -29,14 +30,13 @@ import {
 } from "../node-settings.ts";
 import type { QuietTimes } from "../quiet-times.ts";
 import { openLocal, openRunners, type RunnersOptions } from "./model-hosts.ts";
-import { type OpeningListener, UpstreamModels } from "./upstream-models.ts";
 
 /** Disposing it unloads every model. */
 export class NodeModels implements AsyncDisposable {
   readonly #options: ModelOptions;
   readonly #host: ModelHost;
   readonly #resources: AsyncDisposableStack;
-  readonly #upstream: UpstreamModels;
+  readonly #upstreams: UpstreamModels | undefined;
   readonly #betterForms = new BetterForms();
   /** Settles when the last load that was asked for is over. */
   #lastLoad: Promise<void> = Promise.resolve();
@@ -47,21 +47,28 @@ export class NodeModels implements AsyncDisposable {
     if (isolation === "none") return await NodeModels.openInProcess(options);
     await using resources = new AsyncDisposableStack();
     const host = resources.use(await openRunners(options, models, resources));
-    return new NodeModels(options, host, resources.move());
+    const upstreams = await upstreamsOf(options, resources);
+    return new NodeModels(options, host, upstreams, resources.move());
   }
 
   /** For work that serves nobody: a crash of the engine ends nothing else. */
   static async openInProcess(options: ModelOptions): Promise<NodeModels> {
     await using resources = new AsyncDisposableStack();
     const host = resources.use(await openLocal(options));
-    return new NodeModels(options, host, resources.move());
+    const upstreams = await upstreamsOf(options, resources);
+    return new NodeModels(options, host, upstreams, resources.move());
   }
 
-  private constructor(options: ModelOptions, host: ModelHost, resources: AsyncDisposableStack) {
+  private constructor(
+    options: ModelOptions,
+    host: ModelHost,
+    upstreams: UpstreamModels | undefined,
+    resources: AsyncDisposableStack,
+  ) {
     this.#options = options;
     this.#host = host;
     this.#resources = resources;
-    this.#upstream = resources.use(new UpstreamModels(options));
+    this.#upstreams = upstreams;
   }
 
   /** The engine and its build; known from the first loaded model on. */
@@ -80,16 +87,18 @@ export class NodeModels implements AsyncDisposable {
     listener: OpeningListener,
     signal: AbortSignal,
   ): Promise<void> {
-    await this.#upstream.openAll(models, listener, signal);
+    await this.#upstreams?.openAll(models, listener, signal);
   }
 
   /** Settles when a model that runs elsewhere is there, or never will be. */
   async opened(name: string): Promise<void> {
-    await this.#upstream.opened(name);
+    await this.#upstreams?.opened(name);
   }
 
   async load(configured: ModelConfig, loading: LoadOptions): Promise<LoadedModel> {
-    if (isUpstream(configured.source)) return await this.#upstream.open(configured, loading.signal);
+    if (this.#upstreams !== undefined && isUpstream(configured.source)) {
+      return await this.#upstreams.open(configured, loading.signal);
+    }
     const folder = this.#folder;
     const model = await this.#chosen(configured, folder);
     // Asked while the model's file is made.
@@ -233,6 +242,18 @@ export class NodeModels implements AsyncDisposable {
 
 /** Of a file's size, what must be free to load it beside the one that answers: its context and buffers come to it. */
 const roomForBoth = 1.5;
+
+/** Those that the node has already, or opened now; undefined where every model runs on this machine. */
+async function upstreamsOf(
+  options: ModelOptions,
+  resources: AsyncDisposableStack,
+): Promise<UpstreamModels | undefined> {
+  const { upstreams, config } = options;
+  if (upstreams !== undefined) return upstreams;
+  if (!config.models.some(({ source }) => isUpstream(source))) return undefined;
+  const { UpstreamModels } = await import("../gateway/upstream-models.ts");
+  return resources.use(new UpstreamModels(options));
+}
 
 const withAdvice = (model: LoadedModel, advice: string | undefined): LoadedModel =>
   advice === undefined ? model : { ...model, card: { ...model.card, advice } };

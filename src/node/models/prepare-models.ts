@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream } from "../../config/upstream-source.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type { LoadedModel } from "../../core/models/model.ts";
 import type { ModelActivities } from "../../core/models/model-activity.ts";
@@ -14,13 +15,13 @@ import type { OpenCollection } from "../../core/retrieval/collection.ts";
 import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
 import type { NodeIdentity } from "../../server/operations/info/wire.ts";
 import type { NodeTelemetry } from "../../telemetry/node-telemetry.ts";
+import type { UpstreamModels } from "../gateway/upstream-models.ts";
 import { NodeCollection, type NodeCollectionOptions } from "../node-collection.ts";
 import type { NodeDocuments } from "../node-documents.ts";
 import type { ModelOptions } from "../node-settings.ts";
 import { QuietTimes } from "../quiet-times.ts";
 import { yieldingEngine } from "../yielding-engine.ts";
 import { NodeModels } from "./node-models.ts";
-import type { ModelReplicas } from "./upstream-models.ts";
 
 /** The parts of a node that models and the collection are put into. */
 export interface PreparedParts {
@@ -28,7 +29,7 @@ export interface PreparedParts {
   models: ModelRegistry;
   activities: ModelActivities;
   telemetry: NodeTelemetry;
-  replicas: ModelReplicas;
+  upstreams: UpstreamModels | undefined;
   retrieval: RetrievalService;
   documents: NodeDocuments;
   identity: NodeIdentity;
@@ -56,13 +57,13 @@ export async function prepareModels(
   signal: AbortSignal,
   onOpen: () => void,
 ): Promise<void> {
-  const { options, telemetry, replicas, resources, activities, identity } = parts;
+  const { options, telemetry, upstreams, resources, activities, identity } = parts;
   const { models } = options.config;
   const local = models.filter(({ source }) => !isUpstream(source));
   const elsewhere = models.filter(({ source }) => isUpstream(source));
   const loading = { progress: options.progress, signal };
   const nodeModels = resources.use(
-    await NodeModels.open({ ...options, telemetry, replicas }, models),
+    await NodeModels.open({ ...options, telemetry, ...given({ upstreams }) }, models),
   );
   /** Without being measured: what the node itself does is not a request. */
   const engines = new Map<string, EmbeddingEngine>();

@@ -54,8 +54,8 @@ export function acquireLease(
   const caller = { ...limitedCaller(context.authenticated, request, settings), takesPlace };
   using leases = new DisposableStack();
   const client = limitedClient(request, settings);
-  if (client !== undefined) leases.use(addresses.acquire(client));
-  if (!takesPlace) leases.use(addresses.acquire(beside(caller)));
+  if (client !== undefined) leases.use(addresses.lease(client));
+  if (!takesPlace) leases.use(addresses.lease(beside(caller)));
   const decision = limiter.acquire(caller);
   // Kept until the model is done with what was asked, also where the client left before.
   const held = leases.move();

@@ -1,8 +1,8 @@
 /** The whole way of a request with limits in a real Redis server. */
 import { describe, expect, test } from "bun:test";
 import { RateLimiter } from "../../../src/core/limits/rate-limiter.ts";
-import { RedisConnection } from "../../../src/store/redis/connection.ts";
-import { RedisLimiter } from "../../../src/store/redis/redis-limiter.ts";
+import { RedisConnection } from "../../../src/gateway/redis/connection.ts";
+import { RedisLimiter } from "../../../src/gateway/redis/limiter.ts";
 import { hasRedis, type RedisServer, startRedis } from "../../support/redis-server.ts";
 import { finish } from "../../support/scripted-engines.ts";
 import { type TestAppOptions, testApp } from "../../support/test-app.ts";

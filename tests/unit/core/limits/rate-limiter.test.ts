@@ -17,7 +17,7 @@ function limiterWith(limits: Partial<CallerLimits>) {
   });
   const ask = (id = "ada"): Lease | string => {
     try {
-      return limiter.acquire(caller(id));
+      return limiter.lease(caller(id));
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
       return `${error.kind}: ${error.message} (${error.retryAfterMs})`;
@@ -38,7 +38,7 @@ describe("requests a minute", () => {
     expect([once(), once(), once(), once()]).toEqual([true, true, true, false]);
     clock.now += 5000;
     expect(ask()).toBe(
-      "too_many_requests: Rate limit reached. The key 'ada' may make 3 requests a minute. Ask again in 15 s. (15000)",
+      "too_many_requests: Rate limit reached. The key 'ada' may make 3 requests a minute. Try again in 15 s. (15000)",
     );
     clock.now += 15_000;
     expect([once(), once()]).toEqual([true, false]);
@@ -77,7 +77,7 @@ describe("tokens a minute", () => {
     expect(once()).toBe(true);
     limiter.charge(caller("ada"), 180);
     expect(ask()).toBe(
-      "too_many_tokens: Rate limit reached. The key 'ada' may use 60 tokens a minute, and has used them. Ask again in 121 s. (121000)",
+      "too_many_tokens: Rate limit reached. The key 'ada' may use 60 tokens a minute, and has used them. Try again in 121 s. (121000)",
     );
     expect(limiter.status(caller("ada"))).toEqual({
       tokens: { limit: 60, remaining: 0, resetMs: 180_000 },
@@ -106,7 +106,7 @@ describe("requests at once", () => {
     const first = ask();
     const second = ask();
     expect(ask()).toBe(
-      "too_many_requests: Rate limit reached. The key 'ada' may have 2 requests in progress at once, and has 2. Ask again when one has ended. (1000)",
+      "too_many_requests: Rate limit reached. The key 'ada' may have 2 requests in progress at once, and has 2. Try again when one has ended. (1000)",
     );
     if (typeof first === "string" || typeof second === "string") throw new Error("was refused");
     first[Symbol.dispose]();
@@ -157,18 +157,18 @@ describe("requests that others let in", () => {
     expect(limiter.status(caller("ada")).requests?.remaining).toBe(0);
     expect(ask()).toContain("may have 2 requests in progress at once, and has 5");
     for (const lease of leases) lease[Symbol.dispose]();
-    expect(ask()).toContain("may make 2 requests a minute. Ask again in 60 s.");
+    expect(ask()).toContain("may make 2 requests a minute. Try again in 60 s.");
   });
 });
 
 test("a request that takes no place is let in where all are taken, and leaves them as they are", () => {
   const { limiter, caller, ask } = limiterWith({ requestsPerMinute: 3, concurrency: 1 });
   const placeless = { ...caller("ada"), takesPlace: false };
-  using before = limiter.acquire(placeless);
+  using before = limiter.lease(placeless);
   const held = ask();
   expect(held).not.toBeString();
-  using _between = limiter.acquire(placeless);
+  using _between = limiter.lease(placeless);
   before[Symbol.dispose]();
   expect(ask()).toContain("may have 1 requests in progress at once, and has 1");
-  expect(() => limiter.acquire(placeless)).toThrow("may make 3 requests a minute");
+  expect(() => limiter.lease(placeless)).toThrow("may make 3 requests a minute");
 });

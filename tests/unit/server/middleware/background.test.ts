@@ -51,7 +51,9 @@ test("what continues in the background ends with its own signal, and not with th
 });
 
 test("its caller's place is held, and what it used is charged, until it has ended", async () => {
-  await using node = bareNode({ toml: "[limits]\nconcurrency = 1\ntokens_per_minute = 100\n" });
+  await using node = await bareNode({
+    toml: "[limits]\nconcurrency = 1\ntokens_per_minute = 100\n",
+  });
   const pipeline = new Pipeline(node.services);
   const background = Promise.withResolvers<void>();
   const operation = defineOperationWithoutBody({

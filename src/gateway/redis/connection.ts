@@ -1,0 +1,259 @@
+/**
+ * A Redis server that may be away, behind a circuit breaker. A command that fails, or takes too long,
+ * opens it: from then on every command fails at once, and the connection is tried again in the
+ * background. With Bun's own client, which never reconnects by itself here: its reconnecting loses
+ * subscriptions, and reports neither that nor why it failed.
+ */
+import { createHash } from "node:crypto";
+import { RedisClient } from "bun";
+import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
+
+export interface RedisOptions {
+  /** `redis://` or `rediss://`, with credentials or without. */
+  url: string;
+  /** Replaces the one in `url`. */
+  password?: string;
+  /** What the names of all keys begin with. */
+  prefix: string;
+  /** How long a command may take. */
+  timeoutMs: number;
+}
+
+export interface RedisWatcher {
+  /** It can be used, for the first time or again. */
+  up(): void;
+  /** It cannot be used any more. */
+  down(reason: string): void;
+}
+
+/** What the server reports about itself that matters to those who store keys in it. */
+export interface RedisFacts {
+  version: string;
+  evictionPolicy: string;
+  /** Whether it may drop entries that never expire, as keys do. */
+  evictsKeys: boolean;
+}
+
+/** A server that is read-only, full or runs no scripts would accept the connection, and fail with a request. */
+const probe = "return redis.call('SET', KEYS[1], '1', 'PX', 1000)";
+const backoffMs = { first: 100, most: 2000 };
+/** A connection that held for so long starts again with the first pause. */
+const stableMs = 10_000;
+const leastConnectMs = 1000;
+
+export class RedisConnection implements Disposable {
+  /** Without credentials. */
+  readonly address: string;
+  readonly #options: RedisOptions;
+  readonly #watchers: RedisWatcher[] = [];
+  /** Of a connection that is up. */
+  #client: RedisClient | undefined;
+  #reason = "it was not tried yet";
+  #upSince = 0;
+  #delayMs = backoffMs.first;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #isDisposed = false;
+
+  constructor(options: RedisOptions) {
+    this.#options = options;
+    const { hostname, port } = new URL(options.url);
+    this.address = `${hostname}:${port === "" ? "6379" : port}`;
+  }
+
+  get isUp(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Why it cannot be used; undefined where it can. */
+  get problem(): string | undefined {
+    return this.isUp ? undefined : this.#reason;
+  }
+
+  /** A key with this connection's prefix: all lie in one slot of a cluster, since one script uses several. */
+  name(...parts: readonly string[]): string {
+    return [`{${this.#options.prefix}}`, ...parts].join(":");
+  }
+
+  watch(watcher: RedisWatcher): void {
+    this.#watchers.push(watcher);
+  }
+
+  /** Tries to connect, now and then until it succeeds; comes back after the first try. */
+  async open(): Promise<void> {
+    if (this.isUp || this.#isDisposed) return;
+    const client = this.newClient();
+    try {
+      await within(this.#connectMs, client.send("EVAL", [probe, "1", this.name("probe")]));
+      await within(this.#options.timeoutMs, client.send("PING", []));
+    } catch (error) {
+      client.close();
+      this.#reason = reasonFor(error);
+      this.#tryLater();
+      return;
+    }
+    if (this.#isDisposed) {
+      client.close();
+      return;
+    }
+    client.onclose = () => this.#lose(client, "it closed the connection");
+    this.#client = client;
+    this.#upSince = performance.now();
+    for (const watcher of this.#watchers) watcher.up();
+  }
+
+  /** A client that has not connected yet: its first command does, and reports why it could not. */
+  newClient(): RedisClient {
+    const { url, password } = this.#options;
+    const address = new URL(url);
+    if (password !== undefined) address.password = encodeURIComponent(password);
+    return new RedisClient(address.href, {
+      autoReconnect: false,
+      connectionTimeout: this.#connectMs,
+    });
+  }
+
+  async call(command: string, ...args: readonly string[]): Promise<unknown> {
+    const client = this.#client;
+    if (client === undefined) throw this.#away();
+    try {
+      return await within(this.#options.timeoutMs, client.send(command, [...args]));
+    } catch (error) {
+      if (isUnknownScript(error)) throw error;
+      this.#lose(client, reasonFor(error));
+      throw this.#away(error);
+    }
+  }
+
+  async facts(): Promise<RedisFacts> {
+    const text = String(await this.call("INFO"));
+    const fact = (name: string): string =>
+      new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(text)?.[1] ?? "";
+    const evictionPolicy = fact("maxmemory_policy");
+    return {
+      version: fact("redis_version"),
+      evictionPolicy,
+      evictsKeys: evictionPolicy.startsWith("allkeys-"),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    clearTimeout(this.#retry);
+    const client = this.#client;
+    this.#client = undefined;
+    client?.close();
+  }
+
+  get #connectMs(): number {
+    return Math.max(leastConnectMs, this.#options.timeoutMs * 4);
+  }
+
+  #lose(client: RedisClient, reason: string): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    this.#reason = reason;
+    // Commands that wait for an answer fail now, and not each in its own time.
+    client.close();
+    if (performance.now() - this.#upSince > stableMs) this.#delayMs = backoffMs.first;
+    for (const watcher of this.#watchers) watcher.down(reason);
+    this.#tryLater();
+  }
+
+  #tryLater(): void {
+    if (this.#isDisposed) return;
+    // Many nodes that lost it together do not come back together.
+    const jitter = 0.75 + Math.random() / 2;
+    this.#retry = setTimeout(() => void this.open(), this.#delayMs * jitter).unref();
+    this.#delayMs = Math.min(this.#delayMs * 2, backoffMs.most);
+  }
+
+  #away(cause?: unknown): NodeError {
+    return new NodeError(
+      "unavailable",
+      `Redis at ${this.address} cannot be used: ${this.#reason}.`,
+      { cause },
+    );
+  }
+}
+
+/** A script that the server runs as one step. Its text is sent only if the server does not have it. */
+export class RedisScript {
+  readonly #text: string;
+  readonly #digest: string;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#digest = createHash("sha1").update(text).digest("hex");
+  }
+
+  async run(
+    connection: RedisConnection,
+    keys: readonly string[],
+    args: readonly string[],
+  ): Promise<unknown> {
+    const rest = [String(keys.length), ...keys, ...args];
+    try {
+      return await connection.call("EVALSHA", this.#digest, ...rest);
+    } catch (error) {
+      if (!isUnknownScript(error)) throw error;
+      return await connection.call("EVAL", this.#text, ...rest);
+    }
+  }
+}
+
+/** Whether the server was restarted, or forgot its scripts. */
+const isUnknownScript = (error: unknown): boolean => reasonOf(error).startsWith("NOSCRIPT");
+
+/** One more turn of the loop: an answer may be there that this process had no time to read. */
+const lateTurnMs = 5;
+
+/** The outcome of a command, or a failure where it takes longer. */
+export async function within<Value>(ms: number, outcome: Promise<Value>): Promise<Value> {
+  const late = Promise.withResolvers<never>();
+  let timer = setTimeout(() => {
+    timer = setTimeout(() => late.reject(new NoAnswer(ms)), lateTurnMs);
+  }, ms);
+  try {
+    return await Promise.race([outcome, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+class NoAnswer extends Error {
+  constructor(ms: number) {
+    super(`it did not answer within ${ms} ms`);
+  }
+}
+
+/** What the first word of an error means, where the rest would puzzle. */
+const meanings: readonly (readonly [word: RegExp, meaning: string])[] = [
+  [
+    /^(WRONGPASS|NOAUTH)\b|AUTH.* without any password/,
+    "it refuses the credentials; check PADDOCK_SHARED_REDIS and PADDOCK_SHARED_PASSWORD",
+  ],
+  [/^READONLY\b/, "it is a read-only replica; name the primary"],
+  [/^OOM\b/, "it is out of memory; raise its maxmemory"],
+  [/^LOADING\b/, "it is loading its data"],
+  [/^MASTERDOWN\b/, "it is a replica whose primary is away"],
+  [/^MISCONF\b/, "it cannot write its data to its disk, and so accepts no changes"],
+  [/^(BUSY|TRYAGAIN|CLUSTERDOWN)\b/, "it is busy or its cluster is down"],
+  [/^MOVED\b/, "it is one of a cluster; name a server that is not, or a proxy of the cluster"],
+  [/unknown command .?HELLO/i, "it is older than Redis 6"],
+];
+
+const longestReason = 200;
+
+/** Why the server cannot be used, in words; never with credentials, which none of its errors holds. */
+function reasonFor(error: unknown): string {
+  const text = reasonOf(error);
+  const [, meaning] = meanings.find(([word]) => word.test(text)) ?? [];
+  if (meaning !== undefined) return meaning;
+  if (error instanceof NoAnswer) return text;
+  if (hasCode(error, "ERR_REDIS_CONNECTION_CLOSED")) return "there is no connection to it";
+  if (hasCode(error, "ERR_REDIS_CONNECTION_TIMEOUT")) {
+    return "it accepts connections and does not speak; rediss:// is for a server with TLS, redis:// for one without";
+  }
+  if (hasCode(error, "ERR_REDIS_INVALID_RESPONSE_TYPE")) return "the server there is not Redis";
+  return text.slice(0, longestReason);
+}

@@ -1,0 +1,221 @@
+/**
+ * API keys in a Redis server, for all nodes that share it. Whatever is written there stays: a record
+ * never changes, and neither does a revocation, so that two nodes can never disagree for good.
+ */
+import { type Static, Type as T } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { type ApiKey, type KeyStore, type NewKey, nameIsTaken } from "../../core/limits/api-key.ts";
+import { type KeyRecord, newKeyRecord, toKey } from "../../store/keys/key-record.ts";
+import { type RedisConnection, RedisScript } from "./connection.ts";
+
+/** How much the server holds, to be compared with what is known of it. */
+export interface KeysState {
+  /** Another one after every change; null where nothing was ever written, or all is lost. */
+  version: string | null;
+  keys: number;
+  revoked: number;
+}
+
+export interface SharedKeys {
+  /** How many came to be there by this. */
+  added: number;
+  /** Names that another key has there. */
+  taken: string[];
+}
+
+/** Keys that one command of the server reads or writes: the loop turns between them. */
+const slice = 200;
+
+export class RedisKeyStore implements KeyStore {
+  readonly #connection: RedisConnection;
+
+  constructor(connection: RedisConnection) {
+    this.#connection = connection;
+  }
+
+  /** Where changes are announced, with the new version. */
+  get channel(): string {
+    return this.#connection.name("keys-changed");
+  }
+
+  async list(): Promise<ApiKey[]> {
+    const records = [...(await this.read()).values()];
+    return records.sort((one, other) => one.created_at - other.created_at).map(toKey);
+  }
+
+  async create(wanted: NewKey): Promise<{ key: ApiKey; text: string }> {
+    const { record, text } = newKeyRecord(wanted);
+    const { taken } = await this.add([record]);
+    if (taken.length > 0) throw nameIsTaken(record.name);
+    return { key: toKey(record), text };
+  }
+
+  async revoke(idOrName: string): Promise<ApiKey | undefined> {
+    const reply = await this.#run(revocation, [idOrName, String(Date.now())]);
+    const [id, stored, revokedAt] = reply.map(String);
+    if (id === undefined || stored === undefined) return undefined;
+    const record = fromStored(stored, Number(revokedAt));
+    return record === undefined ? undefined : toKey(record);
+  }
+
+  /**
+   * Makes keys of a node's file, or keys that were lost here, count for all nodes. One whose name
+   * another key has is left out, unless it is `restored`: then it was there before.
+   */
+  async add(records: readonly KeyRecord[], { restored = false } = {}): Promise<SharedKeys> {
+    const all: SharedKeys = { added: 0, taken: [] };
+    for (let from = 0; from < records.length; from += slice) {
+      const some = records.slice(from, from + slice).flatMap((record) => {
+        const { id, name, revoked_at: revokedAt } = record;
+        return [id, name, toStored(record), revokedAt === null ? "" : String(revokedAt)];
+      });
+      const [added, taken] = await this.#run(addition, [restored ? "restored" : "new", ...some]);
+      all.added += Number(added);
+      if (Array.isArray(taken)) all.taken.push(...taken.map(String));
+    }
+    return all;
+  }
+
+  async state(): Promise<KeysState> {
+    const connection = this.#connection;
+    const [version, keys, revoked] = await Promise.all([
+      connection.call("GET", connection.name("keys-version")),
+      connection.call("HLEN", connection.name("keys")),
+      connection.call("HLEN", connection.name("revoked-keys")),
+    ]);
+    return {
+      version: typeof version === "string" ? version : null,
+      keys: Number(keys),
+      revoked: Number(revoked),
+    };
+  }
+
+  /** All keys, by their ids. Anything else is left out. */
+  async read(): Promise<Map<string, KeyRecord>> {
+    const records = new Map<string, KeyRecord>();
+    // Revocations last: one that is written meanwhile is not missed for a key that was read before.
+    const stored = await this.#scan("keys");
+    const revoked = await this.#scan("revoked-keys");
+    for (const [id, text] of stored) {
+      const at = revoked.get(id);
+      const record = fromStored(text, at === undefined ? null : Number(at));
+      if (record?.id === id) records.set(id, record);
+    }
+    return records;
+  }
+
+  async #run(script: RedisScript, args: readonly string[]): Promise<unknown[]> {
+    const connection = this.#connection;
+    const names = ["keys", "key-names", "revoked-keys", "keys-version"];
+    const keys = names.map((name) => connection.name(name));
+    const reply = await script.run(connection, keys, [this.channel, ...args]);
+    return Array.isArray(reply) ? reply : [];
+  }
+
+  async #scan(name: string): Promise<Map<string, string>> {
+    const found = new Map<string, string>();
+    let cursor = "0";
+    do {
+      const reply = await this.#connection.call(
+        "HSCAN",
+        this.#connection.name(name),
+        cursor,
+        "COUNT",
+        String(slice),
+      );
+      const [next, fields] = Array.isArray(reply) ? reply : ["0", []];
+      for (let at = 0; at < fields.length; at += 2) {
+        found.set(String(fields[at]), String(fields[at + 1]));
+      }
+      cursor = String(next);
+    } while (cursor !== "0");
+    return found;
+  }
+}
+
+// Changes, each as one step of the server.
+
+const addition = new RedisScript(`
+local keys, names, revoked, version = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local channel, restored = ARGV[1], ARGV[2] == 'restored'
+local added, changed, taken = 0, false, {}
+for at = 3, #ARGV, 4 do
+  local id, name, stored, revokedAt = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local holder = redis.call('HGET', names, name)
+  if holder and holder ~= id and not restored then
+    taken[#taken + 1] = name
+  else
+    redis.call('HSETNX', names, name, id)
+    if redis.call('HSETNX', keys, id, stored) == 1 then
+      added = added + 1
+      changed = true
+    end
+    if revokedAt ~= '' and redis.call('HSETNX', revoked, id, revokedAt) == 1 then changed = true end
+  end
+end
+if changed then redis.call('PUBLISH', channel, redis.call('INCR', version)) end
+return { added, taken }
+`);
+
+const revocation = new RedisScript(`
+local keys, names, revoked, version = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local channel, wanted, at = ARGV[1], ARGV[2], ARGV[3]
+local id = wanted
+if redis.call('HEXISTS', keys, id) == 0 then id = redis.call('HGET', names, wanted) end
+if not id then return {} end
+if redis.call('HSETNX', revoked, id, at) == 1 then
+  redis.call('PUBLISH', channel, redis.call('INCR', version))
+end
+return { id, redis.call('HGET', keys, id), redis.call('HGET', revoked, id) }
+`);
+
+const Count = T.Union([T.Integer({ minimum: 0 }), T.Null()]);
+const base64 = (bytes: number) =>
+  T.String({ pattern: `^[A-Za-z0-9+/]{${Math.ceil((bytes * 4) / 3)}}={0,2}$` });
+
+/** A record as JSON: all of it but whether it was revoked, which is stored apart since a record never changes. */
+const StoredKey = T.Object({
+  id: T.String({ pattern: "^[0-9a-f]{12}$" }),
+  name: T.String({ minLength: 1, maxLength: 64 }),
+  scopes: T.String({ maxLength: 200 }),
+  salt: base64(16),
+  digest: base64(32),
+  created_at: T.Integer(),
+  expires_at: T.Union([T.Integer(), T.Null()]),
+  requests_per_minute: Count,
+  tokens_per_minute: Count,
+  concurrency: Count,
+  document_bytes: Count,
+  document_passages: Count,
+  vector_stores: T.Union([T.String({ maxLength: 10_000 }), T.Null()]),
+});
+
+type StoredKey = Static<typeof StoredKey>;
+
+function toStored({ revoked_at: _, salt, digest, ...rest }: KeyRecord): string {
+  return JSON.stringify({
+    ...rest,
+    salt: Buffer.from(salt).toString("base64"),
+    digest: Buffer.from(digest).toString("base64"),
+  } satisfies StoredKey);
+}
+
+/** Undefined where it is no key of this kind. */
+function fromStored(text: string, revokedAt: number | null): KeyRecord | undefined {
+  const stored = parse(text);
+  if (!Value.Check(StoredKey, stored)) return undefined;
+  return {
+    ...stored,
+    salt: Buffer.from(stored.salt, "base64"),
+    digest: Buffer.from(stored.digest, "base64"),
+    revoked_at: revokedAt,
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

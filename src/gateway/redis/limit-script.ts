@@ -1,0 +1,143 @@
+/**
+ * The limits of one caller as one step of the server: both token buckets and the places in
+ * progress, by the server's clock. A place that nobody renews is free again after a while, so that
+ * a node that dies holds none for ever.
+ */
+import type { LimitedCaller, RateLimitStatus } from "../../core/limits/rate-limiter.ts";
+import type { Standing } from "../../core/limits/refusals.ts";
+import { rateLimitOf, waitMsFor } from "../../core/limits/token-bucket.ts";
+import { type RedisConnection, RedisScript } from "./connection.ts";
+
+/** How long a place lasts that is not renewed. */
+export const placeMs = 15_000;
+
+const script = new RedisScript(`
+local buckets, places = KEYS[1], KEYS[2]
+local perMinute = { requests = tonumber(ARGV[1]), tokens = tonumber(ARGV[2]) }
+local concurrency, placeMs, check = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local taken = { requests = tonumber(ARGV[6]), tokens = tonumber(ARGV[7]) }
+local firstPlace = 8
+local minuteMs, rounding = 60000, 1e-6
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local held = redis.call('HMGET', buckets, 'requests', 'tokens', 'at')
+local passed = math.max(0, now - (tonumber(held[3]) or now))
+local function refilled(used, limit)
+  if limit == 0 then return 0 end
+  return math.max(0, (tonumber(used) or 0) - passed * limit / minuteMs)
+end
+local used = {
+  requests = refilled(held[1], perMinute.requests),
+  tokens = refilled(held[2], perMinute.tokens),
+}
+
+local active = 0
+if concurrency > 0 then
+  redis.call('ZREMRANGEBYSCORE', places, '-inf', now)
+  active = redis.call('ZCARD', places)
+end
+
+local function isEmpty(what)
+  return perMinute[what] > 0 and used[what] + 1 - perMinute[what] > rounding
+end
+local verdict = 'granted'
+local wanted = #ARGV - firstPlace + 1
+if check ~= 'nothing' and concurrency > 0 and wanted > 0 and active + wanted > concurrency then
+  verdict = 'places'
+elseif check == 'all' and isEmpty('requests') then
+  verdict = 'requests'
+elseif check == 'all' and isEmpty('tokens') then
+  verdict = 'tokens'
+end
+
+if verdict == 'granted' then
+  local fullInMs = 0
+  for _, what in ipairs({ 'requests', 'tokens' }) do
+    if perMinute[what] > 0 then
+      used[what] = used[what] + taken[what]
+      fullInMs = math.max(fullInMs, used[what] * minuteMs / perMinute[what])
+    end
+  end
+  if fullInMs > 0 then
+    redis.call('HSET', buckets,
+      'requests', string.format('%.17g', used.requests),
+      'tokens', string.format('%.17g', used.tokens),
+      'at', string.format('%.0f', now))
+    redis.call('PEXPIRE', buckets, string.format('%.0f', math.ceil(fullInMs) + 1000))
+  end
+  if concurrency > 0 and #ARGV >= firstPlace then
+    for at = firstPlace, #ARGV do
+      redis.call('ZADD', places, string.format('%.0f', now + placeMs), ARGV[at])
+    end
+    redis.call('PEXPIRE', places, placeMs)
+  end
+end
+return { verdict, active, string.format('%.17g', used.requests), string.format('%.17g', used.tokens) }
+`);
+
+export interface Use {
+  /** What is refused: whatever exceeds a limit, places beyond the concurrency, or nothing. */
+  check: "all" | "places" | "nothing";
+  requests?: number;
+  tokens?: number;
+  /** Names of the places that it takes, or renews. */
+  places?: readonly string[];
+}
+
+export interface Counted {
+  /** Which limit refused it. */
+  refusedBy: "places" | "requests" | "tokens" | undefined;
+  /** Places that were in use before. */
+  active: number;
+  status: RateLimitStatus;
+  /** For a refusal. */
+  standing: Standing;
+}
+
+const bucketsOf = (connection: RedisConnection, { id }: LimitedCaller): string =>
+  connection.name("limits", id);
+
+export const placesOf = (connection: RedisConnection, { id }: LimitedCaller): string =>
+  connection.name("places", id);
+
+export async function count(
+  connection: RedisConnection,
+  caller: LimitedCaller,
+  { check, requests = 0, tokens = 0, places = [] }: Use,
+): Promise<Counted> {
+  const { requestsPerMinute, tokensPerMinute, concurrency } = caller.limits;
+  const reply = await script.run(
+    connection,
+    [bucketsOf(connection, caller), placesOf(connection, caller)],
+    [
+      ...[requestsPerMinute, tokensPerMinute, concurrency, placeMs].map(String),
+      check,
+      ...[requests, tokens].map(String),
+      ...places,
+    ],
+  );
+  return toCounted(caller, reply);
+}
+
+function toCounted({ limits }: LimitedCaller, reply: unknown): Counted {
+  const [verdict, active, requests, tokens] = Array.isArray(reply) ? reply : [];
+  const used = { requests: Number(requests), tokens: Number(tokens) };
+  const { requestsPerMinute, tokensPerMinute } = limits;
+  const refusedBy = (["places", "requests", "tokens"] as const).find((one) => one === verdict);
+  const waitMs = (limit: number, spent: number): number => Math.max(1, waitMsFor(limit, spent, 1));
+  return {
+    refusedBy,
+    active: Number(active),
+    status: {
+      ...(requestsPerMinute > 0 ? { requests: rateLimitOf(requestsPerMinute, used.requests) } : {}),
+      ...(tokensPerMinute > 0 ? { tokens: rateLimitOf(tokensPerMinute, used.tokens) } : {}),
+    },
+    standing: {
+      active: Number(active),
+      requestsWaitMs: refusedBy === "requests" ? waitMs(requestsPerMinute, used.requests) : 0,
+      tokensWaitMs: refusedBy === "tokens" ? waitMs(tokensPerMinute, used.tokens) : 0,
+    },
+  };
+}

@@ -1,0 +1,248 @@
+/** Limits that several nodes hold their callers to together; while the server is away, each node alone. */
+import { randomBytes } from "node:crypto";
+import { NodeError } from "../../core/errors.ts";
+import type {
+  Lease,
+  LimitedCaller,
+  RateLimiter,
+  RateLimitStatus,
+} from "../../core/limits/rate-limiter.ts";
+import { refusalOf, tooManyAnswers } from "../../core/limits/refusals.ts";
+import type { Decision, Grant, Limiter } from "../../core/ports/limiter.ts";
+import type { RedisConnection } from "./connection.ts";
+import { type Counted, count, placeMs, placesOf, type Use } from "./limit-script.ts";
+
+/** What is done with a request while the server is away. */
+export type WhenAway = "serve" | "refuse";
+
+export interface RedisLimiterOptions {
+  connection: RedisConnection;
+  /** What this node alone counts, even while the server is there: it goes on from that. */
+  own: RateLimiter;
+  whenAway: WhenAway;
+  /** Told of every request that this node decides alone, since the server is away. */
+  onAlone: () => void;
+}
+
+/** About as long as the server is left alone between two tries. */
+const retryAfterMs = 2000;
+
+export class RedisLimiter implements Limiter, Disposable {
+  readonly #options: RedisLimiterOptions;
+  readonly #places: HeldPlaces;
+
+  constructor(options: RedisLimiterOptions) {
+    this.#options = options;
+    this.#places = new HeldPlaces(options.connection);
+  }
+
+  acquire(caller: LimitedCaller): Decision | Promise<Decision> {
+    if (!this.#options.connection.isUp) return this.#decideAlone(caller);
+    return isBounded(caller) ? this.#ask(caller) : this.#options.own.acquire(caller);
+  }
+
+  [Symbol.dispose](): void {
+    this.#places[Symbol.dispose]();
+  }
+
+  async #ask(caller: LimitedCaller): Promise<Decision> {
+    const { connection, own } = this.#options;
+    const places = this.#placesFor(caller);
+    try {
+      const counted = await count(connection, caller, { check: "all", requests: 1, places });
+      if (counted.refusedBy !== undefined) {
+        const refused = refusalOf(caller, counted.standing) ?? full();
+        return { refused, status: counted.status };
+      }
+      this.#places.hold(caller, places);
+      const lease = own.record(caller);
+      return new SharedGrant({ ...this.#parts(caller), lease, places, status: counted.status });
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error;
+      return this.#decideAlone(caller);
+    }
+  }
+
+  #decideAlone(caller: LimitedCaller): Decision {
+    const { own, whenAway, onAlone } = this.#options;
+    onAlone();
+    if (whenAway === "refuse") return { refused: away(), status: {} };
+    if (!isBounded(caller)) return this.#options.own.acquire(caller);
+    try {
+      const lease = own.lease(caller);
+      const places = this.#placesFor(caller);
+      // Counted by all as soon as the server is back.
+      this.#places.hold(caller, places);
+      return new SharedGrant({ ...this.#parts(caller), lease, places, status: own.status(caller) });
+    } catch (refused) {
+      if (!(refused instanceof NodeError)) throw refused;
+      return { refused, status: own.status(caller) };
+    }
+  }
+
+  #placesFor({ takesPlace = true }: LimitedCaller): string[] {
+    return this.#places.names(takesPlace ? 1 : 0);
+  }
+
+  #parts(caller: LimitedCaller) {
+    const { connection, own } = this.#options;
+    return { caller, connection, own, held: this.#places };
+  }
+}
+
+const isBounded = ({ limits }: LimitedCaller): boolean =>
+  limits.requestsPerMinute > 0 || limits.tokensPerMinute > 0 || limits.concurrency > 0;
+
+/** Where the numbers would let it in again by now. */
+const full = (): NodeError =>
+  new NodeError("too_many_requests", "Rate limit reached. Try again in 1 s.", {
+    retryAfterMs: 1000,
+  });
+
+const away = (): NodeError =>
+  new NodeError(
+    "unavailable",
+    "The nodes' common limits cannot be held now: their Redis server is away, and this node refuses requests meanwhile. Try again in 2 s.",
+    { retryAfterMs },
+  );
+
+interface SharedGrantOptions {
+  caller: LimitedCaller;
+  connection: RedisConnection;
+  /** What this node alone counts. */
+  own: RateLimiter;
+  held: HeldPlaces;
+  /** Of this node's own counting. */
+  lease: Lease;
+  /** Names of the places that it holds. */
+  places: readonly string[];
+  status: RateLimitStatus;
+}
+
+/** A request that was let in by limits that several nodes share. */
+class SharedGrant implements Grant {
+  readonly #options: SharedGrantOptions;
+  readonly #leases = new DisposableStack();
+  #status: RateLimitStatus;
+
+  constructor(options: SharedGrantOptions) {
+    this.#options = options;
+    this.#status = options.status;
+    const { caller, held, lease, places } = options;
+    this.#leases.use(lease);
+    this.#leases.defer(() => held.release(caller, places));
+  }
+
+  status(): RateLimitStatus {
+    return this.#status;
+  }
+
+  async reserve(answers: number): Promise<void> {
+    const { caller, own, held } = this.#options;
+    const places = held.names(answers - 1);
+    const counted = await this.#count({ check: "places", places });
+    const refused =
+      counted?.refusedBy === undefined
+        ? undefined
+        : tooManyAnswers(caller, { answers, active: counted.active });
+    if (refused !== undefined) throw refused;
+    // The server is away: this node counts alone.
+    const lease =
+      counted === undefined ? own.leaseFor(answers, caller) : own.recordFor(answers, caller);
+    held.hold(caller, places);
+    if (this.#leases.disposed) {
+      // It ended meanwhile, and holds no places any more.
+      lease[Symbol.dispose]();
+      held.release(caller, places);
+      return;
+    }
+    this.#leases.use(lease);
+    this.#leases.defer(() => held.release(caller, places));
+  }
+
+  async charge(tokens: number): Promise<void> {
+    const { caller, own } = this.#options;
+    if (caller.limits.tokensPerMinute === 0) return;
+    own.charge(caller, tokens);
+    const counted = await this.#count({ check: "nothing", tokens });
+    this.#status = counted?.status ?? own.status(caller);
+  }
+
+  [Symbol.dispose](): void {
+    this.#leases.dispose();
+  }
+
+  /** Undefined where the server is away. */
+  async #count(use: Use): Promise<Counted | undefined> {
+    const { connection, caller } = this.#options;
+    try {
+      return await count(connection, caller, use);
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error;
+      return undefined;
+    }
+  }
+}
+
+interface Held {
+  caller: LimitedCaller;
+  places: Set<string>;
+}
+
+/**
+ * The places that requests in progress hold, renewed while they are: in a server that was paused or
+ * came back empty they count again, and those of a node that died do not.
+ */
+class HeldPlaces implements Disposable {
+  readonly #connection: RedisConnection;
+  /** Tells this process from others, and from the one before. */
+  readonly #node = randomBytes(6).toString("hex");
+  readonly #held = new Map<string, Held>();
+  readonly #renewing: ReturnType<typeof setInterval>;
+  #made = 0;
+
+  constructor(connection: RedisConnection) {
+    this.#connection = connection;
+    this.#renewing = setInterval(() => this.#renew(), placeMs / 3).unref();
+    connection.watch({ up: () => this.#renew(), down: () => {} });
+  }
+
+  /** Names for so many places, which nobody holds yet. */
+  names(many: number): string[] {
+    return Array.from({ length: many }, () => `${this.#node}:${(this.#made++).toString(36)}`);
+  }
+
+  hold(caller: LimitedCaller, places: readonly string[]): void {
+    if (caller.limits.concurrency === 0 || places.length === 0) return;
+    const held = this.#held.get(caller.id) ?? { caller, places: new Set() };
+    // A key's limits may have changed since.
+    held.caller = caller;
+    for (const place of places) held.places.add(place);
+    this.#held.set(caller.id, held);
+  }
+
+  release(caller: LimitedCaller, places: readonly string[]): void {
+    const held = this.#held.get(caller.id);
+    if (held === undefined || places.length === 0) return;
+    for (const place of places) held.places.delete(place);
+    if (held.places.size === 0) this.#held.delete(caller.id);
+    if (!this.#connection.isUp) return;
+    // One that is not given back is free after a while.
+    this.#connection
+      .call("ZREM", placesOf(this.#connection, caller), ...places)
+      .catch(() => undefined);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#renewing);
+  }
+
+  #renew(): void {
+    if (!this.#connection.isUp) return;
+    for (const { caller, places } of this.#held.values()) {
+      count(this.#connection, caller, { check: "nothing", places: [...places] }).catch(
+        () => undefined,
+      );
+    }
+  }
+}

@@ -1,0 +1,234 @@
+/** The replicas of a model: which one a request goes to, which are left alone, and which come and go. */
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import type { Log } from "../../core/log.ts";
+import type { ReplicaEvent, ReplicaStatus } from "../../core/ports/replica-telemetry.ts";
+import { chooseMember, Placements } from "./choose-replica.ts";
+import { type Backoff, Circuit, defaultBackoff } from "./circuit.ts";
+import { Member } from "./member.ts";
+import {
+  type Clock,
+  NotBegun,
+  type Replica,
+  type ReplicaChoice,
+  type ReplicaLease,
+  type Replicas,
+  systemClock,
+} from "./replica.ts";
+
+export interface ReplicaSetOptions {
+  /** Name of the model, for the log. */
+  model: string;
+  /** The model in a sentence: `the model 'llama-70b'`. */
+  named: string;
+  /** Each once; at least one. */
+  urls: readonly string[];
+  /** Asks one that is out how it is; default: a request has to try it. */
+  probe?: Probe;
+  onEvent?: (event: ReplicaEvent) => void;
+  log: Log;
+  backoff?: Backoff;
+  clock?: Clock;
+  random?: () => number;
+}
+
+/** How often a request is given to another replica. */
+const mostRetries = 2;
+const shortestRetryAfterMs = 1000;
+
+export class ReplicaSet implements Replicas, Disposable {
+  readonly #options: ReplicaSetOptions;
+  readonly #clock: Clock;
+  readonly #placements = new Placements();
+  readonly #probes: Probes;
+  /** Those whose failure was said in the log, and not their return yet. */
+  readonly #saidOut = new Set<Member>();
+  #members: readonly Member[];
+  #leases = 0;
+
+  constructor(options: ReplicaSetOptions) {
+    const { clock = systemClock, probe } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.#probes = new Probes({
+      probe,
+      clock,
+      onFailed: (member, why) =>
+        this.#failed(member, why, member.circuit.failed(member.circuit.outages)),
+    });
+    this.#members = options.urls.map((url) => this.#member(url, "up"));
+  }
+
+  all(): readonly Replica[] {
+    return this.#members.map(({ url }) => ({ url }));
+  }
+
+  /** How each is now. */
+  status(): ReplicaStatus[] {
+    return this.#members.map(({ url, inFlight, circuit: { state } }) => ({ url, inFlight, state }));
+  }
+
+  async attempt<Result>(
+    { prefix, isRepeatable, signal }: ReplicaChoice,
+    attempt: (lease: ReplicaLease) => Promise<Result>,
+  ): Promise<Result> {
+    const tried: Member[] = [];
+    let reason: NodeError | undefined;
+    for (;;) {
+      signal.throwIfAborted();
+      const member = chooseMember(this.#members, tried, prefix, this.#placements);
+      if (member === undefined) throw reason ?? this.#unavailable();
+      const before = tried.at(-1);
+      if (before !== undefined) this.#tell(before, { type: "given-on", url: before.url });
+      tried.push(member);
+      this.#tell(member, { type: "asked", url: member.url });
+      const lease = member.lease();
+      try {
+        return await attempt(lease);
+      } catch (error) {
+        lease[Symbol.dispose]();
+        if (!(error instanceof NotBegun)) throw error;
+        reason = error.reason;
+        if (!isRepeatable || tried.length > mostRetries) throw reason;
+      }
+    }
+  }
+
+  problem(): string | undefined {
+    if (this.#members.some(({ circuit }) => !circuit.isShut)) return undefined;
+    const { named } = this.#options;
+    return this.#members.length === 1
+      ? `The server of ${named} does not answer.`
+      : `None of the ${this.#members.length} servers of ${named} answers.`;
+  }
+
+  /**
+   * From now on these are the replicas. What is in progress at one that goes comes to its end; one
+   * that comes is on trial, and has its share once it has answered.
+   */
+  update(urls: readonly string[]): void {
+    const gone = this.#members.filter(({ url }) => !urls.includes(url));
+    this.#members = urls.map(
+      (url) => this.#members.find((member) => member.url === url) ?? this.#member(url, "trial"),
+    );
+    for (const member of gone) {
+      this.#probes.cancel(member);
+      this.#saidOut.delete(member);
+      this.#options.onEvent?.({ type: "removed", url: member.url });
+    }
+  }
+
+  /** Ends the asking; what is in progress goes on. */
+  [Symbol.dispose](): void {
+    this.#probes[Symbol.dispose]();
+  }
+
+  #member(url: string, state: "up" | "trial"): Member {
+    const { backoff = defaultBackoff, random = Math.random } = this.#options;
+    const { now } = this.#clock;
+    return new Member(url, {
+      circuit: new Circuit({ now, random, backoff, state }),
+      now,
+      nextLease: () => ++this.#leases,
+      onFailed: (member, why, pauseMs) => this.#failed(member, why, pauseMs),
+      onUp: (member) => this.#up(member),
+    });
+  }
+
+  #failed(member: Member, why: string, pauseMs: number | undefined): void {
+    this.#tell(member, { type: "failed", url: member.url, why });
+    if (pauseMs === undefined || !this.#members.includes(member)) return;
+    const { model, log } = this.#options;
+    const level = this.#saidOut.has(member) ? "debug" : "warn";
+    this.#saidOut.add(member);
+    log[level]("a replica failed, and is left alone for a while", {
+      model,
+      replica: member.url,
+      reason: why,
+      seconds: Math.round(pauseMs / 100) / 10,
+    });
+    this.#probes.askIn(pauseMs, member);
+  }
+
+  #up(member: Member): void {
+    if (!this.#members.includes(member)) return;
+    this.#probes.cancel(member);
+    this.#saidOut.delete(member);
+    const { model, log } = this.#options;
+    log.info("a replica answers", { model, replica: member.url });
+  }
+
+  /** What becomes of a request at one that is gone is nobody's concern any more. */
+  #tell(member: Member, event: ReplicaEvent): void {
+    if (this.#members.includes(member)) this.#options.onEvent?.(event);
+  }
+
+  #unavailable(): NodeError {
+    const { named } = this.#options;
+    const pauses = this.#members.map(({ circuit }) => circuit.remainingMs);
+    const retryAfterMs = Math.max(shortestRetryAfterMs, Math.min(...pauses));
+    return new NodeError(
+      "unavailable",
+      `No server of ${named} answers now. Try again in ${Math.ceil(retryAfterMs / 1000)} s.`,
+      { retryAfterMs },
+    );
+  }
+}
+
+// Asks replicas that are out how they are, in the background: each when its pause is over, one question at a time.
+
+/** Asks a replica how it is, such as by its list of models; throws where the answer is not a working server's. */
+export type Probe = (replica: Replica, signal: AbortSignal) => Promise<void>;
+
+/** How long an answer may take. */
+const timeoutMs = 5000;
+
+export interface ProbesOptions {
+  /** Absent: one whose pause is over is tried by a request. */
+  probe: Probe | undefined;
+  clock: Clock;
+  /** It did not answer. */
+  onFailed: (member: Member, why: string) => void;
+}
+
+export class Probes implements Disposable {
+  readonly #options: ProbesOptions;
+  /** What ends the waiting, and the asking, for each. */
+  readonly #waiting = new Map<Member, Disposable>();
+
+  constructor(options: ProbesOptions) {
+    this.#options = options;
+  }
+
+  /** Asks it then, unless it is cancelled before. */
+  askIn(ms: number, member: Member): void {
+    this.cancel(member);
+    const timer = this.#options.clock.after(ms, () => void this.#ask(member));
+    this.#waiting.set(member, timer);
+  }
+
+  /** It answers again, or is no replica any more. */
+  cancel(member: Member): void {
+    this.#waiting.get(member)?.[Symbol.dispose]();
+    this.#waiting.delete(member);
+  }
+
+  [Symbol.dispose](): void {
+    for (const member of this.#waiting.keys()) this.cancel(member);
+  }
+
+  async #ask(member: Member): Promise<void> {
+    const { probe, clock, onFailed } = this.#options;
+    const asking = new AbortController();
+    using _ = clock.after(timeoutMs, () =>
+      asking.abort(new Error(`no answer within ${timeoutMs / 1000} s`)),
+    );
+    const isOver = { [Symbol.dispose]: () => asking.abort() };
+    this.#waiting.set(member, isOver);
+    const why = await probe?.({ url: member.url }, asking.signal).then(() => undefined, reasonOf);
+    // Meanwhile a request was answered, or it was removed.
+    if (this.#waiting.get(member) !== isOver) return;
+    this.#waiting.delete(member);
+    if (why === undefined) member.circuit.tryAgain();
+    else onFailed(member, why);
+  }
+}

@@ -1,0 +1,200 @@
+/** The chunks of a streamed completion, read into the events of a generation. */
+import { given } from "../../core/given.ts";
+import type {
+  Finish,
+  FinishReason,
+  GenerationEvent,
+  TokenLogprob,
+  TokenLogprobs,
+  TokenUsage,
+} from "../../core/ports/chat-engine.ts";
+import { countAt, listAt, numberAt, objectAt, textAt } from "./json-fields.ts";
+
+/** A chunk that is none: no working server sends it. */
+export class BadChunk extends Error {
+  override readonly name = "BadChunk";
+}
+
+/** A server that counts more tokens is not believed: its callers are charged for them. */
+export interface MostTokens {
+  prompt: number;
+  answer: number;
+}
+
+const finishReasons: Readonly<Record<string, FinishReason>> = {
+  stop: "stop",
+  length: "length",
+  tool_calls: "tool_calls",
+  function_call: "tool_calls",
+  content_filter: "content_filter",
+  // Text Generation Inference
+  eos_token: "stop",
+  stop_sequence: "stop",
+};
+
+export class ChatChunks {
+  readonly #most: MostTokens;
+  /** Our index of each tool call, by the server's. */
+  readonly #calls = new Map<number, number>();
+  /** Half of a character that is in two UTF-16 units, until the other half comes. */
+  #half = "";
+  /** Those of tokens that have no text of their own. */
+  #logprobs: TokenLogprobs[] = [];
+  #reason: FinishReason | undefined;
+  #stop: string | undefined;
+  #usage: TokenUsage | undefined;
+  #events = 0;
+  #reasoningEvents = 0;
+
+  constructor(most: MostTokens) {
+    this.#most = most;
+  }
+
+  /** Whether the server said why the answer ends. */
+  get hasFinished(): boolean {
+    return this.#reason !== undefined;
+  }
+
+  /** Whether the server counted its tokens. */
+  get hasUsage(): boolean {
+    return this.#usage !== undefined;
+  }
+
+  /** The events of one more chunk. */
+  take(chunk: unknown): GenerationEvent[] {
+    const usage = objectAt(chunk, "usage");
+    if (usage !== undefined) this.#usage = this.#toUsage(usage);
+    const [choice] = listAt(chunk, "choices");
+    const events = choice === undefined ? [] : this.#takeChoice(choice);
+    this.#events += events.length;
+    return events;
+  }
+
+  /** The last event. `promptTokens`: what the prompt is taken to have where the server did not count. */
+  finish(promptTokens: number): Finish {
+    if (this.#reason === undefined) throw new BadChunk("an answer that ends without a reason");
+    const isCall = this.#calls.size > 0 && this.#reason === "stop";
+    const usage = this.#usage ?? {
+      promptTokens,
+      cachedTokens: 0,
+      completionTokens: this.#events,
+      reasoningTokens: this.#reasoningEvents,
+    };
+    const reason = isCall ? "tool_calls" : this.#reason;
+    return { type: "finish", reason, usage, ...given({ stop: this.#stop }) };
+  }
+
+  #takeChoice(choice: unknown): GenerationEvent[] {
+    const delta = objectAt(choice, "delta");
+    const logprobs = objectAt(choice, "logprobs");
+    if (logprobs !== undefined) this.#logprobs = this.#logprobs.concat(toLogprobs(logprobs));
+    if (this.#logprobs.length > this.#most.answer) {
+      throw new BadChunk("with log probabilities of more tokens than an answer has");
+    }
+    const events = [
+      ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
+      // Completions without a template have their text beside the index.
+      ...this.#text(textAt(delta, "content") ?? textAt(choice, "text") ?? ""),
+      ...listAt(delta, "tool_calls").flatMap((call) => this.#toolCall(call)),
+    ];
+    const reason = textAt(choice, "finish_reason");
+    if (reason === undefined) return events;
+    if (reason === "abort" || reason === "error") throw new BadChunk("an answer that it broke off");
+    this.#reason = finishReasons[reason] ?? "stop";
+    // vLLM's name and SGLang's; a token that ended the answer is a number there.
+    this.#stop = textAt(choice, "stop_reason") ?? textAt(choice, "matched_stop");
+    return events;
+  }
+
+  #reasoning(text: string): GenerationEvent[] {
+    if (text === "") return [];
+    this.#reasoningEvents++;
+    return [{ type: "reasoning", text }];
+  }
+
+  #text(piece: string): GenerationEvent[] {
+    const whole = this.#half + piece;
+    this.#half = /[\uD800-\uDBFF]$/.exec(whole)?.[0] ?? "";
+    const text = whole.slice(0, whole.length - this.#half.length);
+    if (text === "") return [];
+    const logprobs = this.#logprobs.length === 0 ? undefined : this.#logprobs;
+    this.#logprobs = [];
+    return [{ type: "text", text, ...given({ logprobs }) }];
+  }
+
+  #toolCall(call: unknown): GenerationEvent[] {
+    const fn = objectAt(call, "function");
+    const theirs = countAt(call, "index") ?? this.#calls.size;
+    const text = textAt(fn, "arguments") ?? "";
+    const known = this.#calls.get(theirs);
+    const index = known ?? this.#calls.size;
+    const pieces: GenerationEvent[] = text === "" ? [] : [{ type: "tool-arguments", index, text }];
+    if (known !== undefined) return pieces;
+    const name = textAt(fn, "name");
+    if (name === undefined || name === "") throw new BadChunk("a tool call without a name");
+    this.#calls.set(theirs, index);
+    const id = textAt(call, "id") || `call_${crypto.randomUUID()}`;
+    return [{ type: "tool-call", index, id, name }, ...pieces];
+  }
+
+  #toUsage(usage: object): TokenUsage {
+    const { prompt, answer } = this.#most;
+    const promptTokens = Math.min(prompt, countAt(usage, "prompt_tokens") ?? 0);
+    const completionTokens = Math.min(answer, countAt(usage, "completion_tokens") ?? 0);
+    const ofPrompt = objectAt(usage, "prompt_tokens_details");
+    const ofAnswer = objectAt(usage, "completion_tokens_details");
+    return {
+      promptTokens,
+      cachedTokens: Math.min(promptTokens, countAt(ofPrompt, "cached_tokens") ?? 0),
+      completionTokens,
+      reasoningTokens: Math.min(
+        completionTokens,
+        countAt(ofAnswer, "reasoning_tokens") ?? this.#reasoningEvents,
+      ),
+    };
+  }
+}
+
+/** Log probabilities as servers send them: some leave the bytes out, and some have no alternatives. */
+
+export const toLogprobs = (logprobs: object): TokenLogprobs[] => {
+  const content = listAt(logprobs, "content");
+  if (content.length === 0) return fromLists(logprobs);
+  return content.map((token) => ({
+    ...toLogprob(token),
+    top: listAt(token, "top_logprobs").map(toLogprob),
+  }));
+};
+
+/** The older form of completions without a template: lists side by side. */
+function fromLists(logprobs: object): TokenLogprobs[] {
+  const values = listAt(logprobs, "token_logprobs");
+  const tops = listAt(logprobs, "top_logprobs");
+  return listAt(logprobs, "tokens").map((token, at) => ({
+    ...fromName(token, values[at]),
+    top: Object.entries(Object(tops[at]))
+      .map(([name, value]) => fromName(name, value))
+      .sort((one, other) => other.logprob - one.logprob),
+  }));
+}
+
+function fromName(token: unknown, logprob: unknown): TokenLogprob {
+  const text = typeof token === "string" ? token : "";
+  const bytes = text.startsWith("bytes:")
+    ? [...text.matchAll(/\\x([0-9a-f]{2})/gi)].map(([, hex = ""]) => Number.parseInt(hex, 16))
+    : [...new TextEncoder().encode(text)];
+  return { token: text, logprob: typeof logprob === "number" ? logprob : impossible, bytes };
+}
+
+/** What a token has that is as good as impossible; JSON has no infinity. */
+const impossible = -9999;
+
+function toLogprob(value: unknown): TokenLogprob {
+  const token = textAt(value, "token") ?? "";
+  const bytes = listAt(value, "bytes").filter((byte) => typeof byte === "number");
+  return {
+    token,
+    logprob: numberAt(value, "logprob") ?? impossible,
+    bytes: bytes.length > 0 ? bytes : [...new TextEncoder().encode(token)],
+  };
+}

@@ -1,0 +1,252 @@
+/** Chat with a model that runs elsewhere, over the OpenAI API. */
+import { longerThanContext } from "../../core/chat/input-length.ts";
+import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import type {
+  CallOptions,
+  ChatEngine,
+  ChatMessage,
+  CompletionRequest,
+  GenerationEvent,
+  GenerationRequest,
+  RawPrompt,
+  Tool,
+} from "../../core/ports/chat-engine.ts";
+import type { Tokenizer } from "../../core/ports/tokenizer.ts";
+import type { ReplicaLease } from "../replicas/replica.ts";
+import { openResponse, type Question, type Upstream } from "./ask.ts";
+import { echoOf, toChatBody, toCompletionBody } from "./chat-request.ts";
+import { type AskedAnswer, StreamedAnswer } from "./chat-stream.ts";
+import type { ServerKind } from "./server-facts.ts";
+import { type ChatCounter, mostBytesPerToken, TokenEstimate } from "./token-counts.ts";
+
+export interface UpstreamChatOptions {
+  kind: ServerKind;
+  contextSize: number;
+  /** Absent: tokens are estimated. */
+  count?: ChatCounter;
+  /** Absent: the server does not tell its tokens. */
+  tokenizer?: Tokenizer;
+}
+
+/** Tokens of an answer that is believed where a context is said to be smaller. */
+const longestAnswer = 65_536;
+/** A prompt may have so many times its estimate, with all that a template puts around it. */
+const mostOfEstimate = 4;
+
+/** What a server is asked. */
+interface Asked {
+  question: Question;
+  answer: AskedAnswer;
+  prefix: string;
+  /** As it is estimated. */
+  promptTokens: number;
+  /** What comes before the answer. */
+  echoed: string;
+  /** Hears how many tokens the server counted. */
+  learn: (promptTokens: number) => void;
+}
+
+export class UpstreamChatEngine implements ChatEngine {
+  readonly contextSize: number;
+  readonly tokenizer: Tokenizer | undefined;
+  readonly #target: Upstream;
+  readonly #kind: ServerKind;
+  readonly #count: ChatCounter | undefined;
+  readonly #estimate = new TokenEstimate();
+  readonly #closing = new AbortController();
+  #hasToldOfUsage = false;
+
+  constructor(target: Upstream, options: UpstreamChatOptions) {
+    const { kind, contextSize, count, tokenizer } = options;
+    this.contextSize = contextSize;
+    this.tokenizer = tokenizer;
+    this.#target = target;
+    this.#kind = kind;
+    this.#count = count;
+  }
+
+  async countTokens(
+    messages: readonly ChatMessage[],
+    tools: readonly Tool[] = [],
+    { signal = new AbortController().signal }: { signal?: AbortSignal } = {},
+  ): Promise<number> {
+    if (this.#isTooLong(messages)) return Number.POSITIVE_INFINITY;
+    if (this.#count === undefined) return this.#estimate.ofChat(messages, tools);
+    return await this.#count(messages, tools, this.#untilClosed(signal));
+  }
+
+  async *generate(
+    request: GenerationRequest | CompletionRequest,
+    { signal: wanted, prefixScope, onStart }: CallOptions,
+  ): AsyncGenerator<GenerationEvent> {
+    const signal = this.#untilClosed(wanted);
+    signal.throwIfAborted();
+    const { prefix, promptTokens, echoed, learn, ...asked } =
+      "prompt" in request
+        ? this.#completion(request, prefixScope)
+        : this.#chat(request, prefixScope);
+    let waits = true;
+    const start = (): void => {
+      if (waits) onStart?.(promptTokens);
+      waits = false;
+    };
+    const choice = { prefix, isRepeatable: true, signal };
+    using answer = await this.#target.replicas.attempt(choice, (lease) =>
+      this.#begin(asked, lease, signal, start),
+    );
+    if (echoed !== "") yield { type: "text", text: echoed, echoed: true };
+    for await (const event of answer.events(promptTokens, signal)) {
+      if (event.type === "finish") {
+        if (answer.isCounted) learn(event.usage.promptTokens);
+        else this.#tellOfUsage();
+      }
+      yield event;
+    }
+  }
+
+  /** Ends every answer. */
+  close(): void {
+    this.#closing.abort(new NodeError("unavailable", "The model is being unloaded."));
+  }
+
+  #chat(request: GenerationRequest, prefixScope: string | undefined): Asked {
+    const { messages, toolUse } = request;
+    if (this.#isTooLong(messages)) throw longerThanContext(this.contextSize, "messages");
+    const tools = toolUse?.tools ?? [];
+    const { upstreamModel: model } = this.#target;
+    const server = { model, kind: this.#kind, contextSize: this.contextSize };
+    const body = toChatBody(request, { ...server, ...given({ prefixScope }) });
+    const promptTokens = this.#estimate.ofChat(messages, tools);
+    return {
+      question: { path: "/chat/completions", body, field: "messages" },
+      answer: this.#bounds(request, "messages", promptTokens),
+      prefix: promptPrefix(messages, { model, scope: prefixScope }),
+      promptTokens,
+      echoed: "",
+      learn: (tokens) => this.#estimate.learn(messages, tools, tokens),
+    };
+  }
+
+  #completion(request: CompletionRequest, prefixScope: string | undefined): Asked {
+    const { prompt } = request;
+    const most = this.contextSize * (typeof prompt === "string" ? mostBytesPerToken : 1);
+    if (prompt.length > most) throw longerThanContext(this.contextSize, "prompt");
+    const { upstreamModel: model } = this.#target;
+    const { contextSize } = this;
+    const options = { model, kind: this.#kind, contextSize, ...given({ prefixScope }) };
+    const body = toCompletionBody(request, options);
+    const promptTokens = typeof prompt === "string" ? this.#estimate.ofText(prompt) : prompt.length;
+    return {
+      question: { path: "/completions", body, field: "prompt" },
+      answer: this.#bounds(request, "prompt", promptTokens),
+      prefix: rawPrefix(prompt, { model, scope: prefixScope }),
+      promptTokens,
+      echoed: echoOf(request),
+      learn: () => {},
+    };
+  }
+
+  async #begin(
+    { question, answer: asked }: Pick<Asked, "question" | "answer">,
+    lease: ReplicaLease,
+    signal: AbortSignal,
+    start: () => void,
+  ): Promise<StreamedAnswer> {
+    const response = await openResponse(this.#target, question, lease, signal);
+    using resources = new DisposableStack();
+    resources.use(response);
+    start();
+    const answer = new StreamedAnswer(this.#target, lease, response, asked);
+    await answer.begin();
+    resources.move();
+    return answer;
+  }
+
+  /** A server that sends more than was asked for is given up. `promptTokens`: as they are estimated. */
+  #bounds(
+    { maxTokens, topLogprobs }: GenerationRequest | CompletionRequest,
+    field: AskedAnswer["field"],
+    promptTokens: number,
+  ): AskedAnswer {
+    // The server's own context may be larger than what is known of it.
+    const answer = Math.max(this.contextSize, longestAnswer);
+    const prompt = Math.max(this.contextSize, promptTokens * mostOfEstimate);
+    return {
+      field,
+      tokens: Math.min(maxTokens ?? answer, answer),
+      most: { prompt, answer },
+      topLogprobs,
+    };
+  }
+
+  /** Without being counted. */
+  #isTooLong(messages: readonly ChatMessage[]): boolean {
+    const characters = messages.reduce((sum, { content }) => sum + content.length, 0);
+    return characters > this.contextSize * mostBytesPerToken;
+  }
+
+  #untilClosed(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([signal, this.#closing.signal]);
+  }
+
+  #tellOfUsage(): void {
+    if (this.#hasToldOfUsage) return;
+    this.#hasToldOfUsage = true;
+    const { named, log } = this.#target;
+    log.warn("a server elsewhere does not count tokens; they are estimated", { of: named });
+  }
+}
+
+// The beginning of a conversation that stays the same from turn to turn, as a digest.
+
+/** Two conversations that begin alike for so long may share a replica. */
+const mostCharacters = 64 * 1024;
+
+/** Of the scope, the model, and everything up to the first user message. */
+export function promptPrefix(
+  messages: readonly ChatMessage[],
+  { model, scope = "" }: { model: string; scope?: string | undefined },
+): string {
+  const hash = new Bun.CryptoHasher("sha256").update(JSON.stringify([scope, model]));
+  const first = messages.findIndex(({ role }) => role === "user");
+  for (const { role, content } of messages.slice(0, first + 1)) {
+    hash.update(JSON.stringify([role, content.slice(0, mostCharacters)]));
+  }
+  return hash.digest("hex");
+}
+
+/** A prompt that grows keeps its beginning, however little of it is looked at. */
+const mostOfPrompt = 256;
+
+/** The same for a prompt without a template. */
+export const rawPrefix = (
+  prompt: RawPrompt,
+  { model, scope = "" }: { model: string; scope?: string | undefined },
+): string =>
+  new Bun.CryptoHasher("sha256")
+    .update(JSON.stringify([scope, model, prompt.slice(0, mostOfPrompt)]))
+    .digest("hex");
+
+// Whether a server would answer a chat: its list of models may be open to those whose key is wrong.
+
+/** Asks for an answer to nothing, which is refused by whoever would have answered something. */
+export async function checkChat(target: Upstream, signal: AbortSignal): Promise<void> {
+  const { upstreamModel: model } = target;
+  const body = JSON.stringify({ model, messages: [], max_tokens: 1 });
+  const question = { path: "/chat/completions", body, field: "messages", isTrial: true } as const;
+  const choice = { isRepeatable: true, signal };
+  try {
+    await target.replicas.attempt(choice, async (lease) => {
+      using _ = await openResponse(target, question, lease, signal);
+      lease.succeeded();
+      lease[Symbol.dispose]();
+    });
+  } catch (error) {
+    if (!(error instanceof NodeError) || !isExpected(error)) throw error;
+  }
+}
+
+/** Some fail at it instead of refusing. */
+const isExpected = ({ kind }: NodeError): boolean =>
+  kind === "invalid_request" || kind === "context_length_exceeded" || kind === "upstream_failed";

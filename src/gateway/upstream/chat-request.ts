@@ -1,0 +1,173 @@
+/** A generation as a request of the OpenAI API, in the words of the server that it goes to. */
+
+import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import type {
+  AnswerFormat,
+  ChatMessage,
+  CompletionRequest,
+  GenerationRequest,
+  Tool,
+  ToolChoice,
+} from "../../core/ports/chat-engine.ts";
+import { type ServerKind, toSampling } from "./server-facts.ts";
+
+export interface ChatRequestOptions {
+  model: string;
+  kind: ServerKind;
+  /** Most tokens of a prompt and its answer there. */
+  contextSize: number;
+  /** Whose prompts may share what is evaluated of them. */
+  prefixScope?: string;
+}
+
+/** JSON, in parts. */
+export function toChatBody(
+  request: GenerationRequest,
+  { model, kind, contextSize, prefixScope }: ChatRequestOptions,
+): (string | Uint8Array)[] {
+  const { messages, sampling, logitBias, topLogprobs, format, toolUse } = request;
+  const rest = {
+    model,
+    stream: true,
+    stream_options: { include_usage: true },
+    ...toSampling(sampling, kind, contextSize),
+    ...given({
+      max_tokens: toMaxTokens(request, kind, contextSize),
+      seed: request.seed,
+      stop: request.stop,
+      logit_bias: logitBias && Object.fromEntries(logitBias),
+      response_format: format && toResponseFormat(format),
+      tools: toolUse && toWireTools(toolUse.tools),
+      tool_choice: toolUse && toToolChoice(toolUse.choice),
+      parallel_tool_calls: toolUse?.parallel,
+      cache_salt: saltOf(kind, prefixScope),
+    }),
+    ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
+  };
+  return withMessages(rest, messages);
+}
+
+/** These refuse more than the context holds; where nothing is said, they fill it. */
+function toMaxTokens(
+  { maxTokens }: GenerationRequest,
+  kind: ServerKind,
+  contextSize: number,
+): number | undefined {
+  const fillsContext = kind === "vllm" || kind === "sglang";
+  const isAll = maxTokens !== undefined && maxTokens >= contextSize;
+  return fillsContext && isAll ? undefined : maxTokens;
+}
+
+/** The fields, and the conversation; JSON, in parts. */
+export const withMessages = (
+  fields: object,
+  messages: readonly ChatMessage[],
+): (string | Uint8Array)[] => {
+  const rest = JSON.stringify(fields).slice(1, -1);
+  return [`{${rest === "" ? "" : `${rest},`}"messages":`, written(messages), "}"];
+};
+
+/** Several answers to one conversation are asked for one by one; it is written once, and held once. */
+const known = new WeakMap<readonly ChatMessage[], Uint8Array>();
+
+function written(messages: readonly ChatMessage[]): Uint8Array {
+  const before = known.get(messages);
+  if (before !== undefined) return before;
+  const bytes = Buffer.from(JSON.stringify(messages.map(toWireMessage)));
+  known.set(messages, bytes);
+  return bytes;
+}
+
+function toWireMessage(message: ChatMessage): object {
+  if (message.role === "tool") {
+    const { content, toolCallId } = message;
+    return { role: "tool", tool_call_id: toolCallId, content };
+  }
+  if (message.role !== "assistant" || !message.toolCalls?.length) {
+    const { role, content } = message;
+    return { role, content };
+  }
+  const { content, toolCalls } = message;
+  return {
+    role: "assistant",
+    content: content === "" ? null : content,
+    tool_calls: toolCalls.map((call) => ({
+      id: call.id,
+      type: "function",
+      function: { name: call.name, arguments: call.arguments },
+    })),
+  };
+}
+
+export const toWireTools = (tools: readonly Tool[]): object[] =>
+  tools.map(({ name, description, parameters }) => ({
+    type: "function",
+    function: { name, ...given({ description, parameters }) },
+  }));
+
+const toToolChoice = (choice: ToolChoice): unknown =>
+  typeof choice === "string" ? choice : { type: "function", function: choice };
+
+function toResponseFormat(format: AnswerFormat): object {
+  if (format === "text") return { type: "text" };
+  if (format === "json") return { type: "json_object" };
+  const { schema } = format;
+  return { type: "json_schema", json_schema: { name: "answer", schema, strict: true } };
+}
+
+/** Other servers have no way to keep callers apart; see docs/scaling.md. */
+export const saltOf = (kind: ServerKind, prefixScope: string | undefined): string | undefined =>
+  kind === "vllm" ? prefixScope && digest(prefixScope) : undefined;
+
+const digest = (text: string): string =>
+  new Bun.CryptoHasher("sha256").update(text).digest("base64url");
+
+// A prompt without a template as a request of the OpenAI API's completions, which the server has itself.
+
+/** JSON. Throws where servers do not agree on what they would make of it. */
+export function toCompletionBody(
+  request: CompletionRequest,
+  { model, kind, contextSize, prefixScope }: ChatRequestOptions,
+): string {
+  refuseUnknown(request);
+  const leastLogprobs = kind === "llama-server" ? 1 : 0;
+  const { prompt, sampling, maxTokens, seed, stop, logitBias, topLogprobs } = request;
+  return JSON.stringify({
+    model,
+    prompt,
+    stream: true,
+    stream_options: { include_usage: true },
+    ...toSampling(sampling, kind, contextSize),
+    ...given({
+      max_tokens: maxTokens,
+      seed,
+      stop,
+      logit_bias: logitBias && Object.fromEntries(logitBias),
+      // With 0 of them llama-server reports none at all, not even the token's own.
+      logprobs: topLogprobs === undefined ? undefined : Math.max(topLogprobs, leastLogprobs),
+      cache_salt: saltOf(kind, prefixScope),
+    }),
+  });
+}
+
+/** The prompt, where it comes before the answer: servers do not all give it back. */
+export function echoOf({ prompt, echo }: CompletionRequest): string {
+  return echo === true && typeof prompt === "string" ? prompt : "";
+}
+
+function refuseUnknown({ prompt, echo, suffix, topLogprobs, maxTokens }: CompletionRequest): void {
+  if (suffix !== undefined) {
+    throw refused("suffix", "write the model's own tokens for filling in into 'prompt'");
+  }
+  if (echo === true && topLogprobs !== undefined) throw refused("echo", "leave out 'logprobs'");
+  if (echo === true && typeof prompt !== "string") throw refused("echo", "send 'prompt' as text");
+  if (maxTokens === 0) throw refused("max_tokens", "send at least 1");
+}
+
+const refused = (param: string, what: string): NodeError =>
+  new NodeError(
+    "invalid_request",
+    `'${param}' cannot be honoured like this for a model that runs elsewhere; ${what}.`,
+    { param },
+  );

@@ -1,0 +1,236 @@
+/** An answer of a server elsewhere while it comes: read as it is asked for, and ended with who reads it. */
+
+import { createParser } from "eventsource-parser";
+import { NodeError } from "../../core/errors.ts";
+import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
+import type { ReplicaLease } from "../replicas/replica.ts";
+import {
+  garbage,
+  notBegun,
+  orNotBegun,
+  refusedBy,
+  toNodeError,
+  tooMuch,
+  type Upstream,
+} from "./ask.ts";
+import { BadChunk, ChatChunks, type MostTokens } from "./chat-chunks.ts";
+import { ConnectionFailure, type UpstreamResponse } from "./http-exchange.ts";
+import { isObject, parseJson } from "./json-fields.ts";
+import { type Refused, sentError, statusOf, toRefusal } from "./refusal.ts";
+
+/** The data of the event that ends a stream of the OpenAI API. */
+const endOfStream = "[DONE]";
+
+export interface AskedAnswer {
+  /** What holds the texts, for a refusal that is about their length. */
+  field: Refused["field"];
+  /** How many tokens were asked for, or fit. */
+  tokens: number;
+  /** What a server may count. */
+  most: MostTokens;
+  /** How many alternatives each token's log probability comes with; absent: none were asked for. */
+  topLogprobs?: number | undefined;
+}
+
+export class StreamedAnswer implements Disposable {
+  readonly #target: Upstream;
+  readonly #lease: ReplicaLease;
+  readonly #response: UpstreamResponse;
+  readonly #data: AsyncIterator<string[]>;
+  readonly #chunks: ChatChunks;
+  readonly #field: Refused["field"];
+  #ready: GenerationEvent[] = [];
+  #isOver = false;
+  /** What is wrong with the stream behind the events that are ready. */
+  #failure: Error | undefined;
+
+  constructor(
+    target: Upstream,
+    lease: ReplicaLease,
+    response: UpstreamResponse,
+    { field, tokens, most, topLogprobs }: AskedAnswer,
+  ) {
+    this.#target = target;
+    this.#field = field;
+    this.#lease = lease;
+    this.#response = response;
+    this.#chunks = new ChatChunks(most);
+    const bounds = answerBounds(tokens, topLogprobs);
+    this.#data = eventData(response.bytes(), bounds)[Symbol.asyncIterator]();
+  }
+
+  /** Whether the server counted the tokens; known at the end. */
+  get isCounted(): boolean {
+    return this.#chunks.hasUsage;
+  }
+
+  /** Waits for the first event: what fails before it may be asked of another replica. */
+  async begin(): Promise<void> {
+    const type = this.#response.header("content-type") ?? "";
+    if (!type.includes("text/event-stream")) {
+      throw notBegun(this.#lease, garbage(this.#target, "with no stream where one was asked for"));
+    }
+    try {
+      await orNotBegun(this.#target, this.#lease, async () => {
+        while (this.#ready.length === 0 && !this.#isOver) await this.#more();
+      });
+    } catch (error) {
+      if (error instanceof SentInStream) throw refusedBy(this.#lease, error.reason);
+      if (isGarbage(error)) throw notBegun(this.#lease, garbage(this.#target, error.message));
+      throw error;
+    }
+    this.#lease.succeeded();
+  }
+
+  /** `promptTokens`: what the prompt is taken to have where the server does not say. */
+  async *events(promptTokens: number, signal: AbortSignal): AsyncGenerator<GenerationEvent> {
+    try {
+      for (;;) {
+        const events = this.#ready;
+        this.#ready = [];
+        for (const event of events) {
+          signal.throwIfAborted();
+          yield event;
+        }
+        if (this.#isOver) break;
+        await this.#more();
+      }
+      yield this.#chunks.finish(promptTokens);
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  /** The server is told to stop where it has more to say. */
+  [Symbol.dispose](): void {
+    if (this.#isOver) this.#response.release();
+    else this.#response[Symbol.dispose]();
+    this.#lease[Symbol.dispose]();
+  }
+
+  async #more(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    const { done, value } = await this.#data.next();
+    if (done === true && !this.#chunks.hasFinished) {
+      throw new ConnectionFailure("the answer ended before it was finished");
+    }
+    if (done === true) {
+      this.#isOver = true;
+      return;
+    }
+    try {
+      for (const data of value) this.#take(data);
+    } catch (error) {
+      if (this.#ready.length === 0 || !(error instanceof Error)) throw error;
+      this.#failure = error;
+    }
+  }
+
+  #take(data: string): void {
+    if (this.#isOver) return;
+    if (data === endOfStream) {
+      this.#isOver = true;
+      return;
+    }
+    const chunk = parseJson(data);
+    if (!isObject(chunk)) throw new BadChunk("what is no JSON");
+    if ("error" in chunk) throw new SentInStream(this.#toRefusal(chunk));
+    for (const event of this.#chunks.take(chunk)) this.#ready.push(event);
+  }
+
+  #toRefusal(chunk: object): NodeError {
+    const status = statusOf(sentError(chunk));
+    return toRefusal({ status, body: chunk }, { named: this.#target.named, field: this.#field });
+  }
+
+  /** What the caller is told, who has seen a part of the answer. */
+  #explain(error: unknown): unknown {
+    // What a server says of one answer, such as of its length, is no fault of the replica.
+    if (error instanceof SentInStream) return error.reason;
+    if (isGarbage(error)) {
+      this.#lease.failed(error.message);
+      return garbage(this.#target, error.message);
+    }
+    if (!(error instanceof ConnectionFailure)) return error;
+    this.#lease.failed(error.message);
+    if (error.isSilence) return toNodeError(this.#target, error);
+    const why = `The server of ${this.#target.named} broke off its answer: ${error.message}.`;
+    return new NodeError("upstream_failed", why, { cause: error });
+  }
+}
+
+/** An error that came as an event of the stream. */
+class SentInStream extends Error {
+  override readonly name = "SentInStream";
+
+  constructor(readonly reason: NodeError) {
+    super(reason.message);
+  }
+}
+
+const isGarbage = (error: unknown): error is Error =>
+  error instanceof BadChunk || error instanceof AnswerTooLong;
+
+// The data of server-sent events, however their bytes are cut on the way, and bounded.
+
+/** Longest event: a whole answer in one, with its log probabilities. */
+const mostBytes = 8 * 1024 * 1024;
+
+/** More than a working server sends. */
+export class AnswerTooLong extends Error {
+  override readonly name = "AnswerTooLong";
+}
+
+/** What all of an answer may have. */
+export interface AnswerBounds {
+  events: number;
+  bytes: number;
+}
+
+/** Servers send an event for each token, and some around them. */
+const eventsPerToken = 4;
+const otherEvents = 256;
+/** An event with its token, and each log probability with the token's bytes as numbers. */
+const bytesPerToken = 1024;
+const otherBytes = 256 * 1024;
+
+/** Of an answer of so many tokens; without `topLogprobs`: without log probabilities. */
+export const answerBounds = (tokens: number, topLogprobs?: number): AnswerBounds => ({
+  events: otherEvents + tokens * eventsPerToken,
+  bytes:
+    otherBytes +
+    tokens * bytesPerToken * (topLogprobs === undefined ? 1 : 2 + Math.max(topLogprobs, 1)),
+});
+
+/** What each piece of the body brings, so that nothing waits for events that are not there yet. */
+export async function* eventData(
+  bytes: AsyncIterable<Uint8Array>,
+  bounds: AnswerBounds,
+): AsyncGenerator<string[]> {
+  let events: string[] = [];
+  let pending = 0;
+  let allBytes = 0;
+  let allEvents = 0;
+  const parser = createParser({
+    onEvent({ data }) {
+      if (++allEvents > bounds.events) throw new AnswerTooLong(tooMuch);
+      events.push(data);
+      pending = 0;
+    },
+  });
+  const decoder = new TextDecoder();
+  for await (const chunk of bytes) {
+    pending += chunk.length;
+    allBytes += chunk.length;
+    if (allBytes > bounds.bytes) throw new AnswerTooLong(tooMuch);
+    parser.feed(decoder.decode(chunk, { stream: true }));
+    if (pending > mostBytes) throw new AnswerTooLong("an event that is longer than any answer");
+    if (events.length === 0) continue;
+    const arrived = events;
+    events = [];
+    yield arrived;
+  }
+  // The last event may lack the empty line that ends it.
+  parser.feed("\n\n");
+  if (events.length > 0) yield events;
+}

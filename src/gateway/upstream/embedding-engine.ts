@@ -1,0 +1,200 @@
+/** Embeddings from a model that runs elsewhere, over the OpenAI API. */
+import { toUnitLength } from "../../core/embedding/embedding-service.ts";
+import { NodeError } from "../../core/errors.ts";
+import type {
+  Embedding,
+  EmbeddingEngine,
+  EmbeddingInput,
+  EmbedOptions,
+} from "../../core/ports/embedding-engine.ts";
+import type { Tokenizer } from "../../core/ports/tokenizer.ts";
+import { askJson, garbage, type Upstream } from "./ask.ts";
+import { inBatches } from "./batches.ts";
+import { countAt, listAt, objectAt } from "./json-fields.ts";
+import { mostBytesPerToken, type TextCounter, TokenEstimate } from "./token-counts.ts";
+
+export interface UpstreamEmbeddingOptions {
+  dimension: number;
+  maxTokens: number;
+  vocabularySize: number;
+  /** Most texts of a request. */
+  maxBatch: number;
+  /** Absent: tokens are estimated. */
+  count?: TextCounter;
+  /** Absent: the server does not tell its tokens. */
+  tokenizer?: Tokenizer;
+}
+
+/** Requests for the texts of one call that are under way at the same time. */
+const atOnce = 4;
+
+export class UpstreamEmbeddingEngine implements EmbeddingEngine {
+  readonly dimension: number;
+  readonly maxTokens: number;
+  readonly vocabularySize: number;
+  readonly tokenizer: Tokenizer | undefined;
+  readonly #target: Upstream;
+  readonly #maxBatch: number;
+  readonly #count: TextCounter | undefined;
+  readonly #estimate = new TokenEstimate();
+  readonly #closing = new AbortController();
+
+  constructor(target: Upstream, options: UpstreamEmbeddingOptions) {
+    this.dimension = options.dimension;
+    this.maxTokens = options.maxTokens;
+    this.vocabularySize = options.vocabularySize;
+    this.tokenizer = options.tokenizer;
+    this.#target = target;
+    this.#maxBatch = options.maxBatch;
+    this.#count = options.count;
+  }
+
+  get estimatesTokens(): boolean {
+    return this.#count === undefined;
+  }
+
+  async countTokens(
+    inputs: readonly EmbeddingInput[],
+    { signal = new AbortController().signal }: { signal?: AbortSignal } = {},
+  ): Promise<number[]> {
+    const counts = inputs.map((input) => {
+      if (typeof input !== "string") return input.length;
+      if (input.trim() === "") return 0;
+      return input.length > this.maxTokens * mostBytesPerToken
+        ? Number.POSITIVE_INFINITY
+        : undefined;
+    });
+    const asked = inputs.filter(
+      (input, at) => typeof input === "string" && counts[at] === undefined,
+    );
+    const texts = asked.filter((input) => typeof input === "string");
+    const found =
+      (await this.#count?.(texts, this.#untilClosed(signal))) ??
+      texts.map((text) => this.#estimate.ofText(text));
+    const rest = found.values();
+    return counts.map((count) => count ?? rest.next().value ?? 0);
+  }
+
+  async embed(
+    inputs: readonly EmbeddingInput[],
+    { signal: wanted, onStart }: EmbedOptions,
+  ): Promise<Embedding[]> {
+    const signal = this.#untilClosed(wanted);
+    signal.throwIfAborted();
+    if (inputs.length === 0) return [];
+    onStart?.();
+    const bounds = { most: this.#maxBatch, atOnce };
+    return await inBatches(inputs, bounds, async (batch, start) => {
+      try {
+        return await embedBatch(this.#target, batch, { signal, dimension: this.dimension });
+      } catch (error) {
+        throw shifted(error, start);
+      }
+    });
+  }
+
+  /** Fails what is under way. */
+  close(): void {
+    this.#closing.abort(new NodeError("unavailable", "The model is being unloaded."));
+  }
+
+  #untilClosed(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([signal, this.#closing.signal]);
+  }
+}
+
+/** The server counts from the first text of its request; the caller from the first of all. */
+function shifted(error: unknown, start: number): unknown {
+  if (start === 0 || !(error instanceof NodeError) || error.param === undefined) return error;
+  const shift = (text: string): string =>
+    text.replace(/^input\[(\d+)\]/, (_, at: string) => `input[${Number(at) + start}]`);
+  const { kind, message, param } = error;
+  return new NodeError(kind, shift(message), { param: shift(param), cause: error });
+}
+
+/** No model has vectors of more numbers. */
+const mostDimension = 65_536;
+/** As a server may write one of them: `-0.012345678901234567,`, on a line of its own. */
+const bytesPerNumber = 64;
+
+/** `dimension`: that of every vector, once it is known. */
+export async function embedBatch(
+  target: Upstream,
+  inputs: readonly EmbeddingInput[],
+  { signal, dimension }: { signal: AbortSignal; dimension?: number },
+): Promise<Embedding[]> {
+  const { upstreamModel: model } = target;
+  // Bytes are a fraction of the text that numbers are; who cannot send them sends numbers.
+  const body = JSON.stringify({ model, input: inputs, encoding_format: "base64" });
+  const mostBytes = inputs.length * (dimension ?? mostDimension) * bytesPerNumber;
+  const question = { path: "/embeddings", body, field: "input", mostBytes } as const;
+  const answer = await askJson(target, question, { signal });
+  const vectors = readVectors(answer, inputs.length);
+  if (vectors === undefined) throw garbage(target, "with vectors that are none");
+  if (dimension !== undefined && vectors[0]?.length !== dimension) {
+    throw garbage(
+      target,
+      `with vectors of ${vectors[0]?.length} numbers, and of ${dimension} before`,
+    );
+  }
+  const counted = countAt(objectAt(answer, "usage"), "prompt_tokens") ?? 0;
+  const tokens = shares(inputs, Math.min(counted, TokenEstimate.mostOf(inputs)));
+  return vectors.map((vector, at) => ({ vector: toUnitLength(vector), tokens: tokens[at] ?? 0 }));
+}
+
+/** The server counts the tokens of all texts together; each has its part of them by its length. */
+function shares(inputs: readonly EmbeddingInput[], total: number): number[] {
+  const length = inputs.reduce((sum, input) => sum + input.length, 0);
+  let before = 0;
+  let given = 0;
+  return inputs.map((input) => {
+    before += input.length;
+    const upTo = length === 0 ? 0 : Math.round((total * before) / length);
+    const share = upTo - given;
+    given = upTo;
+    return share;
+  });
+}
+
+// Vectors as servers send them: lists of numbers, or their bytes in base64.
+
+/** One for each text, in their order; undefined where that is not what came. */
+export function readVectors(answer: unknown, count: number): Float32Array[] | undefined {
+  const data = listAt(answer, "data");
+  if (data.length !== count) return undefined;
+  const vectors = new Array<Float32Array | undefined>(count);
+  for (const [at, entry] of data.entries()) {
+    const index = countAt(entry, "index") ?? at;
+    // An index beyond the texts would make a list of holes, each of which is walked.
+    if (index >= count) return undefined;
+    vectors[index] = readVector(entry);
+  }
+  const found = vectors.filter((vector) => vector !== undefined);
+  const [first] = found;
+  const isWhole = found.length === count;
+  return isWhole && found.every(({ length }) => length === first?.length) ? found : undefined;
+}
+
+function readVector(entry: unknown): Float32Array | undefined {
+  const sent =
+    typeof entry === "object" && entry !== null && "embedding" in entry
+      ? entry.embedding
+      : undefined;
+  const vector = typeof sent === "string" ? fromBase64(sent) : fromList(sent);
+  const isSound = vector !== undefined && vector.length > 0 && vector.every(Number.isFinite);
+  return isSound ? vector : undefined;
+}
+
+/** 32-bit numbers, the lowest byte first. */
+function fromBase64(text: string): Float32Array | undefined {
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.length % 4 !== 0) return undefined;
+  const vector = new Float32Array(bytes.length / 4);
+  for (let at = 0; at < vector.length; at++) vector[at] = bytes.readFloatLE(at * 4);
+  return vector;
+}
+
+const fromList = (list: unknown): Float32Array | undefined =>
+  Array.isArray(list) && list.every((value) => typeof value === "number")
+    ? Float32Array.from(list)
+    : undefined;

@@ -1,0 +1,275 @@
+/**
+ * One HTTP request to a server elsewhere, and its response as it comes. With node:http and not with
+ * fetch, which holds 256 requests of the whole process at most; see docs/decisions.
+ */
+import http from "node:http";
+import https from "node:https";
+import { onAbort } from "../../core/abort.ts";
+import { hasCode, reasonOf } from "../../core/errors.ts";
+
+export interface ExchangeRequest {
+  url: string;
+  /** JSON, sent by POST; absent: a GET. In parts, so that requests that share a large one hold it once. */
+  body?: readonly (string | Uint8Array)[];
+  /** Sent as a bearer token. */
+  key?: string;
+  signal: AbortSignal;
+  /** How long the server may be silent while somebody waits for it; 0: no bound. */
+  silenceMs: number;
+}
+
+/** Disposing it ends the request, whatever the server still has to say. */
+export interface UpstreamResponse extends Disposable {
+  readonly status: number;
+  header(name: string): string | undefined;
+  /** The body, read from the connection only as it is asked for. */
+  bytes(): AsyncIterable<Uint8Array>;
+  /** What is left is of no interest: the connection may serve another request once it has come. */
+  release(): void;
+}
+
+const kept = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY };
+const agents = { http: new http.Agent(kept), https: new https.Agent(kept) };
+
+/** Settles with the response's head, whatever its status; throws a ConnectionFailure, or the signal's reason. */
+export async function exchange(asked: ExchangeRequest): Promise<UpstreamResponse> {
+  asked.signal.throwIfAborted();
+  const attempt = new Attempt(asked);
+  try {
+    return await attempt.response();
+  } catch (error) {
+    // A server that closes an idle connection may do so while the next request is on its way.
+    if (!attempt.isStale(error)) throw attempt.explain(error);
+    const again = new Attempt(asked, { fresh: true });
+    return await again.response().catch((reason) => Promise.reject(again.explain(reason)));
+  }
+}
+
+class Attempt {
+  readonly #asked: ExchangeRequest;
+  readonly #request: http.ClientRequest;
+  readonly #silence: SilenceWatch;
+  readonly #leaving: Disposable;
+  #failure: ConnectionFailure | undefined;
+
+  constructor(asked: ExchangeRequest, { fresh = false } = {}) {
+    this.#asked = asked;
+    this.#request = requestFor(asked, fresh);
+    this.#silence = new SilenceWatch(asked.silenceMs, () => {
+      this.#failure = silence(asked.silenceMs);
+      this.#request.destroy(this.#failure);
+    });
+    // On abort, not on the next read: nobody may be reading, and the server is to stop.
+    this.#leaving = onAbort(asked.signal, () => this.#request.destroy());
+  }
+
+  async response(): Promise<UpstreamResponse> {
+    const head = new Promise<http.IncomingMessage>((resolve, reject) => {
+      this.#request
+        .on("response", resolve)
+        .on("error", reject)
+        .on("close", () => this.#forget());
+    });
+    sendBody(this.#request, this.#asked.body ?? []);
+    return this.#toResponse(await head);
+  }
+
+  isStale(error: unknown): boolean {
+    const isReset = this.#failure === undefined && hasCode(error, "ECONNRESET");
+    return isReset && this.#request.reusedSocket && !this.#asked.signal.aborted;
+  }
+
+  /** The signal's reason, or what is wrong with the connection. */
+  explain(error: unknown): unknown {
+    const { signal } = this.#asked;
+    return signal.aborted ? signal.reason : (this.#failure ?? toConnectionFailure(error));
+  }
+
+  #toResponse(head: http.IncomingMessage): UpstreamResponse {
+    // Told to whoever reads; who does not read need not hear it.
+    head.on("error", () => {});
+    this.#silence.heard();
+    return {
+      status: head.statusCode ?? 0,
+      header: (name) => {
+        const value = head.headers[name];
+        return Array.isArray(value) ? value[0] : value;
+      },
+      bytes: () => this.#read(head),
+      release: () => {
+        this.#forget();
+        if (head.complete) return;
+        const timer = setTimeout(() => head.destroy(), releaseMs);
+        head.on("close", () => clearTimeout(timer)).resume();
+      },
+      [Symbol.dispose]: () => {
+        this.#forget();
+        if (!head.complete) this.#request.destroy();
+      },
+    };
+  }
+
+  async *#read(head: http.IncomingMessage): AsyncGenerator<Uint8Array> {
+    const chunks = head.iterator({ destroyOnReturn: false });
+    try {
+      for (;;) {
+        this.#asked.signal.throwIfAborted();
+        this.#silence.waits();
+        const { done, value } = await chunks.next();
+        this.#silence.heard();
+        if (done === true) break;
+        yield value;
+      }
+    } catch (error) {
+      throw this.explain(error);
+    } finally {
+      // Else the rest could not be read away by `release`.
+      void chunks.return?.();
+    }
+    if (!head.complete) throw new ConnectionFailure("the connection broke off");
+  }
+
+  #forget(): void {
+    this.#leaving[Symbol.dispose]();
+    this.#silence[Symbol.dispose]();
+  }
+}
+
+function requestFor({ url: address, body, key }: ExchangeRequest, fresh: boolean) {
+  const url = new URL(address);
+  const [client, agent] =
+    url.protocol === "https:" ? [https, agents.https] : ([http, agents.http] as const);
+  return client.request(url, {
+    method: body === undefined ? "GET" : "POST",
+    agent: fresh ? false : agent,
+    headers: {
+      accept: "text/event-stream, application/json",
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(body === undefined
+        ? {}
+        : { "content-type": "application/json", "content-length": lengthOf(body) }),
+    },
+  });
+}
+
+/** What is small goes in one piece, with the head. */
+function sendBody(request: http.ClientRequest, parts: readonly (string | Uint8Array)[]): void {
+  if (lengthOf(parts) <= mostJoined) {
+    request.end(Buffer.concat(parts.map((part) => Buffer.from(part))));
+    return;
+  }
+  for (const part of parts) request.write(part);
+  request.end();
+}
+
+const mostJoined = 64 * 1024;
+
+const lengthOf = (parts: readonly (string | Uint8Array)[]): number =>
+  parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+
+/** How long the rest of a response that nobody needs may take to come. */
+const releaseMs = 1000;
+
+/** Why a server elsewhere could not be asked, or broke off, in words that name no address. */
+
+export class ConnectionFailure extends Error {
+  override readonly name = "ConnectionFailure";
+  /** Whether it took too long, rather than failed. */
+  readonly isSilence: boolean;
+
+  constructor(reason: string, { isSilence = false, cause }: FailureDetails = {}) {
+    super(reason, cause === undefined ? undefined : { cause });
+    this.isSilence = isSilence;
+  }
+}
+
+interface FailureDetails {
+  isSilence?: boolean;
+  cause?: unknown;
+}
+
+/** By the codes of the system and of TLS. */
+const reasons: readonly (readonly [code: string, reason: string])[] = [
+  ["ECONNREFUSED", "the connection is refused"],
+  ["ENOTFOUND", "its host name is not known"],
+  ["EAI_AGAIN", "its host name cannot be looked up now"],
+  ["EHOSTUNREACH", "there is no way to its host"],
+  ["ENETUNREACH", "there is no way to its network"],
+  ["ETIMEDOUT", "its host does not answer"],
+  ["ECONNRESET", "the connection broke off"],
+  ["EPIPE", "the connection broke off"],
+  ["CERT_HAS_EXPIRED", "its certificate has expired"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "its certificate is signed by itself"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", "its certificate is signed by nobody known"],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "its certificate is signed by nobody known"],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "its certificate is signed by nobody known"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "its certificate is for another host"],
+];
+
+export function toConnectionFailure(error: unknown): ConnectionFailure {
+  if (error instanceof ConnectionFailure) return error;
+  const known = reasons.find(([code]) => hasCode(error, code));
+  const isReset = /socket hang up|aborted/i.test(reasonOf(error));
+  const reason = known?.[1] ?? (isReset ? "the connection broke off" : "it does not speak HTTP");
+  return new ConnectionFailure(reason, { cause: error });
+}
+
+export const silence = (ms: number): ConnectionFailure =>
+  new ConnectionFailure(`no answer for ${ms / 1000} s`, { isSilence: true });
+
+/** Notices that nothing comes while somebody waits; the time in which nobody reads does not count. */
+
+export class SilenceWatch implements Disposable {
+  readonly #ms: number;
+  readonly #onSilent: () => void;
+  #since: number | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** `ms` 0: no bound. It is waited for from now on. */
+  constructor(ms: number, onSilent: () => void) {
+    this.#ms = ms;
+    this.#onSilent = onSilent;
+    this.waits();
+    if (ms > 0) this.#lookIn(ms);
+  }
+
+  waits(): void {
+    this.#since = performance.now();
+  }
+
+  heard(): void {
+    this.#since = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** One timer for all that comes, instead of one for each piece of it. */
+  #lookIn(ms: number): void {
+    this.#timer = setTimeout(() => {
+      const since = this.#since ?? performance.now();
+      const left = since + this.#ms - performance.now();
+      if (left > 0) this.#lookIn(Math.ceil(left));
+      else this.#onSilent();
+    }, ms);
+    this.#timer.unref();
+  }
+}
+
+// The whole of a response, as far as it may be long.
+
+/** Undefined where it is longer. */
+export async function readText(
+  response: UpstreamResponse,
+  mostBytes: number,
+): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.bytes()) {
+    length += chunk.length;
+    if (length > mostBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,198 @@
+/** What a status other than 2xx of a server elsewhere means to the caller of this node. */
+import { type ErrorKind, NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import { isObject, listAt, objectAt, textAt } from "./json-fields.ts";
+
+export interface AnsweredStatus {
+  status: number;
+  /** The body, parsed; undefined where it is not JSON. */
+  body: unknown;
+  retryAfter?: string | undefined;
+}
+
+/** `named`: the model, as `the model 'x'`. `field`: what holds the texts, where a refusal is about their length. */
+export interface Refused {
+  named: string;
+  field: "messages" | "input" | "documents" | "prompt";
+}
+
+/** The kind of a status that stays what it is. */
+const kinds: Readonly<Record<number, ErrorKind>> = {
+  400: "invalid_request",
+  413: "payload_too_large",
+  422: "invalid_request",
+  429: "too_many_requests",
+  503: "unavailable",
+  504: "timeout",
+};
+
+export function toRefusal(answered: AnsweredStatus, { named, field }: Refused): NodeError {
+  const { status, body } = answered;
+  const sent = sentError(body);
+  const retryAfterMs = toMilliseconds(answered.retryAfter);
+  if (isUnknownModel(status, sent)) {
+    return refused(
+      `The server of ${named} does not know a model of the name that it is asked for.`,
+    );
+  }
+  const own = ownFault[status];
+  if (own !== undefined) return refused(`The server of ${named} ${own}.`);
+  if (status >= 300 && status < 400) {
+    return refused(`The server of ${named} answers with a redirect, which is not followed.`);
+  }
+  const kind = kinds[status];
+  if (kind === undefined) {
+    return new NodeError("upstream_failed", `The server of ${named} failed (status ${status}).`);
+  }
+  if (isTooLong(status, sent)) {
+    return new NodeError("context_length_exceeded", told(sent, named), {
+      param: sent?.param ?? field,
+    });
+  }
+  if (kind === "invalid_request") {
+    const param = ourNames.get(sent?.param ?? "") ?? sent?.param;
+    return new NodeError(kind, told(sent, named), given({ param }));
+  }
+  const busy = status === 503 ? busyKind(sent) : kind;
+  return new NodeError(busy, describe(busy, named), given({ retryAfterMs }));
+}
+
+/** A matter between this node and the server: never the caller's key, and never the caller's address. */
+const ownFault: Readonly<Record<number, string>> = {
+  401: "does not accept this node's key for it",
+  403: "does not let this node's key ask for it",
+  404: "does not have what the node asks it for",
+  405: "does not have what the node asks it for",
+  501: "is not set up for what the node asks it for",
+};
+
+const refused = (message: string): NodeError =>
+  new NodeError(
+    "upstream_refused",
+    `${message} The node's operator can correct it; the log says more.`,
+  );
+
+/** A node of Paddock says it with status 500, others with 404. */
+const isUnknownModel = (status: number, sent: SentError | undefined): boolean =>
+  sent !== undefined &&
+  (sent.words.includes("model_not_found") ||
+    (status === 404 && /model/i.test(sent.message) && /not (exist|found)/i.test(sent.message)));
+
+const isTooLong = (status: number, sent: SentError | undefined): boolean =>
+  sent !== undefined &&
+  status !== 429 &&
+  status < 500 &&
+  (sent.words.some((word) => /context_length|exceed_context/.test(word)) ||
+    /context (length|size)|must have less than \d+ tokens|maximum (input|model) length|too many tokens/i.test(
+      sent.message,
+    ));
+
+const told = (sent: SentError | undefined, named: string): string =>
+  sent === undefined ? `The server of ${named} refuses the request.` : withoutFiles(sent.message);
+
+/** Where files lie on the server is none of a caller's business. */
+const withoutFiles = (message: string): string => files.reduce(withoutFile, message);
+
+const withoutFile = (message: string, file: RegExp): string => message.replaceAll(file, "…");
+
+/** Absolute paths, those of Windows, and source files of a program by their folder. */
+const files: readonly RegExp[] = [
+  /(?:file:\/\/|(?<![\w#./<])~?)(?:\/[\w.@+%-]+){2,}\/?/g,
+  /(?:\b[A-Za-z]:\\|\\\\)[^\s"',;)]+/g,
+  /(?<![\w./-])(?:[\w.-]+\/)+[\w.-]+\.(?:py|c|cc|cpp|cu|h|hpp|rs|go|js|ts|so|gguf|bin|safetensors)\b/g,
+];
+
+/** What a node of Paddock calls it. */
+function busyKind(sent: SentError | undefined): ErrorKind {
+  if (sent?.words.includes("queue_full") === true) return "overloaded";
+  return sent?.words.includes("model_not_ready") === true ? "model_not_ready" : "unavailable";
+}
+
+function describe(kind: ErrorKind, named: string): string {
+  if (kind === "timeout") return `The server of ${named} took too long.`;
+  if (kind === "payload_too_large") return `The request is too large for the server of ${named}.`;
+  const why = kind === "too_many_requests" ? "is asked for more than it allows" : "is busy";
+  return kind === "overloaded" || kind === "too_many_requests"
+    ? `The server of ${named} ${why}. Ask again later.`
+    : `The server of ${named} is not ready. Ask again later.`;
+}
+
+/** Fields that this node has another name for. */
+const ourNames = new Map([["repetition_penalty", "repeat_penalty"]]);
+
+/** `Retry-After` has seconds or a date. */
+function toMilliseconds(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const seconds = Number(text);
+  const ms = Number.isNaN(seconds) ? Date.parse(text) - Date.now() : seconds * 1000;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), longestRetryMs);
+}
+
+const longestRetryMs = 60 * 60 * 1000;
+
+/** The error in the body of a server that speaks the OpenAI API; each kind of server has a form of its own. */
+
+export interface SentError {
+  message: string;
+  /** The field at fault, as that server calls it. */
+  param?: string;
+  /** Its `code` and its `type`, where they are words. */
+  words: readonly string[];
+  /** Its `code`, where that is a status: in a stream there is no other. */
+  status?: number;
+}
+
+/** Undefined where the body holds no error. */
+export function sentError(body: unknown): SentError | undefined {
+  if (!isObject(body)) return undefined;
+  // OpenAI, vLLM and llama-server; else the error itself, as older versions of vLLM send it and TEI does.
+  const error = objectAt(body, "error") ?? body;
+  const message = textAt(error, "message") ?? textAt(body, "error") ?? detailOf(body);
+  if (message === undefined) return undefined;
+  const { code } = error;
+  const words = [code, error.type, error.error_type].filter((word) => typeof word === "string");
+  return {
+    message,
+    words,
+    ...given({
+      param: textAt(error, "param") ?? fieldNamedIn(message) ?? locationOf(body),
+      status: typeof code === "number" && code >= 400 && code < 600 ? code : undefined,
+    }),
+  };
+}
+
+/** As FastAPI says it. */
+function detailOf(body: unknown): string | undefined {
+  const [first] = listAt(body, "detail");
+  return textAt(body, "detail") ?? textAt(first, "msg");
+}
+
+function locationOf(body: unknown): string | undefined {
+  const [first] = listAt(body, "detail");
+  const place = listAt(first, "loc").filter((part) => part !== "body");
+  return place.length === 0 ? undefined : place.join(".");
+}
+
+/** llama-server has no `param`, and names the field in its message. */
+const fieldNamedIn = (message: string): string | undefined =>
+  /^(?:Field|field|Invalid type for) ['"]([\w.]+)['"]/.exec(message)?.[1];
+
+/** The status that an error in the middle of a stream stands for; there it comes as words. */
+export function statusOf(sent: SentError | undefined): number {
+  if (sent?.status !== undefined) return sent.status;
+  const known = sent?.words.map((word) => statuses[word]).find((status) => status !== undefined);
+  return known ?? 500;
+}
+
+const statuses: Readonly<Record<string, number>> = {
+  context_length_exceeded: 400,
+  invalid_request_error: 400,
+  BadRequestError: 400,
+  rate_limit_exceeded: 429,
+  model_not_found: 404,
+  model_not_ready: 503,
+  queue_full: 503,
+  unavailable: 503,
+  unavailable_error: 503,
+  request_timeout: 504,
+};

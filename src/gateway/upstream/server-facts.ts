@@ -1,0 +1,251 @@
+/** What a server elsewhere says of itself: what it is, what it serves, and how much it takes. */
+import { given } from "../../core/given.ts";
+import type { Sampling } from "../../core/ports/chat-engine.ts";
+import type { Probe } from "../replicas/replica-set.ts";
+import { rootOf } from "./ask.ts";
+import { ConnectionFailure, exchange, readText } from "./http-exchange.ts";
+import { countAt, listAt, objectAt, parseJson, textAt } from "./json-fields.ts";
+import { toRefusal } from "./refusal.ts";
+
+export interface ServerFacts {
+  kind: ServerKind;
+  version?: string;
+  /** Absent where it lists none. */
+  models?: readonly ListedModel[];
+  /** Of whatever model it serves. */
+  contextSize?: number;
+  /** Most texts of a request. */
+  maxBatch?: number;
+  /** What tells its weights from others, where it says so. */
+  weights?: string;
+}
+
+export interface ListedModel {
+  id: string;
+  contextSize?: number;
+  vocabularySize?: number;
+  /** Unix time in seconds. */
+  created?: number;
+  ownedBy?: string;
+  /** `chat`, `embedding` or `reranker`, where it says so. */
+  type?: string;
+}
+
+export interface ServerQuestion {
+  url: string;
+  key?: string;
+  signal: AbortSignal;
+  /** The model, in a sentence. */
+  named: string;
+}
+
+/** What it is asked for is small, and known to it at once. */
+const silenceMs = 5000;
+const mostBytes = 4 * 1024 * 1024;
+
+/** Throws a ConnectionFailure where it cannot be asked, and a NodeError where it refuses or is not ready. */
+export async function askServer(question: ServerQuestion): Promise<ServerFacts> {
+  const { url, named } = question;
+  const { status, body } = await get(question, `${url}/models`);
+  const isRefused = status === 401 || status === 403 || status === 429 || status >= 500;
+  if (isRefused) throw toRefusal({ status, body }, { named, field: "input" });
+  if (status === 200 && body === undefined) throw new ConnectionFailure("it answers no JSON");
+  const list = status === 200 ? listAt(body, "data") : [];
+  const listed = list.length === 0 ? {} : { models: list.flatMap(toListed) };
+  return { ...listed, ...(await identify(question, list)) };
+}
+
+/** By what only one kind of server has. */
+async function identify(question: ServerQuestion, list: readonly unknown[]): Promise<ServerFacts> {
+  const root = rootOf(question.url);
+  const look = async (url: string): Promise<unknown> => {
+    try {
+      return (await get(question, url)).body;
+    } catch (error) {
+      // It listed its models: that it does not answer this is no failure.
+      if (error instanceof ConnectionFailure) return undefined;
+      throw error;
+    }
+  };
+  const [props, info, nodeInfo, release] = await Promise.all([
+    look(`${root}/props`),
+    look(`${root}/info`),
+    look(`${question.url}/info`),
+    look(`${root}/version`),
+  ]);
+  if (textAt(nodeInfo, "plugin_version") !== undefined) return paddockNode(nodeInfo);
+  const settings = objectAt(props, "default_generation_settings");
+  if (settings !== undefined) return llamaServer(props, settings);
+  if (countAt(info, "max_client_batch_size") !== undefined) return textEmbeddings(info);
+  const isOwnedBy = (owner: string): boolean =>
+    list.some((model) => textAt(model, "owned_by") === owner);
+  if (isOwnedBy("sglang")) return { kind: "sglang" };
+  const version = textAt(release, "version");
+  const hasLength = list.some((model) => countAt(model, "max_model_len") !== undefined);
+  if (isOwnedBy("vllm") || (hasLength && version !== undefined)) {
+    return { kind: "vllm", ...given({ version }) };
+  }
+  return { kind: "plain" };
+}
+
+async function get({ key, signal }: ServerQuestion, url: string) {
+  using response = await exchange({ url, signal, silenceMs, ...given({ key }) });
+  const text = await readText(response, mostBytes);
+  return { status: response.status, body: parseJson(text ?? "") };
+}
+
+/** No model has a larger context; what a server says beyond it bounds nothing. */
+const largestContext = 2 ** 24;
+
+/** A size of a context; undefined where it is none. */
+function contextAt(value: unknown, key: string): number | undefined {
+  const size = countAt(value, key) ?? 0;
+  return size > 0 && size <= largestContext ? size : undefined;
+}
+
+function toListed(model: unknown): ListedModel[] {
+  const id = textAt(model, "id");
+  const meta = objectAt(model, "meta");
+  const known = given({
+    contextSize: contextAt(model, "max_model_len") ?? contextAt(meta, "n_ctx"),
+    vocabularySize: countAt(meta, "n_vocab"),
+    created: countAt(model, "created"),
+    ownedBy: textAt(model, "owned_by"),
+  });
+  return id === undefined ? [] : [{ id, ...known }];
+}
+
+function llamaServer(props: unknown, settings: object): ServerFacts {
+  const contextSize = contextAt(settings, "n_ctx");
+  return { kind: "llama-server", ...given({ contextSize, version: textAt(props, "build_info") }) };
+}
+
+function textEmbeddings(info: unknown): ServerFacts {
+  return {
+    kind: "tei",
+    ...given({
+      version: textAt(info, "version"),
+      contextSize: contextAt(info, "max_input_length"),
+      maxBatch: countAt(info, "max_client_batch_size") || undefined,
+      weights: textAt(info, "model_sha"),
+    }),
+  };
+}
+
+/** It says more of its models here than in their list. */
+function paddockNode(info: unknown): ServerFacts {
+  const models = listAt(info, "models").flatMap((model): ListedModel[] => {
+    const id = textAt(model, "name");
+    const known = given({ contextSize: contextAt(model, "ctx_size"), type: textAt(model, "type") });
+    return id === undefined ? [] : [{ id, ...known }];
+  });
+  return { kind: "paddock", models, ...given({ version: textAt(info, "version") }) };
+}
+
+// The kinds of servers that speak the OpenAI API, and what each does with what the API does not have.
+
+/** `plain`: none of those that are known. */
+export type ServerKind = "vllm" | "sglang" | "llama-server" | "tei" | "paddock" | "plain";
+
+/** As people write them. */
+export const kindNames: Readonly<Record<ServerKind, string>> = {
+  vllm: "vLLM",
+  sglang: "SGLang",
+  "llama-server": "llama-server",
+  tei: "Text Embeddings Inference",
+  paddock: "Paddock",
+  plain: "a server of the OpenAI API",
+};
+
+type SamplingName = keyof Sampling;
+
+/** What of a request's sampling is not sent: a server that does not know it would refuse or overlook it. */
+export function ignoredSampling(kind: ServerKind): readonly SamplingName[] {
+  if (kind === "llama-server" || kind === "paddock") return [];
+  const isKnown = kind === "vllm" || kind === "sglang";
+  return [...(isKnown ? [] : notOfTheApi), ...ofLlamaCpp];
+}
+
+const notOfTheApi = ["topK", "minP", "repeatPenalty"] as const;
+const ofLlamaCpp = ["repeatLastN", "dryMultiplier", "dryBase", "dryAllowedLength"] as const;
+
+/** What sampling is called there. A server's own defaults differ, so all is said that it knows. */
+export function toSampling(sampling: Sampling, kind: ServerKind, contextSize: number): object {
+  const { temperature, topP, topK, minP, presencePenalty, frequencyPenalty, repeatPenalty } =
+    sampling;
+  const known = {
+    temperature,
+    top_p: topP,
+    presence_penalty: presencePenalty,
+    frequency_penalty: frequencyPenalty,
+  };
+  switch (kind) {
+    case "vllm":
+    case "sglang":
+      return {
+        ...known,
+        // They take no 0, which leaves the likeliest token only.
+        top_p: Math.max(topP, smallestTopP),
+        top_k: topK === 0 ? -1 : topK,
+        min_p: minP,
+        repetition_penalty: repeatPenalty,
+      };
+    case "llama-server":
+    case "paddock":
+      return {
+        ...known,
+        top_k: topK,
+        min_p: minP,
+        repeat_penalty: repeatPenalty,
+        ...toRepetition(sampling, contextSize),
+      };
+    default:
+      // The API's own defaults; some servers refuse them where they are written.
+      return Object.fromEntries(
+        Object.entries(known).filter(([name, value]) => value !== apiDefaults[name]),
+      );
+  }
+}
+
+/** Said only where it is used: llama-server takes no -1, and has a short window by default. */
+function toRepetition(sampling: Sampling, contextSize: number): object {
+  const { repeatLastN, dryMultiplier } = sampling;
+  const window = repeatLastN < 0 ? contextSize : repeatLastN;
+  return {
+    ...(repeatLastN < 0 ? {} : { repeat_last_n: window }),
+    ...(dryMultiplier === 0
+      ? {}
+      : {
+          dry_multiplier: dryMultiplier,
+          dry_base: sampling.dryBase,
+          dry_allowed_length: sampling.dryAllowedLength,
+          dry_penalty_last_n: window,
+        }),
+  };
+}
+
+const smallestTopP = 1e-6;
+
+const apiDefaults: Readonly<Record<string, number>> = {
+  temperature: 1,
+  top_p: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+};
+
+// Whether a server elsewhere works, as far as its list of models tells.
+
+/**
+ * One that refuses works: a server without such a list answers 404, one that wants another key 401.
+ * One that loads its model, or stops, answers 503.
+ */
+export const probeServer =
+  (key: string | undefined): Probe =>
+  async ({ url }, signal) => {
+    const asked = { url: `${url}/models`, signal, silenceMs, ...given({ key }) };
+    using response = await exchange(asked);
+    const { status } = response;
+    if (status >= 500) throw new ConnectionFailure(`it answers with status ${status}`);
+    const body = parseJson((await readText(response, mostBytes)) ?? "");
+    if (status === 200 && body === undefined) throw new ConnectionFailure("it answers no JSON");
+  };

@@ -1,0 +1,140 @@
+/** The tokenizer of a model that runs elsewhere, where its server answers for it. */
+import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import type { TokenizedText, Tokenizer, TokenizerInput } from "../../core/ports/tokenizer.ts";
+import { askJson, garbage, type Upstream } from "./ask.ts";
+import { toWireTools, withMessages } from "./chat-request.ts";
+import { isObject, listAt, textAt } from "./json-fields.ts";
+import type { ServerKind } from "./server-facts.ts";
+import { mostBytesPerToken } from "./token-counts.ts";
+
+type Ask = (path: string, body: string | (string | Uint8Array)[]) => Promise<unknown>;
+type TextInput = Extract<TokenizerInput, { text: string }>;
+type ChatInput = Extract<TokenizerInput, { messages: unknown }>;
+
+/** How a kind of server is asked. */
+interface Dialect {
+  text(ask: Ask, model: string, input: TextInput): Promise<unknown>;
+  chat(ask: Ask, model: string, input: ChatInput): Promise<unknown>;
+  /** The tokens of such an answer. */
+  tokens(answer: unknown): readonly unknown[];
+  detokenize(ask: Ask, model: string, tokens: readonly number[]): Promise<unknown>;
+}
+
+/** Undefined where such a server does not tell its tokens. */
+export function upstreamTokenizer(
+  target: Upstream,
+  kind: ServerKind,
+  contextSize: number,
+): Tokenizer | undefined {
+  const dialect = dialects[kind];
+  if (dialect === undefined) return undefined;
+  const { upstreamModel: model } = target;
+  const asker =
+    (signal: AbortSignal): Ask =>
+    async (path, body) =>
+      await askJson(
+        target,
+        { path, body, isBesideVersion: kind !== "paddock", field: "prompt" },
+        { signal },
+      );
+  return {
+    async tokenize(input, { signal }) {
+      if ("text" in input && input.text.length > contextSize * mostBytesPerToken) return undefined;
+      const ask = asker(signal);
+      const answer =
+        "text" in input
+          ? await dialect.text(ask, model, input)
+          : await dialect.chat(ask, model, input);
+      const sent = dialect.tokens(answer);
+      const tokens = sent.filter(isToken);
+      if (tokens.length < sent.length) throw garbage(target, "tokens that are none");
+      const strings = listAt(answer, "token_strs").filter((one) => typeof one === "string");
+      const pieces: TokenizedText["pieces"] = input.pieces === undefined ? undefined : strings;
+      return { tokens: Uint32Array.from(tokens), ...given({ pieces }) };
+    },
+    async detokenize(tokens, { signal }) {
+      const text = await dialect.detokenize(asker(signal), model, tokens);
+      if (typeof text === "string") return text;
+      throw garbage(target, "a text that is none");
+    },
+  };
+}
+
+/** An id that 32 bits hold. */
+const isToken = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 32;
+
+/** What vLLM has, and a node of this program with it. */
+const vllm = (hasRest: boolean): Dialect => ({
+  async text(ask, model, { text, addSpecial, parseSpecial, pieces }) {
+    if (!hasRest && !parseSpecial) throw unknown("parse_special");
+    if (pieces === "text") throw unknown("with_pieces");
+    const fields = { model, prompt: text, add_special_tokens: addSpecial };
+    const rest = { ...(hasRest ? { parse_special: parseSpecial } : {}), ...strings(pieces) };
+    return await ask("/tokenize", JSON.stringify({ ...fields, ...rest }));
+  },
+  async chat(ask, model, { messages, tools, pieces }) {
+    if (pieces === "text") throw unknown("with_pieces");
+    const fields = { model, ...given({ tools: tools && toWireTools(tools) }), ...strings(pieces) };
+    return await ask("/tokenize", withMessages(fields, messages));
+  },
+  tokens: (answer) => listAt(answer, "tokens"),
+  detokenize: async (ask, model, tokens) =>
+    textAt(await ask("/detokenize", JSON.stringify({ model, tokens })), "prompt"),
+});
+
+const llamaServer: Dialect = {
+  async text(ask, _, { text: content, addSpecial, parseSpecial, pieces }) {
+    if (pieces !== undefined) throw unknown(fieldOf(pieces));
+    const body = { content, add_special: addSpecial, parse_special: parseSpecial };
+    return await ask("/tokenize", JSON.stringify(body));
+  },
+  async chat(ask, model, { messages, tools, ...input }) {
+    const fields = given({ tools: tools && toWireTools(tools) });
+    const rendered = await ask("/apply-template", withMessages(fields, messages));
+    const text = textAt(rendered, "prompt") ?? "";
+    const special = { addSpecial: true, parseSpecial: true };
+    return await llamaServer.text(ask, model, { ...input, text, ...special });
+  },
+  tokens: (answer) => listAt(answer, "tokens"),
+  detokenize: async (ask, _, tokens) =>
+    textAt(await ask("/detokenize", JSON.stringify({ tokens })), "content"),
+};
+
+const textEmbeddings: Dialect = {
+  async text(ask, _, { text: inputs, addSpecial, parseSpecial, pieces }) {
+    if (pieces !== undefined) throw unknown(fieldOf(pieces));
+    if (!parseSpecial) throw unknown("parse_special");
+    return await ask("/tokenize", JSON.stringify({ inputs, add_special_tokens: addSpecial }));
+  },
+  chat: () => Promise.reject(unknown("messages")),
+  tokens: (answer) => {
+    const [first] = Array.isArray(answer) ? answer : [];
+    return Array.isArray(first) ? first.map((token) => (isObject(token) ? token.id : token)) : [];
+  },
+  async detokenize(ask, _, ids) {
+    const answer = await ask("/decode", JSON.stringify({ ids, skip_special_tokens: false }));
+    return Array.isArray(answer) ? answer[0] : undefined;
+  },
+};
+
+const dialects: Partial<Record<ServerKind, Dialect>> = {
+  vllm: vllm(false),
+  paddock: vllm(true),
+  "llama-server": llamaServer,
+  tei: textEmbeddings,
+};
+
+const strings = (pieces: TokenizerInput["pieces"]): object =>
+  pieces === undefined ? {} : { return_token_strs: true };
+
+const fieldOf = (pieces: NonNullable<TokenizerInput["pieces"]>): string =>
+  pieces === "text" ? "with_pieces" : "return_token_strs";
+
+const unknown = (param: string): NodeError =>
+  new NodeError(
+    "invalid_request",
+    `'${param}' cannot be honoured: the server that this model runs on has nothing like it. Leave it out.`,
+    { param },
+  );

@@ -1,0 +1,187 @@
+/** The models that run on upstream servers: opened once their servers answer, and moved when a reload changes their addresses. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { ConfigError } from "../../config/config-error.ts";
+import type { ModelConfig } from "../../config/model-schema.ts";
+import type { Config } from "../../config/schema.ts";
+import { isUpstream, upstreamUrls } from "../../config/upstream-source.ts";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import type { Log } from "../../core/log.ts";
+import type { LoadedModel } from "../../core/models/model.ts";
+import type { ReplicaEvent, ReplicaTelemetry } from "../../core/ports/replica-telemetry.ts";
+import { ReplicaSet } from "../../gateway/replicas/replica-set.ts";
+import type { Upstream } from "../../gateway/upstream/ask.ts";
+import { openUpstreamModel } from "../../gateway/upstream/open-model.ts";
+import { probeServer } from "../../gateway/upstream/server-facts.ts";
+import { toUpstreamSpec } from "../node-settings.ts";
+
+/** The value of an environment variable. */
+export type SecretOf = (variable: string) => string | undefined;
+
+export interface UpstreamModelsOptions {
+  config: Config;
+  secretOf?: SecretOf;
+  /** Default: nobody counts. */
+  telemetry?: ReplicaTelemetry;
+  log: Log;
+}
+
+export interface OpeningListener {
+  onLoaded: (model: LoadedModel) => void;
+  /** Its server does not answer yet, and is tried again. */
+  onWaiting: (name: string, reason: NodeError) => void;
+}
+
+/** An upstream whose addresses can change; its replicas are the caller's to dispose of. */
+type ConfiguredUpstream = Upstream & { replicas: ReplicaSet };
+
+/** Pauses between attempts to reach a server; the last one repeats. */
+const pausesMs = [1000, 2000, 4000, 8000, 10_000];
+
+/** Disposing it closes the models and ends their answers. */
+export class UpstreamModels implements AsyncDisposable {
+  readonly #options: UpstreamModelsOptions;
+  readonly #upstreams = new Map<string, ConfiguredUpstream>();
+  readonly #resources = new AsyncDisposableStack();
+  readonly #opening = new Map<string, Promise<void>>();
+
+  /** Throws a ConfigError where a key is missing. */
+  constructor(options: UpstreamModelsOptions) {
+    this.#options = options;
+    const { config, secretOf, telemetry, log } = options;
+    for (const model of config.models.filter(({ source }) => isUpstream(source))) {
+      const { name } = model;
+      const onEvent = (event: ReplicaEvent): void => telemetry?.happened(name, event);
+      const upstream = toUpstream(model, { log, onEvent, ...given({ secretOf }) });
+      const { replicas } = upstream;
+      this.#resources.use(replicas);
+      if (telemetry !== undefined) {
+        this.#resources.use(telemetry.watch(name, () => replicas.status()));
+      }
+      this.#upstreams.set(name, upstream);
+    }
+  }
+
+  /** Throws where its server cannot be reached, or refuses. */
+  async open(model: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
+    const upstream = this.#upstreams.get(model.name);
+    if (upstream === undefined) throw new NodeError("internal", "The model runs on this machine.");
+    const loaded = this.#resources.use(
+      await openUpstreamModel(toUpstreamSpec(model), upstream, signal),
+    );
+    const { card } = loaded;
+    this.#options.log.info("a model is ready", {
+      model: model.name,
+      type: model.type,
+      server: card.upstream?.server,
+      urls: card.upstream?.urls(),
+      tokens: card.upstream?.tokens,
+      ctx_size: card.settings.ctxSize,
+    });
+    return loaded;
+  }
+
+  /** Opens each of them when its server answers; settles when each was tried once. */
+  async openAll(
+    models: readonly ModelConfig[],
+    listener: OpeningListener,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await Promise.all(
+      models.map(async (model) => {
+        const tried = Promise.withResolvers<void>();
+        const opening = this.#keepTrying(model, listener, signal, tried.resolve);
+        this.#opening.set(model.name, opening.finally(tried.resolve));
+        await tried.promise;
+      }),
+    );
+  }
+
+  /** Settles when a model that is being opened is there, or never will be. */
+  async opened(name: string): Promise<void> {
+    await this.#opening.get(name);
+  }
+
+  /** From now on models are at the addresses of this configuration. What is in progress goes on. */
+  apply({ models }: Config): void {
+    for (const model of models) {
+      if (isUpstream(model.source)) {
+        this.#upstreams.get(model.name)?.replicas.update(upstreamUrls(model));
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resources.disposeAsync();
+  }
+
+  async #keepTrying(
+    model: ModelConfig,
+    { onLoaded, onWaiting }: OpeningListener,
+    signal: AbortSignal,
+    onTried: () => void,
+  ): Promise<void> {
+    let logged: string | undefined;
+    for (let attempts = 0; !signal.aborted; attempts++) {
+      try {
+        onLoaded(await this.open(model, signal));
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        const reason =
+          error instanceof NodeError ? error : new NodeError("unavailable", reasonOf(error));
+        onWaiting(model.name, reason);
+        if (reason.message !== logged) {
+          this.#options.log.warn("an upstream model is not ready; its server is tried again", {
+            model: model.name,
+            urls: upstreamUrls(model),
+            reason: reason.message,
+          });
+        }
+        logged = reason.message;
+      }
+      onTried();
+      // Ended early when the node stops.
+      const pause = pausesMs[Math.min(attempts, pausesMs.length - 1)];
+      await sleep(pause, undefined, { signal }).catch(() => {});
+    }
+  }
+}
+
+/** Throws a ConfigError where its key is missing. */
+export function toUpstream(
+  model: ModelConfig,
+  {
+    secretOf,
+    log,
+    onEvent = () => {},
+  }: { secretOf?: SecretOf; log: Log; onEvent?: (event: ReplicaEvent) => void },
+): ConfiguredUpstream {
+  const { name, upstream_model: upstreamModel = name } = model;
+  const named = `the model '${name}'`;
+  const key = keyOf(named, model.api_key_env, secretOf);
+  const probe = probeServer(key);
+  const urls = upstreamUrls(model);
+  return {
+    named,
+    upstreamModel,
+    silenceMs: model.upstream_timeout * 1000,
+    replicas: new ReplicaSet({ model: name, named, urls, probe, log, onEvent }),
+    log,
+    ...given({ key }),
+  };
+}
+
+function keyOf(
+  named: string,
+  variable: string | undefined,
+  secretOf: SecretOf | undefined,
+): string | undefined {
+  if (variable === undefined) return undefined;
+  // What a file or a command put there may end in a line break.
+  const key = secretOf?.(variable)?.trim() ?? "";
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new ConfigError(
+    `The environment variable ${variable} ${key === "" ? "is not set" : "is not a valid key"}: 'api_key_env' of ${named} says that it holds the key of its server.`,
+  );
+}

@@ -1,0 +1,185 @@
+import { afterEach, describe, expect, jest, test } from "bun:test";
+import type { Socket } from "node:net";
+import { type ExchangeRequest, exchange } from "../../../../src/gateway/upstream/http-exchange.ts";
+import { afterRequest, rawServer } from "../../../support/raw-server.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { waitFor } from "../../../support/wait-for.ts";
+
+const { signal } = new AbortController();
+
+async function ask(url: string, rest: Partial<ExchangeRequest> = {}) {
+  using response = await exchange({ url, signal, silenceMs: 60_000, ...rest });
+  const chunks = await Array.fromAsync(response.bytes());
+  return { status: response.status, text: Buffer.concat(chunks).toString() };
+}
+
+const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+const whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+afterEach(() => void jest.useRealTimers());
+
+describe("a request to a server elsewhere", () => {
+  test("sends its body and its key, and hears the answer", async () => {
+    await using server = await rawServer((socket) => {
+      socket.on("data", (bytes) => {
+        const sent = bytes.toString();
+        const ok = sent.endsWith('{"a":1}') && /authorization: Bearer k/i.test(sent);
+        socket.write(ok && sent.startsWith("POST /v1/x ") ? whole : "HTTP/1.1 400 No\r\n\r\n");
+      });
+    });
+    expect(
+      await ask(`${server.url}/v1/x`, { body: ['{"a":', Buffer.from("1"), "}"], key: "k" }),
+    ).toEqual({
+      status: 200,
+      text: "ok",
+    });
+  });
+
+  test("follows no redirect: the key would go with it", async () => {
+    const moved =
+      "HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n";
+    await using server = await rawServer(afterRequest(moved));
+    expect(await ask(server.url)).toMatchObject({ status: 307 });
+  });
+
+  test.each([
+    ["nobody listens", undefined, "the connection is refused"],
+    ["it hangs up", afterRequest("", (socket) => socket.destroy()), "the connection broke off"],
+    [
+      "it breaks off",
+      afterRequest(chunked, (socket) => socket.destroy()),
+      "the connection broke off",
+    ],
+    [
+      "it ends too early",
+      afterRequest(chunked, (socket) => socket.end()),
+      "the connection broke off",
+    ],
+    ["it does not speak HTTP", afterRequest("hello\r\n\r\n"), "it does not speak HTTP"],
+  ] as const)("fails in plain words where %s", async (_, answer, why) => {
+    await using server = await rawServer(answer ?? (() => {}));
+    const url = answer === undefined ? "http://127.0.0.1:1/" : server.url;
+    expect(await rejectionOf(ask(url))).toMatchObject({ name: "ConnectionFailure", message: why });
+  });
+
+  test("names a host that nobody knows", async () => {
+    expect(await rejectionOf(ask("http://nowhere.invalid/"))).toMatchObject({
+      message: expect.stringMatching(/^its host name /),
+    });
+  });
+
+  test.each([
+    ["never answers", () => {}],
+    ["stops amid its answer", afterRequest(chunked)],
+  ])("gives up a server that %s", async (_, answer) => {
+    await using server = await rawServer(answer);
+    expect(await rejectionOf(ask(server.url, { silenceMs: 100 }))).toMatchObject({
+      message: "no answer for 0.1 s",
+      isSilence: true,
+    });
+  });
+
+  test("does not take the reader's own pause for silence", async () => {
+    const asked = Promise.withResolvers<Socket>();
+    await using server = await rawServer(afterRequest(chunked, asked.resolve));
+    jest.useFakeTimers();
+    using response = await exchange({ url: server.url, signal, silenceMs: 1000 });
+    let pieces = 0;
+    for await (const _ of response.bytes()) {
+      pieces++;
+      // As it reads, it looks at its watch several times.
+      for (let seconds = 0; seconds < 5; seconds++) jest.advanceTimersByTime(1000);
+      (await asked.promise).write("0\r\n\r\n");
+    }
+    expect(pieces).toBe(1);
+  });
+
+  test("is asked again on a new connection where the server closed the one that was kept", async () => {
+    await using server = await rawServer((socket) => {
+      let asked = 0;
+      socket.on("data", () => (asked++ === 0 ? socket.write(whole) : socket.destroy()));
+    });
+    expect(await ask(server.url)).toEqual({ status: 200, text: "ok" });
+    expect(await ask(server.url)).toEqual({ status: 200, text: "ok" });
+    expect(server.connections()).toBe(2);
+  });
+
+  test("leaves its connection to the next, also where the end of the answer is of no interest", async () => {
+    let end = (): void => {};
+    await using server = await rawServer((socket) => {
+      socket.on("data", () => socket.write(chunked));
+      end = () => socket.write("0\r\n\r\n");
+    });
+    jest.useFakeTimers();
+    for (let round = 0; round < 20; round++) {
+      const response = await exchange({ url: server.url, signal, silenceMs: 0 });
+      for await (const _ of response.bytes()) break;
+      response.release();
+      end();
+      // The rest is waited for by a timer, which goes when it has come.
+      while (jest.getTimerCount() > 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(server.connections()).toBe(1);
+  });
+
+  test("is ended at the server when its signal is aborted, whether somebody reads or not", async () => {
+    for (const reads of [true, false]) {
+      let closed = false;
+      const answer = afterRequest(chunked);
+      await using server = await rawServer((socket) => {
+        socket.on("close", () => {
+          closed = true;
+        });
+        answer(socket);
+      });
+      const leave = new AbortController();
+      const response = await exchange({ url: server.url, signal: leave.signal, silenceMs: 0 });
+      const reading = reads ? rejectionOf(Array.fromAsync(response.bytes())) : undefined;
+      leave.abort(new Error("left"));
+      if (reading !== undefined) expect(await reading).toMatchObject({ message: "left" });
+      await waitFor("the connection to close", () => closed);
+    }
+  });
+
+  test("is not sent where its signal was aborted before", async () => {
+    const left = AbortSignal.abort(new Error("left"));
+    expect(await rejectionOf(ask("http://127.0.0.1:1/", { signal: left }))).toMatchObject({
+      message: "left",
+    });
+  });
+
+  test("is one of as many as there are: 400 at once, with no line for the next", async () => {
+    await using server = await rawServer(afterRequest(chunked));
+    const held = await Promise.all(
+      Array.from({ length: 400 }, () => exchange({ url: server.url, signal, silenceMs: 0 })),
+    );
+    expect(held.map(({ status }) => status)).toEqual(Array(400).fill(200));
+    for (const response of held) response[Symbol.dispose]();
+  });
+
+  test("reads no more than its reader takes: a server that sends without end waits", async () => {
+    let sent = 0;
+    await using server = await rawServer((socket) => {
+      const piece = `10000\r\n${"x".repeat(65_536)}\r\n`;
+      const more = (): void => {
+        while (socket.writable && socket.write(piece)) sent++;
+      };
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        socket.on("drain", more);
+        more();
+      });
+    });
+    using response = await exchange({ url: server.url, signal, silenceMs: 0 });
+    for await (const _ of response.bytes()) break;
+    let before = -1;
+    await waitFor("the server to be held up", async () => {
+      const isStill = sent === before;
+      before = sent;
+      await Bun.sleep(200);
+      return isStill;
+    });
+    // What the system keeps between two sockets, and not a byte of memory for the rest.
+    expect(sent * 65_536).toBeLessThan(64 * 1024 * 1024);
+  });
+});

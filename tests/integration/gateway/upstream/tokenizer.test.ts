@@ -1,0 +1,125 @@
+/** The tokenizers of servers elsewhere, each asked in its own words. */
+import { describe, expect, test } from "bun:test";
+import type { Tokenizer } from "../../../../src/core/ports/tokenizer.ts";
+import type { ServerKind } from "../../../../src/gateway/upstream/server-facts.ts";
+import { upstreamTokenizer } from "../../../../src/gateway/upstream/tokenizer.ts";
+import {
+  type ConventionServer,
+  openAiServer,
+  type Script,
+} from "../../../support/openai-server.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { targetAt } from "../../../support/upstream.ts";
+
+const options = { signal: new AbortController().signal };
+const text = { text: "Hello", addSpecial: true, parseSpecial: true };
+const messages = [{ role: "user", content: "Hello" }] as const;
+
+const tokenizerAt = (server: ConventionServer, kind: ServerKind): Tokenizer => {
+  const { target } = targetAt(`${server.url}/v1`);
+  const tokenizer = upstreamTokenizer(target, kind, 16);
+  if (tokenizer === undefined) throw new Error("no tokenizer");
+  return tokenizer;
+};
+
+const answers =
+  (paths: Record<string, unknown>): Script =>
+  ({ path }) =>
+    path in paths ? Response.json(paths[path]) : undefined;
+
+describe("the tokenizer of a server elsewhere", () => {
+  test("is vLLM's", async () => {
+    await using server = openAiServer(
+      answers({
+        "/tokenize": { count: 2, tokens: [5, 6], token_strs: ["He", "llo"] },
+        "/detokenize": { prompt: "Hello" },
+      }),
+    );
+    const tokenizer = tokenizerAt(server, "vllm");
+    expect(await tokenizer.tokenize({ ...text, pieces: "vocabulary" }, options)).toEqual({
+      tokens: Uint32Array.of(5, 6),
+      pieces: ["He", "llo"],
+    });
+    expect(await tokenizer.tokenize({ messages }, options)).toEqual({
+      tokens: Uint32Array.of(5, 6),
+    });
+    expect(await tokenizer.detokenize([5, 6], options)).toBe("Hello");
+    expect(server.asked.map(({ body }) => body)).toEqual([
+      { model: "far", prompt: "Hello", add_special_tokens: true, return_token_strs: true },
+      { model: "far", messages: [{ role: "user", content: "Hello" }] },
+      { model: "far", tokens: [5, 6] },
+    ]);
+  });
+
+  test("is llama-server's", async () => {
+    await using server = openAiServer(
+      answers({
+        "/tokenize": { tokens: [5, 6] },
+        "/detokenize": { content: "Hello" },
+        "/apply-template": { prompt: "<user>Hello" },
+      }),
+    );
+    const tokenizer = tokenizerAt(server, "llama-server");
+    const bare = { ...text, addSpecial: false };
+    expect((await tokenizer.tokenize(bare, options))?.tokens).toEqual(Uint32Array.of(5, 6));
+    await tokenizer.tokenize({ messages }, options);
+    expect(await tokenizer.detokenize([5, 6], options)).toBe("Hello");
+    expect(server.asked.map(({ path, body }) => ({ path, body }))).toEqual([
+      { path: "/tokenize", body: { content: "Hello", add_special: false, parse_special: true } },
+      { path: "/apply-template", body: { messages: [{ role: "user", content: "Hello" }] } },
+      {
+        path: "/tokenize",
+        body: { content: "<user>Hello", add_special: true, parse_special: true },
+      },
+      { path: "/detokenize", body: { tokens: [5, 6] } },
+    ]);
+  });
+
+  test("is Text Embeddings Inference's", async () => {
+    const token = (id: number) => ({ id, text: "x", special: false, start: 0, stop: 1 });
+    await using server = openAiServer(
+      answers({ "/tokenize": [[token(5), token(6)]], "/decode": ["hello"] }),
+    );
+    const tokenizer = tokenizerAt(server, "tei");
+    expect((await tokenizer.tokenize(text, options))?.tokens).toEqual(Uint32Array.of(5, 6));
+    expect(await tokenizer.detokenize([5, 6], options)).toBe("hello");
+    expect(server.asked.map(({ body }) => body)).toEqual([
+      { inputs: "Hello", add_special_tokens: true },
+      { ids: [5, 6], skip_special_tokens: false },
+    ]);
+  });
+
+  test.each([
+    ["vllm", { ...text, parseSpecial: false }, "parse_special"],
+    ["vllm", { ...text, pieces: "text" }, "with_pieces"],
+    ["llama-server", { ...text, pieces: "vocabulary" }, "return_token_strs"],
+    ["tei", { messages }, "messages"],
+    ["tei", { ...text, pieces: "text" }, "with_pieces"],
+  ] as const)("refuses by name what %s has nothing like: %j", async (kind, input, param) => {
+    await using server = openAiServer(() => undefined);
+    const tokenizer = tokenizerAt(server, kind);
+    expect(await rejectionOf(tokenizer.tokenize(input, options))).toMatchObject({
+      kind: "invalid_request",
+      param,
+    });
+    expect(server.asked).toEqual([]);
+  });
+
+  test("is not asked for a text that is far too long, and is not believed in all it says", async () => {
+    await using server = openAiServer(
+      answers({ "/tokenize": { tokens: [5, "x"] }, "/detokenize": {} }),
+    );
+    const tokenizer = tokenizerAt(server, "vllm");
+    const long = { ...text, text: "a".repeat(16 * 128 + 1) };
+    expect(await tokenizer.tokenize(long, options)).toBeUndefined();
+    expect(server.asked).toEqual([]);
+    const garbage = { kind: "upstream_failed" };
+    expect(await rejectionOf(tokenizer.tokenize(text, options))).toMatchObject(garbage);
+    expect(await rejectionOf(tokenizer.detokenize([5], options))).toMatchObject(garbage);
+  });
+
+  test.each(["plain", "sglang"] as const)("is none where %s does not tell", (kind) => {
+    const { target } = targetAt("http://127.0.0.1:9/v1");
+    expect(upstreamTokenizer(target, kind, 16)).toBeUndefined();
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "bun:test";
+import { Circuit, defaultBackoff } from "../../../../src/gateway/replicas/circuit.ts";
+import { fakeClock } from "../../../support/fake-clock.ts";
+
+function circuit({ random = 1, state = "up" as "up" | "trial" } = {}) {
+  const clock = fakeClock();
+  const made = new Circuit({
+    now: clock.now,
+    random: () => random,
+    backoff: defaultBackoff,
+    state,
+  });
+  /** A request that is sent now and fails. */
+  const fail = () => made.failed(made.outages);
+  return { clock, circuit: made, fail };
+}
+
+describe("the circuit breaker of a replica", () => {
+  test("is out after a failure, on trial when it is told so, and up after an answer", () => {
+    const { circuit: it, fail } = circuit();
+    const seen = [it.state];
+    fail();
+    seen.push(it.state);
+    it.tryAgain();
+    seen.push(it.state);
+    it.succeeded();
+    seen.push(it.state);
+    expect(seen).toEqual(["up", "out", "trial", "up"]);
+  });
+
+  test("leaves it alone for twice as long after each failure in a row, up to 30 seconds", () => {
+    const { fail } = circuit();
+    expect(Array.from({ length: 8 }, fail)).toEqual([
+      1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000,
+    ]);
+  });
+
+  test("takes up to half of a pause away by chance", () => {
+    expect([circuit({ random: 0 }).fail(), circuit({ random: 0.5 }).fail()]).toEqual([500, 750]);
+  });
+
+  test("counts the answers that a crash breaks off as one failure", () => {
+    const { circuit: it } = circuit();
+    const { outages } = it;
+    expect([it.failed(outages), it.failed(outages), it.failed(outages)]).toEqual([
+      1000,
+      undefined,
+      undefined,
+    ]);
+    expect(it.failures).toBe(1);
+  });
+
+  test("does not put one out again for a request of before it came back", () => {
+    const { circuit: it, fail } = circuit();
+    const { outages } = it;
+    fail();
+    it.succeeded();
+    expect([it.failed(outages), it.state]).toEqual([undefined, "up"]);
+  });
+
+  test("goes on with its series where it fails again soon, and begins anew after a steady while", async () => {
+    const { clock, circuit: it, fail } = circuit();
+    fail();
+    it.succeeded();
+    await clock.pass(5000);
+    expect(fail()).toBe(2000);
+    it.succeeded();
+    await clock.pass(10_001);
+    expect(fail()).toBe(1000);
+  });
+
+  test("is shut only after three failures in a row, until it may be tried again", () => {
+    const { circuit: it, fail } = circuit();
+    const shut = [fail, fail, fail].map((step) => {
+      step();
+      return it.isShut;
+    });
+    it.tryAgain();
+    expect([...shut, it.isShut]).toEqual([false, false, true, false]);
+  });
+
+  test("says how long it is still left alone", async () => {
+    const { clock, circuit: it, fail } = circuit();
+    fail();
+    await clock.pass(300);
+    const during = it.remainingMs;
+    await clock.pass(5000);
+    expect([during, it.remainingMs]).toEqual([700, 0]);
+  });
+
+  test("is not put on trial where it is up", () => {
+    const { circuit: it } = circuit();
+    it.tryAgain();
+    expect(it.state).toBe("up");
+  });
+});

@@ -1,0 +1,176 @@
+import { describe, expect, test } from "bun:test";
+import type { GenerationEvent } from "../../../../src/core/ports/chat-engine.ts";
+import { ChatChunks } from "../../../../src/gateway/upstream/chat-chunks.ts";
+import { vllmStreams } from "../../../support/recorded-vllm.ts";
+
+const parse = (stream: readonly string[]): unknown[] =>
+  stream
+    .map((event) => event.slice("data: ".length).trim())
+    .filter((data) => data !== "[DONE]")
+    .map((data) => JSON.parse(data));
+
+function read(chunks: readonly unknown[]): GenerationEvent[] {
+  const reader = new ChatChunks({ prompt: 4096, answer: 4096 });
+  return [...chunks.flatMap((chunk) => reader.take(chunk)), reader.finish(99)];
+}
+
+const delta = (fields: object, finish: string | null = null): object => ({
+  choices: [{ index: 0, delta: fields, finish_reason: finish }],
+});
+
+const usage = (fields: object) => ({
+  promptTokens: 0,
+  cachedTokens: 0,
+  completionTokens: 0,
+  reasoningTokens: 0,
+  ...fields,
+});
+
+describe("the chunks of a streamed completion", () => {
+  test("are texts, a finish and what the server counted", () => {
+    expect(read(parse(vllmStreams.text))).toEqual([
+      { type: "text", text: "Paris" },
+      { type: "text", text: "." },
+      {
+        type: "finish",
+        reason: "stop",
+        usage: usage({ promptTokens: 23, cachedTokens: 16, completionTokens: 3 }),
+      },
+    ]);
+  });
+
+  test("tell thoughts from the answer, under either name", () => {
+    expect(read(parse(vllmStreams.reasoning))).toEqual([
+      { type: "reasoning", text: "The capital" },
+      { type: "reasoning", text: " of France." },
+      { type: "text", text: "Paris." },
+      {
+        type: "finish",
+        reason: "stop",
+        usage: usage({ promptTokens: 23, completionTokens: 9, reasoningTokens: 2 }),
+      },
+    ]);
+  });
+
+  test("hold tool calls in pieces, several side by side", () => {
+    expect(read(parse(vllmStreams.tools))).toEqual([
+      { type: "tool-call", index: 0, id: "chatcmpl-tool-1", name: "get_weather" },
+      { type: "tool-arguments", index: 0, text: '{"city": ' },
+      { type: "tool-arguments", index: 0, text: '"Paris"}' },
+      { type: "tool-call", index: 1, id: "chatcmpl-tool-2", name: "get_time" },
+      { type: "tool-arguments", index: 1, text: "{}" },
+      {
+        type: "finish",
+        reason: "tool_calls",
+        usage: usage({ promptTokens: 180, completionTokens: 31 }),
+      },
+    ]);
+  });
+
+  test("finish with tool_calls where a call was made, whatever reason the server gives", () => {
+    expect(read(parse(vllmStreams.namedTool)).at(-1)).toMatchObject({ reason: "tool_calls" });
+  });
+
+  test("number calls from 0, and give one an id that has none", () => {
+    const call = { index: 3, function: { name: "look", arguments: "{}" } };
+    expect(read([delta({ tool_calls: [call] }, "tool_calls")]).slice(0, 2)).toEqual([
+      { type: "tool-call", index: 0, id: expect.stringMatching(/^call_/), name: "look" },
+      { type: "tool-arguments", index: 0, text: "{}" },
+    ]);
+  });
+
+  test("carry log probabilities, with bytes where the server sends none", () => {
+    expect(read(parse(vllmStreams.logprobs))[0]).toEqual({
+      type: "text",
+      text: "Yes",
+      logprobs: [
+        {
+          token: "Yes",
+          logprob: -0.25,
+          bytes: [89, 101, 115],
+          top: [
+            { token: "Yes", logprob: -0.25, bytes: [89, 101, 115] },
+            { token: "é", logprob: -9999, bytes: [195, 169] },
+          ],
+        },
+      ],
+    });
+  });
+
+  test("never cut a character in two, and are never empty", () => {
+    const [high = "", low = ""] = "😀".split("");
+    expect(
+      read([
+        delta({ content: `a${high}` }),
+        delta({ content: `${low}b` }),
+        delta({ content: "" }, "stop"),
+      ]).slice(0, -1),
+    ).toEqual([
+      { type: "text", text: "a" },
+      { type: "text", text: "😀b" },
+    ]);
+  });
+
+  test("are counted here where the server does not count", () => {
+    expect(read([delta({ content: "a" }), delta({ content: "b" }, "length")]).at(-1)).toEqual({
+      type: "finish",
+      reason: "length",
+      usage: usage({ promptTokens: 99, completionTokens: 2 }),
+    });
+  });
+
+  test.each([
+    ["stop", "stop"],
+    ["eos_token", "stop"],
+    ["content_filter", "content_filter"],
+    ["something new", "stop"],
+  ])("that end with %s finish with %s", (theirs, ours) => {
+    expect(read([delta({ content: "a" }, theirs)]).at(-1)).toMatchObject({ reason: ours });
+  });
+
+  test.each([
+    ["stop_reason", "END", "END"],
+    ["matched_stop", "END", "END"],
+    // The id of the token that ended it.
+    ["stop_reason", 2, undefined],
+    ["stop_reason", null, undefined],
+  ])("name the stop text where the server does: %s %p", (field, value, stop) => {
+    const last = { index: 0, delta: {}, finish_reason: "stop", [field]: value };
+    const found = read([delta({ content: "a" }), { choices: [last] }]).at(-1);
+    expect(found).toEqual({
+      type: "finish",
+      reason: "stop",
+      usage: usage({ promptTokens: 99, completionTokens: 1 }),
+      ...(stop === undefined ? {} : { stop }),
+    });
+  });
+
+  test.each([
+    ["no reason", [delta({ content: "a" })], "an answer that ends without a reason"],
+    ["an abort", [delta({}, "abort")], "an answer that it broke off"],
+    [
+      "a call of nothing",
+      [delta({ tool_calls: [{ index: 0, function: { arguments: "{" } }] })],
+      "a tool call without a name",
+    ],
+  ])("are refused where they end in %s", (_, chunks, message) => {
+    expect(() => read(chunks)).toThrow(message);
+  });
+
+  test("are refused where they have more log probabilities than an answer has tokens", () => {
+    const logprobs = { content: Array.from({ length: 5000 }, () => ({})) };
+    const chunk = { choices: [{ index: 0, delta: { content: "a" }, logprobs }] };
+    expect(() => read([chunk])).toThrow("of more tokens than an answer has");
+  });
+
+  test("are read past whatever else is in them", () => {
+    const odd = [
+      {},
+      { choices: null },
+      { choices: [null] },
+      delta({ content: 5 }),
+      { usage: "many" },
+    ];
+    expect(read([...odd, delta({ content: "a" }, "stop")])).toHaveLength(2);
+  });
+});

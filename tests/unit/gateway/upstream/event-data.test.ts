@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { answerBounds, eventData } from "../../../../src/gateway/upstream/chat-stream.ts";
+
+async function* cut(text: string, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
+  const bytes = new TextEncoder().encode(text);
+  let at = 0;
+  for (const size of sizes) {
+    yield bytes.subarray(at, at + size);
+    at += size;
+  }
+  yield bytes.subarray(at);
+}
+
+const read = async (bytes: AsyncIterable<Uint8Array>): Promise<string[]> =>
+  (await Array.fromAsync(eventData(bytes, answerBounds(1_000_000)))).flat();
+
+test("events are the same wherever their bytes are cut", async () => {
+  const text = ': ping\n\ndata: {"text":"é😀"}\r\n\r\nid: 1\ndata: a\ndata: b\n\ndata: [DONE]';
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 40 }), async (sizes) => {
+      expect(await read(cut(text, sizes))).toEqual(['{"text":"é😀"}', "a\nb", "[DONE]"]);
+    }),
+  );
+});
+
+test("an event that never ends is given up", async () => {
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    const piece = new TextEncoder().encode("x".repeat(1 << 20));
+    yield new TextEncoder().encode("data: ");
+    for (;;) yield piece;
+  }
+  expect(read(endless())).rejects.toThrow("an event that is longer than any answer");
+});
+
+test("many events together may be as long as they like", async () => {
+  const event = new TextEncoder().encode(`data: ${"x".repeat(1 << 20)}\n\n`);
+  async function* long(): AsyncGenerator<Uint8Array> {
+    for (let count = 0; count < 20; count++) yield event;
+  }
+  expect(await read(long())).toHaveLength(20);
+});

@@ -1,0 +1,193 @@
+import { describe, expect, setSystemTime, test } from "bun:test";
+import { toRefusal } from "../../../../src/gateway/upstream/refusal.ts";
+
+const about = { named: "the model 'far'", field: "messages" } as const;
+const operator = "The node's operator can correct it; the log says more.";
+
+const refusal = (status: number, body?: unknown, retryAfter?: string) => {
+  const { kind, message, param, retryAfterMs } = toRefusal({ status, body, retryAfter }, about);
+  return { kind, message, param, retryAfterMs };
+};
+
+describe("what a server elsewhere refuses", () => {
+  test.each([
+    [
+      "vLLM",
+      400,
+      {
+        error: {
+          message: "top_p must be in (0, 1].",
+          type: "BadRequestError",
+          param: "top_p",
+          code: 400,
+        },
+      },
+      "top_p",
+    ],
+    [
+      "vLLM's name for it",
+      400,
+      {
+        error: { message: "No.", type: "BadRequestError", param: "repetition_penalty", code: 400 },
+      },
+      "repeat_penalty",
+    ],
+    [
+      "an older vLLM",
+      400,
+      { object: "error", message: "No.", type: "BadRequestError", param: "seed", code: 400 },
+      "seed",
+    ],
+    [
+      "llama-server",
+      400,
+      {
+        error: {
+          code: 400,
+          message: "Field 'temperature': type must be number",
+          type: "invalid_request_error",
+        },
+      },
+      "temperature",
+    ],
+    [
+      "FastAPI",
+      422,
+      { detail: [{ loc: ["body", "messages", 0, "role"], msg: "field required" }] },
+      "messages.0.role",
+    ],
+    ["TEI", 422, { error: "Tokenization error", error_type: "Tokenizer" }, undefined],
+  ])("stays a refusal of the request, with its field: %s", (_, status, body, param) => {
+    expect(refusal(status, body)).toMatchObject({ kind: "invalid_request", param });
+  });
+
+  test.each([
+    ['File "/usr/lib/python3/vllm/engine.py", line 12: no', 'File "…", line 12: no'],
+    ["cannot open /srv/models/llama.gguf", "cannot open …"],
+    ["/app/src/llama.cpp:123: failed (~/cache/a/b)", "…:123: failed (…)"],
+    ["in C:\\Users\\ann\\model.bin and \\\\nas\\models\\a", "in … and …"],
+    ["at file:///opt/llm/a.json, vllm/entrypoints/api_server.py", "at …, …"],
+    // None of these is a file.
+    ["'application/json' and/or #/properties/a/b, see https://host/docs/a", undefined],
+    ["a / b, 1/2/3, org/model-7b, </tool_call>, /no_think", undefined],
+  ])("says nothing of the server's files: %s", (message, shown) => {
+    const error = { message, type: "BadRequestError", code: 400 };
+    expect(refusal(400, { error }).message).toBe(shown ?? message);
+  });
+
+  test.each([
+    [
+      "OpenAI",
+      400,
+      { error: { message: "Too long.", code: "context_length_exceeded", param: "messages" } },
+    ],
+    [
+      "vLLM",
+      400,
+      {
+        error: {
+          message:
+            "This model's maximum context length is 40960 tokens. However, you requested 50000 tokens.",
+          type: "BadRequestError",
+          param: null,
+          code: 400,
+        },
+      },
+    ],
+    [
+      "llama-server",
+      400,
+      {
+        error: {
+          code: 400,
+          message: "request (9029 tokens) exceeds the available context size (1024 tokens)",
+          type: "exceed_context_size_error",
+        },
+      },
+    ],
+    [
+      "TEI",
+      413,
+      {
+        message: "`inputs` must have less than 512 tokens. Given: 600",
+        code: 413,
+        error_type: "Validation",
+      },
+    ],
+  ])("is known as too long a prompt: %s", (_, status, body) => {
+    expect(refusal(status, body)).toMatchObject({
+      kind: "context_length_exceeded",
+      param: "messages",
+    });
+  });
+
+  test.each([401, 403])("is never the caller's key: %i", (status) => {
+    const { kind, message } = refusal(status, { error: { message: "Incorrect API key: sk-1234" } });
+    expect(kind).toBe("upstream_refused");
+    expect(message).toStartWith("The server of the model 'far' does not ");
+    expect(message).toEndWith(operator);
+    expect(message).not.toContain("sk-1234");
+  });
+
+  test.each([
+    [
+      404,
+      {
+        error: {
+          message: "The model `far` does not exist.",
+          type: "NotFoundError",
+          param: "model",
+          code: 404,
+        },
+      },
+    ],
+    [
+      500,
+      {
+        error: {
+          message: "The model 'far' is not on this node.",
+          code: "model_not_found",
+          param: "model",
+        },
+      },
+    ],
+  ])("is a matter of the configuration where it does not know the model: %i", (status, body) => {
+    expect(refusal(status, body)).toEqual({
+      kind: "upstream_refused",
+      message: `The server of the model 'far' does not know a model of the name that it is asked for. ${operator}`,
+      param: undefined,
+      retryAfterMs: undefined,
+    });
+  });
+
+  test.each([302, 404, 405, 501])("is a matter of the configuration: %i", (status) => {
+    expect(refusal(status)).toMatchObject({ kind: "upstream_refused" });
+  });
+
+  test.each([
+    [429, undefined, "too_many_requests"],
+    [503, undefined, "unavailable"],
+    [503, { error: { message: "Busy.", code: "queue_full" } }, "overloaded"],
+    [503, { error: { message: "Wait.", code: "model_not_ready" } }, "model_not_ready"],
+  ] as const)("keeps when to ask again: %i %o", (status, body, kind) => {
+    expect(refusal(status, body, "17")).toMatchObject({ kind, retryAfterMs: 17_000 });
+    expect(refusal(status, body)).toMatchObject({ kind, retryAfterMs: undefined });
+    expect(refusal(status, body, "soon").retryAfterMs).toBeUndefined();
+    setSystemTime(new Date("2026-11-16T12:00:00Z"));
+    const date = refusal(status, body, "Mon, 16 Nov 2026 12:00:30 GMT");
+    setSystemTime();
+    expect(date.retryAfterMs).toBe(30_000);
+  });
+
+  test.each([
+    [500, "upstream_failed"],
+    [502, "upstream_failed"],
+    [504, "timeout"],
+    [418, "upstream_failed"],
+    [413, "payload_too_large"],
+  ])("%i is %s, and says nothing of the inside", (status, kind) => {
+    const { message, ...rest } = refusal(status, { error: { message: "CUDA out of memory" } });
+    expect<string>(rest.kind).toBe(kind);
+    expect(message).not.toContain("CUDA");
+  });
+});

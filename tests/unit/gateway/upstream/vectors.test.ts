@@ -1,0 +1,32 @@
+import { describe, expect, test } from "bun:test";
+import { readVectors } from "../../../../src/gateway/upstream/embedding-engine.ts";
+
+describe("vectors", () => {
+  const base64 = (...numbers: number[]) =>
+    Buffer.from(Float32Array.from(numbers).buffer).toString("base64");
+
+  test("are read from numbers and from bytes, in the order of the texts", () => {
+    const data = [
+      { index: 1, embedding: base64(3, 4) },
+      { index: 0, embedding: [1, 2] },
+    ];
+    expect(readVectors({ data }, 2)).toEqual([Float32Array.of(1, 2), Float32Array.of(3, 4)]);
+  });
+
+  test.each([
+    ["too few", [{ embedding: [1] }]],
+    ["too many", [{ embedding: [1] }, { embedding: [1] }, { embedding: [1] }]],
+    ["unlike", [{ embedding: [1] }, { embedding: [1, 2] }]],
+    ["not numbers", [{ embedding: ["1"] }, { embedding: [1] }]],
+    ["not finite", [{ embedding: base64(Number.NaN) }, { embedding: [1] }]],
+    ["empty", [{ embedding: [] }, { embedding: [] }]],
+    ["cut", [{ embedding: "AAA=" }, { embedding: [1] }]],
+    ["none", undefined],
+    // Before, each hole up to there was walked: minutes of the node's loop for some bytes.
+    ["for a text far away", [{ index: 2 ** 32 - 2, embedding: [1] }, { embedding: [1] }]],
+    ["for one text twice", [{ index: 1, embedding: [1] }, { embedding: [1] }]],
+    ["more than the texts", [{ embedding: [1] }, { embedding: [1] }, { index: 0, embedding: [1] }]],
+  ])("that are %s are none", (_, data) => {
+    expect(readVectors({ data }, 2)).toBeUndefined();
+  });
+});
