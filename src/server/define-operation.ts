@@ -3,7 +3,7 @@ import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { NodeError } from "../core/errors.ts";
 import type { Scope } from "../core/limits/api-key.ts";
-import { unknownKeys } from "./middleware/ignored-fields.ts";
+import { fieldExaminer } from "./middleware/ignored-fields.ts";
 import type { ListBound } from "./middleware/list-length.ts";
 import type { UploadForm } from "./middleware/multipart.ts";
 import { queryReader } from "./middleware/query.ts";
@@ -12,8 +12,6 @@ import type { Handler, NamedSchema, Operation, OperationFacts } from "./operatio
 interface BodyRules<Body> {
   /** How long lists of the body may be, which is looked at before anything in them. */
   lists?: readonly ListBound[];
-  /** Names of fields that are not acted on; default: those that the schema does not know. */
-  ignored?: (body: Body) => readonly string[];
   /** What the key must open besides, for what the body asks. */
   scopes?: (body: Body) => readonly Scope[];
   /** How many answers it is for, each of which takes a place of the caller's `concurrency`; default: 1. */
@@ -53,7 +51,8 @@ export function defineOperation<Schema extends TSchema, Services extends object>
 }: Declaration<Schema, Services>): Operation<Services> {
   const { name, schema, example, lists = [], ...rules } = body;
   const checker: TypeCheck<Schema> = TypeCompiler.Compile(schema);
-  const { logged, ignored = ignoredBy(schema), scopes = () => [] } = rules;
+  const { logged, scopes = () => [] } = rules;
+  const ignored = fieldExaminer(schema);
   const { answers = () => 1, requests = () => 1 } = rules;
   return {
     facts: { ...facts, body: { name, schema, example } },
@@ -112,7 +111,7 @@ export function defineOperationWithQuery<Query extends TObject, Services extends
       const { query, ignored } = readQuery(asked);
       return {
         ...bare,
-        ignored: () => ignored,
+        ignored,
         answer: (context, services) =>
           handler({ body: undefined, query, parameters }, context, services),
       };
@@ -138,11 +137,6 @@ export function defineUpload<Services extends object>({
     },
   };
 }
-
-const ignoredBy =
-  (schema: TSchema) =>
-  (body: unknown): string[] =>
-    unknownKeys(Object(body), Object.keys(schema.properties ?? {}));
 
 function modelOf(body: unknown): string | undefined {
   const model: unknown = Object(body).model;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { Block } from "../../src/server/operations/messages/content-schema.ts";
-import { MessageRequest } from "../../src/server/operations/messages/schema.ts";
+import { Block, MessageRequest } from "../../src/server/operations/messages/schema.ts";
 import {
   type FieldOutcome,
   type FieldRequests,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { FileSearchTool } from "../../src/server/operations/responses/file-search.ts";
 import {
   InputItem,
   ResponseRequest,
 } from "../../src/server/operations/responses/request-schema.ts";
+import { FileSearchTool } from "../../src/server/operations/responses/tool-schema.ts";
 import { decodeError } from "../support/decode.ts";
 import { type FieldOutcome, fieldsTable, walkFields } from "../support/fields-table.ts";
 import { finish } from "../support/scripted-engines.ts";

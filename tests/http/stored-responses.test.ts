@@ -140,7 +140,7 @@ describe("a kept response", () => {
     expect(refused.status).toBe(400);
     expect(await decodeError(refused)).toMatchObject({
       param: "stream",
-      message: expect.stringContaining("ask again"),
+      message: expect.stringContaining("retry until"),
     });
     expect((await app.get("/v1/responses/resp_1?stream=false")).status).toBe(200);
     expect((await app.get("/v1/responses/resp_1?stream=perhaps")).status).toBe(400);

@@ -40,7 +40,7 @@ describe("tokenising over HTTP", () => {
     });
     expect(response.status).toBe(200);
     expect(response.headers.get("x-paddock-ignored")).toBe(
-      "tools[0].function.colour, messages[0].mood",
+      "messages[0].mood, tools[0].function.colour",
     );
   });
 

@@ -1,50 +1,128 @@
-/** Says which fields of a request the node does not act on: in the answer's header, and in the log. */
-import type { TSchema } from "@sinclair/typebox";
+/** Which fields of a request the node does not act on: found by its schema, named in the answer's header and in the log. */
+import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import type { Log } from "../../core/log.ts";
 import type { RequestContext } from "../request-context.ts";
+import { type FieldUse, isUnexamined, readingOf, useOf } from "../wire/fields.ts";
+import { refuse } from "../wire/refuse.ts";
 
 export const ignoredHeader = "x-paddock-ignored";
 
-/** The names of the keys that are not among the known ones; a key that is null counts as absent. */
-export function unknownKeys(value: object, known: Iterable<string>): string[] {
-  const names = new Set(known);
-  return Object.entries(value)
-    .filter(([key, content]) => content !== null && !names.has(key))
-    .map(([key]) => key);
-}
-
-/** The place of a field in what stands at a place: `stream_options.speed`. */
-export const under = (place: string) => (name: string) => `${place}.${name}`;
+/** A value that fits the schema, where it stands, the object it is in, and the places found so far. */
+type Examine = (value: unknown, at: string, parent: object, found: string[]) => void;
 
 /**
- * The places of fields that a schema does not know, at any depth: `ranking_options.speed`. Of a union
- * every variant's fields are known, and where pairs may have any name, all are.
+ * The places of fields that a schema does not know or says to be ignored: `ranking_options.speed`.
+ * Throws where one is rejected. A field that is null counts as absent.
  */
-export function unknownFields(schema: TSchema, value: unknown, place = ""): string[] {
-  if (typeof value !== "object" || value === null) return [];
-  const variants: TSchema[] = Array.isArray(schema.anyOf) ? schema.anyOf : [schema];
-  if (Array.isArray(value)) {
-    const items: unknown = variants.find(({ type }) => type === "array")?.items;
-    return isSchema(items)
-      ? value.flatMap((item, at) => unknownFields(items, item, `${place}[${at}]`))
-      : [];
-  }
-  const known = new Map<string, TSchema>();
-  for (const { properties } of variants) {
-    for (const [name, property] of Object.entries<TSchema>(properties ?? {})) {
-      if (!known.has(name)) known.set(name, property);
-    }
-  }
-  if (known.size === 0) return [];
-  return Object.entries(value).flatMap(([name, content]) => {
-    const property = known.get(name);
-    const at = place === "" ? name : `${place}.${name}`;
-    if (property !== undefined) return unknownFields(property, content, at);
-    return content === null ? [] : [at];
-  });
+export function fieldExaminer(schema: TSchema): (body: unknown) => string[] {
+  const examine = examinerOf(schema);
+  return (body) => {
+    const found: string[] = [];
+    examine?.(body, "", {}, found);
+    return found;
+  };
 }
 
-const isSchema = (value: unknown): value is TSchema => typeof value === "object" && value !== null;
+/** Made once for a schema, since lists may be as long as a body; undefined where there is nothing to find. */
+function examinerOf(schema: TSchema): Examine | undefined {
+  const use = useOf(schema);
+  if (use !== undefined) return byUse(use);
+  const { objects, items, values, others } = formsOf(schema);
+  if (objects.length === 0 && items === undefined && values.size === 0) return undefined;
+  return (value, at, parent, found) => {
+    if (Array.isArray(value)) {
+      if (items === undefined) return;
+      for (const [index, item] of value.entries()) items(item, `${at}[${index}]`, value, found);
+    } else if (typeof value === "object" && value !== null) {
+      const object = objects.find(({ isMeant }) => isMeant(value));
+      if (object !== undefined) object.examine(value, at, parent, found);
+      else if (others === "ignored") found.push(at);
+    } else {
+      values.get(value)?.(value, at, parent, found);
+    }
+  };
+}
+
+const byUse =
+  ({ kind, why, unless = () => false }: FieldUse): Examine =>
+  (value, at, parent, found) => {
+    if (kind === "accepted" || unless(value, parent)) return;
+    if (kind === "rejected") throw refuse(at, why);
+    found.push(at);
+  };
+
+/** What a value may be, as far as there is something to find in it. */
+interface Forms {
+  objects: ExaminedObject[];
+  /** Of a list. */
+  items: Examine | undefined;
+  /** Values that are not acted on. */
+  values: Map<unknown, Examine>;
+  /** What becomes of an object that is none of these. */
+  others: "unsaid" | "ignored";
+}
+
+function formsOf(schema: TSchema): Forms {
+  const forms: Forms = { objects: [], items: undefined, values: new Map(), others: "unsaid" };
+  collectForms(schema, forms);
+  return forms;
+}
+
+function collectForms(schema: TSchema, forms: Forms): void {
+  const use = useOf(schema);
+  const reading = readingOf(schema);
+  if (isUnexamined(schema)) return;
+  if (reading !== undefined) {
+    forms.others = reading.others;
+    collectForms(reading.schema, forms);
+  } else if (KindGuard.IsUnion(schema)) {
+    for (const variant of schema.anyOf) collectForms(variant, forms);
+  } else if (KindGuard.IsObject(schema)) {
+    forms.objects.push(objectOf(schema));
+  } else if (KindGuard.IsArray(schema)) {
+    forms.items ??= examinerOf(schema.items);
+  } else if (KindGuard.IsLiteral(schema) && use !== undefined) {
+    forms.values.set(schema.const, byUse(use));
+  }
+}
+
+interface ExaminedObject {
+  /** Whether a value has what tells the variant from others: what it must have, literals, what it must not. */
+  isMeant(value: object): boolean;
+  examine: Examine;
+}
+
+function objectOf({ properties, required = [] }: TObject): ExaminedObject {
+  const known = new Map(
+    Object.entries(properties).map(([name, property]) => {
+      const use = useOf(property);
+      return [name, { own: use && byUse(use), within: examinerOf(property) }];
+    }),
+  );
+  const told = Object.entries(properties).filter(
+    ([, property]) => KindGuard.IsLiteral(property) || KindGuard.IsNever(property),
+  );
+  return {
+    isMeant: (value) =>
+      told.every(([name, property]) => {
+        const found: unknown = Reflect.get(value, name) ?? undefined;
+        return found === undefined ? !required.includes(name) : found === property.const;
+      }) && required.every((name) => name in value),
+    examine(value, at, _, found) {
+      const object = Object(value);
+      const inner = at === "" ? "" : `${at}.`;
+      const within: [Examine, unknown, string][] = [];
+      for (const [name, content] of Object.entries(object)) {
+        if (content === null) continue;
+        const field = known.get(name);
+        if (field === undefined) found.push(inner + name);
+        else if (field.own !== undefined) field.own(content, inner + name, object, found);
+        else if (field.within !== undefined) within.push([field.within, content, inner + name]);
+      }
+      for (const [examine, content, place] of within) examine(content, place, object, found);
+    },
+  };
+}
 
 /** Says it beside what was said of the request before. */
 export function announceIgnored(

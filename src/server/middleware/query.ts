@@ -2,12 +2,13 @@
 import type { Static, TObject } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { refuse } from "../wire/refuse.ts";
+import { fieldExaminer } from "./ignored-fields.ts";
 import { invalid } from "./validation.ts";
 
 export interface ReadQuery<Query> {
   query: Query;
-  /** Names that the schema does not know. */
-  ignored: string[];
+  /** Names that the schema does not know, and what it says to be ignored. */
+  ignored: () => string[];
 }
 
 /** A parameter that is left empty counts as absent; a list may be written `name=a&name=b`, with `[]` behind the name. */
@@ -15,6 +16,7 @@ export function queryReader<Query extends TObject>(
   schema: Query,
 ): (asked: URLSearchParams) => ReadQuery<Static<Query>> {
   const checker = TypeCompiler.Compile(schema);
+  const examine = fieldExaminer(schema);
   const known = new Map(Object.entries(schema.properties));
   const isList = (name: string): boolean => known.get(name)?.type === "array";
   /** `include` of `include[]` and `include[0]`, where that is a list. */
@@ -41,7 +43,8 @@ export function queryReader<Query extends TObject>(
     Object.assign(query, Object.fromEntries(lists));
     if (!checker.Check(query)) throw invalid(schema, query);
     const names = [...new Set(asked.keys())];
-    return { query, ignored: names.filter((name) => !known.has(nameOf(name))) };
+    const unknown = names.filter((name) => !known.has(nameOf(name)));
+    return { query, ignored: () => [...unknown, ...examine(query)] };
   };
 }
 

@@ -2,6 +2,7 @@
 import { Type as T } from "@sinclair/typebox";
 import type { AttributeFilter } from "../../core/documents/attribute-filter.ts";
 import { quoted, shortened } from "../../core/quoted.ts";
+import { unexamined } from "./fields.ts";
 import { refuse } from "./refuse.ts";
 
 const most = { depth: 8, filters: 64, values: 256, text: 512, key: 64 };
@@ -12,17 +13,19 @@ const compounds = ["and", "or"] as const;
 const types: readonly string[] = [...comparisons, ...lists, ...compounds];
 
 /** As OpenAI's API has them; the rest is checked where they are read. */
-export const Filter = T.Object(
-  {
-    type: T.Union(types.map((type) => T.Literal(type))),
-    key: T.Optional(T.String()),
-    value: T.Optional(T.Unknown()),
-    filters: T.Optional(T.Array(T.Unknown())),
-  },
-  {
-    additionalProperties: true,
-    description: `Which files count, by their attributes: \`{"type": "eq", "key": "language", "value": "de"}\`, with \`eq\`, \`ne\`, \`gt\`, \`gte\`, \`lt\`, \`lte\`, or \`in\` and \`nin\` with a list; or \`and\` and \`or\` with a list of \`filters\`. At most ${most.filters} of them, ${most.depth} levels deep. A file without the attribute matches \`ne\` and \`nin\` alone.`,
-  },
+export const Filter = unexamined(
+  T.Object(
+    {
+      type: T.Union(types.map((type) => T.Literal(type))),
+      key: T.Optional(T.String()),
+      value: T.Optional(T.Unknown()),
+      filters: T.Optional(T.Array(T.Unknown())),
+    },
+    {
+      additionalProperties: true,
+      description: `Which files count, by their attributes: \`{"type": "eq", "key": "language", "value": "de"}\`, with \`eq\`, \`ne\`, \`gt\`, \`gte\`, \`lt\`, \`lte\`, or \`in\` and \`nin\` with a list; or \`and\` and \`or\` with a list of \`filters\`. At most ${most.filters} of them, ${most.depth} levels deep. A file without the attribute matches \`ne\` and \`nin\` alone.`,
+    },
+  ),
 );
 
 export function toFilter(value: unknown, field: string): AttributeFilter {

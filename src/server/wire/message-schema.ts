@@ -1,11 +1,13 @@
 /** Messages as chat and retrieval take them. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { nullable, open } from "./fields.ts";
+import { accepted, ignored, nullable, open, rejected, unexamined } from "./fields.ts";
 
 /** A content part of any type; only text is taken, the rest is refused by name. */
-const Part = T.Object(
-  { type: T.String(), text: T.Optional(T.String()), refusal: T.Optional(T.String()) },
-  open,
+const Part = unexamined(
+  T.Object(
+    { type: T.String(), text: T.Optional(T.String()), refusal: T.Optional(T.String()) },
+    open,
+  ),
 );
 
 const content = {
@@ -15,13 +17,15 @@ const content = {
 
 const Content = T.Union([T.String(), T.Array(Part, { minItems: 1 })], content);
 
-const ToolCall = T.Object(
-  {
-    id: T.String({ minLength: 1 }),
-    type: T.Literal("function"),
-    function: T.Object({ name: T.String({ minLength: 1 }), arguments: T.String() }, open),
-  },
-  open,
+/** What clients send back of an earlier answer, with fields of its stream. */
+const FunctionCall = unexamined(
+  T.Object({ name: T.String({ minLength: 1 }), arguments: T.String() }, open),
+);
+const ToolCall = unexamined(
+  T.Object(
+    { id: T.String({ minLength: 1 }), type: T.Literal("function"), function: FunctionCall },
+    open,
+  ),
 );
 
 export const Message = T.Object(
@@ -45,10 +49,19 @@ export const Message = T.Object(
     ),
     tool_calls: nullable(T.Array(ToolCall, { description: "An assistant's calls." })),
     function_call: nullable(
-      T.Object({ name: T.String({ minLength: 1 }), arguments: T.String() }, open),
+      FunctionCall,
       "The older form of an assistant's call; the next message has the role `function`.",
     ),
     tool_call_id: nullable(T.String({ minLength: 1, description: "The call a tool answers." })),
+    name: ignored("The models' templates have no place for the writer's name.", {
+      // It names the function, and is always about the call before it.
+      unless: (_, message) => Reflect.get(message, "role") === "function",
+      except: "with the role `function`",
+    }),
+    refusal: accepted("Clients send it back of an earlier answer."),
+    annotations: accepted("Clients send them back of an earlier answer."),
+    reasoning_content: accepted("Models are not shown their earlier thoughts."),
+    audio: rejected("cannot be honoured: this node's models read text only"),
   },
   open,
 );

@@ -1,26 +1,11 @@
-/** What a request says of grounding, as the domain has it. */
+/** What a request says of grounding, as the domain has it; apart from its schema, whose types the page reads. */
 import type { RagRequest } from "../../core/chat/grounding.ts";
 import type { Scope } from "../../core/limits/api-key.ts";
-import { unknownKeys } from "../middleware/ignored-fields.ts";
 import { toFilter } from "./filter.ts";
 import type { RagField } from "./rag-schema.ts";
 import { withoutNulls } from "./without-nulls.ts";
 
-const ragNames = [
-  "auto",
-  "policy",
-  "limit",
-  "score_threshold",
-  "context_window",
-  "vector_store_ids",
-  "filters",
-];
-
-/** Names of what is in the field and not acted on. */
-export const unknownInRag = (rag: RagField): string[] =>
-  unknownKeys(typeof rag === "object" ? (rag ?? {}) : {}, ragNames).map((name) => `rag.${name}`);
-
-/** Who asks for passages must be one who may. */
+/** A caller that asks for passages needs the scope for them. */
 export const scopesOfRag = (rag: RagField): readonly Scope[] =>
   rag === undefined || rag === null || rag === false ? [] : ["retrieve"];
 

@@ -1,5 +1,6 @@
-/** What a response shows only to who asks for it with `include`. */
-import { type ArrayOptions, Type as T } from "@sinclair/typebox";
+/** What a response shows only to a caller that asks for it with `include`. */
+import { type ArrayOptions, type Static, Type as T } from "@sinclair/typebox";
+import { ignoredAs } from "./fields.ts";
 
 /** What this node has of it. */
 export const served = {
@@ -7,25 +8,24 @@ export const served = {
   logprobs: "message.output_text.logprobs",
 } as const;
 
-/** What can be asked for, as OpenAI's API names it. */
-const includables = [
-  served.searchResults,
-  served.logprobs,
-  "web_search_call.results",
-  "web_search_call.action.sources",
-  "message.input_image.image_url",
-  "computer_call_output.output.image_url",
-  "code_interpreter_call.outputs",
-  "reasoning.encrypted_content",
-] as const;
+const noTool = "The node does not have the tool.";
 
-export type Includable = (typeof includables)[number];
+/** What can be asked for, as OpenAI's API names it. */
+const Includable = T.Union([
+  T.Literal(served.searchResults, { description: "The passages that a search found." }),
+  T.Literal(served.logprobs, { description: "The log probability of each token of the text." }),
+  ignoredAs(T.Literal("web_search_call.results"), noTool),
+  ignoredAs(T.Literal("web_search_call.action.sources"), noTool),
+  ignoredAs(T.Literal("message.input_image.image_url"), "The models read text only."),
+  ignoredAs(T.Literal("computer_call_output.output.image_url"), noTool),
+  ignoredAs(T.Literal("code_interpreter_call.outputs"), noTool),
+  ignoredAs(
+    T.Literal("reasoning.encrypted_content"),
+    "Thoughts are in the clear, and models are not shown their earlier ones.",
+  ),
+]);
+
+export type Includable = Static<typeof Includable>;
 
 export const includeList = (options: ArrayOptions = {}) =>
-  T.Array(T.Union(includables.map((name) => T.Literal(name))), { maxItems: 32, ...options });
-
-const isServed = (name: Includable): boolean => Object.values<Includable>(served).includes(name);
-
-/** The places of what was asked for, and nothing on this node has. */
-export const unserved = (include: readonly Includable[] = []): string[] =>
-  include.flatMap((name, at) => (isServed(name) ? [] : [`include[${at}]`]));
+  T.Array(Includable, { maxItems: 32, ...options });

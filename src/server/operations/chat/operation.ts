@@ -5,7 +5,6 @@ import { specifiedModelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { scopesOfRag } from "../../wire/rag.ts";
 import { chatExamples } from "./examples.ts";
-import { ignoredFields } from "./fields.ts";
 import { answerChat } from "./handler.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./schema.ts";
 
@@ -27,7 +26,6 @@ export const chat = defineOperation({
     lists: [{ param: "messages", limit: "maxMessages" }],
     scopes: ({ rag }) => scopesOfRag(rag),
     answers: ({ n }) => n ?? 1,
-    ignored: ignoredFields,
     logged: ({ model, messages }) => ({ model, messages }),
   },
   answer: {

@@ -1,7 +1,7 @@
 /** Chat completions on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { headFields } from "../../wire/completion-chunks.ts";
-import { nullable, open } from "../../wire/fields.ts";
+import { accepted, ignored, nullable, open, rejected } from "../../wire/fields.ts";
 import { FunctionTool } from "../../wire/function-tool.ts";
 import { generationFields } from "../../wire/generation-fields.ts";
 import { Messages } from "../../wire/message-schema.ts";
@@ -59,6 +59,8 @@ const ResponseFormat = T.Union(
   },
 );
 
+const cachesItself = "The node finds what it has evaluated before by itself.";
+
 export const ChatCompletionRequest = T.Object(
   {
     messages: Messages,
@@ -102,11 +104,30 @@ export const ChatCompletionRequest = T.Object(
       T.Object(
         {
           include_usage: nullable(T.Boolean(), "Send a last chunk with the token counts.", false),
+          include_obfuscation: accepted("Chunks carry no padding."),
         },
         open,
       ),
       "Options of a stream.",
     ),
+    user: accepted("The answer does not depend on the caller."),
+    safety_identifier: accepted("The answer does not depend on the caller."),
+    metadata: accepted("The node stores no chat completions that it could label."),
+    store: accepted("The node stores no chat completions."),
+    service_tier: accepted("There is one tier."),
+    prediction: accepted("It is about speed, never about the answer."),
+    prompt_cache_key: accepted(cachesItself),
+    prompt_cache_options: accepted(cachesItself),
+    prompt_cache_retention: accepted(cachesItself),
+    reasoning_effort: ignored("A model thinks as long as it does."),
+    verbosity: ignored("Ask for a short answer in the messages."),
+    modalities: rejected("cannot be honoured: this node's models write text only", {
+      unless: (value) => Array.isArray(value) && value.every((modality) => modality === "text"),
+      except: '`["text"]`',
+    }),
+    audio: rejected("cannot be honoured: this node's models write text only"),
+    web_search_options: rejected("cannot be honoured: this node does not search the web"),
+    moderation: rejected("cannot be honoured: this node has no moderation"),
   },
   open,
 );

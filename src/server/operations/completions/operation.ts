@@ -3,7 +3,6 @@ import { defineOperation } from "../../define-operation.ts";
 import { modelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { completionExamples } from "./examples.ts";
-import { ignoredFields } from "./fields.ts";
 import { completePrompts } from "./handler.ts";
 import { Completion, CompletionChunk, CompletionRequest } from "./schema.ts";
 import { placesOf } from "./wire.ts";
@@ -26,7 +25,6 @@ export const completions = defineOperation({
     // A list of numbers is one prompt.
     lists: [{ param: "prompt", limit: "maxInputs", isFor: (first) => typeof first !== "number" }],
     answers: placesOf,
-    ignored: ignoredFields,
     logged: ({ model, prompt, suffix }) => ({ model, prompt, ...(suffix ? { suffix } : {}) }),
   },
   answer: {

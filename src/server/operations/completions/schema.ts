@@ -1,7 +1,7 @@
 /** Completions on the wire, as the OpenAI API had them before chat. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { headFields } from "../../wire/completion-chunks.ts";
-import { nullable, open } from "../../wire/fields.ts";
+import { accepted, acceptedAs, ignored, nullable, open, rejected } from "../../wire/fields.ts";
 import { generationFields } from "../../wire/generation-fields.ts";
 import { samplingFields } from "../../wire/sampling.ts";
 import { Usage } from "../../wire/usage.ts";
@@ -54,12 +54,27 @@ export const CompletionRequest = T.Object(
       T.Object(
         {
           include_usage: nullable(T.Boolean(), "Send a last chunk with the token counts.", false),
+          include_obfuscation: accepted("Chunks carry no padding."),
         },
         open,
       ),
       "Options of a stream.",
     ),
-    user: nullable(T.String(), "Accepted; nothing depends on it."),
+    user: nullable(acceptedAs(T.String(), "The answer does not depend on the caller.")),
+    messages: rejected("is for /v1/chat/completions; send 'prompt'"),
+    max_completion_tokens: rejected("is of chat completions; send 'max_tokens'"),
+    tools: rejected(
+      "cannot be honoured: a prompt as it stands has no tools; ask /v1/chat/completions",
+    ),
+    response_format: rejected(
+      "cannot be honoured: a prompt as it stands has no format; ask /v1/chat/completions",
+    ),
+    grammar: rejected("cannot be honoured; send a JSON schema to /v1/chat/completions"),
+    json_schema: rejected("cannot be honoured; send 'response_format' to /v1/chat/completions"),
+    rag: rejected(
+      "cannot be honoured: a prompt is continued as it stands; ask /v1/chat/completions",
+    ),
+    cache_prompt: ignored("llama-server's; the node finds what it has evaluated before by itself."),
   },
   open,
 );

@@ -1,13 +1,16 @@
 /** Conversations on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Metadata } from "../../wire/attributes.ts";
-import { nullable, open } from "../../wire/fields.ts";
+import { nullable, open, unexamined } from "../../wire/fields.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
 import { InputItem } from "../responses/request-schema.ts";
 
 export const itemLimits = { most: 100, usual: 20 };
 
-const Items = T.Array(InputItem, { maxItems: 20, description: "Items, as `input` has them." });
+/** Stored as they are. */
+const Items = unexamined(
+  T.Array(InputItem, { maxItems: 20, description: "Items, as `input` has them." }),
+);
 
 export const ConversationRequest = T.Object(
   {

@@ -1,5 +1,6 @@
 /** Embeddings on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { acceptedAs, nullable, open } from "../../wire/fields.ts";
 
 const Tokens = T.Array(T.Integer({ minimum: 0 }), { minItems: 1 });
 
@@ -25,11 +26,9 @@ export const EmbeddingRequest = T.Object(
         description: "Shorter vectors: cut, then of unit length again. At most the model's own.",
       }),
     ),
-    user: T.Optional(
-      T.Union([T.String(), T.Null()], { description: "Accepted; nothing depends on it." }),
-    ),
+    user: nullable(acceptedAs(T.String(), "The answer does not depend on the caller.")),
   },
-  { additionalProperties: true },
+  open,
 );
 
 export type EmbeddingRequest = Static<typeof EmbeddingRequest>;

@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { FileRecord } from "../../../core/documents/records.ts";
 import { given } from "../../../core/given.ts";
 import { quoted } from "../../../core/quoted.ts";
-import { unknownKeys } from "../../middleware/ignored-fields.ts";
+import { fieldExaminer } from "../../middleware/ignored-fields.ts";
 import { invalid } from "../../middleware/validation.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { type FileObject, UploadFields } from "./schema.ts";
@@ -43,6 +43,8 @@ export interface UploadRequest {
   ignored: string[];
 }
 
+const examineFields = fieldExaminer(UploadFields);
+
 /** The fields of an upload; they may come behind the file, which is refused with them. */
 export function toUploadRequest(fields: ReadonlyMap<string, string>): UploadRequest {
   const found: Record<string, unknown> = Object.fromEntries(fields);
@@ -64,6 +66,6 @@ export function toUploadRequest(fields: ReadonlyMap<string, string>): UploadRequ
   return {
     purpose: found.purpose,
     ...given({ expiresAfterSeconds }),
-    ignored: unknownKeys(found, Object.keys(UploadFields.properties)),
+    ignored: examineFields(found),
   };
 }

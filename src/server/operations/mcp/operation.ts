@@ -25,8 +25,6 @@ export const mcp = defineOperation({
       method: "tools/call",
       params: { name: "search_documents", arguments: { query: "How do I add an API key?" } },
     },
-    // The protocol's own library says what it does not know.
-    ignored: () => [],
     requests: (body) => messagesOf(body).filter(isRequest).length,
     logged: (body) => ({
       messages: messagesOf(body).map(({ method, params }) => ({ method, params })),

@@ -1,6 +1,6 @@
 /** Messages of MCP on the wire: JSON-RPC 2.0, which the protocol's own library reads further. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { open } from "../../wire/fields.ts";
+import { open, unexamined } from "../../wire/fields.ts";
 
 /** Versions of the protocol before 2025-06-18 send several messages at once. */
 const mostMessages = 8;
@@ -26,11 +26,11 @@ const Message = T.Object(
   open,
 );
 
-export const McpMessage = T.Union(
-  [Message, T.Array(Message, { minItems: 1, maxItems: mostMessages })],
-  {
+/** The protocol's own library says what it does not know. */
+export const McpMessage = unexamined(
+  T.Union([Message, T.Array(Message, { minItems: 1, maxItems: mostMessages })], {
     description: `A message of the Model Context Protocol, or a list of 1 to ${mostMessages} of them.`,
-  },
+  }),
 );
 
 export type McpMessage = Static<typeof McpMessage>;

@@ -2,7 +2,7 @@
 import type { ToolCall } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { refuse } from "../../wire/refuse.ts";
-import type { Block, Message, TextBlocks } from "./content-schema.ts";
+import type { Block, Message, TextBlocks } from "./schema.ts";
 
 /** What a tool answered to a call, and where it says so. */
 export interface ToolResult {

@@ -11,7 +11,7 @@ import {
   type ToolResult,
   textOfBlocks,
 } from "./blocks.ts";
-import type { Message, TextBlocks } from "./content-schema.ts";
+import type { Message, TextBlocks } from "./schema.ts";
 
 /** Messages of one role that follow each other; collected first, since there may be many. */
 interface Turn {

@@ -6,7 +6,6 @@ import { scopesOfRag } from "../../wire/rag.ts";
 import { Message, MessageEvent, TokenCount } from "./answer-schema.ts";
 import { messageErrors } from "./error-format.ts";
 import { messageExamples } from "./examples.ts";
-import { ignoredFields, ignoredInCount } from "./fields.ts";
 import { answerMessage, countMessageTokens } from "./handler.ts";
 import { messageHeaders } from "./headers.ts";
 import { CountTokensRequest, MessageRequest } from "./schema.ts";
@@ -39,7 +38,6 @@ export const createMessage = defineOperation({
     example: messageExamples.request,
     lists: [{ param: "messages", limit: "maxMessages" }],
     scopes: ({ rag }) => scopesOfRag(rag),
-    ignored: ignoredFields,
     logged: ({ model, system, messages }) => ({ model, system, messages }),
   },
   answer: {
@@ -73,7 +71,6 @@ export const countTokens = defineOperation({
     schema: CountTokensRequest,
     example: messageExamples.prompt,
     lists: [{ param: "messages", limit: "maxMessages" }],
-    ignored: ignoredInCount,
     logged: ({ model, system, messages }) => ({ model, system, messages }),
   },
   answer: {

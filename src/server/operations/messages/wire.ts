@@ -18,6 +18,12 @@ export interface MessagePrompt {
 
 export function toPrompt(body: CountTokensRequest): MessagePrompt {
   const toolUse = toToolUse(body);
+  if (body.output_format && body.output_config?.format) {
+    throw refuse(
+      "output_format",
+      "is the older name of 'output_config.format' and cannot stand beside it; send one of them",
+    );
+  }
   return { messages: toConversation(body), ...withoutNulls({ toolUse }) };
 }
 

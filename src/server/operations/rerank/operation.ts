@@ -3,7 +3,6 @@ import { defineOperation } from "../../define-operation.ts";
 import { modelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { cohereErrors } from "./cohere-errors.ts";
-import { ignoredFields } from "./fields.ts";
 import { rerankDocuments } from "./handler.ts";
 import { RerankRequest, RerankResult } from "./schema.ts";
 
@@ -24,7 +23,6 @@ const declared = {
     schema: RerankRequest,
     example,
     lists: [{ param: "documents", limit: "maxInputs" }],
-    ignored: ignoredFields,
     logged: ({ model, query, documents }: RerankRequest) => ({ model, query, documents }),
   },
   answer: {

@@ -1,9 +1,15 @@
 /** Reranking on the wire, as Jina, vLLM and Cohere have it. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { nullable, open } from "../../wire/fields.ts";
+import { accepted, ignored, nullable, open, rejected } from "../../wire/fields.ts";
 
 const Document = T.Union([T.String(), T.Object({ text: T.String() }, open)], {
   "x-expected": "a string, or an object with a 'text'",
+});
+
+/** vLLM's names for whether scores are probabilities. */
+const activation = rejected("cannot be false: scores are probabilities here", {
+  unless: (value) => value !== false,
+  except: "`true`",
 });
 
 export const RerankRequest = T.Object(
@@ -32,8 +38,25 @@ export const RerankRequest = T.Object(
     ),
     truncate_prompt_tokens: nullable(
       T.Literal(-1, { "x-expected": "-1; 'max_tokens_per_doc' cuts documents" }),
-      "vLLM's: -1 cuts what does not fit, which is read in parts here. Any other number is refused.",
+      "vLLM's: -1 cuts what does not fit, which is read in parts here.",
     ),
+    truncation: accepted("What is too long is read in parts."),
+    user: accepted("The answer does not depend on the caller."),
+    use_activation: activation,
+    activation,
+    softmax: activation,
+    return_embeddings: rejected(
+      "cannot be true: reranking makes no vectors here; ask /v1/embeddings",
+      { unless: (value) => value !== true, except: "`false`" },
+    ),
+    texts: rejected("is the name that Text Embeddings Inference has for them; send 'documents'"),
+    top_k: rejected("is the name that others have for it; send 'top_n'"),
+    rank_fields: rejected(
+      "cannot be honoured: documents are texts here; join their fields yourself",
+    ),
+    max_chunks_per_doc: ignored("A long document is read in as many parts as it needs."),
+    priority: ignored("Requests take turns."),
+    mm_processor_kwargs: ignored("The models read text only."),
   },
   open,
 );

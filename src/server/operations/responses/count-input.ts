@@ -7,7 +7,6 @@ import { type Handler, tags } from "../../operation.ts";
 import { askedConversation } from "./conversation.ts";
 import { responseExamples } from "./examples.ts";
 import { renameFields } from "./field-names.ts";
-import { ignoredFields } from "./fields.ts";
 import type { ResponseNeeds } from "./handler.ts";
 import { newResponseId } from "./ids.ts";
 import { ResponseRequest } from "./request-schema.ts";
@@ -60,7 +59,6 @@ export const countInputTokens = defineOperation({
     schema: ResponseRequest,
     example: responseExamples.request,
     lists: [{ param: "input", limit: "maxMessages" }],
-    ignored: ignoredFields,
     logged: ({ model, instructions, input }) => ({ model, instructions, input }),
   },
   answer: {

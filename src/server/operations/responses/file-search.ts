@@ -1,60 +1,19 @@
 /** The tool `file_search`: what it asks for as grounding, and what grounding gave as its call and its citations. */
-import { type Static, Type as T } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Grounding, RagRequest } from "../../../core/chat/grounding.ts";
 import type { FoundInFile } from "../../../core/documents/store-search-service.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { invalid } from "../../middleware/validation.ts";
-import { nullable, open } from "../../wire/fields.ts";
-import { Filter, toFilter } from "../../wire/filter.ts";
-import { refuse } from "../../wire/refuse.ts";
-import { StoreReferences } from "../../wire/store-references.ts";
+import { toFilter } from "../../wire/filter.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import type { Annotation, FileSearchCall } from "./output-schema.ts";
-
-export const FileSearchTool = T.Object(
-  {
-    type: T.Literal("file_search"),
-    vector_store_ids: StoreReferences,
-    filters: nullable(Filter, "Which of their files count."),
-    max_num_results: nullable(
-      T.Integer({ minimum: 1, maximum: 50 }),
-      "Most passages; never more than the node's `rag.limit`.",
-    ),
-    ranking_options: nullable(
-      T.Object(
-        {
-          ranker: nullable(
-            T.Union([T.Literal("auto"), T.Literal("default-2024-11-15")]),
-            "Both are the node's: its reranking model, where it has one.",
-          ),
-          score_threshold: nullable(
-            T.Number({ minimum: 0, maximum: 1 }),
-            "Least score of a passage; never less than the node's `rag.score_threshold`.",
-          ),
-          hybrid_search: T.Optional(T.Unknown({ description: "Refused: weights are not taken." })),
-        },
-        open,
-      ),
-      "How passages are ranked.",
-    ),
-  },
-  open,
-);
-
-export type FileSearchTool = Static<typeof FileSearchTool>;
+import { FileSearchTool } from "./tool-schema.ts";
 
 const checker = TypeCompiler.Compile(FileSearchTool);
 
 /** A tool whose type is `file_search`, or an error that names the field; `at`: `tools[0]`. */
 export function checkedFileSearch(tool: object, at: string): FileSearchTool {
-  if (checker.Check(tool)) {
-    if (tool.ranking_options?.hybrid_search == null) return tool;
-    throw refuse(
-      `${at}.ranking_options.hybrid_search`,
-      "cannot be honoured: how vectors and words count together is the node's, retrieval.mode. Leave it out",
-    );
-  }
+  if (checker.Check(tool)) return tool;
   const { kind, message, param = "" } = invalid(FileSearchTool, tool);
   const named = message.replace(`'${param}'`, `'${at}.${param}'`);
   throw new NodeError(kind, named, { param: `${at}.${param}` });

@@ -5,7 +5,6 @@ import { tags } from "../../operation.ts";
 import { scopesOfRag } from "../../wire/rag.ts";
 import { ResponseStreamEvent } from "./event-schema.ts";
 import { responseExamples } from "./examples.ts";
-import { ignoredFields } from "./fields.ts";
 import { createResponse } from "./handler.ts";
 import { ResponseRequest } from "./request-schema.ts";
 import { ResponseObject } from "./schema.ts";
@@ -28,7 +27,6 @@ export const responses = defineOperation({
     lists: [{ param: "input", limit: "maxMessages" }],
     scopes: ({ rag, tools }) =>
       tools?.some(({ type }) => type === "file_search") === true ? ["retrieve"] : scopesOfRag(rag),
-    ignored: ignoredFields,
     logged: ({ model, instructions, input, previous_response_id }) => ({
       ...{ model, instructions, input, previous_response_id },
     }),

@@ -1,59 +1,179 @@
 /** What a response is asked with, on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Metadata } from "../../wire/attributes.ts";
-import { nullable, open } from "../../wire/fields.ts";
+import {
+  accepted,
+  acceptedAs,
+  ignored,
+  nullable,
+  open,
+  readAs,
+  rejected,
+} from "../../wire/fields.ts";
 import { generationExtensions } from "../../wire/generation-fields.ts";
 import { ragField } from "../../wire/rag-schema.ts";
 import { includeList } from "../../wire/response-include.ts";
 import { samplingFields } from "../../wire/sampling.ts";
 import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 
-/** A content part of any type; only text is taken, the rest is refused by name. */
-export const Part = T.Object(
-  {
-    type: T.String({ description: "`input_text`, `output_text` or `refusal`." }),
-    text: T.Optional(T.String()),
-    refusal: T.Optional(T.String()),
-  },
-  open,
+const ofEarlierOutput = "Clients send it back of earlier output.";
+const cachesItself = "The node finds what it has evaluated before by itself.";
+
+const partText = { text: T.Optional(T.String()) };
+const partRefusal = {
+  refusal: T.Optional(T.String({ description: "Of another model's output; it counts as text." })),
+};
+
+/** A content part of any type; one that is not text is rejected where it is read. */
+export const Part = readAs(
+  T.Object(
+    {
+      type: T.String({ description: "`input_text`, `output_text` or `refusal`." }),
+      ...partText,
+      ...partRefusal,
+    },
+    open,
+  ),
+  [
+    T.Object(
+      {
+        type: T.Literal("input_text"),
+        ...partText,
+        prompt_cache_breakpoint: accepted(cachesItself),
+        detail: ignored("It is about images."),
+      },
+      open,
+    ),
+    T.Object(
+      {
+        type: T.Literal("output_text"),
+        ...partText,
+        annotations: accepted(ofEarlierOutput),
+        logprobs: accepted(ofEarlierOutput),
+      },
+      open,
+    ),
+    T.Object({ type: T.Literal("text"), ...partText }, open),
+    T.Object({ type: T.Literal("refusal"), ...partRefusal }, open),
+  ],
 );
 
 export type Part = Static<typeof Part>;
 
-/** An item of any type. What must be in it depends on that, and is checked where it is read. */
-export const InputItem = T.Object(
-  {
-    type: nullable(
-      T.String(),
-      "`message`, the default, `function_call`, `function_call_output`, `reasoning`, `file_search_call` or `item_reference`.",
-    ),
-    role: T.Optional(
-      T.Union(
-        [T.Literal("user"), T.Literal("assistant"), T.Literal("system"), T.Literal("developer")],
-        { description: "Of a message. `developer` counts as `system`." },
+const role = T.Optional(
+  T.Union(
+    [T.Literal("user"), T.Literal("assistant"), T.Literal("system"), T.Literal("developer")],
+    { description: "Of a message. `developer` counts as `system`." },
+  ),
+);
+const content = T.Optional(
+  T.Union([T.String(), T.Array(Part), T.Null()], {
+    "x-expected": "a string or a list of content parts",
+    description:
+      "Of a message: text, or a list of text parts that are joined. Images, audio and files are rejected; upload a file to a vector store and send the tool `file_search`.",
+  }),
+);
+const callFields = {
+  call_id: nullable(T.String({ minLength: 1 }), "Of a function's call and its output."),
+  name: T.Optional(T.Unknown({ description: "Of a function's call: the function's name." })),
+  namespace: nullable(T.String(), "Of a function's call: the namespace that it was offered in."),
+  arguments: T.Optional(T.Unknown({ description: "Of a function's call: JSON, as a text." })),
+};
+const outputText = "Of a function's output: text, or a list of text parts that are joined.";
+
+const known = { id: accepted("It is listed with the item."), status: accepted(ofEarlierOutput) };
+const caller = ignored("Only the model calls functions.");
+
+/** The items that are read. */
+const itemTypes = [
+  T.Object(
+    {
+      // An id alone is one too.
+      type: T.Optional(T.Literal("item_reference")),
+      id: T.String({ description: "The item of a stored response that takes its place." }),
+      role: T.Optional(T.Never()),
+    },
+    open,
+  ),
+  T.Object(
+    {
+      type: T.Optional(T.Literal("message")),
+      role,
+      content,
+      ...known,
+      phase: accepted(ofEarlierOutput),
+      name: ignored("The models' templates have no place for the writer's name."),
+    },
+    open,
+  ),
+  T.Object(
+    {
+      type: T.Literal("function_call"),
+      ...callFields,
+      ...known,
+      caller,
+      async: ignored("Calls are answered in the next turn."),
+    },
+    open,
+  ),
+  T.Object(
+    {
+      type: T.Literal("function_call_output"),
+      call_id: callFields.call_id,
+      output: T.Optional(T.Union([T.String(), T.Array(Part)], { description: outputText })),
+      ...known,
+      name: accepted("The call says it."),
+      namespace: accepted("The call says it."),
+      caller,
+    },
+    open,
+  ),
+  T.Object(
+    {
+      type: acceptedAs(T.Literal("reasoning"), "Models are not shown their earlier thoughts."),
+      ...known,
+      summary: accepted(ofEarlierOutput),
+      content: accepted(ofEarlierOutput),
+      encrypted_content: accepted(ofEarlierOutput),
+    },
+    open,
+  ),
+  T.Object(
+    {
+      type: acceptedAs(
+        T.Literal("file_search_call"),
+        "What a search found is remembered with its turn.",
       ),
-    ),
-    content: T.Optional(
-      T.Union([T.String(), T.Array(Part), T.Null()], {
-        "x-expected": "a string or a list of content parts",
-        description: "Of a message: text, or a list of text parts that are joined.",
-      }),
-    ),
-    id: nullable(T.String(), "What an `item_reference` refers to; else it is not looked at."),
-    call_id: nullable(T.String({ minLength: 1 }), "Of a function's call and its output."),
-    name: T.Optional(T.Unknown({ description: "Of a function's call: the function's name." })),
-    namespace: nullable(T.String(), "Of a function's call: the namespace that it was offered in."),
-    arguments: T.Optional(T.Unknown({ description: "Of a function's call: JSON, as a text." })),
-    output: T.Optional(
-      T.Unknown({
-        description: "Of a function's output: text, or a list of text parts that are joined.",
-      }),
-    ),
-  },
-  open,
+      ...known,
+      queries: accepted(ofEarlierOutput),
+      results: accepted(ofEarlierOutput),
+    },
+    open,
+  ),
+];
+
+/** An item of any type. What must be in it depends on that, and is checked where it is read. */
+export const InputItem = readAs(
+  T.Object(
+    {
+      type: nullable(
+        T.String(),
+        "`message`, the default, `function_call`, `function_call_output`, `reasoning`, `file_search_call` or `item_reference`.",
+      ),
+      role,
+      content,
+      id: nullable(T.String(), "What an `item_reference` refers to; else it is not looked at."),
+      ...callFields,
+      output: T.Optional(T.Unknown({ description: outputText })),
+    },
+    open,
+  ),
+  itemTypes,
 );
 
 export type InputItem = Static<typeof InputItem>;
+
+const thinksAsLong = "A model thinks as long as it does.";
 
 export const ResponseRequest = T.Object(
   {
@@ -110,7 +230,13 @@ export const ResponseRequest = T.Object(
       "What else the response is to hold: the log probabilities of its tokens, the passages of a search.",
     ),
     text: nullable(
-      T.Object({ format: nullable(TextFormat, "The text's form.", { type: "text" }) }, open),
+      T.Object(
+        {
+          format: nullable(TextFormat, "The text's form.", { type: "text" }),
+          verbosity: ignored("Ask for a short answer in the instructions."),
+        },
+        open,
+      ),
       "The text's form.",
     ),
     tools: nullable(T.Array(ResponseTool, { maxItems: 128 }), "What the model may call."),
@@ -127,8 +253,42 @@ export const ResponseRequest = T.Object(
     ),
     rag: ragField,
     stream: nullable(T.Boolean(), "Send the answer in events as it is generated.", false),
-    stream_options: nullable(T.Object({}, open), "Options of a stream."),
-    reasoning: nullable(T.Object({}, open), "A model thinks as long as it does."),
+    stream_options: nullable(
+      T.Object({ include_obfuscation: accepted("Events carry no padding.") }, open),
+      "Options of a stream.",
+    ),
+    reasoning: nullable(
+      T.Object(
+        {
+          effort: ignored(thinksAsLong),
+          summary: ignored("Thoughts are given whole, as `reasoning_text`."),
+          generate_summary: ignored("Thoughts are given whole, as `reasoning_text`."),
+          context: ignored("Models are not shown their earlier thoughts."),
+          mode: ignored("There is one."),
+        },
+        open,
+      ),
+      thinksAsLong,
+    ),
+    user: accepted("The answer does not depend on the caller."),
+    safety_identifier: accepted("The answer does not depend on the caller."),
+    service_tier: accepted("There is one tier."),
+    prompt_cache_key: accepted(cachesItself),
+    prompt_cache_options: accepted(cachesItself),
+    prompt_cache_retention: accepted(cachesItself),
+    access_programs: accepted("The answer does not depend on it."),
+    client_metadata: accepted("The answer does not depend on it."),
+    image: accepted("There are no images."),
+    prompt: rejected("is not done: this node stores no prompts; send 'instructions' and 'input'"),
+    context_management: rejected(
+      "cannot be honoured: this node does not compact conversations; send 'truncation': 'auto'",
+    ),
+    moderation: rejected("cannot be honoured: this node has no moderation"),
+    n: rejected("is a field of chat; a response has one answer"),
+    messages: rejected("is a field of chat; send 'input'"),
+    max_tokens: rejected("is a field of chat; send 'max_output_tokens'"),
+    max_completion_tokens: rejected("is a field of chat; send 'max_output_tokens'"),
+    response_format: rejected("is a field of chat; send 'text.format'"),
   },
   open,
 );

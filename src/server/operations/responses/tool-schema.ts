@@ -1,6 +1,8 @@
 /** Tools, which of them is to be called, and the form of the text: the same in requests and responses. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { nullable, open } from "../../wire/fields.ts";
+import { ignored, nullable, open, readAs, rejected } from "../../wire/fields.ts";
+import { Filter } from "../../wire/filter.ts";
+import { StoreReferences } from "../../wire/store-references.ts";
 
 const functionFields = {
   name: T.Optional(
@@ -21,54 +23,132 @@ const functionFields = {
   ),
 };
 
-export const NamespacedTool = T.Object(
-  { type: T.String({ description: "`function`." }), ...functionFields },
+const type = T.String({ description: "`function`." });
+
+const FunctionTool = T.Object(
+  {
+    type: T.Literal("function"),
+    ...functionFields,
+    output_schema: ignored("What a function returns is text."),
+    allowed_callers: ignored("Only the model calls functions."),
+    async: ignored("Calls are answered in the next turn."),
+    defer_loading: ignored("The model is told of it at once."),
+  },
   open,
 );
 
-/** A tool of any type; functions and searches are taken, the rest is left out or refused by name. */
-export const ResponseTool = T.Object(
+const NamespacedTool = readAs(
+  T.Object({ type, ...functionFields }, open),
+  [FunctionTool],
+  "ignored",
+);
+
+const namespaceTools = T.Optional(
+  T.Array(NamespacedTool, {
+    maxItems: 128,
+    description: "Of a namespace: its functions. What is not a function is left out.",
+  }),
+);
+
+const Namespace = T.Object(
   {
-    type: T.String({ description: "`function`, `namespace` or `file_search`." }),
-    ...functionFields,
-    tools: T.Optional(
-      T.Array(NamespacedTool, { maxItems: 128, description: "Of a namespace: its functions." }),
+    type: T.Literal("namespace"),
+    name: T.Optional(
+      T.String({ description: "The model's names of the functions begin with it." }),
+    ),
+    tools: namespaceTools,
+    description: ignored("The model reads the descriptions of the functions."),
+  },
+  open,
+);
+
+export const FileSearchTool = T.Object(
+  {
+    type: T.Literal("file_search"),
+    vector_store_ids: StoreReferences,
+    filters: nullable(Filter, "Which of their files count."),
+    max_num_results: nullable(
+      T.Integer({ minimum: 1, maximum: 50 }),
+      "Most passages; never more than the node's `rag.limit`.",
+    ),
+    ranking_options: nullable(
+      T.Object(
+        {
+          ranker: nullable(
+            T.Union([T.Literal("auto"), T.Literal("default-2024-11-15")]),
+            "Both are the node's: its reranking model, where it has one.",
+          ),
+          score_threshold: nullable(
+            T.Number({ minimum: 0, maximum: 1 }),
+            "Least score of a passage; never less than the node's `rag.score_threshold`.",
+          ),
+          hybrid_search: rejected(
+            "cannot be honoured: how vectors and words count together is the node's, retrieval.mode. Leave it out",
+          ),
+        },
+        open,
+      ),
+      "How passages are ranked.",
     ),
   },
   open,
+);
+
+export type FileSearchTool = Static<typeof FileSearchTool>;
+
+/** A tool of any type: functions and searches are taken, others are left out or rejected. */
+export const ResponseTool = readAs(
+  T.Object(
+    {
+      type: T.String({ description: "`function`, `namespace` or `file_search`." }),
+      ...functionFields,
+      tools: namespaceTools,
+    },
+    open,
+  ),
+  [FunctionTool, Namespace, FileSearchTool],
+  "ignored",
 );
 
 export type ResponseTool = Static<typeof ResponseTool>;
 
-const AllowedTool = T.Object(
-  {
-    type: T.String(),
-    name: T.Optional(T.String()),
-    namespace: T.Optional(T.String()),
-  },
-  open,
-);
+const functionName = {
+  name: T.Optional(T.String({ description: "Of the function that is to be called." })),
+  namespace: T.Optional(T.String({ description: "The one that the function is in." })),
+};
+
+const chosen = [
+  T.Object({ type: T.Literal("function"), ...functionName }, open),
+  T.Object({ type: T.Literal("file_search") }, open),
+];
+
+const allowed = {
+  mode: T.Optional(
+    T.Union([T.Literal("auto"), T.Literal("required")], {
+      description: "Of `allowed_tools`: whether one of them must be called.",
+    }),
+  ),
+  tools: T.Optional(
+    T.Array(readAs(T.Object({ type: T.String(), ...functionName }, open), chosen), {
+      minItems: 1,
+      maxItems: 128,
+      description:
+        "Of `allowed_tools`: those that may be called, by type and name. The model is told of no others.",
+    }),
+  ),
+};
 
 /** A choice of any type; what must be in it depends on that, and is checked where it is read. */
-const ChosenTool = T.Object(
-  {
-    type: T.String({ description: "`function`, `file_search` or `allowed_tools`." }),
-    name: T.Optional(T.String({ description: "Of the function that is to be called." })),
-    namespace: T.Optional(T.String({ description: "The one that the function is in." })),
-    mode: T.Optional(
-      T.Union([T.Literal("auto"), T.Literal("required")], {
-        description: "Of `allowed_tools`: whether one of them must be called.",
-      }),
-    ),
-    tools: T.Optional(
-      T.Array(AllowedTool, {
-        minItems: 1,
-        maxItems: 128,
-        description: "Of `allowed_tools`: those that may be called, by type and name.",
-      }),
-    ),
-  },
-  open,
+const ChosenTool = readAs(
+  T.Object(
+    {
+      type: T.String({ description: "`function`, `file_search` or `allowed_tools`." }),
+      ...functionName,
+      ...allowed,
+    },
+    open,
+  ),
+  [...chosen, T.Object({ type: T.Literal("allowed_tools"), ...allowed }, open)],
 );
 
 export const ToolChoice = T.Union(

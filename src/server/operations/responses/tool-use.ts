@@ -3,11 +3,11 @@ import type { ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { checkedToolUse } from "../../wire/tool-use.ts";
-import { checkedFileSearch, type FileSearchTool } from "./file-search.ts";
+import { checkedFileSearch } from "./file-search.ts";
 import { modelName, type OfferedFunction, offeredFunctions, type WireName } from "./namespaces.ts";
 import { isHosted, refusedTool } from "./refused-types.ts";
 import type { ResponseRequest } from "./request-schema.ts";
-import type { ToolChoice } from "./tool-schema.ts";
+import type { FileSearchTool, ToolChoice } from "./tool-schema.ts";
 
 /** A search of vector stores, and where it stands among the request's tools. */
 interface OfferedSearch {

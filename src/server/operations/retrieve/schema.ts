@@ -1,5 +1,6 @@
 /** Retrieval on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { open, unexamined } from "../../wire/fields.ts";
 import { Filter } from "../../wire/filter.ts";
 import { Messages } from "../../wire/message-schema.ts";
 import { PointMetadata } from "../../wire/point-schema.ts";
@@ -8,7 +9,7 @@ import { StoreReferences } from "../../wire/store-references.ts";
 export const RetrieveRequest = T.Object(
   {
     model: T.String({ minLength: 1, description: "Name of the collection's embedding model." }),
-    messages: Messages,
+    messages: unexamined(Messages),
     limit: T.Optional(
       T.Integer({ minimum: 1, description: "Fewer points than the node's own limit." }),
     ),
@@ -31,7 +32,7 @@ export const RetrieveRequest = T.Object(
       T.Boolean({ default: false, description: "Say where each passage comes from." }),
     ),
   },
-  { additionalProperties: true },
+  open,
 );
 
 export type RetrieveRequest = Static<typeof RetrieveRequest>;

@@ -1,13 +1,9 @@
 /** GET and DELETE /v1/responses/{response_id}, and what is behind it */
-import type { Log } from "../../../core/log.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
 import { defineOperationWithoutBody, defineOperationWithQuery } from "../../define-operation.ts";
-import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
-import { refuse } from "../../wire/refuse.ts";
-import { unserved } from "../../wire/response-include.ts";
 import { cancelledExample, inputExample, storedExample } from "./examples.ts";
 import { itemWith } from "./included.ts";
 import {
@@ -53,16 +49,9 @@ export const getResponse = defineOperationWithQuery({
     description: "The response as it stands now.",
     example: storedExample,
   },
-  handler: async ({ parameters, query }, context, services: Needs & { log: Log }) => {
-    if (query.stream === "true") {
-      throw refuse(
-        "stream",
-        "is 'true', and a kept response is answered whole; ask again until its status is neither 'queued' nor 'in_progress'",
-      );
-    }
+  handler: async ({ parameters, query }, context, services: Needs) => {
     const id = parameters.response_id ?? "";
     const response = await services.responses.get(id, context.authenticated);
-    announceIgnored(unserved(query.include), context, services.log);
     return { json: toStoredResponse(response, query.include) };
   },
 });
@@ -101,11 +90,10 @@ export const listInputItems = defineOperationWithQuery({
     description: "A page of items.",
     example: pageExample(inputExample),
   },
-  handler: async ({ parameters, query }, context, services: Needs & { log: Log }) => {
+  handler: async ({ parameters, query }, context, services: Needs) => {
     const id = parameters.response_id ?? "";
     const { input } = await services.responses.get(id, context.authenticated);
     const page = pageOfItems(input, toPageRequest(query, itemLimits));
-    announceIgnored(unserved(query.include), context, services.log);
     return { json: toPage(page, (item) => itemWith(item, query.include)) };
   },
 });

@@ -1,7 +1,7 @@
 /** Kept responses on the wire. */
 import { Type as T } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
-import { open } from "../../wire/fields.ts";
+import { ignored, open, rejectedAs } from "../../wire/fields.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
 import { includeList } from "../../wire/response-include.ts";
 
@@ -12,14 +12,18 @@ const include = T.Optional(
   }),
 );
 
+const wholeOnly =
+  "is 'true', and a stored response is answered whole; retry until its status is neither 'queued' nor 'in_progress'";
+
 export const ResponseQuery = T.Object({
   include,
   stream: T.Optional(
-    T.Union([T.Literal("true"), T.Literal("false")], {
-      description:
-        "`true` is refused: a kept response is answered whole. Ask again until it is made.",
+    T.Union([rejectedAs(T.Literal("true"), wholeOnly), T.Literal("false")], {
+      description: "`true` is rejected: a stored response is answered whole.",
     }),
   ),
+  starting_after: ignored("It is about streams."),
+  include_obfuscation: ignored("It is about streams."),
 });
 
 export const itemLimits = { most: 100, usual: 20 };

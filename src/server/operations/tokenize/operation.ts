@@ -2,7 +2,6 @@
 import { defineOperation } from "../../define-operation.ts";
 import { modelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
-import { ignoredFields } from "./fields.ts";
 import { detokenizeTokens, tokenizeText } from "./handler.ts";
 import { DetokenizeRequest, DetokenizeResult, TokenizeRequest, TokenizeResult } from "./schema.ts";
 
@@ -24,7 +23,6 @@ export const tokenize = defineOperation({
     schema: TokenizeRequest,
     example: { model, prompt: "Llamas hum." },
     lists: [{ param: "messages", limit: "maxMessages" }],
-    ignored: ignoredFields,
     logged: ({ model: name, prompt, content, messages }) => ({
       model: name,
       prompt: prompt ?? content ?? messages,

@@ -1,6 +1,6 @@
 /** Tokens of texts on the wire, as vLLM has them, with llama-server's names beside its own. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { nullable, open } from "../../wire/fields.ts";
+import { ignored, nullable, open, rejected } from "../../wire/fields.ts";
 import { FunctionTool } from "../../wire/function-tool.ts";
 import { Message } from "../../wire/message-schema.ts";
 
@@ -8,6 +8,13 @@ const model = T.String({
   minLength: 1,
   description: "Name of a chat or an embedding model of this node.",
 });
+
+/** Without these the tokens would be other ones. */
+const unlessFalse = { unless: (value: unknown) => value === false, except: "`false`" };
+const ownTemplate = rejected(
+  "cannot be honoured: a model's template is the one of its configuration",
+  unlessFalse,
+);
 
 export const TokenizeRequest = T.Object(
   {
@@ -47,6 +54,14 @@ export const TokenizeRequest = T.Object(
       "Whether a conversation ends where the answer begins, which it always does.",
       true,
     ),
+    continue_final_message: rejected(
+      "cannot be honoured: a conversation ends where the answer begins",
+      unlessFalse,
+    ),
+    chat_template: ownTemplate,
+    chat_template_kwargs: ownTemplate,
+    documents: rejected("cannot be honoured: write them into 'messages'", unlessFalse),
+    mm_processor_kwargs: ignored("The models read text only."),
   },
   open,
 );
@@ -68,7 +83,11 @@ export const TokenizeResult = T.Object({
 export type TokenizeResult = Static<typeof TokenizeResult>;
 
 export const DetokenizeRequest = T.Object(
-  { model, tokens: T.Array(id, { description: "Token ids of the model." }) },
+  {
+    model,
+    tokens: T.Array(id, { description: "Token ids of the model." }),
+    skip_special_tokens: ignored("Special tokens are written out."),
+  },
   open,
 );
 

@@ -5,7 +5,6 @@ import {
   defineOperationWithoutBody,
   defineOperationWithQuery,
 } from "../../define-operation.ts";
-import { unknownFields } from "../../middleware/ignored-fields.ts";
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
@@ -53,7 +52,6 @@ export const createFileBatch = defineOperation({
   body: {
     name: "FileBatchRequest",
     schema: FileBatchRequest,
-    ignored: (body) => unknownFields(FileBatchRequest, body),
     example: { file_ids: [fileExample.id], attributes: { language: "en" } },
     logged: () => ({}),
   },

@@ -2,6 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Attributes } from "../../wire/attributes.ts";
 import { ChunkingStrategy } from "../../wire/chunking.ts";
+import { open } from "../../wire/fields.ts";
 import { FileStatus, VectorStoreFileRequest } from "../vector-store-files/schema.ts";
 import { FileCounts, mostFilesAtOnce } from "../vector-stores/schema.ts";
 
@@ -35,7 +36,7 @@ export const FileBatchRequest = T.Object(
     attributes: T.Optional(T.Union([Attributes, T.Null()])),
     chunking_strategy: T.Optional(T.Union([ChunkingStrategy, T.Null()])),
   },
-  { additionalProperties: true },
+  open,
 );
 
 export type FileBatchRequest = Static<typeof FileBatchRequest>;

@@ -7,7 +7,6 @@ import {
   defineOperationWithoutBody,
   defineOperationWithQuery,
 } from "../../define-operation.ts";
-import { unknownFields } from "../../middleware/ignored-fields.ts";
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
@@ -72,7 +71,6 @@ export const addVectorStoreFile = defineOperation({
   body: {
     name: "VectorStoreFileRequest",
     schema: VectorStoreFileRequest,
-    ignored: (body) => unknownFields(VectorStoreFileRequest, body),
     example: { file_id: fileExample.id, attributes: { language: "en", year: 2026 } },
     logged: ({ file_id }) => ({ file_id }),
   },
@@ -142,7 +140,6 @@ export const updateVectorStoreFile = defineOperation({
   body: {
     name: "VectorStoreFileUpdate",
     schema: VectorStoreFileUpdate,
-    ignored: (body) => unknownFields(VectorStoreFileUpdate, body),
     example: { attributes: { language: "de" } },
     logged: () => ({}),
   },

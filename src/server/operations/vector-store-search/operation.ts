@@ -1,7 +1,6 @@
 /** POST /v1/vector_stores/{id}/search */
 import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
 import { defineOperation } from "../../define-operation.ts";
-import { unknownFields } from "../../middleware/ignored-fields.ts";
 import { documentBodyErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { VectorStoreSearchRequest, VectorStoreSearchResult } from "./schema.ts";
@@ -22,7 +21,6 @@ export const searchVectorStore = defineOperation({
   body: {
     name: "VectorStoreSearchRequest",
     schema: VectorStoreSearchRequest,
-    ignored: (body) => unknownFields(VectorStoreSearchRequest, body),
     example: {
       query: "How do I add an API key?",
       filters: { type: "eq", key: "language", value: "en" },

@@ -6,7 +6,6 @@ import {
   defineOperationWithoutBody,
   defineOperationWithQuery,
 } from "../../define-operation.ts";
-import { unknownFields } from "../../middleware/ignored-fields.ts";
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
@@ -64,7 +63,6 @@ export const createVectorStore = defineOperation({
   body: {
     name: "VectorStoreRequest",
     schema: VectorStoreRequest,
-    ignored: (body) => unknownFields(VectorStoreRequest, body),
     example: { name: "handbook", metadata: { team: "support" } },
     logged: ({ name }) => ({ name }),
   },
@@ -127,7 +125,6 @@ export const updateVectorStore = defineOperation({
   body: {
     name: "VectorStoreUpdate",
     schema: VectorStoreUpdate,
-    ignored: (body) => unknownFields(VectorStoreUpdate, body),
     example: { name: "Handbook", expires_after: { anchor: "last_active_at", days: 30 } },
     logged: ({ name }) => ({ name }),
   },

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { ignoredFields } from "../../../../../src/server/operations/chat/fields.ts";
-import type { ChatCompletionRequest } from "../../../../../src/server/operations/chat/schema.ts";
+import { fieldExaminer } from "../../../../../src/server/middleware/ignored-fields.ts";
+import { ChatCompletionRequest } from "../../../../../src/server/operations/chat/schema.ts";
+
+const ignoredFields = fieldExaminer(ChatCompletionRequest);
 
 const body = { model: "m", messages: [{ role: "user", content: "Hi" }] } as const;
 
@@ -50,9 +52,9 @@ describe("fields that the node does not act on", () => {
     ).toEqual([
       "reasoning_effort",
       "verbosity",
-      "stream_options.colour",
       "messages[0].name",
       "messages[1].mood",
+      "stream_options.colour",
     ]);
   });
 

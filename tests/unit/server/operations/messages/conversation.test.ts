@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Message } from "../../../../../src/server/operations/messages/content-schema.ts";
 import { toConversation } from "../../../../../src/server/operations/messages/conversation.ts";
+import type { Message } from "../../../../../src/server/operations/messages/schema.ts";
 
 const user = (content: Message["content"]): Message => ({ role: "user", content });
 const assistant = (content: Message["content"]): Message => ({ role: "assistant", content });

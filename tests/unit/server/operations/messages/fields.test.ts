@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import { fieldExaminer } from "../../../../../src/server/middleware/ignored-fields.ts";
 import {
-  ignoredFields,
-  ignoredInCount,
-} from "../../../../../src/server/operations/messages/fields.ts";
-import type { MessageRequest } from "../../../../../src/server/operations/messages/schema.ts";
+  CountTokensRequest,
+  MessageRequest,
+} from "../../../../../src/server/operations/messages/schema.ts";
+import { toChatRequest, toPrompt } from "../../../../../src/server/operations/messages/wire.ts";
+
+const ignoredFields = fieldExaminer(MessageRequest);
+const ignoredInCount = fieldExaminer(CountTokensRequest);
 
 /** A body as it comes from the wire: any further fields. */
 const request = (more: Record<string, unknown>): MessageRequest => ({
@@ -48,8 +52,8 @@ describe("fields that the node does not act on", () => {
 describe("the two names of an answer's form", () => {
   test("do not stand beside each other", () => {
     const both = request({ output_config: { format }, output_format: format });
-    for (const ignored of [ignoredFields, ignoredInCount]) {
-      expect(() => ignored(both)).toThrow(
+    for (const read of [toChatRequest, toPrompt]) {
+      expect(() => read(both)).toThrow(
         expect.objectContaining({ kind: "invalid_request", param: "output_format" }),
       );
     }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { ignoredFields } from "../../../../../src/server/operations/responses/fields.ts";
-import type { ResponseRequest } from "../../../../../src/server/operations/responses/request-schema.ts";
+import { fieldExaminer } from "../../../../../src/server/middleware/ignored-fields.ts";
+import { ResponseRequest } from "../../../../../src/server/operations/responses/request-schema.ts";
 import type { ToolChoice } from "../../../../../src/server/operations/responses/tool-schema.ts";
+
+const ignoredFields = fieldExaminer(ResponseRequest);
 
 const ignored = (more: Partial<ResponseRequest>): string[] =>
   ignoredFields({ model: "chatty", input: "Hello", ...more });
@@ -42,6 +44,14 @@ describe("what a response's request has that the node does not act on", () => {
       "input[1].output[0].image_url",
       "input[2].content[0].text",
     ]);
+  });
+
+  test("is rejected in a search by the field's whole name", () => {
+    const search: object = { vector_store_ids: ["a"], ranking_options: { hybrid_search: {} } };
+    const param = "tools[0].ranking_options.hybrid_search";
+    expect(() => ignored({ tools: [{ type: "file_search", ...search }] })).toThrow(
+      expect.objectContaining({ param, message: expect.stringContaining(`'${param}' `) }),
+    );
   });
 
   test("is named in a choice of tools, and in those that it allows", () => {

@@ -69,7 +69,6 @@ describe("the tool file_search", () => {
     [{ max_num_results: 0 }, "max_num_results"],
     [{ ranking_options: { ranker: "mine" } }, "ranking_options.ranker"],
     [{ ranking_options: { score_threshold: 2 } }, "ranking_options.score_threshold"],
-    [{ ranking_options: { hybrid_search: {} } }, "ranking_options.hybrid_search"],
   ])("refuses %j by the field's whole name", (more, field) => {
     const error = refusalOf(() => checkedFileSearch({ ...tool, ...more }, "tools[2]"));
     expect(error.param).toBe(`tools[2].${field}`);
