@@ -1,6 +1,6 @@
 /** Writes the tables of docs/configuration.md from the schema. */
 import { join } from "node:path";
-import { type DescribedKey, modelKeys, nodeKeys } from "../src/config/described-keys.ts";
+import { type DescribedKey, modelKeys, nodeKeys } from "../src/config/settings.ts";
 import { toMarkdownTable } from "./docs/markdown-table.ts";
 import { withParts } from "./docs/marked-parts.ts";
 

@@ -3,10 +3,9 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { ConfigError } from "../config/config-error.ts";
-import { choicesAt } from "../config/described-keys.ts";
 import { loadConfig, secretsIn } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
-import { settings } from "../config/settings.ts";
+import { helpOf, settings } from "../config/settings.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { everyone, openRightsOf } from "../node/data-dir.ts";
@@ -27,10 +26,10 @@ export function addConfigOptions(command: Command): Command {
 
 /** Adds an option for every setting that the command line may give. */
 export function addSettingOptions(command: Command): Command {
-  for (const { flag, help, path } of settings) {
+  for (const setting of settings) {
+    const { flag, choices } = setting;
     if (flag === undefined) continue;
-    const option = new Option(`--${flag} <value>`, help).helpGroup(settingsGroup);
-    const choices = choicesAt(path);
+    const option = new Option(`--${flag} <value>`, helpOf(setting)).helpGroup(settingsGroup);
     // For help and completions; what is wrong is said by the configuration, whatever the origin.
     if (choices.length > 0) option.argChoices = [...choices];
     command.addOption(option);

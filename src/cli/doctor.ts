@@ -1,7 +1,7 @@
 /** `paddock doctor`: looks at everything that a node needs, and says what is wrong and what to do. */
 import { Command } from "commander";
 import { ConfigError } from "../config/config-error.ts";
-import { isUpstream } from "../config/upstream-source.ts";
+import { isUpstream } from "../config/model-schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { dataDirOf } from "../node/data-dir.ts";
 import { addConfigOptions, configFrom, openSecretsIn, readConfigFile } from "./configure.ts";

@@ -1,8 +1,7 @@
 /** The models of a node: those that the configuration names, and those that only lie in its folder. */
 import { basename, dirname, join } from "node:path";
-import type { ModelConfig } from "../config/model-schema.ts";
+import { isUpstream, type ModelConfig, upstreamUrls } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
-import { isUpstream, upstreamUrls } from "../config/upstream-source.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { formerTranscodedName, isTranscoded, transcodedName } from "../core/models/model-files.ts";

@@ -1,6 +1,6 @@
 /** `paddock pull`: fetches a model, or an accelerator's libraries, so that a node that needs them finds them. */
 import { Command } from "commander";
-import { isUpstream } from "../config/upstream-source.ts";
+import { isUpstream } from "../config/model-schema.ts";
 import { byteSize } from "../core/byte-size.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";

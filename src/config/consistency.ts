@@ -1,14 +1,21 @@
 /** Rules between settings, which the schema of a single key cannot express. */
 
+import { Value } from "@sinclair/typebox/value";
 import { parseRange } from "../core/address-range.ts";
 import { isLoopback } from "../core/loopback.ts";
 import { formatPath } from "../validation/violation.ts";
 import { ConfigError } from "./config-error.ts";
-import { checkReranker } from "./reranker-model.ts";
+import {
+  addressOf,
+  isUpstream,
+  ModelConfig,
+  upstreamAddress,
+  upstreamKeyNames,
+  upstreamKeys,
+} from "./model-schema.ts";
 import type { Config } from "./schema.ts";
-import { checkUpstreams, type WrittenKeys } from "./upstream-consistency.ts";
 
-export interface Problem {
+interface Problem {
   path: readonly (string | number)[];
   message: string;
 }
@@ -126,4 +133,145 @@ export function checkExposure(config: Config, hasKeys: boolean): void {
   throw new ConfigError(
     `'host' is '${host}', which others can reach, and there is no API key. Give one out with 'paddock keys create NAME', set PADDOCK_API_KEYS (or [auth] api_keys), listen on 127.0.0.1, or write [auth] open = true to serve everyone.`,
   );
+}
+
+/** What the configuration says itself, before the defaults are filled in. */
+interface WrittenKeys {
+  /** Of each model. */
+  models: readonly ReadonlySet<string>[];
+}
+
+/** These are about weights and memory of this machine. */
+const localKeys = [
+  "sha256",
+  "quantization",
+  "transcode",
+  "prompt_template",
+  "n_gpu_layers",
+  "batch_size",
+  "parallel",
+  "max_queue",
+  "keep_alive",
+];
+
+export const writtenKeys = ({ models }: Readonly<Record<string, unknown>>): WrittenKeys => ({
+  models: Array.isArray(models) ? models.map((model) => new Set(keysOf(model))) : [],
+});
+
+/** The environment variables that hold keys of servers, as far as the file is well-formed. */
+export function keyVariables(tree: unknown): string[] {
+  if (typeof tree !== "object" || tree === null) return [];
+  return Object.entries(tree).flatMap(([key, value]) =>
+    key === "api_key_env" && typeof value === "string" ? [value] : keyVariables(value),
+  );
+}
+
+const keysOf = (value: unknown): string[] =>
+  typeof value === "object" && value !== null ? Object.keys(value) : [];
+
+/** Upstream models have settings that others have not, and lack some. */
+function checkUpstreams(config: Config, written: WrittenKeys): Problem | undefined {
+  for (const [index, model] of config.models.entries()) {
+    const found = checkModel(model, written.models[index] ?? new Set());
+    if (found === undefined) continue;
+    const path = ["models", index, found.key];
+    return { path, message: `'models[${index}].${found.key}' ${found.message}` };
+  }
+  return undefined;
+}
+
+interface Fault {
+  key: string;
+  message: string;
+}
+
+function checkModel(model: ModelConfig, written: ReadonlySet<string>): Fault | undefined {
+  const { source, ctx_size: ctxSize } = model;
+  if (!isUpstream(source)) {
+    const key = setOf(model)[0];
+    return key === undefined ? undefined : { key, message: onlyUpstream };
+  }
+  if (!isAddress(source)) return { key: "source", message: wrongAddress };
+  if (!model.replicas.every((url) => URL.canParse(url))) {
+    return { key: "replicas", message: "must be addresses such as 'http://gpu-2:8000/v1'." };
+  }
+  const key = localKeys.find((name) => written.has(name));
+  const why = "the upstream server decides that";
+  if (key !== undefined) return { key, message: `cannot be set: ${why}; leave it out.` };
+  if (ctxSize !== "auto") return undefined;
+  return {
+    key: "ctx_size",
+    message: `cannot be 'auto': ${why}; 0 asks it, a number is less.`,
+  };
+}
+
+const onlyUpstream = "is for an upstream model, whose source begins with 'openai:'; leave it out.";
+
+/** Those of the settings of an upstream model that have another value than their default. */
+const setOf = (settings: Partial<ModelConfig>): string[] =>
+  upstreamKeyNames.filter((key) => !isSame(settings[key], upstreamKeys[key].default));
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+const isAddress = (source: string): boolean =>
+  new RegExp(upstreamAddress).test(addressOf(source)) && URL.canParse(addressOf(source));
+
+/** It may hold credentials, and is not repeated. */
+const wrongAddress =
+  "must be 'openai:' and an http(s):// address without credentials, such as 'openai:http://gpu-1:8000/v1'; a key goes into the variable that 'api_key_env' names.";
+
+/** What a model is called that is given by its source alone. */
+const impliedName = "reranker";
+
+const isSource = (text: string): boolean =>
+  /^(hf|npm|openai|https?):/.test(text) || /[\\/]/.test(text) || /\.gguf$/i.test(text);
+
+/** Says where the settings go that a reranker had before it was a model. */
+export function rejectFormerSettings(retrieval: unknown, place: string): void {
+  if (typeof retrieval !== "object" || retrieval === null) return;
+  if (!("reranker_upstream" in retrieval)) return;
+  throw new ConfigError(
+    `${place}: [retrieval.reranker_upstream] is gone, since a reranking model is one of the models now. Write its keys into a section [[models]] with a name, type = "reranker" and its source, and that name under [retrieval] reranker.`,
+  );
+}
+
+/** `[retrieval] reranker` is the name of a model, or the source of one, which then is called `reranker`. */
+function checkReranker(config: Config): Problem | undefined {
+  const { models, retrieval } = config;
+  const { reranker } = retrieval;
+  if (reranker === undefined) return undefined;
+  const path = ["retrieval", "reranker"];
+  const named = models.find(({ name }) => name === reranker);
+  if (named?.type === "reranker") return undefined;
+  if (named !== undefined || !isSource(reranker)) {
+    const names = models.filter(({ type }) => type === "reranker").map(({ name }) => name);
+    const found = named === undefined ? "" : `, a model of type '${named.type}'`;
+    return {
+      path,
+      message: `'retrieval.reranker' must name a model of type 'reranker' (${names.join(", ") || "none is configured"}), or be the source of one, such as './reranker.gguf'; found '${reranker}'${found}.`,
+    };
+  }
+  if (isUpstream(reranker) && !isAddress(reranker)) {
+    return { path, message: `'retrieval.reranker' ${wrongAddress}` };
+  }
+  if (!models.some(({ name }) => name === impliedName)) return undefined;
+  return {
+    path,
+    message: `'retrieval.reranker' is the source of a model that would be called '${impliedName}', and [[models]] has one of that name. Give the source a section of its own with type = "reranker", and write its name here.`,
+  };
+}
+
+/** The configuration with a section for a reranking model that was given by its source alone. */
+export function withRerankerModel(config: Config): Config {
+  const { models, retrieval } = config;
+  const { reranker: source } = retrieval;
+  if (source === undefined || models.some(({ name }) => name === source)) return config;
+  const section = { name: impliedName, type: "reranker", source };
+  const model = Value.Decode(ModelConfig, Value.Default(ModelConfig, section));
+  return {
+    ...config,
+    // Its server knows it by a name of its own, and is asked which that is.
+    models: [...models, isUpstream(source) ? { ...model, upstream_model: "" } : model],
+    retrieval: { ...retrieval, reranker: impliedName },
+  };
 }

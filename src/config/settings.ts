@@ -1,205 +1,122 @@
-/** The settings that the environment and the command line can give, each with its place in the configuration. */
+/** The configuration's keys as the schema describes them, with the environment variable and the option of each. */
+import { KindGuard, type TSchema } from "@sinclair/typebox";
+import { given } from "../core/given.ts";
+import { ModelConfig } from "./model-schema.ts";
+import { Config } from "./schema.ts";
 
-export interface Setting {
-  path: readonly [string] | readonly [string, string];
-  env: string;
-  /** Absent for secrets: a list of processes would show them. */
+export interface DescribedKey {
+  /** From the root: `["vectorstore", "url"]`. */
+  path: readonly string[];
+  description: string;
+  /** Absent where there is none. */
+  default?: unknown;
+  /** What a person reads where the default is absent, or too long to show. */
+  defaultInWords?: string;
+  /** Whether it must be given. */
+  isRequired: boolean;
+  /** The values it may have, where they are few enough to name. */
+  choices: readonly string[];
+  /** The least and the most, where it has both. */
+  range?: readonly [number, number];
+  /** Its environment variable. */
+  env?: string;
+  /** Its command-line option, without the dashes. Secrets have none: a list of processes would show them. */
   flag?: string;
-  /** Turns the text into the value that the schema checks. */
+  /** Turns the text of a variable or an option into the value that the schema checks. */
   parse: (text: string) => unknown;
-  help: string;
 }
 
-const asText = (text: string): string => text;
-/** A number where it is one; else the text, for the schema to refuse. */
-const asNumber = (text: string): unknown =>
-  text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
-const asBoolean = (text: string): unknown =>
-  text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : text;
-const asList = (text: string): string[] =>
-  text
-    .split(",")
-    .map((item) => item.trim())
-    .filter((item) => item !== "");
+/** A key that the environment, and the command line unless it is a secret, can set. */
+export type Setting = DescribedKey & { env: string };
 
-function setting(
-  path: Setting["path"],
-  name: string,
-  parse: Setting["parse"],
-  help: string,
-): Setting {
-  return {
-    path,
-    env: `PADDOCK_${name.toUpperCase().replaceAll("-", "_")}`,
-    flag: name,
-    parse,
-    help,
-  };
+/** Every key of the node, except those of its models. */
+export const nodeKeys = (): DescribedKey[] =>
+  keysOf(Config, []).filter(({ path }) => path[0] !== "models");
+
+/** Every key of a `[[models]]` section. */
+export const modelKeys = (): DescribedKey[] => keysOf(ModelConfig, []);
+
+export const settings: readonly Setting[] = nodeKeys().flatMap(({ env, ...key }) =>
+  env === undefined ? [] : [{ ...key, env }],
+);
+
+/** The first sentence of a description, as the help of an option. */
+export function helpOf({ description }: DescribedKey): string {
+  const [first = ""] = description.split(/\.(?: |$)/);
+  return `${first.charAt(0).toLowerCase()}${first.slice(1)}`.replaceAll("`", "'");
 }
 
-export const settings: readonly Setting[] = [
-  setting(["host"], "host", asText, "address to listen on"),
-  setting(["port"], "port", asNumber, "port to listen on; 0: any free one"),
-  setting(["data_dir"], "data-dir", asText, "where models and the collection are kept"),
-  setting(["log_level"], "log-level", asText, "how much is written to the log"),
-  setting(
-    ["log_prompts"],
-    "log-prompts",
-    asBoolean,
-    "write what is asked and answered into the log",
-  ),
-  {
-    path: ["auth", "api_keys"],
-    env: "PADDOCK_API_KEYS",
-    parse: asList,
-    help: "keys that requests must carry, separated by commas",
-  },
-  setting(
-    ["auth", "open"],
-    "auth-open",
-    asBoolean,
-    "serve without keys beyond loopback and through a proxy",
-  ),
-  setting(["engine", "threads"], "threads", asNumber, "threads of all models together; 0: auto"),
-  setting(["engine", "isolation"], "isolation", asText, "where models run"),
-  setting(
-    ["engine", "memory_limit"],
-    "memory-limit",
-    asNumber,
-    "megabytes that all models may take together; 0: no bound",
-  ),
-  setting(
-    ["engine", "gpu_libraries"],
-    "gpu-libraries",
-    asText,
-    "folder with llama.cpp's GPU libraries",
-  ),
-  setting(["vectorstore", "url"], "vectorstore-url", asText, "'embedded', or a Qdrant server"),
-  {
-    path: ["vectorstore", "api_key"],
-    env: "PADDOCK_VECTORSTORE_API_KEY",
-    parse: asText,
-    help: "key of the Qdrant server",
-  },
-  setting(
-    ["vectorstore", "timeout"],
-    "vectorstore-timeout",
-    asNumber,
-    "seconds that the Qdrant server may take to answer",
-  ),
-  setting(["retrieval", "mode"], "retrieval-mode", asText, "how passages are found"),
-  setting(["retrieval", "reranker"], "reranker", asText, "name or source of a reranking model"),
-  setting(["rag", "policy"], "rag-policy", asText, "where a chat's passages go"),
-  setting(["vectorstore", "collection_name"], "collection", asText, "name of the collection"),
-  setting(["vectorstore", "limit"], "limit", asNumber, "most passages that retrieval returns"),
-  setting(
-    ["vectorstore", "score_threshold"],
-    "score-threshold",
-    asNumber,
-    "least score of a passage",
-  ),
-  setting(
-    ["limits", "request_timeout"],
-    "request-timeout",
-    asNumber,
-    "seconds that a request may take; 0: no bound",
-  ),
-  setting(
-    ["limits", "shutdown_grace"],
-    "shutdown-grace",
-    asNumber,
-    "seconds that answers in progress have to end at a stop",
-  ),
-  setting(
-    ["limits", "max_body_bytes"],
-    "max-body-bytes",
-    asNumber,
-    "largest request body, in bytes",
-  ),
-  setting(["metrics", "open"], "metrics-open", asBoolean, "show /metrics to those without a key"),
-  setting(["telemetry", "otlp_endpoint"], "otlp-endpoint", asText, "where traces go, over OTLP"),
-  setting(
-    ["limits", "body_timeout"],
-    "body-timeout",
-    asNumber,
-    "seconds that a request's body may take to arrive",
-  ),
-  setting(["limits", "max_messages"], "max-messages", asNumber, "most messages of a conversation"),
-  setting(
-    ["limits", "max_inputs"],
-    "max-inputs",
-    asNumber,
-    "most texts of a request to embed or rerank",
-  ),
-  setting(
-    ["limits", "connections_per_client"],
-    "connections-per-client",
-    asNumber,
-    "most requests in progress from one address; 0: no bound",
-  ),
-  // "default": `paddock keys create` has the shorter names for a key's own.
-  setting(
-    ["limits", "requests_per_minute"],
-    "default-requests-per-minute",
-    asNumber,
-    "most requests a minute of a caller; 0: no bound",
-  ),
-  setting(
-    ["limits", "tokens_per_minute"],
-    "default-tokens-per-minute",
-    asNumber,
-    "most tokens a minute of a caller; 0: no bound",
-  ),
-  setting(
-    ["limits", "concurrency"],
-    "default-concurrency",
-    asNumber,
-    "most requests of a caller at once; 0: no bound",
-  ),
-  // No option: the address may hold a password.
-  {
-    path: ["shared", "redis"],
-    env: "PADDOCK_SHARED_REDIS",
-    parse: asText,
-    help: "Redis server that several nodes share",
-  },
-  {
-    path: ["shared", "password"],
-    env: "PADDOCK_SHARED_PASSWORD",
-    parse: asText,
-    help: "password of the Redis server",
-  },
-  setting(
-    ["shared", "prefix"],
-    "shared-prefix",
-    asText,
-    "what the names of keys in Redis begin with",
-  ),
-  setting(
-    ["shared", "when_away"],
-    "shared-when-away",
-    asText,
-    "what is done while the Redis server is away",
-  ),
-  setting(
-    ["shared", "timeout"],
-    "shared-timeout",
-    asNumber,
-    "seconds that the Redis server may take to answer",
-  ),
-  setting(
-    ["http", "keep_alive"],
-    "keep-alive",
-    asNumber,
-    "seconds that a connection may be idle between requests",
-  ),
-  setting(
-    ["http", "stall_timeout"],
-    "stall-timeout",
-    asNumber,
-    "seconds that a client may take nothing of a stream",
-  ),
-  setting(["http", "cors_origins"], "cors-origins", asList, "origins whose pages may ask"),
-  setting(["http", "allowed_hosts"], "allowed-hosts", asList, "further names of a loopback node"),
-  setting(["http", "trusted_proxies"], "trusted-proxies", asList, "proxies whose word is believed"),
-];
+/** Whether the value at a path may hold a secret: itself, or in one of the keys directly under it. */
+export function mayHoldSecret(path: readonly (string | number)[]): boolean {
+  const schemas: TSchema[] = [Config];
+  for (const part of path) {
+    const schema = schemas.at(-1);
+    const inner = KindGuard.IsArray(schema)
+      ? schema.items
+      : KindGuard.IsObject(schema)
+        ? schema.properties[part]
+        : undefined;
+    if (inner === undefined) break;
+    schemas.push(inner);
+  }
+  const last = schemas.at(-1);
+  const under = KindGuard.IsObject(last) ? Object.values(last.properties) : [];
+  return [...schemas, ...under].some((schema) => schema["x-secret"] ?? schema["x-hidden"] ?? false);
+}
+
+function keysOf(schema: TSchema, path: readonly string[]): DescribedKey[] {
+  if (KindGuard.IsObject(schema)) {
+    return Object.entries(schema.properties).flatMap(([name, inner]) =>
+      keysOf(inner, [...path, name]),
+    );
+  }
+  const { minimum, maximum, description = "", default: value } = schema;
+  const { "x-default": defaultInWords, "x-setting": name, "x-secret": isSecret } = schema;
+  return [
+    {
+      path,
+      description,
+      isRequired: value === undefined && !KindGuard.IsOptional(schema),
+      choices: choicesOf(schema),
+      parse: parserOf(schema),
+      ...given({ default: value }),
+      ...(typeof defaultInWords === "string" ? { defaultInWords } : {}),
+      ...(typeof minimum === "number" && typeof maximum === "number"
+        ? { range: [minimum, maximum] }
+        : {}),
+      ...(typeof name === "string"
+        ? { env: `PADDOCK_${name.toUpperCase().replaceAll("-", "_")}` }
+        : {}),
+      ...(typeof name === "string" && isSecret !== true ? { flag: name } : {}),
+    },
+  ];
+}
+
+function choicesOf(schema: TSchema): readonly string[] {
+  if (KindGuard.IsBoolean(schema)) return ["true", "false"];
+  // A number or `auto` is no choice between names.
+  if (!KindGuard.IsUnion(schema) || !schema.anyOf.every((one) => KindGuard.IsLiteral(one)))
+    return [];
+  return schema.anyOf.flatMap((one) => (KindGuard.IsLiteral(one) ? [String(one.const)] : []));
+}
+
+function parserOf(schema: TSchema): DescribedKey["parse"] {
+  if (KindGuard.IsInteger(schema) || KindGuard.IsNumber(schema)) return asNumber;
+  if (KindGuard.IsBoolean(schema)) return asBoolean;
+  return KindGuard.IsArray(schema) ? asList : (text) => text;
+}
+
+/** Text that is not a number stays text, for the schema to reject. */
+function asNumber(text: string): unknown {
+  return text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
+}
+
+function asBoolean(text: string): unknown {
+  if (text === "true" || text === "1") return true;
+  return text === "false" || text === "0" ? false : text;
+}
+
+function asList(text: string): string[] {
+  const items = text.split(",").map((item) => item.trim());
+  return items.filter((item) => item !== "");
+}

@@ -1,6 +1,6 @@
 /** A configuration file for people: every key with what it means; those that were chosen are set, the others show their defaults in comments. */
 import { stringify } from "smol-toml";
-import { type DescribedKey, modelKeys, nodeKeys } from "./described-keys.ts";
+import { type DescribedKey, modelKeys, nodeKeys } from "./settings.ts";
 
 export interface TemplateChoices {
   /** What stands at the head of the file, a line each. */

@@ -1,8 +1,8 @@
 /** What a part of a node is made from: the whole node has it, and so has a command that needs one part. */
 
 import type { ModelConfig } from "../config/model-schema.ts";
+import { isUpstream } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
-import { isUpstream } from "../config/upstream-source.ts";
 import type { RagSettings } from "../core/chat/grounding.ts";
 import type { QuotaSettings } from "../core/documents/quota.ts";
 import { given } from "../core/given.ts";

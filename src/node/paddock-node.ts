@@ -1,8 +1,8 @@
 /** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
 import { join } from "node:path";
 import { checkExposure } from "../config/consistency.ts";
+import { isUpstream } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
-import { isUpstream } from "../config/upstream-source.ts";
 import { ChatService } from "../core/chat/chat-service.ts";
 import { CompletionService } from "../core/chat/completion-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { configurationFile, configurationPage } from "../../scripts/configuration-docs.ts";
 import { withParts } from "../../scripts/docs/marked-parts.ts";
-import { modelKeys, nodeKeys } from "../../src/config/described-keys.ts";
+import { modelKeys, nodeKeys } from "../../src/config/settings.ts";
 
 test("docs/configuration.md has the tables that the schema makes (`bun run docs` writes them)", async () => {
   const page = await Bun.file(configurationFile).text();

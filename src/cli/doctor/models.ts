@@ -1,8 +1,7 @@
 /** Whether each model's file is here, whole, what it is configured as, and small enough for this machine. */
 import { access, constants } from "node:fs/promises";
 import { basename } from "node:path";
-import type { ModelConfig } from "../../config/model-schema.ts";
-import { isUpstream } from "../../config/upstream-source.ts";
+import { isUpstream, type ModelConfig } from "../../config/model-schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { type Machine, readMachineMemory, threadBudget } from "../../engine/machine/machine.ts";

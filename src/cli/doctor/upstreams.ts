@@ -1,7 +1,6 @@
 /** Whether the servers of models that run elsewhere answer, take the node's key, and know the model. */
 import { ConfigError } from "../../config/config-error.ts";
-import type { ModelConfig } from "../../config/model-schema.ts";
-import { upstreamUrls } from "../../config/upstream-source.ts";
+import { type ModelConfig, upstreamUrls } from "../../config/model-schema.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { noLog } from "../../core/log.ts";

@@ -1,5 +1,5 @@
 /** Runs the node: prepares the models and answers requests until it is asked to stop. */
-import { serviceVariables } from "../../config/kubernetes-variables.ts";
+import { serviceVariables } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigError } from "../../config/config-error.ts";
 import type { ModelConfig } from "../../config/model-schema.ts";
+import { isUpstream, upstreamUrls } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
-import { isUpstream, upstreamUrls } from "../../config/upstream-source.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";

@@ -1,7 +1,7 @@
 /** What the models of a node run in: processes of their own, or this one. */
 import { resolve } from "node:path";
 import type { ModelConfig } from "../../config/model-schema.ts";
-import { isUpstream } from "../../config/upstream-source.ts";
+import { isUpstream } from "../../config/model-schema.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import {

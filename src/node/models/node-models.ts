@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { ModelConfig } from "../../config/model-schema.ts";
-import { isUpstream } from "../../config/upstream-source.ts";
+import { isUpstream } from "../../config/model-schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { given } from "../../core/given.ts";
 import type { LoadedModel } from "../../core/models/model.ts";

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ModelConfig } from "../../config/model-schema.ts";
-import { isUpstream } from "../../config/upstream-source.ts";
+import { isUpstream } from "../../config/model-schema.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { modelKeys, nodeKeys } from "../../../src/config/described-keys.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import { modelKeys, nodeKeys } from "../../../src/config/settings.ts";
 
 /** Beyond it, a timer fires at once. */
 const longestTimer = (2 ** 31 - 1) / 1000;

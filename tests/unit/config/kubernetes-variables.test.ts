@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { serviceVariables } from "../../../src/config/kubernetes-variables.ts";
-import { loadConfig } from "../../../src/config/load.ts";
+import { loadConfig, serviceVariables } from "../../../src/config/load.ts";
 
 /** What the kubelet sets in every pod beside a Service called `paddock` with a named port. */
 const ofService = {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { parse } from "smol-toml";
-import { modelKeys, nodeKeys } from "../../../src/config/described-keys.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import { modelKeys, nodeKeys } from "../../../src/config/settings.ts";
 import { configTemplate } from "../../../src/config/template.ts";
 
 const load = (text: string) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../../src/config/load.ts";
-import { isUpstream, upstreamUrls } from "../../../src/config/upstream-source.ts";
+import { isUpstream, upstreamUrls } from "../../../src/config/model-schema.ts";
 
 const load = (text: string, env: Record<string, string> = {}) =>
   loadConfig({ file: { path: "paddock.toml", text }, env, flags: {} });
@@ -17,7 +17,7 @@ function refusal(toml: string): string {
   throw new Error("It was not refused");
 }
 
-describe("a model that runs elsewhere", () => {
+describe("an upstream model", () => {
   test("has addresses, a name there, the name of a variable, and settings that requests fall back on", () => {
     const [far] = load(
       model(
@@ -52,7 +52,7 @@ describe("a model that runs elsewhere", () => {
   ])("has no weights here, so it has no %s", (line) => {
     const [key = ""] = line.split(" ");
     expect(refusal(model(line))).toBe(
-      `paddock.toml: 'models[0].${key}' cannot be set: the model runs elsewhere, and its server decides that; leave it out.`,
+      `paddock.toml: 'models[0].${key}' cannot be set: the upstream server decides that; leave it out.`,
     );
   });
 
@@ -101,7 +101,7 @@ describe("a model that runs elsewhere", () => {
   ])("is the only one that has %s", (line) => {
     const [key = ""] = line.split(" ");
     expect(refusal(model(line, "starter:chat"))).toBe(
-      `paddock.toml: 'models[0].${key}' is for a model that runs elsewhere, whose source begins with 'openai:'; leave it out.`,
+      `paddock.toml: 'models[0].${key}' is for an upstream model, whose source begins with 'openai:'; leave it out.`,
     );
   });
 
