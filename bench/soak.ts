@@ -13,6 +13,8 @@ const { values: options } = parseArgs({
   options: {
     minutes: { type: "string", default: "10" },
     clients: { type: "string", default: "8" },
+    /** All of them stream, and nothing else is asked. */
+    streams: { type: "boolean", default: false },
     isolation: { type: "string", default: "process" },
     /** Kills a model's process about so often, in seconds; 0: never. */
     kill: { type: "string", default: "0" },
@@ -27,7 +29,7 @@ const model = (name: string, type: string, path: string): string =>
   `[[models]]\nname = "${name}"\ntype = "${type}"\nsource = ${JSON.stringify(path)}\n`;
 await writeFile(
   join(folder.path, "paddock.toml"),
-  `${model("chat", "chat", small)}ctx_size = 2048\nquantization = "as-is"\n${model("embedding", "embedding", embedding)}`,
+  `${model("chat", "chat", small)}ctx_size = 2048\nmax_queue = ${Number(options.clients) + 8}\nquantization = "as-is"\n${model("embedding", "embedding", embedding)}`,
 );
 await using node = await servePaddock({
   cwd: folder.path,
@@ -155,11 +157,24 @@ async function killRunner(): Promise<void> {
   process.kill(await runnerOf(node.process.pid, "chat"), "SIGKILL");
 }
 
-await Promise.all(
-  Array.from({ length: Number(options.clients) }, async (_, client) => {
-    for (let at = client; !isOver(); at++) await one(mix[at % mix.length] ?? "models");
+/** What somebody who watches the node sees meanwhile. */
+const healthMs: number[] = [];
+async function watchHealth(): Promise<void> {
+  while (!isOver()) {
+    const begun = performance.now();
+    await (await fetch(`${node.origin}/health`)).arrayBuffer();
+    healthMs.push(performance.now() - begun);
+    await Bun.sleep(50);
+  }
+}
+
+const clients: readonly Operation[] = options.streams ? ["stream"] : mix;
+await Promise.all([
+  watchHealth(),
+  ...Array.from({ length: Number(options.clients) }, async (_, client) => {
+    for (let at = client; !isOver(); at++) await one(clients[at % clients.length] ?? "models");
   }),
-);
+]);
 clearInterval(ticker);
 clearInterval(killer);
 await report();
@@ -183,6 +198,8 @@ process.stdout.write(
     "| Operation | Answered | p50 ms | p95 ms | p99 ms |",
     "|---|---|---|---|---|",
     ...operations,
+    "",
+    `/health: ${healthMs.length} answers, p50 ${percentile(healthMs, 0.5).toFixed(1)} ms, p99 ${percentile(healthMs, 0.99).toFixed(1)} ms, longest ${Math.max(...healthMs).toFixed(0)} ms.`,
     "",
     `Errors: ${errors.length === 0 ? "none" : errors.join(", ")}. Memory at the end against minute 2: ${((memory.at(-1) ?? 0) / (memory[1] ?? memory[0] ?? 1)).toFixed(3)}. /ready at the end: ${ready}`,
     "",
