@@ -1,14 +1,14 @@
-/** `bun bench:gpu`: the chat rows on a machine with a GPU, on weights of random numbers. See README.md beside it. */
+/** `bun bench:gpu`: the chat rows on a machine with a GPU, on weights of random numbers. See bench/README.md. */
 import { cpus } from "node:os";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
-import { cacheFolder } from "./cache-folder.ts";
-import { chatModelRows } from "./chat-model-rows.ts";
-import { withGpuLibrary } from "./gpu-library.ts";
-import { chosenParts, commonOptions, count } from "./options.ts";
-import { findPeer } from "./peer-location.ts";
-import { randomModel, type Shape } from "./random-weights.ts";
-import { Report } from "./report.ts";
+import { chosenParts, commonOptions, count } from "./measuring/options.ts";
+import { Report } from "./measuring/report.ts";
+import { chatModelRows } from "./rows/chat-model-rows.ts";
+import { cacheFolder } from "./servers/cache-folder.ts";
+import { withGpuLibrary } from "./servers/gpu-library.ts";
+import { findPeer } from "./servers/peer-location.ts";
+import { randomModel, type Shape } from "./servers/random-weights.ts";
 
 /** Vocabulary 32,000, context 4096. */
 const shapes: Record<string, Shape> = {

@@ -5,11 +5,11 @@
  * `--sampling '{}' --sampling '{"dry_multiplier":0}' [--tokens 512] [--times 1] [--page] [--show]`
  */
 import { parseArgs } from "node:util";
-import { type AnswerOptions, type ChatServer, type ChatTurn, chat } from "./client.ts";
 import prompts from "./made/open-prompts.json";
-import { count } from "./options.ts";
-import { rightAnswers } from "./right-answers.ts";
-import { startStarterNode } from "./starter-node.ts";
+import { type AnswerOptions, type ChatServer, type ChatTurn, chat } from "./measuring/client.ts";
+import { count } from "./measuring/options.ts";
+import { rightAnswers } from "./rows/right-answers.ts";
+import { startStarterNode } from "./rows/starter-node.ts";
 
 /** As many as the node has slots. */
 const clients = 4;

@@ -1,19 +1,19 @@
-/** `bun bench`: the node as a real process against llama-server and the floor, in the same run. See README.md beside it. */
+/** `bun bench`: the node as a real process against llama-server and the floor, in the same run. See bench/README.md. */
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { answersRow } from "./answers-row.ts";
-import { benchModels } from "./bench-models.ts";
-import { type ChatPart, chatModelRows, chatParts } from "./chat-model-rows.ts";
-import { embeddingRows } from "./embedding-rows.ts";
-import { firstStartRows } from "./first-start-rows.ts";
-import { startFloor } from "./floor-process.ts";
-import { isolationRows } from "./isolation-rows.ts";
-import { startTimes } from "./node-process.ts";
-import { chosenParts, commonOptions, count } from "./options.ts";
-import { overheadRows } from "./overhead-rows.ts";
-import { findPeer } from "./peer-location.ts";
-import { Report } from "./report.ts";
-import { measured } from "./statistics.ts";
+import { chosenParts, commonOptions, count } from "./measuring/options.ts";
+import { Report } from "./measuring/report.ts";
+import { measured } from "./measuring/statistics.ts";
+import { answersRow } from "./rows/answers-row.ts";
+import { type ChatPart, chatModelRows, chatParts } from "./rows/chat-model-rows.ts";
+import { embeddingRows } from "./rows/embedding-rows.ts";
+import { firstStartRows } from "./rows/first-start-rows.ts";
+import { isolationRows } from "./rows/isolation-rows.ts";
+import { overheadRows } from "./rows/overhead-rows.ts";
+import { benchModels } from "./servers/bench-models.ts";
+import { startFloor } from "./servers/floor-process.ts";
+import { startTimes } from "./servers/node-process.ts";
+import { findPeer } from "./servers/peer-location.ts";
 
 const { values: options } = parseArgs({
   options: { ...commonOptions, cpu: { type: "string", default: "haswell" } },

@@ -6,8 +6,8 @@ import { parseArgs } from "node:util";
 import { servePaddock } from "../tests/support/paddock-process.ts";
 import { memoryOf, runnerOf } from "../tests/support/process-tree.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
-import { benchModels } from "./bench-models.ts";
-import { measured } from "./statistics.ts";
+import { measured } from "./measuring/statistics.ts";
+import { benchModels } from "./servers/bench-models.ts";
 
 const { values: options } = parseArgs({
   options: {

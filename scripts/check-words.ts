@@ -38,7 +38,7 @@ interface Exception {
 
 const exceptions: readonly Exception[] = [
   {
-    files: "{src/config/**,docs/{configuration,models,architecture}.md}",
+    files: "{src/config/**,docs/{configuration,models,scaling}.md}",
     text: /\btranscode\b/,
     reason: "a configuration key that exists: [[models]] transcode",
   },

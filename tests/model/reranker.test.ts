@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { startLlamaServer } from "../../bench/llama-server.ts";
-import { findPeer } from "../../bench/peer-location.ts";
+import { startLlamaServer } from "../../bench/servers/llama-server.ts";
+import { findPeer } from "../../bench/servers/peer-location.ts";
 import type { RerankingModel } from "../../src/core/models/model.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { skipUnless } from "../support/skip-reason.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { chatArguments, startLlamaServer } from "../../../../bench/llama-server.ts";
-import { findPeer } from "../../../../bench/peer-location.ts";
+import { chatArguments, startLlamaServer } from "../../../../bench/servers/llama-server.ts";
+import { findPeer } from "../../../../bench/servers/peer-location.ts";
 import type { GenerationEvent, GenerationRequest } from "../../../../src/core/ports/chat-engine.ts";
 import { greedy } from "../../../support/greedy.ts";
 import { rejectionOf } from "../../../support/rejection.ts";

@@ -1,0 +1,52 @@
+/** The handbook in a collection of its own, as a node has it, and a service that searches it. */
+import { join } from "node:path";
+import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
+import { handbookDocuments, handbookPagesIn } from "../../src/ingest/handbook.ts";
+import { planDocument } from "../../src/ingest/plan-document.ts";
+import { collectionStore } from "../../src/node/collection-store.ts";
+import { openEmbeddingModel } from "../../src/node/models/embedding-model.ts";
+import { bareNodeOptions } from "../../tests/support/bare-node.ts";
+import { tempDir } from "../../tests/support/temp-dir.ts";
+import { remembering, serviceFor } from "./retrieval-set.ts";
+
+export interface HandbookCollection extends AsyncDisposable {
+  /** Hybrid search, as a node does by default. */
+  service: RetrievalService;
+}
+
+export async function handbookCollection(threads: string): Promise<HandbookCollection> {
+  await using stack = new AsyncDisposableStack();
+  const { signal } = new AbortController();
+  const folder = stack.use(await tempDir());
+  const nodeOptions = bareNodeOptions({
+    env: { PADDOCK_DATA_DIR: folder.path, PADDOCK_THREADS: threads },
+  });
+  const model = stack.use(await openEmbeddingModel(nodeOptions, signal));
+  const embedding = remembering(model.embedding);
+  const { engine, identity } = embedding;
+  const { documentPrefix } = identity;
+  const repository = stack.use(
+    await collectionStore(nodeOptions).create("handbook", {
+      dimension: engine.dimension,
+      embedding: identity,
+    }),
+  );
+  const pages = await handbookPagesIn(join(import.meta.dir, "../../docs"));
+  for (const document of await handbookDocuments(pages)) {
+    const plan = await planDocument(document, undefined, { engine, repository, documentPrefix });
+    if (plan.change === "none") continue;
+    const texts = plan.passages.map(({ source }) => documentPrefix + source);
+    const vectors = await engine.embed(texts, { signal });
+    await repository.upsert(
+      plan.passages.flatMap((passage, at) => {
+        const vector = vectors[at]?.vector;
+        return vector === undefined ? [] : [{ ...passage, vector }];
+      }),
+    );
+  }
+  const owned = stack.move();
+  return {
+    service: serviceFor(embedding, repository, "hybrid"),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
