@@ -1,7 +1,7 @@
 /** The models that the benchmark runs on; made once, kept in the cache of the benchmarks. */
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { transcode } from "../../src/engine/quantization/quantize-model.ts";
+import { quantizeModel } from "../../src/engine/quantization/quantize-model.ts";
 import { writeAtomically } from "../../src/models/files.ts";
 import { writeGguf } from "../../src/models/gguf/write.ts";
 import { prepareStarterChat, prepareStarterEmbedding } from "../../src/models/sources/starter.ts";
@@ -39,7 +39,7 @@ export async function benchModels(threads: number): Promise<BenchModels> {
   return {
     small,
     embedding: await prepareStarterEmbedding(folder, silentProgress),
-    starter: await transcode(await prepareStarterChat(folder, silentProgress), {
+    starter: await quantizeModel(await prepareStarterChat(folder, silentProgress), {
       type: "q8_0",
       folder,
       threads,

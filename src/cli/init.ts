@@ -9,7 +9,7 @@ import { nodeKeys } from "../config/settings.ts";
 import { configTemplate } from "../config/template.ts";
 import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
 import { threadBudget } from "../engine/machine/machine.ts";
-import { readFacts } from "../node/engine-on-demand.ts";
+import { readFacts } from "../engine/machine/model-memory.ts";
 import { carried } from "../packaging/carried.ts";
 import { addSettingOptions, defaultFile, settingFlags } from "./configure.ts";
 import { addExamples } from "./examples.ts";

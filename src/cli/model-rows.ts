@@ -4,17 +4,16 @@ import { isUpstream, type ModelConfig, upstreamUrls } from "../config/model-sche
 import type { Config } from "../config/schema.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { formerTranscodedName, isTranscoded, transcodedName } from "../core/models/model-files.ts";
+import { isQuantized, quantizedName } from "../core/models/model-files.ts";
 import { weightsDigest } from "../engine/fingerprint.ts";
 import { chooseSettings, pickChatFile } from "../engine/machine/auto-settings.ts";
 import type { Machine } from "../engine/machine/machine.ts";
-import { estimateMemory, type ModelFacts } from "../engine/machine/model-memory.ts";
-import { rememberedForm } from "../engine/quantization/starter-quantization.ts";
+import { estimateMemory, type ModelFacts, readFacts } from "../engine/machine/model-memory.ts";
+import { rememberedQuantization } from "../engine/quantization/starter-quantization.ts";
 import { listModels, modelsFolder } from "../models/models-folder.ts";
 import { autoSource, findSource } from "../models/sources/resolve.ts";
 import { dataDirOf } from "../node/data-dir.ts";
-import { readFacts } from "../node/engine-on-demand.ts";
-import { toTranscoding } from "../node/node-settings.ts";
+import { toQuantization } from "../node/node-settings.ts";
 import { fits, nameOf } from "./model-summary.ts";
 
 export interface ModelRow {
@@ -39,7 +38,7 @@ interface FoundModels {
   rows: ModelRow[];
   /** Files whose download did not end. */
   unfinished: string[];
-  /** Transcoded files that no configured model is loaded from. */
+  /** Quantized files that no configured model is loaded from. */
   unused: string[];
   /** What could not be read, in sentences. */
   problems: string[];
@@ -65,7 +64,6 @@ export async function findModels(options: FindModelsOptions): Promise<FoundModel
     });
   };
   const rows: ModelRow[] = [];
-  const former = new Set<string>();
   for (const configured of config.models) {
     if (isUpstream(configured.source)) {
       rows.push(upstreamRow(configured));
@@ -74,20 +72,13 @@ export async function findModels(options: FindModelsOptions): Promise<FoundModel
     const model = await withChosenSource(configured, folder, machine);
     const path = await loadedFile(model, folder, baseDir);
     rows.push(toRow(options, path, path === undefined ? path : await facts(path), model));
-    const form = toTranscoding(model, await rememberedForm(folder))?.type;
-    const source = await findSource(model.source, { folder, baseDir });
-    if (form !== undefined && source !== undefined) {
-      former.add(formerTranscodedName(basename(source), form));
-    }
   }
   const used = new Set(rows.map(({ path }) => path));
   for (const file of models) {
     const path = join(folder, file);
     if (!used.has(path)) rows.push(toRow(options, path, await facts(path)));
   }
-  const unused = models.filter(
-    (file) => !used.has(join(folder, file)) && (isTranscoded(file) || former.has(file)),
-  );
+  const unused = models.filter((file) => !used.has(join(folder, file)) && isQuantized(file));
   return { folder, rows, unfinished, unused, problems };
 }
 
@@ -120,12 +111,12 @@ export async function loadedFile(
   baseDir: string,
 ): Promise<string | undefined> {
   const path = await findSource(model.source, { folder, baseDir });
-  const form = toTranscoding(model, await rememberedForm(folder))?.type;
-  if (path === undefined || form === undefined) return path;
+  const type = toQuantization(model, await rememberedQuantization(folder))?.type;
+  if (path === undefined || type === undefined) return path;
   const digest = await weightsDigest(path).catch(() => undefined);
   if (digest === undefined) return path;
-  const transcoded = join(folder, transcodedName(basename(path), form, digest));
-  return (await Bun.file(transcoded).exists()) ? transcoded : path;
+  const quantized = join(folder, quantizedName(basename(path), type, digest));
+  return (await Bun.file(quantized).exists()) ? quantized : path;
 }
 
 /** What a model that nobody configured would get. */

@@ -58,7 +58,7 @@ function list(shell: Shell): Command {
     }
     for (const file of unused) {
       shell.say(
-        `${file} was transcoded, and no model is loaded from it any more: 'paddock models rm ${file}' removes it.\n`,
+        `${file} was quantized here, and no model is loaded from it any more: 'paddock models rm ${file}' removes it.\n`,
       );
     }
     const bound = machine.memoryBound === "control group" ? " (bound by a control group)" : "";

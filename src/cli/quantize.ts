@@ -1,4 +1,4 @@
-/** `paddock quantize`: what transcoding runs in a process of its own; not for people. */
+/** `paddock quantize`: what quantizes weights in a process of its own; not for people. */
 import { constants, setPriority } from "node:os";
 import { Command } from "commander";
 import { quantizations } from "../core/models/model-files.ts";

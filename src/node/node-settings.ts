@@ -14,7 +14,7 @@ import { type Quantization, quantizations } from "../core/models/model-files.ts"
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Collection } from "../core/retrieval/retrieval-service.ts";
-import type { StarterForm } from "../engine/quantization/starter-quantization.ts";
+import type { StarterQuantization } from "../engine/quantization/starter-quantization.ts";
 import type { RedisOptions } from "../gateway/redis/connection.ts";
 import type { UpstreamSpec } from "../gateway/upstream/open-model.ts";
 import type { Hub } from "../models/sources/hub.ts";
@@ -117,30 +117,24 @@ export function toRagSettings({ rag }: Config): RagSettings {
 export const isStarterChat = ({ source }: Pick<ModelConfig, "source">): boolean =>
   source === "starter:chat";
 
-export interface Transcoding {
-  type: Quantization;
-  /** Whether the model answers in the form it came in until this one is made. */
-  behind: boolean;
-}
-
-/** Whether a model's form is left to the node, which then has to know the CPU. */
-export const needsStarterForm = ({ quantization, source }: ModelConfig): boolean =>
+/** Whether a model's quantization is left to the node, which then has to know the CPU. */
+export const isStarterQuantization = ({ quantization, source }: ModelConfig): boolean =>
   quantization === "auto" && isStarterChat({ source });
 
-/** The form that a model is to be transcoded into; undefined: none. `form`: the starter chat model's. */
-export function toTranscoding(
+/** What a model's weights are quantized to; undefined: they stay as they are. `starter`: the starter chat model's. */
+export function toQuantization(
   model: ModelConfig,
-  form: StarterForm | undefined,
-): Transcoding | undefined {
-  const chosen = needsStarterForm(model) ? form : undefined;
+  starter: StarterQuantization | undefined,
+): { type: Quantization; inBackground: boolean } | undefined {
+  const chosen = isStarterQuantization(model) ? starter : undefined;
   const type = chosen?.type ?? quantizations.find((known) => known === model.quantization);
   if (type === undefined) return undefined;
   const isFirst =
     model.transcode === "auto" ? (chosen?.first ?? true) : model.transcode === "first";
-  return { type, behind: !isFirst && model.type === "chat" };
+  return { type, inBackground: !isFirst && model.type === "chat" };
 }
 
-/** Only chat models have slots, and a line that can be full; a server elsewhere has its own. */
+/** Only chat models have slots, and a line that can be full; an upstream server has its own. */
 export function toModelBounds({ name, type, source, ...bounds }: ModelConfig): ModelBounds {
   if (type !== "chat" || isUpstream(source)) return { name };
   return { name, slots: bounds.parallel, maxQueue: bounds.max_queue };

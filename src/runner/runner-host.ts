@@ -82,11 +82,27 @@ export class RunnerHost implements ModelHost {
 
   async loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel> {
     const most = spec.type === "chat" ? spec.maxQueue + spec.parallel : mostWaiting;
-    const runner = await this.#start(spec, most, options);
+    return this.#loaded(await this.#start(spec, most, options));
+  }
+
+  async replaceWeights(spec: ModelSpec, signal: AbortSignal): Promise<LoadedModel> {
+    const { name } = spec;
+    const resident = this.#residents.get(name);
+    if (resident?.runner === undefined) {
+      throw new NodeError("internal", `The model '${name}' is not loaded.`);
+    }
+    const bytes = await this.#bytesOf(spec);
+    using _ = await this.#reserveMemory(name, bytes, signal);
+    await resident.runner.replaceWeights(spec, signal);
+    resident.bytes = bytes;
+    return this.#loaded(resident.runner);
+  }
+
+  #loaded(runner: Runner): LoadedModel {
     const { facts } = runner;
     const shared = {
       problem: () => runner.problem(),
-      [Symbol.asyncDispose]: () => this.#end(spec.name, runner),
+      [Symbol.asyncDispose]: () => this.#end(facts.card.name, runner),
     };
     if (facts.type === "chat") {
       return { ...facts, engine: remoteChatEngine(runner, facts), ...shared };
@@ -107,10 +123,9 @@ export class RunnerHost implements ModelHost {
     const { name, keepAliveMs } = spec;
     const { program, engine, accelerators, log, onRestart } = this.#options;
     const { heartbeatTimeoutMs, stepTimeoutMs } = this.#options;
-    const bytes = (await this.#options.memory?.bytesOf(spec)) ?? 0;
-    const resident: Resident = { runner: undefined, bytes };
+    const resident: Resident = { runner: undefined, bytes: await this.#bytesOf(spec) };
     const reserveMemory = (signal: AbortSignal): Promise<Disposable> =>
-      this.#reserveMemory(name, bytes, signal);
+      this.#reserveMemory(name, resident.bytes, signal);
     using _ = await reserveMemory(loading.signal);
     const plan = await accelerators.planFor(subjectOf(spec));
     tellRejected(log, plan.rejected, this.#toldBackends);
@@ -143,6 +158,10 @@ export class RunnerHost implements ModelHost {
     this.#residents.set(name, resident);
     this.#versions.set(name, runner.version);
     return runner;
+  }
+
+  async #bytesOf(spec: ModelSpec): Promise<number> {
+    return (await this.#options.memory?.bytesOf(spec)) ?? 0;
   }
 
   /** Evicts models until another fits; one that is busy finishes its calls first, and new ones wait. */
@@ -210,9 +229,8 @@ export class RunnerHost implements ModelHost {
       .at(0);
   }
 
-  /** Another one may have taken its place under its name by now. */
   async #end(name: string, runner: Runner): Promise<void> {
-    if (this.#residents.get(name)?.runner === runner) this.#residents.delete(name);
+    this.#residents.delete(name);
     await runner[Symbol.asyncDispose]();
   }
 }

@@ -212,21 +212,13 @@ const longestEndMs = 5000;
 /** How long the last words of one that hung may take to come. */
 const lastWordsMs = 100;
 
-// Starts a model's process again, as it was started first: the same weights and settings.
-
-/** Refuses a model that is not the one of the first start, which `facts` describe. */
+/** Starts a model's process again; refuses a model that is not the one of the first start, which `facts` describe. */
 export async function restartProcess(
   options: RunnerOptions,
   facts: Facts,
   starting: Omit<StartOptions, "progress">,
 ): Promise<RunnerProcess> {
-  const process = await startRunner(withFirstChoices(options, facts), {
-    ...starting,
-    progress: noProgress,
-  }).catch((error: unknown) => {
-    // The backend worked when the model was first loaded; another would answer otherwise.
-    throw error instanceof BackendFailure ? error.cause : error;
-  });
+  const process = await startWith(options, facts, starting);
   if (identityOf(process.facts) === identityOf(facts)) return process;
   process.kill();
   throw new NodeError(
@@ -235,19 +227,30 @@ export async function restartProcess(
   );
 }
 
-/** What was chosen at the first start is kept: beside models at work it would come out otherwise. */
-function withFirstChoices(options: RunnerOptions, facts: Facts): RunnerOptions {
+/** Starts a process with the sizes that `facts` report: beside models at work, others would be chosen. */
+export async function startWith(
+  options: RunnerOptions,
+  facts: Facts,
+  starting: Omit<StartOptions, "progress">,
+): Promise<RunnerProcess> {
   const { spec } = options;
   const settings = settledSettings(spec.settings, facts.card.settings);
-  return { ...options, spec: { ...spec, settings } };
+  const settled = { ...options, spec: { ...spec, settings } };
+  return await startRunner(settled, { ...starting, progress: noProgress }).catch(
+    (error: unknown) => {
+      // The backend worked when the model was first loaded; another would answer otherwise.
+      throw error instanceof BackendFailure ? error.cause : error;
+    },
+  );
 }
 
 /** Changes with the weights, the engine and the settings. */
 const identityOf = ({ type, fingerprint }: Facts): string => `${type} ${fingerprint}`;
 
-// A model's trial on a backend in a process of its own, for who loads it elsewhere: a crash is found, not suffered.
-
-/** Says which engine it was; where the backend does not work, it fails with a BackendFailure. */
+/**
+ * Tries a model on a backend in a process of its own, where it is loaded into another: a crash is found,
+ * not suffered. Says which engine it was; where the backend does not work, it fails with a BackendFailure.
+ */
 export async function tryBackend(
   options: Omit<RunnerOptions, "stepTimeoutMs">,
   signal: AbortSignal,

@@ -2,6 +2,7 @@
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { untilAborted } from "../core/abort.ts";
 import { copyOf, NodeError, reasonOf } from "../core/errors.ts";
+import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Progress } from "../core/progress.ts";
 import { type CallListener, PendingCalls } from "./pending-calls.ts";
 import type { Call, Facts } from "./protocol.ts";
@@ -13,6 +14,7 @@ import {
   restartProcess,
   type StartOptions,
   startRunner,
+  startWith,
 } from "./runner-process.ts";
 import type { ThreadShare, ThreadShares } from "./thread-shares.ts";
 
@@ -34,16 +36,18 @@ const unreadyFraction = 1 / 3;
 const mostFailedStarts = 2;
 
 export class Runner implements AsyncDisposable {
-  readonly #options: SupervisionOptions;
+  #options: SupervisionOptions;
   readonly #share: ThreadShare;
   readonly #calls = new PendingCalls(() => this.#used());
   readonly #backoff = new RestartBackoff();
   readonly #stopping = new AbortController();
-  /** What was loaded first; what is loaded later must be the same. */
-  readonly #facts: Facts;
+  /** What was loaded first; a process that is restarted must load the same. */
+  #facts: Facts;
   readonly #version: string;
   #process: RunnerProcess | undefined;
   #isStarting = false;
+  /** Whether other weights are being loaded; calls wait for them. */
+  #isReplacing = false;
   /** Whether the process finishes the calls that it has and then ends. */
   #isDraining = false;
   #lastUsed = performance.now();
@@ -143,6 +147,27 @@ export class Runner implements AsyncDisposable {
     await untilAborted(process.ended, signal);
   }
 
+  /** Loads other weights once the calls in progress have ended; where that fails, the former ones again. */
+  async replaceWeights(spec: ModelSpec, signal: AbortSignal): Promise<void> {
+    this.#isReplacing = true;
+    try {
+      await this.drain(signal);
+      const { name } = this.#options;
+      if (this.#isStarting) throw beingRestarted(name);
+      const process = await startWith({ ...this.#options, spec }, this.#facts, {
+        signal: AbortSignal.any([signal, this.#stopping.signal]),
+        onItems: (items) => this.#calls.receive(items),
+      });
+      this.#options = { ...this.#options, spec };
+      this.#facts = process.facts;
+      this.#adopt(process);
+    } finally {
+      this.#isReplacing = false;
+      if (this.#process !== undefined) this.#calls.dispatchTo(this.#process);
+      else if (!signal.aborted) this.#startAgain();
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const stopped = new NodeError("unavailable", "The node is stopping. Ask again later.");
     this.#stopping.abort(stopped);
@@ -193,7 +218,8 @@ export class Runner implements AsyncDisposable {
   }
 
   #startAgain(): void {
-    if (this.#process !== undefined || this.#isStarting || this.#stopping.signal.aborted) return;
+    if (this.#process !== undefined || this.#isStarting || this.#isReplacing) return;
+    if (this.#stopping.signal.aborted) return;
     this.#backoff.reset();
     void this.#start(0);
   }
@@ -215,7 +241,7 @@ export class Runner implements AsyncDisposable {
     this.#isDraining = false;
     if (this.#stopping.signal.aborted) return;
     const { name, log, onRestart } = this.#options;
-    this.#failure = new NodeError("unavailable", `The model '${name}' is being started again.`);
+    this.#failure = beingRestarted(name);
     const lost = this.#calls.loseProcess(endedWhileAnswering(name));
     log.error("a model's process ended; it is started again", {
       model: name,
@@ -261,6 +287,9 @@ export class Runner implements AsyncDisposable {
     }
   }
 }
+
+const beingRestarted = (name: string): NodeError =>
+  new NodeError("unavailable", `The model '${name}' is being started again.`);
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 

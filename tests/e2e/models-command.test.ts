@@ -94,13 +94,13 @@ describe("paddock models", () => {
   });
 });
 
-test("paddock models names transcoded files that nothing is loaded from, and removes them", async () => {
+test("paddock models names quantized files that nothing is loaded from, and removes them", async () => {
   await using folder = await dataDir();
   const file = "old.from-0123456789abcdef.q8_0.gguf";
   await copyFile(folder.chat, join(folder.models, file));
   await writeFile(join(folder.models, `${file}.made-from.json`), '{"source":"/gone.gguf"}');
   expect((await folder.run()).stderr).toContain(
-    `${file} was transcoded, and no model is loaded from it any more: 'paddock models rm ${file}' removes it.`,
+    `${file} was quantized here, and no model is loaded from it any more: 'paddock models rm ${file}' removes it.`,
   );
   expect((await folder.run("rm", file, "--yes")).code).toBe(0);
   expect(await readdir(folder.models)).toEqual(["vectors.gguf"]);

@@ -48,8 +48,8 @@ describe("a first start with starter models", () => {
     await using node = await servePaddock({ cwd: folder.path });
     expect((await fetch(`${node.origin}/ready`)).status).toBe(200);
     expect(await readdir(models)).toEqual(expect.arrayContaining(starterFiles));
-    // Where the better form takes minutes to make, nobody waits for it.
-    expect(node.stderr()).not.toContain("Transcoding");
+    // Where the better weights take minutes to make, nobody waits for it.
+    expect(node.stderr()).not.toContain("Quantizing");
     const answer = await fetch(`${node.origin}/v1/chat/completions`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -60,7 +60,7 @@ describe("a first start with starter models", () => {
       }),
     });
     expect(answer.status).toBe(200);
-    await waitFor("the better form to be begun", async () =>
+    await waitFor("the better weights to be begun", async () =>
       (await readdir(models)).some((name) => name.includes(".q4_k_s.gguf")),
     );
     node.process.kill("SIGTERM");

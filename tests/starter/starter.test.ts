@@ -97,7 +97,7 @@ describe("a first start with the starter models", () => {
       /^Paddock \d+\.\d+\.\d+ listening on http:\/\/127\.0\.0\.1:\d+\nPage: .*\/\nDocs: .*\/docs\nTry: {2}curl /,
     );
     expect(node.stderr()).toContain("Assembling the starter chat model");
-    expect(node.stderr()).toContain("Transcoding tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf to q8_0");
+    expect(node.stderr()).toContain("Quantizing tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf to q8_0");
     expect(node.stderr()).toMatch(/(Converting|Writing) the starter embedding model/);
   });
 
@@ -375,7 +375,7 @@ describe("a first start with the starter models", () => {
       ]);
       await using second = await servePaddock({ cwd: folder.path, entry: sourceFile });
       expect(second.stderr()).not.toContain("Assembling");
-      expect(second.stderr()).not.toContain("Transcoding");
+      expect(second.stderr()).not.toContain("Quantizing");
       expect(second.stderr()).not.toContain("Storing passages");
       expect(await listing()).toEqual(before);
     },

@@ -1,4 +1,4 @@
-/** Models that come in several files: `name-00001-of-00003.gguf` and so on; the first one names the model. */
+/** The files of a model: one that comes in several parts, and what its weights were quantized into. */
 
 const part = /-(\d{5})-of-(\d{5})(\.gguf)$/i;
 /** A name that counts more parts is a mistake, or an attack. */
@@ -31,33 +31,26 @@ export function missingParts(missing: readonly string[], all: number): string {
   return `${names.join(", ")}${more}${whole} ${verb} not there`;
 }
 
-/** The forms that weights can be transcoded into. */
-
+/** What weights can be quantized to. */
 export const quantizations = ["f16", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_k_s", "q4_0"] as const;
 
 export type Quantization = (typeof quantizations)[number];
 
-// The names of files that models were transcoded into, by which they are found again.
-
 /** Hexadecimal digits of a digest: enough to tell the files of one folder apart. */
 const digestLength = 16;
 
-/** What the weights of a file are called in another form: `digest` is theirs, so that other weights have another name. */
-export const transcodedName = (file: string, type: Quantization, digest: string): string =>
+/** The name of the file that weights are quantized into; `digest` is theirs, so that other weights have another name. */
+export const quantizedName = (file: string, type: Quantization, digest: string): string =>
   `${file.replace(/(-\d{5}-of-\d{5})?\.gguf$/i, "")}${markOf(digest)}${type}.gguf`;
 
 /** What stands in the name of everything that was made from these weights. */
 export const markOf = (digest: string): string => `.from-${digest.slice(0, digestLength)}.`;
 
-const transcoded = new RegExp(
+const quantized = new RegExp(
   `\\.from-[0-9a-f]{${digestLength}}\\.(${quantizations.join("|")})\\.gguf$`,
 );
 
-export const isTranscoded = (file: string): boolean => transcoded.test(file);
-
-/** What earlier versions called it, whatever the weights were. */
-export const formerTranscodedName = (file: string, type: Quantization): string =>
-  `${file.replace(/(\.[\w-]+)?\.gguf$/, "")}.${type}.gguf`;
+export const isQuantized = (file: string): boolean => quantized.test(file);
 
 /** At the end of the name of the note that says what a file was made from. */
 export const madeFromSuffix = ".made-from.json";

@@ -35,4 +35,9 @@ export interface ModelHost extends AsyncDisposable {
   /** Threads of all models together. */
   readonly threads: number;
   loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel>;
+  /**
+   * Loads other weights of a model that it has loaded, once its calls have ended; calls made meanwhile
+   * wait. Where that fails the model goes on as before. Absent: a host that cannot unload.
+   */
+  replaceWeights?(spec: ModelSpec, signal: AbortSignal): Promise<LoadedModel>;
 }

@@ -29,6 +29,10 @@ export interface ModelFacts {
   vocabularySize: number;
 }
 
+/** Reads them from a model's file. The library is loaded only here: a node whose models are all upstream does without. */
+export const readFacts = async (path: string): Promise<ModelFacts> =>
+  await (await import("../gguf/model-facts.ts")).readModelFacts(path);
+
 export interface MemoryDemand {
   /** Tokens that each answer may see. */
   contextSize: number;

@@ -1,4 +1,4 @@
-/** Quantises a model's weights to another type, once, in a child process. */
+/** Quantizes a model's weights, once, in a child process, and removes files of weights that were replaced. */
 import {
   mkdir,
   open,
@@ -17,22 +17,22 @@ import { Value } from "@sinclair/typebox/value";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import {
-  formerTranscodedName,
   madeFromSuffix,
   markOf,
   type Quantization,
-  transcodedName,
+  quantizedName,
 } from "../../core/models/model-files.ts";
 import type { Progress } from "../../core/progress.ts";
 import { lastLine, tailOf } from "../../subprocess/last-output.ts";
 import type { Program } from "../../subprocess/program.ts";
 import { weightsDigest } from "../fingerprint.ts";
+import { readFacts } from "../machine/model-memory.ts";
 
-export interface TranscodeOptions {
+export interface QuantizeOptions {
   type: Quantization;
   folder: string;
   threads: number;
-  /** Has it run at the lowest priority, and pause while the node is asked for something; absent: it goes before. */
+  /** Runs it at the lowest priority, and pauses it while the node answers requests; absent: it does not wait. */
   quiet?: { watch(onChange: (goesOn: boolean) => void): Disposable };
   program: Program;
   signal: AbortSignal;
@@ -53,19 +53,17 @@ const bits: Record<Quantization, number> = {
 
 const pollMs = 200;
 
-/** Returns the path of the transcoded file; where it cannot be made, that of the original, with a warning. */
-export async function transcode(path: string, options: TranscodeOptions): Promise<string> {
+/** Returns the path of the quantized file; where it cannot be made, that of the original, with a warning. */
+export async function quantizeModel(path: string, options: QuantizeOptions): Promise<string> {
   const { type, folder, log } = options;
   const digest = await weightsDigest(path);
   const target = targetOf(path, digest, options);
   try {
     if (!(await exists(target))) {
-      // The engine's library is loaded only where there is something to make.
-      const { readModelFacts } = await import("../gguf/model-facts.ts");
-      const { parameters, quantization } = await readModelFacts(path);
+      const { parameters, quantization } = await readFacts(path);
       if (quantization.toLowerCase() === type) return path;
       const bytes = (parameters * bits[type]) / 8;
-      // A model that lies elsewhere may be the first that the folder is needed for.
+      // The model may lie in another folder, and this one not exist yet.
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await checkRoom(bytes, dirname(target));
       await run(path, target, bytes, options);
@@ -73,17 +71,18 @@ export async function transcode(path: string, options: TranscodeOptions): Promis
     }
   } catch (error) {
     options.signal.throwIfAborted();
-    log.warn("the model is used in the form it came in", { wanted: type, why: reasonOf(error) });
+    const fields = { wanted: type, why: reasonOf(error) };
+    log.warn("the model is used with the weights that it came with", fields);
     return path;
   }
-  await clearSuperseded({ source: path, digest, type, folder }, log);
+  await clearSuperseded(path, digest, folder, log);
   return target;
 }
 
-/** The file that weights were transcoded into before; undefined where they were not. */
-export async function findTranscoded(
+/** The file that weights were quantized into before; undefined where they were not. */
+export async function findQuantized(
   path: string,
-  options: Pick<TranscodeOptions, "folder" | "type">,
+  options: Pick<QuantizeOptions, "folder" | "type">,
 ): Promise<string | undefined> {
   const target = targetOf(path, await weightsDigest(path), options);
   return (await exists(target)) ? target : undefined;
@@ -92,17 +91,17 @@ export async function findTranscoded(
 const targetOf = (
   path: string,
   digest: string,
-  { folder, type }: Pick<TranscodeOptions, "folder" | "type">,
-): string => join(folder, transcodedName(basename(path), type, digest));
+  { folder, type }: Pick<QuantizeOptions, "folder" | "type">,
+): string => join(folder, quantizedName(basename(path), type, digest));
 
 async function run(
   path: string,
   target: string,
   bytes: number,
-  { type, threads, quiet, program, signal, progress }: TranscodeOptions,
+  { type, threads, quiet, program, signal, progress }: QuantizeOptions,
 ): Promise<void> {
   const partial = `${target}.${crypto.randomUUID()}.part`;
-  const step = progress.step(`Transcoding ${basename(path)} to ${type}`, bytes, "bytes");
+  const step = progress.step(`Quantizing ${basename(path)} to ${type}`, bytes, "bytes");
   const priority = quiet === undefined ? [] : ["--low-priority"];
   const asked = ["quantize", path, partial, type, String(threads), ...priority];
   const child = Bun.spawn([...program.command, ...asked], {
@@ -155,48 +154,36 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Removes transcoded files that are of no use any more: of replaced weights, or left by a process that died. */
-
 const Note = T.Object({ source: T.String() });
 /** A file that is being written changes all the time; one unchanged for this long was abandoned. */
 const abandonedAfterMs = 10 * 60 * 1000;
 
-export async function noteSource(target: string, source: string): Promise<void> {
+async function noteSource(target: string, source: string): Promise<void> {
   await writeFile(`${target}${madeFromSuffix}`, JSON.stringify({ source }));
 }
 
-export interface Made {
-  /** The file that it was made from, and the digest of its weights. */
-  source: string;
-  digest: string;
-  type: Quantization;
-  folder: string;
-}
-
-/** A start does not depend on it, so a failure is logged and not thrown. */
-export async function clearSuperseded(made: Made, log: Log): Promise<void> {
-  const { folder, source, digest, type } = made;
+/**
+ * Removes quantized files of replaced weights, and what a process that died left; `digest` is that of
+ * the weights that `source` holds now. A start does not depend on it, so a failure is logged.
+ */
+async function clearSuperseded(
+  source: string,
+  digest: string,
+  folder: string,
+  log: Log,
+): Promise<void> {
   try {
-    const names = await readdir(folder);
-    for (const name of names) {
+    for (const name of await readdir(folder)) {
       if (await isAbandoned(folder, name)) await rm(join(folder, name), { force: true });
       if (!name.endsWith(madeFromSuffix) || name.includes(markOf(digest))) continue;
       if ((await sourceOf(join(folder, name))) !== source) continue;
       const file = basename(name, madeFromSuffix);
       await rm(join(folder, file), { force: true });
       await rm(join(folder, name), { force: true });
-      log.info("a transcoded file of replaced weights was removed", { file });
+      log.info("a quantized file of replaced weights was removed", { file });
     }
-    const former = formerTranscodedName(basename(source), type);
-    // A file that was fetched under this name is a model of its own.
-    const isFetched = names.includes(`${former}.origin.json`);
-    if (former === basename(source) || isFetched || !names.includes(former)) return;
-    log.warn(
-      "a transcoded file does not say what it was made from and is not used; remove it with 'paddock models rm'",
-      { file: former },
-    );
   } catch (error) {
-    log.warn("what was transcoded before cannot be cleared away", { why: reasonOf(error) });
+    log.warn("what was quantized before cannot be removed", { why: reasonOf(error) });
   }
 }
 

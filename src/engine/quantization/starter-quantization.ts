@@ -1,4 +1,4 @@
-/** The form that the starter chat model is best in here: it follows from what llama.cpp computes with on this CPU. */
+/** What the starter chat model is quantized to: it follows from what llama.cpp computes with on this CPU. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ export const cpuFile = "cpu.json";
 
 const Remembered = T.Object({ cpu: T.String(), info: T.String() });
 
-export interface StarterForm {
+export interface StarterQuantization {
   type: Quantization;
   /** Whether it is worth waiting for: it is made in seconds, and better than the original in every way. */
   first: boolean;
@@ -27,13 +27,13 @@ export interface StarterForm {
  * With AMX, `q8_0` is made in seconds and reads and writes fastest. Without, it reads prompts more
  * slowly than the original; `q4_k_s` is better than both, and takes minutes to make.
  */
-export const formFor = (systemInfo: string): StarterForm =>
+export const quantizationFor = (systemInfo: string): StarterQuantization =>
   /\bAMX_INT8 = 1\b/.test(systemInfo)
     ? { type: "q8_0", first: true }
     : { type: "q4_k_s", first: false };
 
 /** Where llama.cpp cannot be asked: what is ready soonest of those that are made. */
-const unknown: StarterForm = { type: "q8_0", first: true };
+const unknown: StarterQuantization = { type: "q8_0", first: true };
 
 interface AskOptions {
   folder: string;
@@ -43,21 +43,24 @@ interface AskOptions {
 }
 
 /** Asks llama.cpp itself, in a process of its own, once for each CPU that the folder is used on. */
-export async function starterForm({
+export async function starterQuantization({
   folder,
   program,
   signal,
   log,
-}: AskOptions): Promise<StarterForm> {
-  const remembered = await rememberedForm(folder);
+}: AskOptions): Promise<StarterQuantization> {
+  const remembered = await rememberedQuantization(folder);
   if (remembered !== undefined) return remembered;
   try {
     const info = await ask(program, signal);
-    const form = formFor(info);
-    log.info("the starter chat model's form was chosen for the CPU", { form: form.type, info });
+    const chosen = quantizationFor(info);
+    log.info("the starter chat model's quantization was chosen for the CPU", {
+      quantization: chosen.type,
+      info,
+    });
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(join(folder, cpuFile), JSON.stringify({ cpu: cpuName(), info }));
-    return form;
+    return chosen;
   } catch (error) {
     signal.throwIfAborted();
     log.warn("llama.cpp does not say what it computes with here", { reason: reasonOf(error) });
@@ -66,11 +69,13 @@ export async function starterForm({
 }
 
 /** What was found at an earlier start on this CPU; undefined where none was. */
-export async function rememberedForm(folder: string): Promise<StarterForm | undefined> {
+export async function rememberedQuantization(
+  folder: string,
+): Promise<StarterQuantization | undefined> {
   try {
     const found: unknown = JSON.parse(await readFile(join(folder, cpuFile), "utf8"));
     return Value.Check(Remembered, found) && found.cpu === cpuName()
-      ? formFor(found.info)
+      ? quantizationFor(found.info)
       : undefined;
   } catch {
     return undefined; // not there yet, or half written

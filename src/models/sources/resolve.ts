@@ -3,13 +3,7 @@ import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { NodeError } from "../../core/errors.ts";
 import type { ModelType } from "../../core/models/model.ts";
-import {
-  formerTranscodedName,
-  isTranscoded,
-  missingParts,
-  partsOf,
-  quantizations,
-} from "../../core/models/model-files.ts";
+import { isQuantized, missingParts, partsOf } from "../../core/models/model-files.ts";
 import { sizeOf } from "../files.ts";
 import { listModels } from "../models-folder.ts";
 import { starterChat, starterEmbedding, starterGteSmall } from "../starter-models.ts";
@@ -88,14 +82,11 @@ interface AutoSource {
   why: string;
 }
 
-/** Files that the starter model itself is in, those of earlier versions too. */
-const ownFiles = new Set([
-  starterChat.file,
-  ...quantizations.map((type) => formerTranscodedName(starterChat.file, type)),
-]);
+/** What the files of the starter model begin with, those of earlier versions too. */
+const starterStem = starterChat.file.replace(/[\w-]+\.gguf$/, "");
 
-/** A transcoded file is not a candidate beside the model that it was made from. */
-const isPulled = (file: string): boolean => !ownFiles.has(file) && !isTranscoded(file);
+/** A quantized file is not a candidate beside the model that it was made from. */
+const isPulled = (file: string): boolean => !file.startsWith(starterStem) && !isQuantized(file);
 
 export async function autoSource(type: ModelType, options: AutoOptions): Promise<AutoSource> {
   if (type === "embedding") {

@@ -20,13 +20,12 @@ import { verdictFile } from "../../engine/accelerator/trials.ts";
 import type { LocalHost } from "../../engine/local-host.ts";
 import { chooseSettings } from "../../engine/machine/auto-settings.ts";
 import { readMachineMemory, threadBudget, withinLimit } from "../../engine/machine/machine.ts";
-import { estimateMemory } from "../../engine/machine/model-memory.ts";
+import { estimateMemory, readFacts } from "../../engine/machine/model-memory.ts";
 import { type EngineSettings, subjectOf } from "../../runner/protocol.ts";
 import { RunnerHost } from "../../runner/runner-host.ts";
 import { tryBackend } from "../../runner/runner-process.ts";
 import type { Program } from "../../subprocess/program.ts";
 import { dataDirOf } from "../data-dir.ts";
-import { readFacts } from "../engine-on-demand.ts";
 import { type ModelOptions, toMemoryLimit } from "../node-settings.ts";
 
 export interface RunnersOptions extends ModelOptions {

@@ -1,35 +1,46 @@
 /** The models of a node, from a line of its configuration to an engine that answers. */
-import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream } from "../../config/model-schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
+import { reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { LoadedModel } from "../../core/models/model.ts";
 import type { Quantization } from "../../core/models/model-files.ts";
 import type { LoadOptions, ModelHost } from "../../core/ports/model-host.ts";
-import { noProgress, shareOf } from "../../core/progress.ts";
+import { shareOf } from "../../core/progress.ts";
 import { pickChatFile } from "../../engine/machine/auto-settings.ts";
 import { type Machine, readMachineMemory, withinLimit } from "../../engine/machine/machine.ts";
-import { type StarterForm, starterForm } from "../../engine/quantization/starter-quantization.ts";
+import { readFacts } from "../../engine/machine/model-memory.ts";
+import { findQuantized, quantizeModel } from "../../engine/quantization/quantize-model.ts";
+import { starterQuantization } from "../../engine/quantization/starter-quantization.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
 import { hubFrom } from "../../models/sources/hub.ts";
 import { autoSource, resolveSource } from "../../models/sources/resolve.ts";
 import type { Program } from "../../subprocess/program.ts";
-import { BetterForms, type ImproveOptions, type Improving } from "../better-forms.ts";
 import { dataDirOf } from "../data-dir.ts";
-import { alreadyTranscoded, readFacts, transcoded } from "../engine-on-demand.ts";
 import type { OpeningListener, UpstreamModels } from "../gateway/upstream-models.ts";
 import {
   isStarterChat,
+  isStarterQuantization,
   type ModelOptions,
-  needsStarterForm,
   toMemoryLimit,
   toModelSpec,
-  toTranscoding,
+  toQuantization,
 } from "../node-settings.ts";
 import type { QuietTimes } from "../quiet-times.ts";
 import { openLocal, openRunners, type RunnersOptions } from "./model-hosts.ts";
+
+export interface ImproveOptions {
+  quiet: QuietTimes;
+  signal: AbortSignal;
+  /** Told how much of a model's weights is done, from 0 to 1. */
+  onProgress: (model: string, done: number) => void;
+  /** Called with a model that has loaded them. */
+  onBetter: (model: LoadedModel) => void;
+  /** Called with a model that nothing more is done for. */
+  onEnd: (model: string) => void;
+}
 
 /** Disposing it unloads every model. */
 export class NodeModels implements AsyncDisposable {
@@ -37,7 +48,8 @@ export class NodeModels implements AsyncDisposable {
   readonly #host: ModelHost;
   readonly #resources: AsyncDisposableStack;
   readonly #upstreams: UpstreamModels | undefined;
-  readonly #betterForms = new BetterForms();
+  /** Weights that are quantized in the background, for models that answer already. */
+  readonly #improvements: { model: ModelConfig; source: string; type: Quantization }[] = [];
   /** Settles when the last load that was asked for is over. */
   #lastLoad: Promise<void> = Promise.resolve();
 
@@ -101,60 +113,70 @@ export class NodeModels implements AsyncDisposable {
     }
     const folder = this.#folder;
     const model = await this.#chosen(configured, folder);
+    const { program, log } = this.#options;
     // Asked while the model's file is made.
-    const form = needsStarterForm(model) ? this.#starterForm(loading) : undefined;
-    form?.catch(() => {}); // awaited below, unless the file cannot be had
+    const starter = isStarterQuantization(model)
+      ? starterQuantization({ folder, program, log, signal: loading.signal })
+      : undefined;
+    starter?.catch(() => {}); // awaited below, unless the file cannot be had
     const source = await this.#resolve(model.source, loading, model.sha256);
-    const transcoding = toTranscoding(model, await form);
-    if (transcoding === undefined) return await this.#loadFile(model, source, loading);
-    const { type, behind } = transcoding;
-    const made = behind ? await alreadyTranscoded(source, { folder, type }) : undefined;
-    if (!behind || made !== undefined) {
-      const path = made ?? (await this.#transcode(source, type, loading));
-      return await this.#loadFile(model, path, loading);
-    }
-    const loaded = await this.#loadFile(model, source, loading);
-    return this.#betterForms.add(loaded, (improving) =>
-      this.#improve(model, source, type, improving),
-    );
-  }
-
-  /** Makes what was left for later, while nobody asks. */
-  async improve(options: Omit<ImproveOptions, "log">): Promise<void> {
-    await this.#betterForms.improve({ ...options, log: this.#options.log });
-  }
-
-  /** Makes the better form of a model that answers already, and loads it beside it. */
-  async #improve(
-    model: ModelConfig,
-    source: string,
-    type: Quantization,
-    { quiet, signal, onProgress }: Improving,
-  ): Promise<LoadedModel | undefined> {
-    const { log, config } = this.#options;
-    const loading = { progress: noProgress, signal };
-    const progress = shareOf((done) => onProgress(model.name, done));
-    log.info("a better form of a model is being made; it answers meanwhile", {
-      model: model.name,
-      form: type,
-    });
-    const path = await this.#transcode(source, type, { progress, signal }, quiet);
-    // What went wrong was said.
-    if (path === source) return undefined;
-    const { size } = await stat(path);
-    const { availableMemory } = await readMachineMemory();
-    if (toMemoryLimit(config) !== undefined || availableMemory < size * roomForBoth) {
-      log.info("the better form is there, and the next start takes it: there is no room for both", {
-        model: model.name,
-      });
-      return undefined;
-    }
-    await quiet.wait(signal);
+    const wanted = toQuantization(model, await starter);
+    if (wanted === undefined) return await this.#loadFile(model, source, loading);
+    const { type, inBackground } = wanted;
+    const made = inBackground ? await findQuantized(source, { folder, type }) : undefined;
+    const isLater = inBackground && made === undefined;
+    if (isLater) this.#improvements.push({ model, source, type });
+    const path = isLater ? source : (made ?? (await this.#quantize(source, type, loading)));
     return await this.#loadFile(model, path, loading);
   }
 
-  /** `quiet`: while nobody asks, on one thread. */
-  #transcode(
+  /**
+   * Quantizes what was left for later while no requests come, one model after the other, and has each
+   * load the result. What fails is tried again at the next start.
+   */
+  async improve({ quiet, signal, onProgress, onBetter, onEnd }: ImproveOptions): Promise<void> {
+    const { log } = this.#options;
+    for (const { model, source, type } of this.#improvements.splice(0)) {
+      const { name } = model;
+      try {
+        await quiet.wait(signal);
+        log.info("a model's weights are quantized in the background", { model: name, type });
+        const progress = shareOf((done) => onProgress(name, done));
+        const path = await this.#quantize(source, type, { progress, signal }, quiet);
+        // What went wrong was said.
+        if (path === source) continue;
+        await quiet.wait(signal);
+        const better = await this.#replaceWeights(model, path, signal);
+        if (better === undefined) {
+          log.info("a model's quantized weights are used from the next start on", { model: name });
+          continue;
+        }
+        onBetter(better);
+        log.info("a model answers with its quantized weights from now on", { model: name });
+      } catch (error) {
+        if (signal.aborted) return;
+        const reason = reasonOf(error);
+        log.warn("a model goes on with the weights that it came with", { model: name, reason });
+      } finally {
+        onEnd(name);
+      }
+    }
+  }
+
+  /** Undefined where models run in this process, which unloads none. */
+  async #replaceWeights(
+    model: ModelConfig,
+    path: string,
+    signal: AbortSignal,
+  ): Promise<LoadedModel | undefined> {
+    const host = this.#host;
+    const spec = toModelSpec(model, path, toMemoryLimit(this.#options.config));
+    const own = await this.#oneAtATime(async () => await host.replaceWeights?.(spec, signal));
+    return own && (await this.#withAdvice(own, model));
+  }
+
+  /** `quiet`: while no requests come, on one thread. */
+  #quantize(
     source: string,
     type: Quantization,
     loading: LoadOptions,
@@ -164,17 +186,14 @@ export class NodeModels implements AsyncDisposable {
     const threads = quiet === undefined ? this.#host.threads : 1;
     const folder = this.#folder;
     const options = { type, folder, threads, program, log, ...loading, ...given({ quiet }) };
-    return transcoded(source, options);
+    return quantizeModel(source, options);
   }
 
   async #loadFile(model: ModelConfig, path: string, loading: LoadOptions): Promise<LoadedModel> {
     const { config, log } = this.#options;
     const spec = toModelSpec(model, path, toMemoryLimit(config));
     const own = await this.#oneAtATime(() => this.#host.loadModel(spec, loading));
-    const advice = isStarterChat(model)
-      ? betterModel(await readMachineMemory(), this.#options.program)
-      : undefined;
-    const loaded = this.#resources.use(disposedOnce(withAdvice(own, advice)));
+    const loaded = this.#resources.use(await this.#withAdvice(own, model));
     log.info("a model is ready", {
       model: model.name,
       type: model.type,
@@ -188,10 +207,10 @@ export class NodeModels implements AsyncDisposable {
     await this.#resources.disposeAsync();
   }
 
-  #starterForm({ signal }: LoadOptions): Promise<StarterForm> {
-    const { program, log } = this.#options;
-    const folder = this.#folder;
-    return starterForm({ folder, program, log, signal });
+  async #withAdvice(loaded: LoadedModel, model: ModelConfig): Promise<LoadedModel> {
+    if (!isStarterChat(model)) return loaded;
+    const advice = betterModel(await readMachineMemory(), this.#options.program);
+    return { ...loaded, card: { ...loaded.card, advice } };
   }
 
   get #folder(): string {
@@ -240,9 +259,6 @@ export class NodeModels implements AsyncDisposable {
   }
 }
 
-/** Of a file's size, what must be free to load it beside the one that answers: its context and buffers come to it. */
-const roomForBoth = 1.5;
-
 /** Those that the node has already, or opened now; undefined where every model runs on this machine. */
 async function upstreamsOf(
   options: ModelOptions,
@@ -254,23 +270,6 @@ async function upstreamsOf(
   const { UpstreamModels } = await import("../gateway/upstream-models.ts");
   return resources.use(new UpstreamModels(options));
 }
-
-const withAdvice = (model: LoadedModel, advice: string | undefined): LoadedModel =>
-  advice === undefined ? model : { ...model, card: { ...model.card, advice } };
-
-/** A model that was replaced is disposed then, and must not be again with the others. */
-function disposedOnce(model: LoadedModel): LoadedModel {
-  let disposing: Promise<void> | undefined;
-  return {
-    ...model,
-    async [Symbol.asyncDispose]() {
-      disposing ??= Promise.resolve(model[Symbol.asyncDispose]());
-      await disposing;
-    },
-  };
-}
-
-// Says what a weak model cannot do, and how to get a better one that fits the machine's memory.
 
 /** Under free licences, with a context of 4096 tokens for each of four answers; the best first. */
 const betterModels = [

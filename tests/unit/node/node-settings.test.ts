@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { ModelConfig } from "../../../src/config/model-schema.ts";
 import { samplingDefaults, starterSampling } from "../../../src/core/models/model.ts";
-import { toModelSpec, toTranscoding } from "../../../src/node/node-settings.ts";
+import { toModelSpec, toQuantization } from "../../../src/node/node-settings.ts";
 
 function configured(lines: string): ModelConfig {
   const text = `[[models]]\nname = "m"\ntype = "chat"\n${lines}\n`;
@@ -37,23 +37,23 @@ describe("the sampling of a model", () => {
   });
 });
 
-describe("the form of a model", () => {
+describe("the quantization of a model", () => {
   const slow = { type: "q4_k_s", first: false } as const;
   const quick = { type: "q8_0", first: true } as const;
   const cases = [
     ['source = "./m.gguf"', slow, undefined],
-    ['source = "./m.gguf"\nquantization = "q6_k"', slow, { type: "q6_k", behind: false }],
-    ['source = "starter:chat"', quick, { type: "q8_0", behind: false }],
-    ['source = "starter:chat"', slow, { type: "q4_k_s", behind: true }],
-    ['source = "starter:chat"\ntranscode = "first"', slow, { type: "q4_k_s", behind: false }],
+    ['source = "./m.gguf"\nquantization = "q6_k"', slow, { type: "q6_k", inBackground: false }],
+    ['source = "starter:chat"', quick, { type: "q8_0", inBackground: false }],
+    ['source = "starter:chat"', slow, { type: "q4_k_s", inBackground: true }],
+    ['source = "starter:chat"\ntranscode = "first"', slow, { type: "q4_k_s", inBackground: false }],
     ['source = "starter:chat"\nquantization = "as-is"', slow, undefined],
     [
       'source = "./m.gguf"\nquantization = "q4_0"\ntranscode = "behind"',
       undefined,
-      { type: "q4_0", behind: true },
+      { type: "q4_0", inBackground: true },
     ],
   ] as const;
   test.each(cases)("is as configured, or what suits the CPU: %s %j", (lines, form, expected) => {
-    expect(toTranscoding(configured(lines), form)).toEqual(expected);
+    expect(toQuantization(configured(lines), form)).toEqual(expected);
   });
 });

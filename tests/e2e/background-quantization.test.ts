@@ -27,23 +27,26 @@ const ask = async ({
   return { status: 200, fingerprint };
 };
 
-describe("a model whose better form is made behind the requests", () => {
-  test("answers at once, and goes over to it without a request being dropped", async () => {
+describe("a model whose weights are quantized in the background", () => {
+  test("answers at once, and loads them later without a request being dropped", async () => {
     await using folder = await tempDir();
     const settings = 'ctx_size = 2048\nquantization = "q8_0"\ntranscode = "behind"';
     await writeFile(join(folder.path, "paddock.toml"), await tinyConfig(settings));
     const options = { cwd: folder.path, env: { PADDOCK_LOG_LEVEL: "info" } };
     await using node = await servePaddock(options);
     const said = (text: string) => () => node.stderr().includes(text);
-    await waitFor("it to be made", said("better form of a model is being made"));
+    await waitFor("them to be made", said("weights are quantized in the background"));
     const answers = [await ask(node)];
     let isOver = false;
     const client = async (): Promise<void> => {
       while (!isOver) answers.push(await ask(node));
     };
     const clients = [client(), client()];
-    await waitFor("the better form", said("better form from now on"));
-    await waitFor("an answer of it", () => new Set(answers.map((one) => one.fingerprint)).size > 1);
+    await waitFor("the quantized weights", said("quantized weights from now on"));
+    await waitFor(
+      "an answer of them",
+      () => new Set(answers.map((one) => one.fingerprint)).size > 1,
+    );
     isOver = true;
     await Promise.all(clients);
     expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
@@ -57,6 +60,6 @@ describe("a model whose better form is made behind the requests", () => {
     await node[Symbol.asyncDispose]();
     await using again = await servePaddock(options);
     expect(await ask(again)).toEqual(last);
-    expect(again.stderr()).not.toContain("better form");
+    expect(again.stderr()).not.toContain("quantized in the background");
   });
 });

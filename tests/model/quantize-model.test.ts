@@ -3,7 +3,10 @@ import { copyFile, mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { readGgufFileInfo } from "node-llama-cpp";
 import { readModelFacts } from "../../src/engine/gguf/model-facts.ts";
-import { type TranscodeOptions, transcode } from "../../src/engine/quantization/quantize-model.ts";
+import {
+  type QuantizeOptions,
+  quantizeModel,
+} from "../../src/engine/quantization/quantize-model.ts";
 import { engineEnvironment, type Program } from "../../src/subprocess/program.ts";
 import { programUnderTest } from "../support/paddock-process.ts";
 import { recordingLog } from "../support/recording-log.ts";
@@ -17,7 +20,7 @@ const env = engineEnvironment(process.env);
 const running = (...command: readonly string[]): Program => ({ command, env });
 const program = running(...programUnderTest);
 
-function options(folder: string, overrides: Partial<TranscodeOptions> = {}) {
+function options(folder: string, overrides: Partial<QuantizeOptions> = {}) {
   const { log, lines } = recordingLog();
   const { signal } = new AbortController();
   const base = {
@@ -37,12 +40,12 @@ async function tinyFile(folder: string): Promise<string> {
   return path;
 }
 
-describe("transcoding", () => {
+describe("quantizing a model", () => {
   test("makes a file in the form that was asked for, which chats; and makes it once", async () => {
     await using folder = await tempDir();
     const path = await tinyFile(folder.path);
     const { options: wanted, lines } = options(folder.path);
-    const made = await transcode(path, wanted);
+    const made = await quantizeModel(path, wanted);
     expect(basename(made)).toMatch(/^tiny\.f32\.from-[0-9a-f]{16}\.q8_0\.gguf$/);
     expect(lines).toEqual([]);
     const { fullTensorInfo = [] } = await readGgufFileInfo(made);
@@ -51,7 +54,7 @@ describe("transcoding", () => {
     await using model = await tinyChatModel({ path: made });
     expect(model.card.settings.ctxSize).toBe(256);
     const { mtimeMs } = await Bun.file(made).stat();
-    expect(await transcode(path, wanted)).toBe(made);
+    expect(await quantizeModel(path, wanted)).toBe(made);
     expect((await Bun.file(made).stat()).mtimeMs).toBe(mtimeMs);
   });
 
@@ -69,7 +72,7 @@ describe("transcoding", () => {
         return { [Symbol.dispose]: () => {} };
       },
     };
-    const made = await transcode(
+    const made = await quantizeModel(
       await tinyFile(folder.path),
       options(folder.path, { quiet }).options,
     );
@@ -89,14 +92,14 @@ describe("transcoding", () => {
     };
     const { options: wanted } = options(folder.path, { quiet, signal: stop.signal });
     const path = await tinyFile(folder.path);
-    expect(await rejectionOf(transcode(path, wanted))).toMatchObject({ name: "AbortError" });
+    expect(await rejectionOf(quantizeModel(path, wanted))).toMatchObject({ name: "AbortError" });
     expect(await readdir(folder.path)).toEqual(["tiny.f32.gguf"]);
   });
 
   test("makes the folder that it writes to, where no model was put there before", async () => {
     await using folder = await tempDir();
     const models = join(folder.path, "data", "models");
-    const made = await transcode(await tinyFile(folder.path), options(models).options);
+    const made = await quantizeModel(await tinyFile(folder.path), options(models).options);
     expect(await readdir(models)).toContain(basename(made));
   });
 
@@ -109,7 +112,7 @@ describe("transcoding", () => {
     await copyFile(chat, one ?? "");
     await copyFile(embedding, other ?? "");
     const { options: wanted } = options(folder.path);
-    const made = [await transcode(one ?? "", wanted), await transcode(other ?? "", wanted)];
+    const made = [await quantizeModel(one ?? "", wanted), await quantizeModel(other ?? "", wanted)];
     const kinds = await Promise.all(made.map(async (path) => (await readModelFacts(path)).kind));
     expect(kinds).toEqual(["chat", "embedding"]);
   });
@@ -122,7 +125,7 @@ describe("transcoding", () => {
       const place = join(folder.path, basename(source, ".gguf"));
       await mkdir(place);
       await copyFile(source, join(place, "m.gguf"));
-      made.push(await transcode(join(place, "m.gguf"), options(folder.path).options));
+      made.push(await quantizeModel(join(place, "m.gguf"), options(folder.path).options));
     }
     expect(new Set(made).size).toBe(2);
     for (const path of made) expect(await Bun.file(path).exists()).toBe(true);
@@ -133,10 +136,10 @@ describe("transcoding", () => {
     const { embedding, otherEmbedding } = await tinyModels();
     const path = join(folder.path, "m.gguf");
     await copyFile(embedding, path);
-    const before = await transcode(path, options(folder.path).options);
+    const before = await quantizeModel(path, options(folder.path).options);
     await copyFile(otherEmbedding, path);
     const { options: wanted, lines } = options(folder.path);
-    const after = await transcode(path, wanted);
+    const after = await quantizeModel(path, wanted);
     expect(after).not.toBe(before);
     const files = await readdir(folder.path);
     expect(files.filter((name) => name.endsWith(".gguf")).sort()).toEqual(
@@ -146,34 +149,18 @@ describe("transcoding", () => {
     expect(lines).toEqual([
       {
         level: "info",
-        message: "a transcoded file of replaced weights was removed",
+        message: "a quantized file of replaced weights was removed",
         fields: { file: basename(before) },
       },
     ]);
   });
 
-  test("names what an earlier version made, and uses it no more", async () => {
+  test("leaves a model alone that is of the type already", async () => {
     await using folder = await tempDir();
-    const path = await tinyFile(folder.path);
-    await writeFile(join(folder.path, "tiny.q8_0.gguf"), "of nobody knows what");
-    const { options: wanted, lines } = options(folder.path);
-    expect(basename(await transcode(path, wanted))).not.toBe("tiny.q8_0.gguf");
-    expect(lines).toEqual([
-      {
-        level: "warn",
-        message:
-          "a transcoded file does not say what it was made from and is not used; remove it with 'paddock models rm'",
-        fields: { file: "tiny.q8_0.gguf" },
-      },
-    ]);
-  });
-
-  test("leaves a model alone that is in the form already", async () => {
-    await using folder = await tempDir();
-    const made = await transcode(await tinyFile(folder.path), options(folder.path).options);
+    const made = await quantizeModel(await tinyFile(folder.path), options(folder.path).options);
     const own = join(folder.path, "own.gguf");
     await copyFile(made, own);
-    expect(await transcode(own, options(folder.path).options)).toBe(own);
+    expect(await quantizeModel(own, options(folder.path).options)).toBe(own);
   });
 
   test("removes what a killed process left of it", async () => {
@@ -184,7 +171,7 @@ describe("transcoding", () => {
     );
     for (const file of left) await writeFile(file, "half");
     await utimes(left[0] ?? "", new Date(0), new Date(0));
-    await transcode(path, options(folder.path).options);
+    await quantizeModel(path, options(folder.path).options);
     const names = await readdir(folder.path);
     expect(left.map((file) => names.includes(basename(file)))).toEqual([false, true]);
   });
@@ -198,11 +185,11 @@ describe("transcoding", () => {
       "console.error('no quantiser'); process.exit(3)",
     );
     const { options: wanted, lines } = options(folder.path, { program: failing });
-    expect(await transcode(path, wanted)).toBe(path);
+    expect(await quantizeModel(path, wanted)).toBe(path);
     expect(lines).toEqual([
       {
         level: "warn",
-        message: "the model is used in the form it came in",
+        message: "the model is used with the weights that it came with",
         fields: { wanted: "q8_0", why: "no quantiser" },
       },
     ]);
@@ -215,9 +202,9 @@ describe("transcoding", () => {
     const stop = new AbortController();
     const sleeping = running(process.execPath, "--eval", "setTimeout(() => {}, 60000)");
     const { options: wanted } = options(folder.path, { program: sleeping, signal: stop.signal });
-    const transcoding = transcode(path, wanted);
+    const quantizing = quantizeModel(path, wanted);
     stop.abort(new Error("stopped"));
-    expect(await transcoding.catch((error: unknown) => error)).toMatchObject({
+    expect(await quantizing.catch((error: unknown) => error)).toMatchObject({
       message: "stopped",
     });
     expect(await readdir(folder.path)).toEqual(["tiny.f32.gguf"]);
