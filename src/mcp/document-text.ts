@@ -2,7 +2,7 @@
 import type { StoreFile } from "../core/documents/records.ts";
 import type { FileText } from "../core/documents/store-file-service.ts";
 import { NodeError } from "../core/errors.ts";
-import { redactPaths } from "../server/redact-paths.ts";
+import { redactPaths } from "../server/middleware/errors.ts";
 import { withinBudget } from "./text-budget.ts";
 import type { Work } from "./tool.ts";
 

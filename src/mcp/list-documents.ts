@@ -1,7 +1,7 @@
 /** The tool that lists the documents of a collection. */
 import { Type as T } from "@sinclair/typebox";
 import { given } from "../core/given.ts";
-import { redactPaths } from "../server/redact-paths.ts";
+import { redactPaths } from "../server/middleware/errors.ts";
 import { Attributes } from "../server/wire/attributes.ts";
 import { pageInput } from "./page-input.ts";
 import { toUri } from "./resource-uri.ts";

@@ -2,7 +2,7 @@
 import type { Static, TObject } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Scope } from "../core/limits/api-key.ts";
-import { invalid } from "../server/middleware/validation.ts";
+import { invalid } from "../server/middleware/read-request.ts";
 import type { McpSession } from "../server/operations/mcp/endpoint.ts";
 import type { McpDocuments } from "./documents.ts";
 

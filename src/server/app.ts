@@ -1,29 +1,21 @@
 /** The node's HTTP interface: services in, an Elysia app out. Callers use only its `fetch` or `handle`. */
 import { Elysia } from "elysia";
-import { pathOf } from "./address.ts";
-import { allowedMethods } from "./allowed-methods.ts";
+import { allowedMethods, pathOf } from "./address.ts";
 import { docs } from "./docs.ts";
 import { describe, schemasOf } from "./openapi.ts";
-import { type OperationServices, operations, targetOf } from "./operations.ts";
+import { type OperationServices, operations, type pageAddresses, targetOf } from "./operations.ts";
 import { page } from "./page.ts";
 import { Pipeline, type PipelineSettings } from "./pipeline.ts";
+import type { ResponseHeaders } from "./request-context.ts";
 
 export type Services = OperationServices & PipelineSettings;
 
 export function createApp(services: Services) {
   const pipeline = new Pipeline(services);
   const app = new Elysia()
-    .onRequest(({ request, set }) =>
-      pipeline.receive(request, targetOf(pathOf(request)), set.headers),
-    )
     .onError(({ code, error, request, set }) => {
-      if (code === "NOT_FOUND") {
-        const allowed = allowedMethods(app.routes, pathOf(request));
-        const response = pipeline.missing(request, allowed);
-        set.status = response.status;
-        return response;
-      }
-      const response = pipeline.fail(error, request);
+      const response =
+        code === "NOT_FOUND" ? missing(request, set.headers) : pipeline.fail(error, request);
       set.status = response.status;
       return response;
     })
@@ -32,6 +24,12 @@ export function createApp(services: Services) {
       const status = response instanceof Response ? response.status : Number(set.status ?? 200);
       pipeline.responded(request, status);
     });
+  const missing = (request: Request, headers: ResponseHeaders): Response => {
+    const pathname = pathOf(request);
+    return pipeline.missing(request, targetOf(pathname), headers, {
+      allowed: allowedMethods(app.routes, pathname),
+    });
+  };
   for (const operation of operations) {
     const { method, path } = operation.facts;
     // Bodies are read by the pipeline, which bounds them first.
@@ -43,6 +41,12 @@ export function createApp(services: Services) {
       { parse: "none", detail: describe(operation.facts) },
     );
   }
+  const pages = (name: keyof typeof pageAddresses) =>
+    new Elysia().onBeforeHandle(({ request, set }) =>
+      pipeline.receive(request, { name }, set.headers),
+    );
   const schemas = schemasOf(operations.map(({ facts }) => facts));
-  return app.use(page()).use(docs({ version: services.identity().version, schemas }));
+  return app
+    .use(pages("page").use(page()))
+    .use(pages("docs").use(docs({ version: services.identity().version, schemas })));
 }

@@ -4,9 +4,8 @@ import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { NodeError } from "../core/errors.ts";
 import type { Scope } from "../core/limits/api-key.ts";
 import { fieldExaminer } from "./middleware/ignored-fields.ts";
-import type { ListBound } from "./middleware/list-length.ts";
 import type { UploadForm } from "./middleware/multipart.ts";
-import { queryReader } from "./middleware/query.ts";
+import { type ListBound, queryReader } from "./middleware/read-request.ts";
 import type { Handler, NamedSchema, Operation, OperationFacts } from "./operation.ts";
 
 interface BodyRules<Body> {

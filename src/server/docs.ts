@@ -5,10 +5,8 @@ import { Elysia } from "elysia";
 import favicon from "swagger-ui-dist/favicon-32x32.png" with { type: "file" };
 import stylesheet from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
-import { pathOf } from "./address.ts";
-import { missingRoute } from "./allowed-methods.ts";
-import { pageHeaders } from "./page-headers.ts";
-import { type ServedText, serveText, toServed } from "./served-text.ts";
+import { missingRoute, pathOf } from "./address.ts";
+import { pageHeaders, type ServedText, serveText, toServed } from "./page-response.ts";
 
 export interface DocsOptions {
   version: string;

@@ -1,12 +1,12 @@
 /** What an operation is to the pipeline, the OpenAPI document and whoever watches. */
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Scope } from "../core/limits/api-key.ts";
-import type { EventFormat } from "./event-format.ts";
-import type { HeaderFormat } from "./header-format.ts";
+import type { RateLimitStatus } from "../core/limits/rate-limiter.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
-import type { ListBound } from "./middleware/list-length.ts";
 import type { UploadForm } from "./middleware/multipart.ts";
+import type { ListBound } from "./middleware/read-request.ts";
 import type { RequestContext } from "./request-context.ts";
+import type { EventFormat } from "./sse.ts";
 
 export const tags = {
   chat: "Chat",
@@ -140,4 +140,12 @@ export interface ReadRequest<Services> {
   /** Names of the fields that are not acted on; throws where one of them must be refused. */
   ignored(): readonly string[];
   answer(context: RequestContext, services: Services): Answer | Promise<Answer>;
+}
+
+/** Headers that an API has beside those of the OpenAI API, which are sent too. */
+export interface HeaderFormat {
+  /** The name of the one with the request's id. */
+  requestId: string;
+  /** What a caller has left. */
+  rateLimit(status: RateLimitStatus): Record<string, string>;
 }

@@ -1,8 +1,7 @@
 /** The one list of operations: what is in it is served, described, measured and limited. */
 
 import { given } from "../core/given.ts";
-import { absentApi } from "./absent-apis.ts";
-import { isAddressOf } from "./allowed-methods.ts";
+import { absentApi, isAddressOf } from "./address.ts";
 import { docsPath, documentPath } from "./docs.ts";
 import type { Operation } from "./operation.ts";
 import { chat } from "./operations/chat/operation.ts";
@@ -25,12 +24,11 @@ import {
   listFiles,
   uploadFile,
 } from "./operations/files/operation.ts";
-import { health, ready } from "./operations/health/operation.ts";
-import { describeNode, getInfo } from "./operations/info/operation.ts";
 import { mcp } from "./operations/mcp/operation.ts";
 import { countTokens, createMessage } from "./operations/messages/operation.ts";
-import { metrics } from "./operations/metrics/operation.ts";
-import { getModel, getModels, listModels } from "./operations/models/operation.ts";
+import { health, metrics, ready } from "./operations/node/health-and-metrics.ts";
+import { describeNode, getInfo } from "./operations/node/info.ts";
+import { getModel, getModels, listModels } from "./operations/node/models.ts";
 import { rerank, rerankAtCohere } from "./operations/rerank/operation.ts";
 import { countInputTokens } from "./operations/responses/count-input.ts";
 import { responses } from "./operations/responses/operation.ts";
@@ -43,27 +41,25 @@ import {
 } from "./operations/stored-responses/operation.ts";
 import { detokenize, tokenize } from "./operations/tokenize/operation.ts";
 import {
+  addVectorStoreFile,
   cancelFileBatch,
   createFileBatch,
   getFileBatch,
-  listFileBatchFiles,
-} from "./operations/vector-store-batches/operation.ts";
-import {
-  addVectorStoreFile,
   getVectorStoreFile,
   getVectorStoreFileContent,
+  listFileBatchFiles,
   listVectorStoreFiles,
   removeVectorStoreFile,
   updateVectorStoreFile,
-} from "./operations/vector-store-files/operation.ts";
-import { searchVectorStore } from "./operations/vector-store-search/operation.ts";
+} from "./operations/vector-stores/files.ts";
 import {
   createVectorStore,
   deleteVectorStore,
   getVectorStore,
   listVectorStores,
+  searchVectorStore,
   updateVectorStore,
-} from "./operations/vector-stores/operation.ts";
+} from "./operations/vector-stores/stores.ts";
 import { pagePath } from "./page.ts";
 import { pageFolder } from "./page-files.ts";
 import type { Target } from "./pipeline.ts";
@@ -141,23 +137,27 @@ type UnionToIntersection<Union> = (
 export const operations: readonly Operation<OperationServices>[] = all;
 
 /** What is served besides operations, by its addresses. */
-const pages: Readonly<Record<string, readonly string[]>> = {
+export const pageAddresses = {
   page: [pagePath, pageFolder],
   docs: [docsPath, documentPath],
-};
+} as const satisfies Record<string, readonly string[]>;
 
 const names = [
   ...operations.map(({ facts }) => ({ path: facts.path, name: facts.name })),
-  ...Object.entries(pages).flatMap(([name, paths]) => paths.map((path) => ({ path, name }))),
+  ...Object.entries(pageAddresses).flatMap(([name, paths]) =>
+    paths.map((path) => ({ path, name })),
+  ),
 ];
 
-/** What an address belongs to, whatever the method: few enough that each can have numbers of its own. */
+/**
+ * What an address without a route for the request's method belongs to, so that it is counted and its
+ * error is written as its neighbours' are. Elysia has routed all other requests.
+ */
 export function targetOf(pathname: string): Target {
-  const exact = operations.find(({ facts }) => isAddressOf(facts.path, pathname));
-  const known = names.find(
+  const operation = operations.find(({ facts }) => isAddressOf(facts.path, pathname))?.facts;
+  const near = names.find(
     ({ path }) => pathname === path || (path !== "/" && pathname.startsWith(`${path}/`)),
   );
-  const errorFormat = exact?.facts.errorFormat ?? absentApi(pathname)?.errorFormat;
-  const name = exact?.facts.name ?? known?.name ?? "other";
-  return { name, operation: exact?.facts, ...given({ errorFormat }) };
+  const errorFormat = operation?.errorFormat ?? absentApi(pathname)?.errorFormat;
+  return { name: operation?.name ?? near?.name ?? "other", ...given({ operation, errorFormat }) };
 }

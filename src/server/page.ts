@@ -1,9 +1,8 @@
 /** The page for people at /, and its files: made once, sent compressed where the browser takes it. */
 import { Elysia } from "elysia";
-import { missingRoute } from "./allowed-methods.ts";
+import { missingRoute } from "./address.ts";
 import { pageFiles, pageFolder } from "./page-files.ts";
-import { pageHeaders } from "./page-headers.ts";
-import { type ServedText, serveText, toServed } from "./served-text.ts";
+import { pageHeaders, type ServedText, serveText, toServed } from "./page-response.ts";
 
 export const pagePath = "/";
 const entry = "index.html";

@@ -1,35 +1,45 @@
 /**
  * The way of every request, in one order; each step is a file of middleware/.
  *
- * Elysia's lifecycle carries what happens before routing, after an error and after a response. What
+ * Elysia routes a request once, and then calls `serve`, or `receive` for a page, or `missing`. What
  * happens around a handler is plain functions: a lease, a timeout and a prompt log end with the
  * stream, long after the handler has returned, and Elysia has no hook for that.
  */
+import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
-import { checkAddress } from "./address.ts";
-import { missingRoute } from "./allowed-methods.ts";
+import { checkAddress, missingRoute } from "./address.ts";
+import {
+  continueInBackground,
+  downloadResponse,
+  startTimeout,
+  streamResponse,
+} from "./middleware/answer.ts";
 import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
-import { continueInBackground } from "./middleware/background.ts";
-import { type BodyLimits, readBody } from "./middleware/body-limit.ts";
-import { answerPreflight, corsHeaders } from "./middleware/cors.ts";
-import { downloadResponse } from "./middleware/download.ts";
-import { rejectWhileDraining } from "./middleware/drain.ts";
 import { answerError, type ErrorFormat, toErrorResponse } from "./middleware/errors.ts";
-import { checkForwarded } from "./middleware/forwarded.ts";
-import { checkHost } from "./middleware/host-header.ts";
 import { announceIgnored } from "./middleware/ignored-fields.ts";
-import type { ListLimits } from "./middleware/list-length.ts";
-import { meter } from "./middleware/metering.ts";
 import { UploadForm, type UploadLimits } from "./middleware/multipart.ts";
-import { type Observers, observe } from "./middleware/observe.ts";
-import { checkOrigin } from "./middleware/origin.ts";
-import type { PromptLog } from "./middleware/prompt-log.ts";
-import { acquireLease, type RateLimitSettings } from "./middleware/rate-limit.ts";
-import { requestId, requestIdHeader } from "./middleware/request-id.ts";
-import { streamResponse } from "./middleware/stream.ts";
-import { startTimeout } from "./middleware/timeout.ts";
-import { readRequest } from "./middleware/validation.ts";
+import {
+  answerPreflight,
+  checkForwarded,
+  checkHost,
+  checkOrigin,
+  corsHeaders,
+} from "./middleware/origin.ts";
+import { acquireLease, meter, type RateLimitSettings } from "./middleware/rate-limit.ts";
+import {
+  type BodyLimits,
+  type ListLimits,
+  readBody,
+  readRequest,
+} from "./middleware/read-request.ts";
+import {
+  type Observers,
+  observe,
+  type PromptLog,
+  requestId,
+  requestIdHeader,
+} from "./middleware/request-log.ts";
 import type { Operation, OperationFacts } from "./operation.ts";
 import {
   contextOf,
@@ -64,7 +74,7 @@ export interface PipelineSettings extends Observers {
 /** What is asked for: an operation, or something else that has a name. */
 export interface Target {
   name: string;
-  operation: OperationFacts | undefined;
+  operation?: OperationFacts;
   /** How errors are written there; default: as the OpenAI API has them. */
   errorFormat?: ErrorFormat;
 }
@@ -84,40 +94,11 @@ export class Pipeline {
     this.#settings = settings;
   }
 
-  /** Before routing, for every request: operations, pages, and addresses where there is nothing. */
-  receive(
-    request: Request,
-    { name, operation, errorFormat }: Target,
-    headers: ResponseHeaders,
-  ): Response | undefined {
-    const { access, corsOrigins, allowedHosts, isOpen, telemetry } = this.#settings;
-    const id = requestId(request);
-    headers[requestIdHeader] = id;
-    if (operation?.headerFormat !== undefined) headers[operation.headerFormat.requestId] = id;
-    headers["x-content-type-options"] = "nosniff";
-    const context = openContext({
-      request,
-      id,
-      operation: { operation: name, genAiOperation: operation?.genAiName },
-      ...given({ errorFormat, headerFormat: operation?.headerFormat }),
-      headers,
-      access,
-      logsPrompts: this.#settings.promptLog.isOn,
-      onWork: (event, since) => telemetry.worked(event, since),
-    });
-    observe(context, this.#settings);
-    Object.assign(headers, corsHeaders(request, corsOrigins));
-    checkAddress(request);
-    if (allowedHosts !== undefined) checkHost(request, allowedHosts);
-    checkOrigin(request, corsOrigins);
-    const isHarmless = operation?.isProbe === true || this.#isOpen(name);
-    checkForwarded(request, isHarmless, { wantsKeys: () => access.wantsKeys(), isOpen });
-    const early =
-      answerPreflight(request, corsOrigins) ??
-      (this.#settings.isDraining() ? rejectWhileDraining(context, operation) : undefined);
-    // What is answered here passes by all that follows.
-    if (early !== undefined) context.responded(early.status);
-    return early;
+  /** Opens the context of a request and rejects what may not be asked, whatever is at its address. */
+  receive(request: Request, target: Target, headers: ResponseHeaders): void {
+    const context = this.#open(request, target, headers);
+    this.#check(request, target);
+    this.#rejectWhileDraining(context, target);
   }
 
   /** From an operation's request to its response. */
@@ -127,6 +108,9 @@ export class Pipeline {
     { request, params, set }: RoutedRequest,
   ): Promise<Response | object> {
     const { promptLog, limits, log, rateLimit } = this.#settings;
+    const { name, errorFormat } = operation.facts;
+    const target = { name, operation: operation.facts, ...given({ errorFormat }) };
+    this.receive(request, target, set.headers);
     const context = contextOf(request);
     using ending = new DisposableStack();
 
@@ -177,10 +161,24 @@ export class Pipeline {
     return new Response(answer.text, { headers: { "content-type": answer.contentType } });
   }
 
-  /** Nothing is at the address, or not for the method; `allowed` are the methods that there are. */
-  missing(request: Request, allowed: readonly string[]): Response {
+  /** The answer where Elysia found no route; `allowed` are the methods that the address has. */
+  missing(
+    request: Request,
+    target: Target,
+    headers: ResponseHeaders,
+    { allowed }: { allowed: readonly string[] },
+  ): Response {
+    const context = this.#open(request, target, headers);
+    try {
+      this.#check(request, target);
+      const preflight = answerPreflight(request, this.#settings.corsOrigins);
+      if (preflight !== undefined) return preflight;
+      this.#rejectWhileDraining(context, target);
+    } catch (error) {
+      return this.fail(error, request);
+    }
     const allow: Record<string, string> = allowed.length > 0 ? { allow: allowed.join(", ") } : {};
-    return answerError(missingRoute(request, allowed), contextOf(request), allow);
+    return answerError(missingRoute(request, allowed), context, allow);
   }
 
   /** What a failure answers, whatever failed. */
@@ -197,6 +195,47 @@ export class Pipeline {
   /** The response is sent, and with it the request has ended, unless work for it goes on. */
   responded(request: Request, status: number): void {
     contextOf(request).responded(status);
+  }
+
+  #open(
+    request: Request,
+    { name, operation, errorFormat }: Target,
+    headers: ResponseHeaders,
+  ): RequestContext {
+    const { access, corsOrigins, promptLog, telemetry } = this.#settings;
+    const id = requestId(request);
+    headers[requestIdHeader] = id;
+    if (operation?.headerFormat !== undefined) headers[operation.headerFormat.requestId] = id;
+    headers["x-content-type-options"] = "nosniff";
+    Object.assign(headers, corsHeaders(request, corsOrigins));
+    const context = openContext({
+      request,
+      id,
+      operation: { operation: name, genAiOperation: operation?.genAiName },
+      ...given({ errorFormat, headerFormat: operation?.headerFormat }),
+      headers,
+      access,
+      logsPrompts: promptLog.isOn,
+      onWork: (event, since) => telemetry.worked(event, since),
+    });
+    observe(context, this.#settings);
+    return context;
+  }
+
+  #check(request: Request, { name, operation }: Target): void {
+    const { access, corsOrigins, allowedHosts, isOpen } = this.#settings;
+    checkAddress(request);
+    if (allowedHosts !== undefined) checkHost(request, allowedHosts);
+    checkOrigin(request, corsOrigins);
+    const isHarmless = operation?.isProbe === true || this.#isOpen(name);
+    checkForwarded(request, isHarmless, { wantsKeys: () => access.wantsKeys(), isOpen });
+  }
+
+  /** The operations that tell how the node is are still answered. */
+  #rejectWhileDraining({ headers }: RequestContext, { operation }: Target): void {
+    if (!this.#settings.isDraining() || operation?.whileDraining === true) return;
+    headers.connection = "close";
+    throw new NodeError("unavailable", "The node is stopping. Try again later.");
   }
 
   #isOpen(name: string): boolean {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { rejectWhileDraining } from "../../src/server/middleware/drain.ts";
+import { NodeError } from "../../src/core/errors.ts";
+import { errorResponse } from "../../src/server/middleware/errors.ts";
 import { FileList } from "../../src/server/operations/files/schema.ts";
 import { SqliteKeys } from "../../src/store/keys/sqlite-keys.ts";
 import { browserPath, visit } from "../support/browser.ts";
@@ -11,6 +12,7 @@ import { tempDir } from "../support/temp-dir.ts";
 
 const path = "/#documents";
 const large = "llamas hum. ".repeat(400_000);
+const stopping = new NodeError("unavailable", "The node is stopping. Try again later.");
 const notes = { name: "notes.md", text: "llamas hum" };
 
 // Where there is no browser, tests/support/browser.ts says so.
@@ -25,10 +27,7 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     const failed = failedUpload(page, "notes.md");
     await failed.getByText("The node cannot be reached.").waitFor();
     await page.context().setOffline(false);
-    app.instead = ({ method }) =>
-      method === "POST"
-        ? rejectWhileDraining({ id: "req_1", errorFormat: undefined }, undefined)
-        : undefined;
+    app.instead = ({ method }) => (method === "POST" ? errorResponse(stopping) : undefined);
     await failed.getByRole("button", { name: "Try again" }).click();
     await failed.getByText("The node is not ready for this. The node is stopping.").waitFor();
     app.instead = () => undefined;
@@ -43,9 +42,7 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     const { page } = visited;
     await page.getByRole("heading", { name: "default" }).waitFor();
     app.instead = ({ method, url }) =>
-      method === "POST" && url.endsWith("/vs_default/files")
-        ? rejectWhileDraining({ id: "req_1", errorFormat: undefined }, undefined)
-        : undefined;
+      method === "POST" && url.endsWith("/vs_default/files") ? errorResponse(stopping) : undefined;
     await chooseFiles(page, notes);
     const failed = failedUpload(page, "notes.md");
     await failed.getByText("The node is stopping.").waitFor();

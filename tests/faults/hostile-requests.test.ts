@@ -16,14 +16,12 @@ import {
 } from "../../src/server/operations/responses/request-schema.ts";
 import { RetrieveRequest } from "../../src/server/operations/retrieve/schema.ts";
 import { DetokenizeRequest, TokenizeRequest } from "../../src/server/operations/tokenize/schema.ts";
-import { FileBatchRequest } from "../../src/server/operations/vector-store-batches/schema.ts";
 import {
+  FileBatchRequest,
   VectorStoreFileRequest,
   VectorStoreFileUpdate,
-} from "../../src/server/operations/vector-store-files/schema.ts";
-import { VectorStoreSearchRequest } from "../../src/server/operations/vector-store-search/schema.ts";
-import {
   VectorStoreRequest,
+  VectorStoreSearchRequest,
   VectorStoreUpdate,
 } from "../../src/server/operations/vector-stores/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";

@@ -1,13 +1,13 @@
 /** Files and vector stores through an app, in few words. */
 import type { TSchema } from "@sinclair/typebox";
 import { FileObject } from "../../src/server/operations/files/schema.ts";
-import { FileBatch } from "../../src/server/operations/vector-store-batches/schema.ts";
 import {
+  FileBatch,
+  VectorStore,
   VectorStoreFile,
   VectorStoreFileList,
-} from "../../src/server/operations/vector-store-files/schema.ts";
-import { VectorStoreSearchResult } from "../../src/server/operations/vector-store-search/schema.ts";
-import { VectorStore } from "../../src/server/operations/vector-stores/schema.ts";
+  VectorStoreSearchResult,
+} from "../../src/server/operations/vector-stores/schema.ts";
 import { decode } from "./decode.ts";
 import { waitFor } from "./wait-for.ts";
 

@@ -18,10 +18,9 @@ import {
 } from "../../src/core/retrieval/retrieval-service.ts";
 import { mcpEndpoint } from "../../src/node/paddock-node.ts";
 import { createApp } from "../../src/server/app.ts";
-import { Connections } from "../../src/server/connections.ts";
-import { keyAccess } from "../../src/server/middleware/authentication.ts";
-import { withoutGuessing } from "../../src/server/middleware/failed-keys.ts";
-import { PromptLog } from "../../src/server/middleware/prompt-log.ts";
+import { Connections } from "../../src/server/listen.ts";
+import { keyAccess, withoutGuessing } from "../../src/server/middleware/authentication.ts";
+import { PromptLog } from "../../src/server/middleware/request-log.ts";
 import type { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 import { Metrics, type MetricsSources } from "../../src/telemetry/metrics.ts";

@@ -13,7 +13,7 @@ import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
 import type { LoadOptions } from "../../core/ports/model-host.ts";
 import type { OpenCollection } from "../../core/retrieval/collection.ts";
 import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
-import type { NodeIdentity } from "../../server/operations/info/wire.ts";
+import type { NodeIdentity } from "../../server/operations/node/info.ts";
 import type { NodeTelemetry } from "../../telemetry/node-telemetry.ts";
 import type { UpstreamModels } from "../gateway/upstream-models.ts";
 import { NodeCollection, type NodeCollectionOptions } from "../node-collection.ts";

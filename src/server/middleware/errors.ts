@@ -2,7 +2,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import { redactPaths } from "../redact-paths.ts";
 import { clientGone, type RequestContext } from "../request-context.ts";
 import { ErrorAnswer } from "../wire/error-schema.ts";
 
@@ -13,7 +12,7 @@ interface WireError {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** Clients ask again after some statuses, for a minute and without a word; these stay as they are. */
+/** Clients retry after some statuses, for a minute and without a word; for these that does not help. */
 const final = { "x-should-retry": "false" };
 
 const table: Record<ErrorKind, WireError> = {
@@ -66,7 +65,7 @@ const table: Record<ErrorKind, WireError> = {
   },
   too_many_requests: { status: 429, type: "requests", code: "rate_limit_exceeded" },
   too_many_tokens: { status: 429, type: "tokens", code: "rate_limit_exceeded" },
-  // Clients ask again after a 429; this one stays until something is deleted.
+  // Clients retry after a 429; this one stays until something is deleted.
   quota_exceeded: {
     status: 429,
     type: "insufficient_quota",
@@ -104,7 +103,7 @@ const table: Record<ErrorKind, WireError> = {
     code: "unavailable",
     headers: { "retry-after": "2" },
   },
-  // The server that runs a model elsewhere broke off, or answered what is no answer.
+  // The remote server of a model broke off, or its answer cannot be read.
   upstream_failed: { status: 502, type: "server_error", code: "upstream_failed" },
   // It does not take what this node sends it: a matter of the node's configuration, or of its own.
   upstream_refused: {
@@ -214,3 +213,13 @@ function respond(
 
 const retryAfter = ({ retryAfterMs }: NodeError): Record<string, string> =>
   retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
+
+const absolute = /(?<![\w:/.])(?:\/|[A-Za-z]:\\)(?:[^\s'"/\\]+[/\\])+[^\s'",;)]*/g;
+const relative = /(?<![\w:/.])\.{1,2}[/\\][^\s'",;)]+/g;
+const credentials = /\/\/[^\s/@]+@/g;
+
+const hidden = "(a path on the node)";
+
+/** Hides paths and credentials in messages about the node's own trouble before a client sees them. */
+export const redactPaths = (message: string): string =>
+  message.replace(credentials, "//").replace(absolute, hidden).replace(relative, hidden);

@@ -1,16 +1,38 @@
-/**
- * Pages of other origins, against cross-site request forgery. A browser sends a form, a file included,
- * to any address without asking there first, and a node without keys on loopback would take it.
- */
+/** Which way a request came: for another host, from another site's page, through a proxy. And CORS. */
 import { NodeError } from "../../core/errors.ts";
 import { quoted } from "../../core/quoted.ts";
+
+/** What this machine calls itself. */
+const own = /^(localhost|[a-z0-9.-]+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+/**
+ * Rejects a request for a host that is neither this machine nor among those allowed. Against DNS
+ * rebinding: a stranger's page can have its own name point to 127.0.0.1 and then ask what listens
+ * there, but its requests still name the stranger's host.
+ */
+export function checkHost(request: Request, allowed: readonly string[]): void {
+  const host = request.headers.get("host") ?? new URL(request.url).host;
+  const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
+  if (own.test(name) || allowed.some((other) => other.toLowerCase() === name)) return;
+  throw new NodeError(
+    "unknown_host",
+    `This node listens on loopback, and answers to this machine's own names; the request is for '${shorten(host)}'. If that is one of its names, add it to [http] allowed_hosts (PADDOCK_ALLOWED_HOSTS).`,
+  );
+}
+
+const longest = 80;
+
+const shorten = (host: string): string =>
+  host.length > longest ? `${host.slice(0, longest)}…` : host;
 
 /** What changes nothing; without CORS no page reads the answer. */
 const safe: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
 /**
- * Refuses a request that may change something and comes from a page of an origin that is neither the
- * node's own nor allowed. Programs send none of these headers, and pages cannot leave them out.
+ * Rejects a request that may change something and comes from a page of an origin that is neither the
+ * node's own nor allowed. Against cross-site request forgery: a browser sends a form, a file included,
+ * to any address, and a node without keys on loopback would accept it. Programs send none of these
+ * headers, and pages cannot leave them out.
  */
 export function checkOrigin({ method, headers }: Request, allowed: readonly string[]): void {
   const origin = headers.get("origin");
@@ -32,4 +54,107 @@ function isOwn(origin: string, headers: Headers): boolean {
   const host = URL.parse(origin)?.host;
   const names = [headers.get("host"), headers.get("x-forwarded-host")];
   return host !== undefined && names.some((name) => name?.toLowerCase() === host);
+}
+
+/** What proxies, tunnels and load balancers add. One that adds nothing cannot be told from a program here. */
+const marks = [
+  "forwarded",
+  "via",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+  "x-forwarded-server",
+  "x-real-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "cf-connecting-ip",
+  "true-client-ip",
+  "fastly-client-ip",
+  "fly-client-ip",
+] as const;
+
+export interface ForwardedRules {
+  /** Whether requests must carry a key. */
+  wantsKeys: () => boolean;
+  /** Whether the configuration opens the node to everyone. */
+  isOpen: boolean;
+}
+
+/**
+ * Rejects a request that a proxy passed on to a node that asks nobody for a key. Such a node listens on
+ * loopback for its own machine; a proxy on that machine would let the whole world in.
+ */
+export function checkForwarded(
+  request: Request,
+  isHarmless: boolean,
+  { wantsKeys, isOpen }: ForwardedRules,
+): void {
+  const mark = marks.find((name) => request.headers.has(name));
+  if (mark === undefined || isHarmless || isOpen || wantsKeys()) return;
+  throw new NodeError(
+    "keys_required",
+    `A proxy passed this request on (it carries '${mark}'), and this node has no API key: everyone whom the proxy lets in could use it. Give a key out with 'paddock keys create NAME', set PADDOCK_API_KEYS (or [auth] api_keys), or write [auth] open = true to serve everyone.`,
+  );
+}
+
+const methods = "GET, POST, DELETE, OPTIONS";
+const exposed = [
+  "retry-after",
+  "x-request-id",
+  "request-id",
+  ...["limit", "remaining", "reset"].flatMap((part) =>
+    ["requests", "tokens"].flatMap((what) => [
+      `x-ratelimit-${part}-${what}`,
+      `anthropic-ratelimit-${what}-${part}`,
+    ]),
+  ),
+  "x-paddock-ignored",
+  "x-paddock-retrieval",
+  "x-paddock-notice",
+  "x-paddock-max-file-bytes",
+  "x-should-retry",
+].join(", ");
+const preflightSeconds = 600;
+
+/** What every answer carries for CORS; without allowed origins nothing. Never credentials: a key is sent by the page itself, as a header. */
+export function corsHeaders(request: Request, origins: readonly string[]): Record<string, string> {
+  if (origins.length === 0) return {};
+  const isOpen = origins.includes("*");
+  const vary = isOpen ? {} : { vary: "origin" };
+  const origin = request.headers.get("origin");
+  if (origin === null || !(isOpen || origins.includes(origin))) return vary;
+  return {
+    ...vary,
+    "access-control-allow-origin": isOpen ? "*" : origin,
+    "access-control-expose-headers": exposed,
+  };
+}
+
+/** The answer to a preflight request; undefined for any other request, or for an origin that may not ask. */
+export function answerPreflight(
+  request: Request,
+  origins: readonly string[],
+): Response | undefined {
+  const { method, headers } = request;
+  const allowed = corsHeaders(request, origins);
+  if (method !== "OPTIONS" || !headers.has("access-control-request-method")) return undefined;
+  if (allowed["access-control-allow-origin"] === undefined) return undefined;
+  return new Response(null, {
+    status: 204,
+    headers: {
+      "access-control-allow-methods": methods,
+      // Clients send headers of their own beside the known ones, and none is refused without a browser.
+      "access-control-allow-headers": requested(headers),
+      "access-control-max-age": String(preflightSeconds),
+    },
+  });
+}
+
+const known = ["authorization", "content-type", "accept", "x-request-id"];
+const headerName = /^[a-z0-9-]{1,64}$/;
+
+function requested(headers: Headers): string {
+  const asked = (headers.get("access-control-request-headers") ?? "").toLowerCase().split(",");
+  const names = asked.map((name) => name.trim()).filter((name) => headerName.test(name));
+  return [...new Set([...known, ...names])].slice(0, 64).join(", ");
 }

@@ -1,4 +1,4 @@
-/** Rate limits: a lease for every request of an operation that costs something, and what the caller has left. */
+/** Rate limits: a lease for every request of an operation that costs something, what its caller has left, and what it is charged. */
 import {
   type CallerLimits,
   type LimitedCaller,
@@ -6,12 +6,13 @@ import {
   type RateLimiter,
   type RateLimitStatus,
 } from "../../core/limits/rate-limiter.ts";
+import type { RateLimit } from "../../core/limits/token-bucket.ts";
 import type { Decision, Limiter } from "../../core/ports/limiter.ts";
-import type { Connections } from "../connections.ts";
+import type { FinishedWork } from "../../core/ports/telemetry.ts";
+import type { Connections } from "../listen.ts";
 import type { OperationFacts } from "../operation.ts";
-import type { RequestContext } from "../request-context.ts";
+import { type RequestContext, usedTokens } from "../request-context.ts";
 import type { Caller } from "./authentication.ts";
-import { rateLimitHeaders } from "./rate-limit-headers.ts";
 
 /** What a request was granted; disposed of when its answer has ended, which gives its place back. */
 export interface RateLimitLease extends Disposable {
@@ -57,7 +58,7 @@ export function acquireLease(
   if (client !== undefined) leases.use(addresses.lease(client));
   if (!takesPlace) leases.use(addresses.lease(beside(caller)));
   const decision = limiter.acquire(caller);
-  // Kept until the model is done with what was asked, also where the client left before.
+  // Held until the model is done with what was asked, also where the client left before.
   const held = leases.move();
   const settle = (decided: Decision): RateLimitLease => {
     const lease = toLease(decided, { caller, context, held, settings });
@@ -153,3 +154,41 @@ function limitedClient(
     limits: { ...noLimits, concurrency: connectionsPerClient },
   };
 }
+
+/** What a caller has left, as the OpenAI API's headers. */
+export function rateLimitHeaders({ requests, tokens }: RateLimitStatus): Record<string, string> {
+  return { ...headersOf("requests", requests), ...headersOf("tokens", tokens) };
+}
+
+function headersOf(what: string, rateLimit: RateLimit | undefined): Record<string, string> {
+  if (rateLimit === undefined) return {};
+  return {
+    [`x-ratelimit-limit-${what}`]: String(rateLimit.limit),
+    [`x-ratelimit-remaining-${what}`]: String(rateLimit.remaining),
+    [`x-ratelimit-reset-${what}`]: formatReset(rateLimit.resetMs),
+  };
+}
+
+/** `250ms`, `1s`, `6m0s`; rounded up. */
+export function formatReset(ms: number): string {
+  if (ms < 1000) return `${Math.ceil(ms)}ms`;
+  const seconds = Math.ceil(ms / 1000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}
+
+/** Charges the tokens that a request used to its caller, also where its answer broke off. What was charged once is not charged again. */
+export function meter(context: RequestContext): void | Promise<void> {
+  if (context.isMetered) return;
+  context.isMetered = true;
+  const { work, signal, isAnswered } = context;
+  const answers = work.filter((done) => done.type === "answered");
+  const isOwed = answers.length === 0 ? isAnswered : answers.some(owes(signal.aborted));
+  const used = isOwed ? usedTokens(work) : undefined;
+  if (used !== undefined) return context.lease.charge((used.prompt ?? 0) + used.completion);
+}
+
+/** A caller who leaves owes the prompt that the model had begun with, and so does one who wanted no more than it; of one that failed nothing came. */
+const owes =
+  (hasLeft: boolean) =>
+  ({ generatedTokens, startedAt, usage }: Extract<FinishedWork, { type: "answered" }>): boolean =>
+    generatedTokens > 0 || usage !== undefined || (hasLeft && startedAt !== undefined);

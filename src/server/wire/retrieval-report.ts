@@ -1,7 +1,7 @@
 /** From what a prompt was given to what its answer reports. */
 import type { Grounding } from "../../core/chat/grounding.ts";
 import { given } from "../../core/given.ts";
-import { redactPaths } from "../redact-paths.ts";
+import { redactPaths } from "../middleware/errors.ts";
 import { toPointMetadata } from "./point-schema.ts";
 import type { RetrievalReport } from "./retrieval-report-schema.ts";
 

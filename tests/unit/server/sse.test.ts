@@ -1,7 +1,6 @@
 import { describe, expect, mock, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
-import { namedEvent, namedEvents } from "../../../src/server/event-format.ts";
-import { eventStream, StreamBuffers } from "../../../src/server/sse.ts";
+import { eventStream, namedEvent, namedEvents, StreamBuffers } from "../../../src/server/sse.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 /** The frames in order; an error among them is thrown, a promise waited for. */

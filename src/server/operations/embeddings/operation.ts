@@ -1,9 +1,14 @@
 /** POST /v1/embeddings */
+
+import type {
+  EmbeddingRequest as DomainRequest,
+  EmbeddingService,
+} from "../../../core/embedding/embedding-service.ts";
+import type { Embedding, EmbeddingInput } from "../../../core/ports/embedding-engine.ts";
 import { defineOperation } from "../../define-operation.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
-import { embedTexts } from "./handler.ts";
+import { type Answer, tags } from "../../operation.ts";
 import { EmbeddingList, EmbeddingRequest } from "./schema.ts";
 
 export const embeddings = defineOperation({
@@ -37,5 +42,78 @@ export const embeddings = defineOperation({
   },
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
-  handler: embedTexts,
+  handler: async (
+    { body },
+    context,
+    { embeddings: service }: { embeddings: EmbeddingService },
+  ): Promise<Answer> => {
+    const { signal, report } = context;
+    const { model, embeddings } = await service.embed(toEmbeddingRequest(body), { signal, report });
+    context.loggedAnswer = () => ({
+      vectors: embeddings.length,
+      dimensions: embeddings[0]?.vector.length,
+      tokens: totalTokens(embeddings),
+    });
+    const text = await toEmbeddingListJson(body, { model, embeddings });
+    return { text, contentType: "application/json" };
+  },
 });
+
+export function toEmbeddingRequest({ model, input, dimensions }: EmbeddingRequest): DomainRequest {
+  const single = toSingleInput(input);
+  const inputs: readonly EmbeddingInput[] = single === undefined ? toInputs(input) : [single];
+  return {
+    model,
+    inputs,
+    ...(single === undefined ? {} : { fieldOf: () => "input" }),
+    ...(typeof dimensions === "number" ? { dimensions } : {}),
+  };
+}
+
+/** The one input, where it is not in a list of inputs. */
+function toSingleInput(input: EmbeddingRequest["input"]): EmbeddingInput | undefined {
+  if (typeof input === "string") return input;
+  return isTokens(input) ? input : undefined;
+}
+
+const isTokens = (input: readonly unknown[]): input is number[] =>
+  input.every((item) => typeof item === "number");
+
+function toInputs(input: EmbeddingRequest["input"]): EmbeddingInput[] {
+  return typeof input === "string"
+    ? [input]
+    : input.flatMap((item) => (typeof item === "number" ? [] : [item]));
+}
+
+/** Numbers that are written before others get their turn: some milliseconds. */
+const sliceNumbers = 32_768;
+
+/** An `EmbeddingList` as JSON; vectors of thousands of texts take seconds to write in one go. */
+export async function toEmbeddingListJson(
+  { encoding_format: format }: EmbeddingRequest,
+  { model, embeddings }: { model: string; embeddings: readonly Embedding[] },
+): Promise<string> {
+  const items: string[] = [];
+  let numbers = 0;
+  for (const [index, { vector }] of embeddings.entries()) {
+    const embedding = format === "base64" ? toBase64(vector) : Array.from(vector);
+    items.push(JSON.stringify({ index, object: "embedding", embedding } satisfies Item));
+    numbers += vector.length;
+    if (numbers < sliceNumbers) continue;
+    numbers = 0;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const tokens = totalTokens(embeddings);
+  const usage = { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens } as const;
+  const rest = JSON.stringify({ model, usage } satisfies Omit<EmbeddingList, "object" | "data">);
+  return `{"object":"list","data":[${items.join(",")}],${rest.slice(1)}`;
+}
+
+type Item = EmbeddingList["data"][number];
+
+const totalTokens = (embeddings: readonly Embedding[]): number =>
+  embeddings.reduce((sum, { tokens }) => sum + tokens, 0);
+
+function toBase64({ buffer, byteOffset, byteLength }: Float32Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+}

@@ -4,7 +4,7 @@ import type { FileRecord } from "../../../core/documents/records.ts";
 import { given } from "../../../core/given.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { fieldExaminer } from "../../middleware/ignored-fields.ts";
-import { invalid } from "../../middleware/validation.ts";
+import { invalid } from "../../middleware/read-request.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { type FileObject, UploadFields } from "./schema.ts";
 

@@ -1,10 +1,27 @@
 /** POST /mcp */
+
+import { NodeError } from "../../../core/errors.ts";
+import type { Log } from "../../../core/log.ts";
 import { defineOperation } from "../../define-operation.ts";
+import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import { documentBodyErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
-import { mcpErrors } from "./error-format.ts";
-import { answerMcp } from "./handler.ts";
+import { ErrorAnswer } from "../../wire/error-schema.ts";
+import type { McpEndpoint } from "./endpoint.ts";
 import { isRequest, McpAnswer, McpMessage, messagesOf } from "./schema.ts";
+
+/** Errors of `/mcp`: clients that know OAuth look for a place to sign in, and must be told that a key is meant. */
+const noSignIn = "There is no OAuth here: write the key into the settings of your editor or agent.";
+
+const mcpErrors: ErrorFormat = {
+  name: "Error",
+  schema: ErrorAnswer,
+  body(error, { message }) {
+    const { error: told } = errorBody(error);
+    const isKey = error.kind === "unauthenticated";
+    return { error: { ...told, message: isKey ? `${message} ${noSignIn}` : message } };
+  },
+};
 
 export const mcp = defineOperation({
   method: "POST",
@@ -49,5 +66,41 @@ export const mcp = defineOperation({
     406: "The client takes no JSON.",
     504: "The answer took longer than the node allows.",
   },
-  handler: answerMcp,
+  handler: async ({ body }, context, { mcp, log }: { mcp: McpEndpoint; log: Log }) => {
+    const { id, signal, report, requestHeaders: headers, authenticated: caller } = context;
+    checkMessageSize(body);
+    const { status, text } = await mcp.answer(
+      { message: body, headers },
+      {
+        ...{ caller, signal, report },
+        authorize: (scope) => void context.authenticate("retrieve", scope),
+        onFault: (error) => log.error("a request over MCP failed", { id, error }),
+      },
+    );
+    context.loggedAnswer = () => ({ text });
+    return { status, text, contentType: "application/json" };
+  },
 });
+
+/** Filters of the largest size have 16,384 values and some hundred fields. */
+const most = { values: 20_000, fields: 2_000 };
+
+/** Rejects a message of more parts than any tool takes: the protocol's library looks at each, on the loop. */
+function checkMessageSize(message: unknown): void {
+  const left = { ...most };
+  const waiting = [message];
+  while (waiting.length > 0) {
+    const next = waiting.pop();
+    if (typeof next !== "object" || next === null) continue;
+    const parts: readonly unknown[] = Array.isArray(next) ? next : Object.values(next);
+    left.values -= parts.length;
+    if (parts !== next) left.fields -= parts.length;
+    if (left.values < 0 || left.fields < 0) {
+      throw new NodeError(
+        "invalid_request",
+        `The message has more than the ${most.values} values or ${most.fields} fields that it may have.`,
+      );
+    }
+    for (const part of parts) if (typeof part === "object") waiting.push(part);
+  }
+}

@@ -1,6 +1,6 @@
 /** Headers of Anthropic's API: what a caller has left, and what of the request's is not acted on. */
 import type { RateLimit } from "../../../core/limits/token-bucket.ts";
-import type { HeaderFormat } from "../../header-format.ts";
+import type { HeaderFormat } from "../../operation.ts";
 
 export const messageHeaders: HeaderFormat = {
   requestId: "request-id",

@@ -2,7 +2,7 @@
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
 import type { Finish, TokenUsage } from "../../../core/ports/chat-engine.ts";
-import { namedEvent } from "../../event-format.ts";
+import { namedEvent } from "../../sse.ts";
 import { unfinished } from "../../wire/broken-answer.ts";
 import { toRetrievalReport } from "../../wire/retrieval-report.ts";
 import type { DeltaUsage, Message, MessageEvent } from "./answer-schema.ts";

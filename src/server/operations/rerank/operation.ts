@@ -1,10 +1,15 @@
 /** POST /v1/rerank and POST /v2/rerank */
+
+import { Type as T } from "@sinclair/typebox";
+import { given } from "../../../core/given.ts";
+import type { RerankService } from "../../../core/reranking/rerank-service.ts";
 import { defineOperation } from "../../define-operation.ts";
+import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import { modelErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
-import { cohereErrors } from "./cohere-errors.ts";
-import { rerankDocuments } from "./handler.ts";
+import { type Handler, tags } from "../../operation.ts";
+import { ErrorAnswer } from "../../wire/error-schema.ts";
 import { RerankRequest, RerankResult } from "./schema.ts";
+import { toRerankRequest, toRerankResultJson } from "./wire.ts";
 
 const example: RerankRequest = {
   model: "bge-reranker",
@@ -46,6 +51,33 @@ const declared = {
   },
   errors: modelErrors,
 } as const;
+
+/** `repeats`: whether the answer has the documents where the request does not say. */
+const rerankDocuments =
+  (repeats: boolean): Handler<RerankRequest, { reranking: RerankService }> =>
+  async ({ body }, context, { reranking }) => {
+    const { id, signal, report } = context;
+    const request = toRerankRequest(body);
+    const { model, ranked, tokens } = await reranking.rank(request, { signal, report });
+    context.loggedAnswer = () => ({ ranked, tokens });
+    const documents = (body.return_documents ?? repeats) ? request.documents : undefined;
+    const answer = { id: `rerank-${id}`, model, ranked, tokens, ...given({ documents }) };
+    return { text: await toRerankResultJson(answer), contentType: "application/json" };
+  };
+
+/** Errors as Cohere's clients read them: a message on top; beside it what every other operation says. */
+const cohereErrors: ErrorFormat = {
+  name: "CohereError",
+  schema: T.Object(
+    {
+      id: T.String({ description: "Of the request." }),
+      message: T.String({ description: "What happened and what to do, for a person." }),
+      error: ErrorAnswer.properties.error,
+    },
+    { description: "What went wrong." },
+  ),
+  body: (error, { message, requestId }) => ({ id: requestId, message, ...errorBody(error) }),
+};
 
 export const rerank = defineOperation({
   ...declared,

@@ -3,7 +3,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Grounding, RagRequest } from "../../../core/chat/grounding.ts";
 import type { FoundInFile } from "../../../core/documents/store-search-service.ts";
 import { NodeError } from "../../../core/errors.ts";
-import { invalid } from "../../middleware/validation.ts";
+import { invalid } from "../../middleware/read-request.ts";
 import { toFilter } from "../../wire/filter.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import type { Annotation, FileSearchCall } from "./output-schema.ts";

@@ -2,7 +2,7 @@
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import type { NodeError } from "../../../core/errors.ts";
 import type { Finish } from "../../../core/ports/chat-engine.ts";
-import { namedEvent } from "../../event-format.ts";
+import { namedEvent } from "../../sse.ts";
 import { unfinished } from "../../wire/broken-answer.ts";
 import { failedResponse, failureEvents } from "./failure.ts";
 import type { FileSearchAnswer } from "./file-search.ts";

@@ -1,10 +1,27 @@
 /** POST /v1/retrieve */
+
+import type { DocumentCaller } from "../../../core/documents/document-caller.ts";
+import { given } from "../../../core/given.ts";
+import type {
+  RetrievalRequest,
+  RetrievalResult,
+  RetrievalService,
+} from "../../../core/retrieval/retrieval-service.ts";
+import type { SearchScope } from "../../../core/retrieval/search-scope.ts";
 import { defineOperation } from "../../define-operation.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
-import { findPassages } from "./handler.ts";
+import { toFilter } from "../../wire/filter.ts";
+import { toChatMessages } from "../../wire/messages.ts";
+import { toPointMetadata } from "../../wire/point-schema.ts";
 import { RetrieveRequest, RetrieveResult } from "./schema.ts";
+
+/** Says how the passages were found: a collection may not be able to do what the node is set to. */
+const methodHeader = "x-paddock-retrieval";
+
+/** Says that passages are still being stored. */
+const noticeHeader = "x-paddock-notice";
 
 export const retrieve = defineOperation({
   method: "POST",
@@ -39,5 +56,48 @@ export const retrieve = defineOperation({
   },
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
-  handler: findPassages,
+  handler: async ({ body }, context, { retrieval }: { retrieval: RetrievalService }) => {
+    const { signal, report, authenticated } = context;
+    const request = toRetrievalRequest(body, authenticated);
+    const result = await retrieval.retrieve(request, { signal, report });
+    const { mode, reranked } = result.method;
+    context.headers[methodHeader] = reranked ? `${mode}, reranked` : mode;
+    if (retrieval.coming !== undefined) context.headers[noticeHeader] = retrieval.coming;
+    context.loggedAnswer = () => ({ texts: result.points.map(({ source }) => source) });
+    return { json: toRetrieveResult(result, body) };
+  },
 });
+
+function toRetrievalRequest(body: RetrieveRequest, caller: DocumentCaller): RetrievalRequest {
+  const { model, messages, limit, score_threshold: scoreThreshold } = body;
+  return {
+    model,
+    messages: toChatMessages(messages),
+    bounds: given({ limit, scoreThreshold }),
+    scope: toScope(body, caller),
+  };
+}
+
+function toScope({ collection, filters }: RetrieveRequest, caller: DocumentCaller): SearchScope {
+  const stores = typeof collection === "string" ? [collection] : (collection ?? undefined);
+  return {
+    caller,
+    fieldOf: (index) => (typeof collection === "string" ? "collection" : `collection[${index}]`),
+    ...given({ stores, filter: filters ? toFilter(filters, "filters") : undefined }),
+  };
+}
+
+function toRetrieveResult(
+  { points, bounds }: RetrievalResult,
+  { include_metadata: withMetadata = false }: RetrieveRequest,
+): RetrieveResult {
+  return {
+    points: points.map((point) => ({
+      source: point.source,
+      score: point.score,
+      ...(withMetadata ? { metadata: toPointMetadata(point) } : {}),
+    })),
+    limit: bounds.limit,
+    score_threshold: bounds.scoreThreshold,
+  };
+}

@@ -2,7 +2,7 @@
 import type { Page, PageRequest } from "../../../core/page.ts";
 import type { KeptResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
-import { redactPaths } from "../../redact-paths.ts";
+import { redactPaths } from "../../middleware/errors.ts";
 import { refuse } from "../../wire/refuse.ts";
 import type { Includable } from "../../wire/response-include.ts";
 import { shownWith } from "./included.ts";

@@ -1,9 +1,15 @@
 /** POST /v1/tokenize, POST /v1/detokenize */
+
+import { NodeError } from "../../../core/errors.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
+import { tokenizerOf } from "../../../core/models/model-registry.ts";
 import { defineOperation } from "../../define-operation.ts";
 import { modelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
-import { detokenizeTokens, tokenizeText } from "./handler.ts";
 import { DetokenizeRequest, DetokenizeResult, TokenizeRequest, TokenizeResult } from "./schema.ts";
+import { toTokenizeResult, toTokenizerInput } from "./wire.ts";
+
+type Needs = { models: ModelRegistry };
 
 const model = "TinyLlama-1.1B-Chat-v1.0";
 const tokens = [1, 365, 5288, 294, 3165, 29889];
@@ -35,7 +41,19 @@ export const tokenize = defineOperation({
     example: { count: tokens.length, max_model_len: 2048, tokens, token_strs: null },
   },
   errors: modelErrors,
-  handler: tokenizeText,
+  handler: async ({ body }, { signal }, { models }: Needs) => {
+    const { input, field } = toTokenizerInput(body);
+    const { tokenizer, contextSize } = tokenizerOf(models, body.model);
+    const tokenized = await tokenizer.tokenize(input, { signal });
+    if (tokenized !== undefined) {
+      return { json: toTokenizeResult(tokenized, { input, contextSize }) };
+    }
+    throw new NodeError(
+      "context_length_exceeded",
+      `'${field}' has more tokens than this model's context of ${contextSize} several times over, and is not counted further. Send less at a time.`,
+      { param: field },
+    );
+  },
 });
 
 export const detokenize = defineOperation({
@@ -60,5 +78,9 @@ export const detokenize = defineOperation({
     example: { prompt: "Llamas hum.", content: "Llamas hum." },
   },
   errors: modelErrors,
-  handler: detokenizeTokens,
+  handler: async ({ body }, { signal }, { models }: Needs) => {
+    const { tokenizer } = tokenizerOf(models, body.model);
+    const text = await tokenizer.detokenize(body.tokens, { signal });
+    return { json: { prompt: text, content: text } satisfies DetokenizeResult };
+  },
 });

@@ -1,8 +1,10 @@
 /** Vector stores on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { Metadata } from "../../wire/attributes.ts";
-import { ChunkingStrategy } from "../../wire/chunking.ts";
+import { fileStatuses } from "../../../core/documents/records.ts";
+import { Attributes, Metadata } from "../../wire/attributes.ts";
+import { ChunkingStrategy, ChunkingUsed } from "../../wire/chunking.ts";
 import { open } from "../../wire/fields.ts";
+import { Filter } from "../../wire/filter.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
 const ExpiresAfter = T.Object(
@@ -84,3 +86,209 @@ export const storeLimits = { most: 100, usual: 20 };
 export const VectorStoreQuery = pageQuery(storeLimits, {});
 export const VectorStoreList = pageSchema(VectorStore);
 export const VectorStoreDeleted = deletedSchema("vector_store.deleted");
+
+/** Files of vector stores on the wire. */
+const [inProgress, completed, failed, cancelled] = fileStatuses;
+export const FileStatus = T.Union([
+  T.Literal(inProgress),
+  T.Literal(completed),
+  T.Literal(failed),
+  T.Literal(cancelled),
+]);
+
+export const VectorStoreFile = T.Object({
+  id: T.String({ description: "The file's id." }),
+  object: T.Literal("vector_store.file"),
+  created_at: T.Integer({ description: "When it was added, as Unix time in seconds." }),
+  vector_store_id: T.String(),
+  filename: T.String(),
+  status: FileStatus,
+  last_error: T.Union(
+    [
+      T.Object({
+        code: T.Union([
+          T.Literal("server_error"),
+          T.Literal("unsupported_file"),
+          T.Literal("invalid_file"),
+        ]),
+        message: T.String(),
+      }),
+      T.Null(),
+    ],
+    { description: "Why it failed; or, while it is in progress, what it waits for." },
+  ),
+  usage_bytes: T.Integer({ description: "Bytes of its passages, with their vectors." }),
+  bytes: T.Optional(
+    T.Integer({ description: "Bytes of the uploaded file; absent where it was not uploaded." }),
+  ),
+  passages: T.Integer({ description: "How many passages were made of it." }),
+  attributes: Attributes,
+  chunking_strategy: ChunkingUsed,
+});
+
+export type VectorStoreFile = Static<typeof VectorStoreFile>;
+
+export const VectorStoreFileRequest = T.Object(
+  {
+    file_id: T.String({ minLength: 1, description: "An uploaded file." }),
+    attributes: T.Optional(T.Union([Attributes, T.Null()])),
+    chunking_strategy: T.Optional(T.Union([ChunkingStrategy, T.Null()])),
+  },
+  open,
+);
+
+export type VectorStoreFileRequest = Static<typeof VectorStoreFileRequest>;
+
+export const VectorStoreFileUpdate = T.Object(
+  { attributes: T.Union([Attributes, T.Null()], { description: "In the place of all." }) },
+  open,
+);
+
+export const storeFileLimits = { most: 100, usual: 20 };
+
+export const VectorStoreFileQuery = pageQuery(storeFileLimits, {
+  filter: T.Optional(
+    T.Unsafe<Static<typeof FileStatus>>({
+      ...FileStatus,
+      description: "Only files with this status.",
+    }),
+  ),
+});
+
+export const VectorStoreFileList = pageSchema(VectorStoreFile);
+export const VectorStoreFileDeleted = deletedSchema("vector_store.file.deleted");
+
+export const contentLimits = { most: 10_000, usual: 10_000 };
+
+export const ContentQuery = T.Object({
+  limit: T.Optional(
+    T.Integer({ minimum: 1, maximum: contentLimits.most, default: contentLimits.usual }),
+  ),
+  page: T.Optional(T.Integer({ minimum: 0, description: "The `next_page` of the page before." })),
+});
+
+export const VectorStoreFileContent = T.Object({
+  object: T.Literal("vector_store.file_content.page"),
+  data: T.Array(T.Object({ type: T.Literal("text"), text: T.String() }), {
+    description: "The file's passages, in their order.",
+  }),
+  has_more: T.Boolean(),
+  next_page: T.Union([T.String(), T.Null()]),
+});
+
+/** Batches of files on the wire. */
+export const FileBatch = T.Object({
+  id: T.String(),
+  object: T.Literal("vector_store.files_batch"),
+  created_at: T.Integer({ description: "Unix time in seconds." }),
+  vector_store_id: T.String(),
+  status: FileStatus,
+  file_counts: FileCounts,
+});
+
+export type FileBatch = Static<typeof FileBatch>;
+
+export const FileBatchRequest = T.Object(
+  {
+    file_ids: T.Optional(
+      T.Union([T.Array(T.String(), { minItems: 1, maxItems: mostFilesAtOnce }), T.Null()], {
+        description: "Uploaded files; what is said of attributes and cutting holds for all.",
+      }),
+    ),
+    files: T.Optional(
+      T.Union(
+        [T.Array(VectorStoreFileRequest, { minItems: 1, maxItems: mostFilesAtOnce }), T.Null()],
+        {
+          description:
+            "Uploaded files, each with its own attributes and cutting; instead of `file_ids`.",
+        },
+      ),
+    ),
+    attributes: T.Optional(T.Union([Attributes, T.Null()])),
+    chunking_strategy: T.Optional(T.Union([ChunkingStrategy, T.Null()])),
+  },
+  open,
+);
+
+export type FileBatchRequest = Static<typeof FileBatchRequest>;
+
+/** A search in a vector store, on the wire. */
+const mostQueries = 16;
+
+export const VectorStoreSearchRequest = T.Object(
+  {
+    query: T.Union(
+      [
+        T.String({ minLength: 1 }),
+        T.Array(T.String({ minLength: 1 }), { minItems: 1, maxItems: mostQueries }),
+      ],
+      {
+        "x-expected": `a text, or a list of 1 to ${mostQueries} texts`,
+        description: "The question, or several: what is found for any of them counts.",
+      },
+    ),
+    filters: T.Optional(T.Union([Filter, T.Null()])),
+    max_num_results: T.Optional(
+      T.Union([T.Integer({ minimum: 1, maximum: 50 }), T.Null()], {
+        default: 10,
+        description: "Most passages.",
+      }),
+    ),
+    ranking_options: T.Optional(
+      T.Union([
+        T.Object(
+          {
+            ranker: T.Optional(
+              T.Union([
+                T.Literal("none"),
+                T.Literal("auto"),
+                T.Literal("default-2024-11-15"),
+                T.Null(),
+              ]),
+            ),
+            score_threshold: T.Optional(
+              T.Union([T.Number({ minimum: 0, maximum: 1 }), T.Null()], {
+                default: 0,
+                description: "Least score of a passage.",
+              }),
+            ),
+          },
+          {
+            ...open,
+            description:
+              "`ranker`: `none` asks no reranking model; the others ask the node's, where it has one.",
+          },
+        ),
+        T.Null(),
+      ]),
+    ),
+    rewrite_query: T.Optional(
+      T.Union([T.Boolean(), T.Null()], {
+        default: false,
+        description: "`true` is refused: the node searches for what was asked.",
+      }),
+    ),
+  },
+  open,
+);
+
+export type VectorStoreSearchRequest = Static<typeof VectorStoreSearchRequest>;
+
+export const VectorStoreSearchResult = T.Object({
+  object: T.Literal("vector_store.search_results.page"),
+  search_query: T.Array(T.String()),
+  data: T.Array(
+    T.Object({
+      file_id: T.String(),
+      filename: T.String(),
+      score: T.Number({ description: "As retrieval scores." }),
+      attributes: Attributes,
+      content: T.Array(T.Object({ type: T.Literal("text"), text: T.String() })),
+    }),
+    { description: "One for each passage, in descending score." },
+  ),
+  has_more: T.Literal(false),
+  next_page: T.Null(),
+});
+
+export type VectorStoreSearchResult = Static<typeof VectorStoreSearchResult>;

@@ -1,11 +1,32 @@
-/** Vector stores between the wire and the domain. */
-import type { FileCounts } from "../../../core/documents/records.ts";
+/** Vector stores, their files, batches and searches, between the wire and the domain. */
+
+import type { Static } from "@sinclair/typebox";
+import type { BatchView } from "../../../core/documents/file-batch-service.ts";
+import type { FileCounts, StoreFile } from "../../../core/documents/records.ts";
+import type { AddedFile, FileText } from "../../../core/documents/store-file-service.ts";
+import type { FoundInFile, StoreQuestion } from "../../../core/documents/store-search-service.ts";
 import type { NewStore, StoreView } from "../../../core/documents/vector-store-service.ts";
+import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
+import { redactPaths } from "../../middleware/errors.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
+import { toChunking, toChunkingUsed } from "../../wire/chunking.ts";
+import { toFilter } from "../../wire/filter.ts";
+import { refuse } from "../../wire/refuse.ts";
 import { toSeconds } from "../../wire/unix-time.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
-import type { VectorStore, VectorStoreRequest, VectorStoreUpdate } from "./schema.ts";
+import type {
+  FileBatch,
+  FileBatchRequest,
+  VectorStore,
+  VectorStoreFile,
+  VectorStoreFileContent,
+  VectorStoreFileRequest,
+  VectorStoreRequest,
+  VectorStoreSearchRequest,
+  VectorStoreSearchResult,
+  VectorStoreUpdate,
+} from "./schema.ts";
 
 export function toVectorStore(view: StoreView): VectorStore {
   const { store, counts, usageBytes, expiresAt, isExpired } = view;
@@ -28,7 +49,7 @@ export function toVectorStore(view: StoreView): VectorStore {
   };
 }
 
-export function toCounts(counts: FileCounts): VectorStore["file_counts"] {
+function toCounts(counts: FileCounts): VectorStore["file_counts"] {
   const { in_progress, completed, failed, cancelled } = counts;
   const total = in_progress + completed + failed + cancelled;
   return { in_progress, completed, failed, cancelled, total };
@@ -55,3 +76,127 @@ export function toStoreChange(
     expiresAfterDays: expires === undefined ? undefined : (expires?.days ?? null),
   });
 }
+
+export function toVectorStoreFile(file: StoreFile): VectorStoreFile {
+  const { failure } = file;
+  return {
+    id: file.file,
+    object: "vector_store.file",
+    created_at: toSeconds(file.createdAt),
+    vector_store_id: file.store,
+    filename: file.filename,
+    status: file.status,
+    last_error:
+      failure === undefined
+        ? null
+        : { code: failure.code, message: redactPaths(failure.message).slice(0, longestMessage) },
+    usage_bytes: file.usageBytes,
+    ...given({ bytes: file.bytes }),
+    passages: file.passages,
+    attributes: { ...file.attributes },
+    chunking_strategy: toChunkingUsed(file.chunking),
+  };
+}
+
+const longestMessage = 2000;
+
+/** `at`: where the file stands in the body, with a dot behind. */
+export function toAddedFile(asked: VectorStoreFileRequest, at = ""): AddedFile {
+  const { file_id: file, attributes, chunking_strategy: strategy } = asked;
+  return {
+    file,
+    field: `${at}file_id`,
+    chunkingField: `${at}chunking_strategy`,
+    ...given({
+      attributes: attributes ? checkedPairs(attributes, `${at}attributes`) : undefined,
+      chunking: toChunking(strategy),
+    }),
+  };
+}
+
+type Several = Pick<VectorStoreRequest, "file_ids" | "chunking_strategy"> & {
+  attributes?: Exclude<VectorStoreFileRequest["attributes"], undefined>;
+};
+
+/** Files that are named in one list, and cut in one way. */
+export function toAddedFiles({ file_ids: ids, ...rest }: Several): AddedFile[] {
+  return (ids ?? []).map((id, index) => ({
+    ...toAddedFile({ file_id: id, ...rest }),
+    field: `file_ids[${index}]`,
+  }));
+}
+
+export function toContentPage({
+  texts,
+  hasMore,
+}: {
+  texts: readonly FileText[];
+  hasMore: boolean;
+}): Static<typeof VectorStoreFileContent> {
+  const last = texts.at(-1);
+  return {
+    object: "vector_store.file_content.page",
+    data: texts.map(({ text }) => ({ type: "text", text })),
+    has_more: hasMore,
+    next_page: hasMore && last !== undefined ? String(last.position + 1) : null,
+  };
+}
+
+export const toFileBatch = ({ batch, counts, status }: BatchView): FileBatch => ({
+  id: batch.id,
+  object: "vector_store.files_batch",
+  created_at: toSeconds(batch.createdAt),
+  vector_store_id: batch.store,
+  status,
+  file_counts: toCounts(counts),
+});
+
+export function toBatchFiles({ file_ids: ids, files, ...rest }: FileBatchRequest): AddedFile[] {
+  if (ids && files) throw refuse("files", "excludes 'file_ids'; send one of the two");
+  if (files) {
+    for (const name of ["attributes", "chunking_strategy"] as const) {
+      if (rest[name]) throw refuse(name, "holds for 'file_ids'; with 'files' say it of each");
+    }
+    return files.map((file, index) => toAddedFile(file, `files[${index}].`));
+  }
+  if (!ids) throw refuse("file_ids", "is required: a list of ids of uploaded files, or 'files'");
+  return toAddedFiles({ file_ids: ids, ...rest });
+}
+
+const usualResults = 10;
+
+export function toStoreQuestion(body: VectorStoreSearchRequest): StoreQuestion {
+  const { query, filters, max_num_results: limit, ranking_options: ranking } = body;
+  if (body.rewrite_query === true) {
+    throw new NodeError(
+      "invalid_request",
+      "'rewrite_query' cannot be honoured: this node searches for what was asked. Leave it out, or send false.",
+      { param: "rewrite_query" },
+    );
+  }
+  const isList = Array.isArray(query);
+  return {
+    queries: isList ? query : [query],
+    fieldOf: (index) => (isList ? `query[${index}]` : "query"),
+    bounds: { limit: limit ?? usualResults, scoreThreshold: ranking?.score_threshold ?? 0 },
+    isReranked: ranking?.ranker !== "none",
+    ...given({ filter: filters ? toFilter(filters, "filters") : undefined }),
+  };
+}
+
+export const toSearchResult = (
+  { queries }: StoreQuestion,
+  found: readonly FoundInFile[],
+): VectorStoreSearchResult => ({
+  object: "vector_store.search_results.page",
+  search_query: [...queries],
+  data: found.map(({ file, document, score, attributes, source }) => ({
+    file_id: file,
+    filename: document,
+    score,
+    attributes: { ...attributes },
+    content: [{ type: "text", text: source }],
+  })),
+  has_more: false,
+  next_page: null,
+});

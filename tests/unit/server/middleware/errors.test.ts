@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { type ErrorKind, errorKinds, NodeError } from "../../../../src/core/errors.ts";
-import { errorBody, errorResponse, toNodeError } from "../../../../src/server/middleware/errors.ts";
+import {
+  errorBody,
+  errorResponse,
+  redactPaths,
+  toNodeError,
+} from "../../../../src/server/middleware/errors.ts";
 
 const invalid = "invalid_request_error";
 const expected: Record<ErrorKind, { status: number; type: string; code: string | null }> = {
@@ -94,4 +99,20 @@ describe("a thrown value", () => {
       expect(error.cause).toBe(thrown);
     },
   );
+});
+
+const hidden = "(a path on the node)";
+
+test.each([
+  ["Its file is /var/lib/paddock/a.sqlite; restore it.", `Its file is ${hidden}; restore it.`],
+  ["open '/home/ada/my.gguf' failed", `open '${hidden}' failed`],
+  ["The model file './gone.gguf' does not exist.", `The model file '${hidden}' does not exist.`],
+  ["read ../models/a.gguf, then stop...", `read ${hidden}, then stop...`],
+  ["(/qdrant/storage/x/0.bin)", `(${hidden})`],
+  ["at C:\\Users\\ada\\model.gguf.", `at ${hidden}`],
+  ["Qdrant at https://user:pa55@host:6333/x/y is away", "Qdrant at https://host:6333/x/y is away"],
+  ["Qdrant at http://127.0.0.1:6333/a/b is away", "Qdrant at http://127.0.0.1:6333/a/b is away"],
+  ["The model 'owner/name' takes text/plain and/or 1/2.", undefined],
+])("a message without what is nobody's business: %s", (message, shown) => {
+  expect(redactPaths(message)).toBe(shown ?? message);
 });

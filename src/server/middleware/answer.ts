@@ -1,0 +1,138 @@
+/** How an answer is sent: as a stream, as a download, in the background, and until when. */
+import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import type { Log } from "../../core/log.ts";
+import type { Download } from "../operation.ts";
+import { clientGone, clientStalled, type RequestContext } from "../request-context.ts";
+import { type EventFormat, eventStream, type StreamBuffers } from "../sse.ts";
+import { errorResponse, toNodeError } from "./errors.ts";
+
+export interface StreamSettings {
+  /** How long a client may take nothing of a stream. */
+  stallTimeoutMs: number;
+  buffers: StreamBuffers;
+  log: Log;
+}
+
+interface StreamedAnswer {
+  events: AsyncIterable<string>;
+  format?: EventFormat;
+}
+
+/** Sends server-sent events; `ending` is disposed of when the stream has ended, whole or not. */
+export async function streamResponse(
+  { events, format }: StreamedAnswer,
+  request: Request,
+  context: RequestContext,
+  ending: Disposable,
+  { stallTimeoutMs, buffers, log }: StreamSettings,
+): Promise<Response> {
+  const { id } = context;
+  const response = await eventStream(events, {
+    ...given({ format }),
+    signal: context.signal,
+    stallMs: stallTimeoutMs,
+    buffers,
+    onCancel: (reason) => {
+      context.broke(clientGone);
+      context.cancel(reason);
+    },
+    onStall: (error) => {
+      context.broke(clientStalled);
+      context.cancel(error);
+      log.warn("a client did not read its answer, which was ended", { id });
+    },
+    onError: (error) => {
+      if (request.signal.aborted) {
+        context.broke(clientGone);
+        return;
+      }
+      context.broke(errorResponse(toNodeError(error)).status);
+      log.error("a stream broke off", { id, error });
+    },
+    onEnd: () => {
+      ending[Symbol.dispose]();
+      context.workEnded();
+    },
+  });
+  context.outlivesHandler();
+  return response;
+}
+
+/**
+ * A stored file: always bytes to be saved, whatever the file is: a page that somebody uploaded would else run in the
+ * browser with the rights of the node's own page.
+ */
+export function downloadResponse({ content, filename }: Download): Response {
+  return new Response(content, {
+    headers: {
+      "content-type": "application/octet-stream",
+      "content-disposition": `attachment; filename*=UTF-8''${encoded(filename)}`,
+      "content-security-policy": "sandbox",
+      "cache-control": "private, no-store",
+    },
+  });
+}
+
+/** What `encodeURIComponent` leaves and a header may not have. */
+const encoded = (name: string): string =>
+  encodeURIComponent(name.toWellFormed()).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+
+/**
+ * Goes on for a request that is answered, which ends only when this has. `ending`: what ends with the request. So its caller's place among the requests in progress is held,
+ * what it used is charged, and its record is written, when there is nothing left to do for it.
+ */
+export function continueInBackground(
+  background: Promise<void>,
+  context: RequestContext,
+  ending: Disposable,
+): void {
+  context.outlivesHandler();
+  const end = (): void => {
+    ending[Symbol.dispose]();
+    context.workEnded();
+  };
+  void background.then(end, end);
+}
+
+export interface TimeoutSettings {
+  /** 0: no bound. */
+  requestTimeoutMs: number;
+  /** Aborts when the node stops, with an error for those who are being answered. */
+  stopping: AbortSignal;
+}
+
+/** From here on the request's signal hears of its time too; dispose of it when the request has ended. */
+export function startTimeout(
+  context: RequestContext,
+  { requestTimeoutMs, stopping }: TimeoutSettings,
+): Disposable {
+  const { signal, clear } = deadline(requestTimeoutMs);
+  context.endWith(signal, stopping);
+  return { [Symbol.dispose]: clear };
+}
+
+interface Deadline {
+  /** Aborts when the time is up, with an error for the caller. */
+  signal: AbortSignal;
+  /** Forgets the time. */
+  clear: () => void;
+}
+
+/** A deadline after so many milliseconds; 0: never. */
+export function deadline(ms: number): Deadline {
+  const controller = new AbortController();
+  const { signal } = controller;
+  if (ms === 0) return { signal, clear: () => {} };
+  const timer = setTimeout(() => controller.abort(overdue(ms / 1000)), ms);
+  return { signal, clear: () => clearTimeout(timer) };
+}
+
+const overdue = (seconds: number): NodeError =>
+  new NodeError(
+    "timeout",
+    `The answer took longer than the ${seconds} s that this node allows a request. Ask for fewer tokens, or raise limits.request_timeout.`,
+  );

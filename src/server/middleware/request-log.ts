@@ -1,0 +1,113 @@
+/** What is logged of a request: its id, its line in the access log, and prompts where the operator wants them. */
+import type { Log, LogFields } from "../../core/log.ts";
+import type { RequestRecord, Telemetry } from "../../core/ports/telemetry.ts";
+import type { RequestContext } from "../request-context.ts";
+
+export const requestIdHeader = "x-request-id";
+
+const usable = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** The id that an answer and its log lines share: the caller's own, where it sent a usable one. */
+export function requestId(request: Request): string {
+  const offered = request.headers.get(requestIdHeader);
+  return offered !== null && usable.test(offered) ? offered : `req_${crypto.randomUUID()}`;
+}
+
+export interface Observers {
+  telemetry: Pick<Telemetry, "worked" | "requestEnded">;
+  log: Log;
+}
+
+/** Tells metrics, traces and the access log once the request has ended, streams included. */
+export function observe(context: RequestContext, { telemetry, log }: Observers): void {
+  void context.ended.then((record) => {
+    log.info("request", accessLogFields(record));
+    telemetry.requestEnded(record);
+  });
+}
+
+/** One line of the access log; what is not known, or does not apply, is left out. */
+function accessLogFields(record: RequestRecord): LogFields {
+  const { tokens } = record;
+  const fields = {
+    id: record.id,
+    key: record.caller,
+    operation: record.operation,
+    method: record.method,
+    path: record.path,
+    model: record.model,
+    status: record.status,
+    outcome: record.outcome,
+    prompt_tokens: tokens?.prompt,
+    cached_tokens: tokens?.cached,
+    completion_tokens: tokens?.completion,
+    queue_ms: rounded(record.queueMs),
+    retrieval_ms: rounded(record.retrievalMs),
+    first_token_ms: rounded(record.firstTokenMs),
+    total_ms: rounded(record.to - record.from),
+  };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+const rounded = (ms: number | undefined): number | undefined =>
+  ms === undefined ? undefined : Math.round(ms * 10) / 10;
+
+const longestKey = 128;
+/** Characters and values of one line: nothing else is done while it is written. */
+const most = { characters: 65_536, values: 1024 };
+
+/** What is asked and answered, only where the operator wants it logged. */
+export class PromptLog {
+  readonly #log: Log | undefined;
+
+  /** Without a log nothing is written. */
+  constructor(log?: Log) {
+    this.#log = log;
+  }
+
+  get isOn(): boolean {
+    return this.#log !== undefined;
+  }
+
+  /** `id`: the request's. */
+  asked(id: string, prompt: object): void {
+    this.#write("a prompt", id, prompt);
+  }
+
+  answered(id: string, answer: object): void {
+    this.#write("an answer", id, answer);
+  }
+
+  #write(message: string, id: string, fields: object): void {
+    if (this.#log === undefined) return;
+    const left = { ...most };
+    const shown = Object.entries(fields).map(([name, value]) => [name, shorten(value, left)]);
+    this.#log.info(message, { id, ...Object.fromEntries(shown) });
+  }
+}
+
+/** The value as far as there is room; what is left out is said in its place. */
+function shorten(value: unknown, left: { characters: number; values: number }): unknown {
+  left.values--;
+  if (typeof value === "string") {
+    const shown = value.slice(0, left.characters);
+    left.characters -= shown.length;
+    return shown === value ? value : `${shown}… (${value.length - shown.length} characters more)`;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  if (!Array.isArray(value)) {
+    const entries = Object.entries(value).slice(0, Math.max(0, left.values));
+    return Object.fromEntries(
+      entries.map(([key, part]) => [key.slice(0, longestKey), shorten(part, left)]),
+    );
+  }
+  const items: unknown[] = [];
+  for (const item of value) {
+    if (left.values <= 0 || left.characters <= 0) {
+      items.push(`… (${value.length - items.length} more)`);
+      break;
+    }
+    items.push(shorten(item, left));
+  }
+  return items;
+}

@@ -1,0 +1,103 @@
+/** GET /health, GET /ready and GET /metrics: what programs that watch the node ask. */
+
+import { type Static, Type as T } from "@sinclair/typebox";
+import type { MetricsPage } from "../../../core/ports/telemetry.ts";
+import type { ReadinessReport } from "../../../core/readiness.ts";
+import { defineOperationWithoutBody } from "../../define-operation.ts";
+import { redactPaths } from "../../middleware/errors.ts";
+import { type Answer, tags } from "../../operation.ts";
+
+export const Health = T.Object({ status: T.Literal("alive") });
+
+export type Health = Static<typeof Health>;
+
+export const Readiness = T.Object({
+  status: T.Union([T.Literal("ready"), T.Literal("not ready")]),
+  reasons: T.Array(T.String(), {
+    description:
+      "What is not ready. A node that is ready names here what is still coming (its handbook is being stored, and chat is open meanwhile) and what it goes without (the Redis server that it shares with others is away). Empty when all is there.",
+  }),
+});
+
+export type Readiness = Static<typeof Readiness>;
+
+const alive: Health = { status: "alive" };
+
+export const health = defineOperationWithoutBody({
+  method: "GET",
+  path: "/health",
+  name: "health",
+  operationId: "getHealth",
+  summary: "Whether the process answers",
+  tag: tags.node,
+  isProbe: true,
+  whileDraining: true,
+  answer: { name: "Health", schema: Health, description: "It does.", example: alive },
+  errors: {},
+  handler: () => ({ json: alive }),
+});
+
+interface ReadinessNeeds {
+  /** What keeps the node from taking a request now, and what is still coming. */
+  checkReadiness: (who: { isStranger: boolean }) => Promise<ReadinessReport>;
+}
+
+const readiness = { name: "Readiness", schema: Readiness };
+
+export const ready = defineOperationWithoutBody({
+  method: "GET",
+  path: "/ready",
+  name: "ready",
+  operationId: "getReadiness",
+  summary: "Whether the node can take a request",
+  tag: tags.node,
+  key: "optional",
+  isProbe: true,
+  whileDraining: true,
+  answer: {
+    ...readiness,
+    description:
+      "Every model and the collection are ready, and no queue is full; passages of the handbook may still be coming, or what nodes share be away, which `reasons` says.",
+    example: { status: "ready", reasons: [] },
+  },
+  errors: {
+    503: {
+      ...readiness,
+      description: "Something is not ready or a queue is full; `reasons` says what.",
+    },
+  },
+  handler: async (
+    _request,
+    { isStranger },
+    { checkReadiness }: ReadinessNeeds,
+  ): Promise<Answer> => {
+    const { problems, notes, coming } = await checkReadiness({ isStranger });
+    const reasons = [...problems, ...notes, ...coming].map(redactPaths);
+    if (problems.length === 0) return { json: { status: "ready", reasons } satisfies Readiness };
+    return { status: 503, json: { status: "not ready", reasons } satisfies Readiness };
+  },
+});
+
+export const metrics = defineOperationWithoutBody({
+  method: "GET",
+  path: "/metrics",
+  name: "metrics",
+  operationId: "getMetrics",
+  summary: "The node's numbers, for Prometheus",
+  description:
+    "Requests, tokens, times, queues and memory in Prometheus' text format. Wants a key where keys are configured, unless the configuration says `[metrics] open = true`.",
+  tag: tags.node,
+  key: "required",
+  whileDraining: true,
+  answer: {
+    name: "Metrics",
+    schema: T.String({ description: "Prometheus' text format, version 0.0.4." }),
+    description: "The numbers.",
+    contentType: "text/plain",
+  },
+  errors: { 401: "The key is missing or wrong, where the node wants one." },
+  handler: async (_request, _context, { metrics: page }: { metrics: MetricsPage }) => ({
+    text: await page.text(),
+    contentType: page.contentType,
+  }),
+});

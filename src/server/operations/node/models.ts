@@ -1,0 +1,99 @@
+/** POST and GET /v1/models, GET /v1/models/{id} */
+
+import { type Static, Type as T } from "@sinclair/typebox";
+import type { ModelCard } from "../../../core/models/model.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
+import { defineOperationWithoutBody } from "../../define-operation.ts";
+import { type Handler, type OperationFacts, tags } from "../../operation.ts";
+
+export const Model = T.Object({
+  id: T.String({ description: "The name that requests use." }),
+  created: T.Integer({ description: "When the model's file was made, as Unix time in seconds." }),
+  object: T.Literal("model"),
+  owned_by: T.String(),
+  max_model_len: T.Integer({
+    minimum: 0,
+    description: "Tokens of the model's context, as vLLM says it. An extension.",
+  }),
+  context_length: T.Integer({
+    minimum: 0,
+    description: "The same, under the name that other clients look for. An extension.",
+  }),
+});
+
+export type Model = Static<typeof Model>;
+
+export const ModelList = T.Object({ object: T.Literal("list"), data: T.Array(Model) });
+
+export type ModelList = Static<typeof ModelList>;
+
+const example: Model = {
+  id: "TinyLlama-1.1B-Chat-v1.0",
+  created: 1794700800,
+  object: "model",
+  owned_by: "paddock",
+  max_model_len: 2048,
+  context_length: 2048,
+};
+
+const listing = {
+  path: "/v1/models",
+  name: "models",
+  description: "The models that are ready, of every type. No body is read.",
+  tag: tags.node,
+  answer: {
+    name: "ModelList",
+    schema: ModelList,
+    description: "The models.",
+    example: { object: "list", data: [example] },
+  },
+  errors: {},
+} satisfies Partial<OperationFacts>;
+
+type Needs = { models: ModelRegistry };
+
+const list: Handler<undefined, Needs> = (_request, _context, { models }) => ({
+  json: { object: "list", data: models.cards().map(toModel) } satisfies ModelList,
+});
+
+export const listModels = defineOperationWithoutBody({
+  ...listing,
+  method: "POST",
+  operationId: "listModels",
+  summary: "List the models",
+  handler: list,
+});
+
+export const getModels = defineOperationWithoutBody({
+  ...listing,
+  method: "GET",
+  operationId: "getModels",
+  summary: "List the models, as OpenAI clients ask for them",
+  handler: list,
+});
+
+export const getModel = defineOperationWithoutBody({
+  method: "GET",
+  path: "/v1/models/:id",
+  name: "models",
+  operationId: "getModel",
+  summary: "Describe one model",
+  tag: tags.node,
+  parameters: { id: "The model's name." },
+  answer: { name: "Model", schema: Model, description: "The model.", example },
+  errors: { 404: "The named model is not on this node: code `model_not_found`." },
+  handler: ({ parameters }, _context, { models }: Needs) => ({
+    json: toModel(models.card(parameters.id ?? "")),
+  }),
+});
+
+function toModel({ name, createdAt, ownedBy, settings }: ModelCard): Model {
+  return {
+    id: name,
+    created: Math.floor(createdAt.getTime() / 1000),
+    object: "model",
+    owned_by: ownedBy,
+    max_model_len: settings.ctxSize,
+    context_length: settings.ctxSize,
+  };
+}

@@ -1,0 +1,312 @@
+/** /v1/vector_stores/{id}/files and /v1/vector_stores/{id}/file_batches */
+
+import type { FileBatchService } from "../../../core/documents/file-batch-service.ts";
+import type { StoreAccess } from "../../../core/documents/store-access.ts";
+import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
+import { given } from "../../../core/given.ts";
+import {
+  defineOperation,
+  defineOperationWithoutBody,
+  defineOperationWithQuery,
+} from "../../define-operation.ts";
+import { documentBodyErrors, documentErrors } from "../../openapi.ts";
+import { tags } from "../../operation.ts";
+import { checkedPairs } from "../../wire/attributes.ts";
+import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { tellWhenToPoll } from "../../wire/poll-after.ts";
+import {
+  ContentQuery,
+  contentLimits,
+  FileBatch,
+  FileBatchRequest,
+  storeFileLimits,
+  VectorStoreFile,
+  VectorStoreFileContent,
+  VectorStoreFileDeleted,
+  VectorStoreFileList,
+  VectorStoreFileQuery,
+  VectorStoreFileRequest,
+  VectorStoreFileUpdate,
+} from "./schema.ts";
+import {
+  toAddedFile,
+  toBatchFiles,
+  toContentPage,
+  toFileBatch,
+  toVectorStoreFile,
+} from "./wire.ts";
+
+type Needs = { storeFiles: StoreFileService };
+
+const fileExample: VectorStoreFile = {
+  id: "file-8f3b1c6e2a904d7fb5e01c22",
+  object: "vector_store.file",
+  created_at: 1794700800,
+  vector_store_id: "vs_handbook",
+  filename: "manual.pdf",
+  status: "completed",
+  last_error: null,
+  usage_bytes: 41_216,
+  passages: 19,
+  attributes: { language: "en", year: 2026 },
+  chunking_strategy: {
+    type: "static",
+    static: { max_chunk_size_tokens: 256, chunk_overlap_tokens: 32 },
+  },
+};
+
+const path = "/v1/vector_stores/:vector_store_id/files";
+const about = { name: "vector_stores", tag: tags.vectorStores, scope: "documents" } as const;
+const store = { vector_store_id: "The vector store's id." };
+const all = { path, parameters: store } as const;
+const one = {
+  path: `${path}/:file_id`,
+  parameters: { ...store, file_id: "The file's id." },
+} as const;
+const described = {
+  name: "VectorStoreFile",
+  schema: VectorStoreFile,
+  description: "The file in its vector store.",
+  example: fileExample,
+};
+
+export const addVectorStoreFile = defineOperation({
+  ...about,
+  ...all,
+  method: "POST",
+  operationId: "addVectorStoreFile",
+  summary: "Add a file to a vector store",
+  description:
+    "Has an uploaded file taken in behind the scenes: its status is `in_progress`, then `completed`, or `failed` with the reason. Nothing of it is found before it is whole. A file that is in the store already stays, with the attributes that are sent.",
+  body: {
+    name: "VectorStoreFileRequest",
+    schema: VectorStoreFileRequest,
+    example: { file_id: fileExample.id, attributes: { language: "en", year: 2026 } },
+    logged: ({ file_id }) => ({ file_id }),
+  },
+  answer: described,
+  errors: documentBodyErrors,
+  handler: async (
+    { body, parameters },
+    { authenticated: caller },
+    { storeFiles, storeAccess }: Needs & { storeAccess: StoreAccess },
+  ) => {
+    const found = await storeAccess.use(caller, parameters.vector_store_id ?? "");
+    const [added] = await storeFiles.add(caller, found, [toAddedFile(body)]);
+    if (added === undefined) throw new Error("A file was added and is not there");
+    return { json: toVectorStoreFile(added) };
+  },
+});
+
+export const listVectorStoreFiles = defineOperationWithQuery({
+  ...about,
+  ...all,
+  method: "GET",
+  operationId: "listVectorStoreFiles",
+  summary: "List a vector store's files",
+  description: "Documents that the command line ingested are among them.",
+  query: VectorStoreFileQuery,
+  answer: {
+    name: "VectorStoreFileList",
+    schema: VectorStoreFileList,
+    description: "A page of files.",
+    example: pageExample(fileExample),
+  },
+  errors: documentErrors,
+  handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
+    const { filter: status, ...page } = query;
+    const listed = await storeFiles.list(
+      caller,
+      parameters.vector_store_id ?? "",
+      toPageRequest(page, storeFileLimits),
+      given({ status }),
+    );
+    return { json: toPage(listed, toVectorStoreFile) };
+  },
+});
+
+export const getVectorStoreFile = defineOperationWithoutBody({
+  ...about,
+  ...one,
+  method: "GET",
+  operationId: "getVectorStoreFile",
+  summary: "Describe a file of a vector store",
+  answer: described,
+  errors: documentErrors,
+  handler: async ({ parameters }, context, { storeFiles }: Needs) => {
+    const { vector_store_id: id = "", file_id: file = "" } = parameters;
+    const found = await storeFiles.get(context.authenticated, id, file);
+    tellWhenToPoll(found.status, context);
+    return { json: toVectorStoreFile(found) };
+  },
+});
+
+export const updateVectorStoreFile = defineOperation({
+  ...about,
+  ...one,
+  method: "POST",
+  operationId: "updateVectorStoreFile",
+  summary: "Change a file's attributes",
+  body: {
+    name: "VectorStoreFileUpdate",
+    schema: VectorStoreFileUpdate,
+    example: { attributes: { language: "de" } },
+    logged: () => ({}),
+  },
+  answer: described,
+  errors: documentBodyErrors,
+  handler: async ({ body, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
+    const { vector_store_id: id = "", file_id: file = "" } = parameters;
+    const attributes = checkedPairs(body.attributes ?? {}, "attributes");
+    const changed = await storeFiles.changeAttributes(caller, id, file, attributes);
+    return { json: toVectorStoreFile(changed) };
+  },
+});
+
+export const getVectorStoreFileContent = defineOperationWithQuery({
+  ...about,
+  parameters: one.parameters,
+  method: "GET",
+  path: `${path}/:file_id/content`,
+  operationId: "getVectorStoreFileContent",
+  summary: "Read a file's passages",
+  query: ContentQuery,
+  answer: {
+    name: "VectorStoreFileContent",
+    schema: VectorStoreFileContent,
+    description: "What was read of the file.",
+    example: {
+      object: "vector_store.file_content.page",
+      data: [{ type: "text", text: "Keys\n\nSet PADDOCK_API_KEYS to one or more keys." }],
+      has_more: false,
+      next_page: null,
+    },
+  },
+  errors: documentErrors,
+  handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
+    const { vector_store_id: id = "", file_id: file = "" } = parameters;
+    const { page: from = 0, limit = contentLimits.usual } = query;
+    return { json: toContentPage(await storeFiles.content(caller, id, file, { from, limit })) };
+  },
+});
+
+export const removeVectorStoreFile = defineOperationWithoutBody({
+  ...about,
+  ...one,
+  method: "DELETE",
+  operationId: "removeVectorStoreFile",
+  summary: "Remove a file from a vector store",
+  description: "No answer comes from it any more. The uploaded file stays.",
+  answer: {
+    name: "VectorStoreFileDeleted",
+    schema: VectorStoreFileDeleted,
+    description: "It is gone from the store.",
+    example: { id: fileExample.id, object: "vector_store.file.deleted", deleted: true },
+  },
+  errors: documentErrors,
+  handler: async ({ parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
+    const { vector_store_id: store = "", file_id: id = "" } = parameters;
+    await storeFiles.remove(caller, store, id);
+    return { json: { id, object: "vector_store.file.deleted", deleted: true } };
+  },
+});
+
+type BatchNeeds = { batches: FileBatchService };
+
+const batchExample: FileBatch = {
+  id: "vsfb_5d0c3a7e9b124f6d8a01c2e3",
+  object: "vector_store.files_batch",
+  created_at: 1794700800,
+  vector_store_id: "vs_handbook",
+  status: "in_progress",
+  file_counts: { in_progress: 1, completed: 1, failed: 0, cancelled: 0, total: 2 },
+};
+
+const batchPath = "/v1/vector_stores/:vector_store_id/file_batches";
+const batchParameters = { ...store, batch_id: "The batch's id." };
+const describedBatch = {
+  name: "FileBatch",
+  schema: FileBatch,
+  description: "The batch, with how far it is.",
+  example: batchExample,
+};
+
+export const createFileBatch = defineOperation({
+  ...about,
+  method: "POST",
+  path: batchPath,
+  parameters: store,
+  operationId: "createFileBatch",
+  summary: "Add several files to a vector store",
+  description: "Has them taken in behind the scenes; all are added, or none.",
+  body: {
+    name: "FileBatchRequest",
+    schema: FileBatchRequest,
+    example: { file_ids: [fileExample.id], attributes: { language: "en" } },
+    logged: () => ({}),
+  },
+  answer: describedBatch,
+  errors: documentBodyErrors,
+  handler: async ({ body, parameters }, { authenticated: caller }, { batches }: BatchNeeds) => {
+    const id = parameters.vector_store_id ?? "";
+    return { json: toFileBatch(await batches.create(caller, id, toBatchFiles(body))) };
+  },
+});
+
+export const getFileBatch = defineOperationWithoutBody({
+  ...about,
+  method: "GET",
+  path: `${batchPath}/:batch_id`,
+  parameters: batchParameters,
+  operationId: "getFileBatch",
+  summary: "Describe a batch",
+  answer: describedBatch,
+  errors: documentErrors,
+  handler: async ({ parameters }, context, { batches }: BatchNeeds) => {
+    const { vector_store_id: store = "", batch_id: id = "" } = parameters;
+    const found = await batches.get(context.authenticated, store, id);
+    tellWhenToPoll(found.status, context);
+    return { json: toFileBatch(found) };
+  },
+});
+
+export const cancelFileBatch = defineOperationWithoutBody({
+  ...about,
+  method: "POST",
+  path: `${batchPath}/:batch_id/cancel`,
+  parameters: batchParameters,
+  operationId: "cancelFileBatch",
+  summary: "Cancel a batch",
+  description: "Files that are not taken in yet stay out, with the status `cancelled`.",
+  answer: describedBatch,
+  errors: documentErrors,
+  handler: async ({ parameters }, { authenticated: caller }, { batches }: BatchNeeds) => {
+    const { vector_store_id: store = "", batch_id: id = "" } = parameters;
+    return { json: toFileBatch(await batches.cancel(caller, store, id)) };
+  },
+});
+
+export const listFileBatchFiles = defineOperationWithQuery({
+  ...about,
+  method: "GET",
+  path: `${batchPath}/:batch_id/files`,
+  parameters: batchParameters,
+  operationId: "listFileBatchFiles",
+  summary: "List a batch's files",
+  query: VectorStoreFileQuery,
+  answer: {
+    name: "VectorStoreFileList",
+    schema: VectorStoreFileList,
+    description: "A page of files.",
+    example: pageExample(fileExample),
+  },
+  errors: documentErrors,
+  handler: async ({ query, parameters }, { authenticated: caller }, { batches }: BatchNeeds) => {
+    const { vector_store_id: store = "", batch_id: id = "" } = parameters;
+    const { filter: status, ...rest } = query;
+    const page = toPageRequest(rest, storeFileLimits);
+    return {
+      json: toPage(await batches.files(caller, store, id, page, status), toVectorStoreFile),
+    };
+  },
+});

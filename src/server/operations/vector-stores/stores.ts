@@ -1,0 +1,225 @@
+/** /v1/vector_stores, and the search in one */
+import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
+import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
+import type { VectorStoreService } from "../../../core/documents/vector-store-service.ts";
+import {
+  defineOperation,
+  defineOperationWithoutBody,
+  defineOperationWithQuery,
+} from "../../define-operation.ts";
+import { documentBodyErrors, documentErrors } from "../../openapi.ts";
+import { tags } from "../../operation.ts";
+import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import {
+  storeLimits,
+  VectorStore,
+  VectorStoreDeleted,
+  VectorStoreList,
+  VectorStoreQuery,
+  VectorStoreRequest,
+  VectorStoreSearchRequest,
+  VectorStoreSearchResult,
+  VectorStoreUpdate,
+} from "./schema.ts";
+import {
+  toAddedFiles,
+  toNewStore,
+  toSearchResult,
+  toStoreChange,
+  toStoreQuestion,
+  toVectorStore,
+} from "./wire.ts";
+
+type Needs = { stores: VectorStoreService };
+
+const example: VectorStore = {
+  id: "vs_handbook",
+  object: "vector_store",
+  created_at: 1794700800,
+  name: "handbook",
+  description: null,
+  usage_bytes: 412_160,
+  file_counts: { in_progress: 0, completed: 12, failed: 0, cancelled: 0, total: 12 },
+  status: "completed",
+  expires_after: null,
+  expires_at: null,
+  last_active_at: 1794700800,
+  metadata: {},
+  collection: "handbook",
+};
+
+const path = "/v1/vector_stores";
+const about = { name: "vector_stores", tag: tags.vectorStores, scope: "documents" } as const;
+const one = {
+  path: `${path}/:vector_store_id`,
+  parameters: { vector_store_id: "The vector store's id." },
+} as const;
+const described = {
+  name: "VectorStore",
+  schema: VectorStore,
+  description: "The vector store.",
+  example,
+};
+
+export const createVectorStore = defineOperation({
+  ...about,
+  method: "POST",
+  path,
+  operationId: "createVectorStore",
+  summary: "Make a vector store",
+  description:
+    "Makes a collection that files can be added to. Files that it begins with are taken in behind the scenes.",
+  body: {
+    name: "VectorStoreRequest",
+    schema: VectorStoreRequest,
+    example: { name: "handbook", metadata: { team: "support" } },
+    logged: ({ name }) => ({ name }),
+  },
+  answer: described,
+  errors: documentBodyErrors,
+  handler: async (
+    { body },
+    { authenticated: caller },
+    { stores, storeFiles }: Needs & { storeFiles: StoreFileService },
+  ) => {
+    const added = toAddedFiles(body);
+    await storeFiles.check(caller, added);
+    const store = await stores.create(caller, toNewStore(body));
+    if (added.length > 0) await storeFiles.add(caller, store, added);
+    return { json: toVectorStore(await stores.view(store)) };
+  },
+});
+
+export const listVectorStores = defineOperationWithQuery({
+  ...about,
+  method: "GET",
+  path,
+  operationId: "listVectorStores",
+  summary: "List the vector stores",
+  description:
+    "Those that were made over HTTP, and every collection of the command line, the node's own among them.",
+  query: VectorStoreQuery,
+  answer: {
+    name: "VectorStoreList",
+    schema: VectorStoreList,
+    description: "A page of vector stores.",
+    example: pageExample(example),
+  },
+  errors: documentErrors,
+  handler: async ({ query }, { authenticated: caller }, { stores }: Needs) => {
+    const page = await stores.list(caller, toPageRequest(query, storeLimits));
+    return { json: toPage(page, toVectorStore) };
+  },
+});
+
+export const getVectorStore = defineOperationWithoutBody({
+  ...about,
+  ...one,
+  method: "GET",
+  operationId: "getVectorStore",
+  summary: "Describe a vector store",
+  answer: described,
+  errors: documentErrors,
+  handler: async ({ parameters }, { authenticated: caller }, { stores }: Needs) => ({
+    json: toVectorStore(await stores.get(caller, parameters.vector_store_id ?? "")),
+  }),
+});
+
+export const updateVectorStore = defineOperation({
+  ...about,
+  ...one,
+  method: "POST",
+  operationId: "updateVectorStore",
+  summary: "Change a vector store",
+  body: {
+    name: "VectorStoreUpdate",
+    schema: VectorStoreUpdate,
+    example: { name: "Handbook", expires_after: { anchor: "last_active_at", days: 30 } },
+    logged: ({ name }) => ({ name }),
+  },
+  answer: described,
+  errors: documentBodyErrors,
+  handler: async ({ body, parameters }, { authenticated: caller }, { stores }: Needs) => {
+    const id = parameters.vector_store_id ?? "";
+    return { json: toVectorStore(await stores.update(caller, id, toStoreChange(body))) };
+  },
+});
+
+export const deleteVectorStore = defineOperationWithoutBody({
+  ...about,
+  ...one,
+  method: "DELETE",
+  operationId: "deleteVectorStore",
+  summary: "Delete a vector store",
+  description:
+    "Deletes it with its passages; the uploaded files stay. The node's own collection cannot be deleted.",
+  answer: {
+    name: "VectorStoreDeleted",
+    schema: VectorStoreDeleted,
+    description: "It is gone.",
+    example: { id: example.id, object: "vector_store.deleted", deleted: true },
+  },
+  errors: documentErrors,
+  handler: async ({ parameters }, { authenticated: caller }, { stores }: Needs) => {
+    const id = parameters.vector_store_id ?? "";
+    await stores.delete(caller, id);
+    return { json: { id, object: "vector_store.deleted", deleted: true } };
+  },
+});
+
+export const searchVectorStore = defineOperation({
+  method: "POST",
+  path: `${one.path}/search`,
+  parameters: one.parameters,
+  name: "vector_store_search",
+  genAiName: "retrieval",
+  operationId: "searchVectorStore",
+  summary: "Search a vector store",
+  description:
+    "Finds the passages that match a question, among the files that the filters let through.",
+  tag: tags.vectorStores,
+  scope: "retrieve",
+  body: {
+    name: "VectorStoreSearchRequest",
+    schema: VectorStoreSearchRequest,
+    example: {
+      query: "How do I add an API key?",
+      filters: { type: "eq", key: "language", value: "en" },
+      max_num_results: 5,
+    },
+    logged: ({ query }) => ({ query }),
+  },
+  answer: {
+    name: "VectorStoreSearchResult",
+    schema: VectorStoreSearchResult,
+    description: "The passages, best first.",
+    example: {
+      object: "vector_store.search_results.page",
+      search_query: ["How do I add an API key?"],
+      data: [
+        {
+          file_id: "file-8f3b1c6e2a904d7fb5e01c22",
+          filename: "manual.pdf",
+          score: 0.71,
+          attributes: { language: "en", year: 2026 },
+          content: [{ type: "text", text: "Keys\n\nSet PADDOCK_API_KEYS to one or more keys." }],
+        },
+      ],
+      has_more: false,
+      next_page: null,
+    },
+  },
+  errors: { ...documentBodyErrors, 504: "The answer took longer than the node allows." },
+  handler: async (
+    { body, parameters },
+    context,
+    { storeSearch }: { storeSearch: StoreSearchService },
+  ) => {
+    const { signal, report, authenticated: caller } = context;
+    const question = toStoreQuestion(body);
+    const id = parameters.vector_store_id ?? "";
+    const found = await storeSearch.search(caller, id, question, { signal, report });
+    context.loggedAnswer = () => ({ texts: found.map(({ source }) => source) });
+    return { json: toSearchResult(question, found) };
+  },
+});
