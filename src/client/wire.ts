@@ -1,6 +1,6 @@
 /** The wire types of the API, taken from the server's schemas. Types only: a bundle of the page gets nothing of the server. */
 import type { ChatCompletionChunk } from "../server/operations/chat/schema.ts";
-import type { NodeInfo } from "../server/operations/node/info-schema.ts";
+import type { NodeInfo } from "../server/operations/node/schema.ts";
 import type { RetrieveResult } from "../server/operations/retrieve/schema.ts";
 
 export type {
@@ -8,9 +8,7 @@ export type {
   ChatCompletionRequest,
 } from "../server/operations/chat/schema.ts";
 export type { FileObject } from "../server/operations/files/schema.ts";
-export type { Readiness } from "../server/operations/node/health-and-metrics.ts";
-export type { NodeInfo } from "../server/operations/node/info-schema.ts";
-export type { Model, ModelList } from "../server/operations/node/models.ts";
+export type { Model, ModelList, NodeInfo, Readiness } from "../server/operations/node/schema.ts";
 export type { RetrieveRequest, RetrieveResult } from "../server/operations/retrieve/schema.ts";
 export type { VectorStore, VectorStoreFile } from "../server/operations/vector-stores/schema.ts";
 export type { ErrorAnswer } from "../server/wire/error-schema.ts";

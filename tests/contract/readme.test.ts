@@ -7,8 +7,7 @@ import { settings } from "../../src/config/settings.ts";
 import { promptTemplateNames } from "../../src/core/models/model.ts";
 import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
 import { EmbeddingList } from "../../src/server/operations/embeddings/schema.ts";
-import { NodeInfo } from "../../src/server/operations/node/info-schema.ts";
-import { ModelList } from "../../src/server/operations/node/models.ts";
+import { ModelList, NodeInfo } from "../../src/server/operations/node/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 
 const read = (path: string): Promise<string> =>

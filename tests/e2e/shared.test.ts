@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Readiness } from "../../src/server/operations/node/health-and-metrics.ts";
+import { Readiness } from "../../src/server/operations/node/schema.ts";
 import { decode } from "../support/decode.ts";
 import { freePort } from "../support/free-port.ts";
 import { installed } from "../support/installed-program.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../src/core/errors.ts";
-import { Readiness } from "../../src/server/operations/node/health-and-metrics.ts";
+import { Readiness } from "../../src/server/operations/node/schema.ts";
 import { decode } from "../support/decode.ts";
 import { finish, ScriptedChatEngine } from "../support/scripted-engines.ts";
 import { type TestAppOptions, testApp } from "../support/test-app.ts";

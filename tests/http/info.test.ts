@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { NodeInfo } from "../../src/server/operations/node/info-schema.ts";
+import { NodeInfo } from "../../src/server/operations/node/schema.ts";
 import { decode } from "../support/decode.ts";
 import { testApp } from "../support/test-app.ts";
 

@@ -1,25 +1,12 @@
 /** GET /health, GET /ready and GET /metrics: what programs that watch the node ask. */
 
-import { type Static, Type as T } from "@sinclair/typebox";
+import { Type as T } from "@sinclair/typebox";
 import type { MetricsPage } from "../../../core/ports/telemetry.ts";
 import type { ReadinessReport } from "../../../core/readiness.ts";
 import { defineOperationWithoutBody } from "../../define-operation.ts";
 import { redactPaths } from "../../middleware/errors.ts";
 import { type Answer, tags } from "../../operation.ts";
-
-export const Health = T.Object({ status: T.Literal("alive") });
-
-export type Health = Static<typeof Health>;
-
-export const Readiness = T.Object({
-  status: T.Union([T.Literal("ready"), T.Literal("not ready")]),
-  reasons: T.Array(T.String(), {
-    description:
-      "What is not ready. A node that is ready names here what is still coming (its handbook is being stored, and chat is open meanwhile) and what it goes without (the Redis server that it shares with others is away). Empty when all is there.",
-  }),
-});
-
-export type Readiness = Static<typeof Readiness>;
+import { Health, Readiness } from "./schema.ts";
 
 const alive: Health = { status: "alive" };
 

@@ -6,7 +6,7 @@ import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { Collection, RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
 import { defineOperationWithoutBody } from "../../define-operation.ts";
 import { type Handler, type OperationFacts, tags } from "../../operation.ts";
-import { NodeInfo } from "./info-schema.ts";
+import { NodeInfo } from "./schema.ts";
 
 const facts = {
   path: "/v1/info",

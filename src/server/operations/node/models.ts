@@ -1,31 +1,10 @@
 /** POST and GET /v1/models, GET /v1/models/{id} */
 
-import { type Static, Type as T } from "@sinclair/typebox";
 import type { ModelCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { defineOperationWithoutBody } from "../../define-operation.ts";
 import { type Handler, type OperationFacts, tags } from "../../operation.ts";
-
-export const Model = T.Object({
-  id: T.String({ description: "The name that requests use." }),
-  created: T.Integer({ description: "When the model's file was made, as Unix time in seconds." }),
-  object: T.Literal("model"),
-  owned_by: T.String(),
-  max_model_len: T.Integer({
-    minimum: 0,
-    description: "Tokens of the model's context, as vLLM says it. An extension.",
-  }),
-  context_length: T.Integer({
-    minimum: 0,
-    description: "The same, under the name that other clients look for. An extension.",
-  }),
-});
-
-export type Model = Static<typeof Model>;
-
-export const ModelList = T.Object({ object: T.Literal("list"), data: T.Array(Model) });
-
-export type ModelList = Static<typeof ModelList>;
+import { Model, ModelList } from "./schema.ts";
 
 const example: Model = {
   id: "TinyLlama-1.1B-Chat-v1.0",

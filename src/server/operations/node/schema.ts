@@ -1,4 +1,4 @@
-/** Node information on the wire. */
+/** What the node tells of itself, on the wire: information, models, health and readiness. */
 import { type Static, Type as T } from "@sinclair/typebox";
 
 const Upstream = T.Object(
@@ -64,3 +64,38 @@ export const NodeInfo = T.Object({
 });
 
 export type NodeInfo = Static<typeof NodeInfo>;
+
+export const Model = T.Object({
+  id: T.String({ description: "The name that requests use." }),
+  created: T.Integer({ description: "When the model's file was made, as Unix time in seconds." }),
+  object: T.Literal("model"),
+  owned_by: T.String(),
+  max_model_len: T.Integer({
+    minimum: 0,
+    description: "Tokens of the model's context, as vLLM says it. An extension.",
+  }),
+  context_length: T.Integer({
+    minimum: 0,
+    description: "The same, under the name that other clients look for. An extension.",
+  }),
+});
+
+export type Model = Static<typeof Model>;
+
+export const ModelList = T.Object({ object: T.Literal("list"), data: T.Array(Model) });
+
+export type ModelList = Static<typeof ModelList>;
+
+export const Health = T.Object({ status: T.Literal("alive") });
+
+export type Health = Static<typeof Health>;
+
+export const Readiness = T.Object({
+  status: T.Union([T.Literal("ready"), T.Literal("not ready")]),
+  reasons: T.Array(T.String(), {
+    description:
+      "What is not ready. A node that is ready names here what is still coming (its handbook is being stored, and chat is open meanwhile) and what it goes without (the Redis server that it shares with others is away). Empty when all is there.",
+  }),
+});
+
+export type Readiness = Static<typeof Readiness>;
