@@ -136,6 +136,12 @@ export class RedisConnection implements Disposable {
     };
   }
 
+  /** Closes a connection whose answers cannot be trusted, and returns the error for the caller. */
+  drop(reason: string): NodeError {
+    if (this.#client !== undefined) this.#lose(this.#client, reason);
+    return this.#away();
+  }
+
   [Symbol.dispose](): void {
     this.#isDisposed = true;
     clearTimeout(this.#retry);
@@ -186,18 +192,19 @@ export class RedisScript {
     this.#digest = createHash("sha1").update(text).digest("hex");
   }
 
+  /** Every script returns a list. Anything else is the answer to another command, and counts for nothing. */
   async run(
     connection: RedisConnection,
     keys: readonly string[],
     args: readonly string[],
-  ): Promise<unknown> {
+  ): Promise<unknown[]> {
     const rest = [String(keys.length), ...keys, ...args];
-    try {
-      return await connection.call("EVALSHA", this.#digest, ...rest);
-    } catch (error) {
+    const reply = await connection.call("EVALSHA", this.#digest, ...rest).catch((error) => {
       if (!isUnknownScript(error)) throw error;
-      return await connection.call("EVAL", this.#text, ...rest);
-    }
+      return connection.call("EVAL", this.#text, ...rest);
+    });
+    if (!Array.isArray(reply)) throw connection.drop("it answered something else than was asked");
+    return reply;
   }
 }
 

@@ -108,8 +108,7 @@ export class RedisKeyStore implements KeyStore {
     const connection = this.#connection;
     const names = ["keys", "key-names", "revoked-keys", "keys-version"];
     const keys = names.map((name) => connection.name(name));
-    const reply = await script.run(connection, keys, [this.channel, ...args]);
-    return Array.isArray(reply) ? reply : [];
+    return await script.run(connection, keys, [this.channel, ...args]);
   }
 
   async #scan(name: string): Promise<Map<string, string>> {

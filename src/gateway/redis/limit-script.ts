@@ -121,8 +121,8 @@ export async function count(
   return toCounted(caller, reply);
 }
 
-function toCounted({ limits }: LimitedCaller, reply: unknown): Counted {
-  const [verdict, active, requests, tokens] = Array.isArray(reply) ? reply : [];
+function toCounted({ limits }: LimitedCaller, reply: readonly unknown[]): Counted {
+  const [verdict, active, requests, tokens] = reply;
   const used = { requests: Number(requests), tokens: Number(tokens) };
   const { requestsPerMinute, tokensPerMinute } = limits;
   const refusedBy = (["places", "requests", "tokens"] as const).find((one) => one === verdict);

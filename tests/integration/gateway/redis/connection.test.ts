@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { RateLimiter } from "../../../../src/core/limits/rate-limiter.ts";
-import { RedisConnection } from "../../../../src/gateway/redis/connection.ts";
+import { RedisConnection, RedisScript } from "../../../../src/gateway/redis/connection.ts";
 import { KeyChanges, KeyMirror } from "../../../../src/gateway/redis/key-mirror.ts";
 import { RedisKeyStore } from "../../../../src/gateway/redis/key-store.ts";
 import { RedisLimiter } from "../../../../src/gateway/redis/limiter.ts";
@@ -25,6 +25,17 @@ describe.skipIf(!hasRedis)("a connection to Redis", () => {
     const failure = await connection.call("PING").catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(NodeError);
     expect(String(failure)).not.toContain("wrong");
+  });
+
+  test("that answers something else than was asked is closed, and its answer counts for nothing", async () => {
+    await using redis = await startRedis();
+    const { url } = redis;
+    using connection = new RedisConnection({ url, prefix: "test", timeoutMs: patient });
+    await connection.open();
+    expect(await new RedisScript("return {1}").run(connection, [], [])).toEqual([1]);
+    const failure = new RedisScript("return 'OK'").run(connection, [], []);
+    await expect(failure).rejects.toThrow("it answered something else than was asked");
+    expect(connection.isUp).toBe(false);
   });
 
   test("needs of a user no more rights than the handbook's page says", async () => {
