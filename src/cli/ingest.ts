@@ -8,10 +8,15 @@ import { given } from "../core/given.ts";
 import type { EmbeddingModel } from "../core/models/model.ts";
 import type { StoredDocument } from "../core/ports/passage-repository.ts";
 import type { OpenCollection } from "../core/retrieval/collection.ts";
-import { type FoundFiles, findFiles, isLeftAlone } from "../ingest/find-files.ts";
+import {
+  boundedBytes,
+  type FoundFiles,
+  findFiles,
+  globBase,
+  isLeftAlone,
+  namedRoots,
+} from "../ingest/find-files.ts";
 import { handbookLabel } from "../ingest/handbook.ts";
-import { globBase, namedRoots } from "../ingest/named-roots.ts";
-import { boundedBytes } from "../ingest/open-file.ts";
 import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
 import { originIn, type SourceDocument } from "../ingest/plan-document.ts";
 import { readableExtensions } from "../ingest/readers/formats.ts";

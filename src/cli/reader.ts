@@ -1,8 +1,8 @@
 /** `paddock reader`: reads documents for the command that started it; not for people. */
 import { reasonOf } from "../core/errors.ts";
 import { chunk } from "../ingest/chunk.ts";
+import { isUnreadable } from "../ingest/readers/limits.ts";
 import { readDocument } from "../ingest/readers/read.ts";
-import { isUnreadable } from "../ingest/readers/unreadable.ts";
 import type { FromReader, ToReader } from "../ingest/reading-process.ts";
 
 export interface ReaderChannel {

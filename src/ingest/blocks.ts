@@ -1,6 +1,5 @@
 /** A Markdown or plain text as the blocks it is made of, each under its headings. */
-import type { Token, Tokens } from "marked";
-import { isFence, isHeading, isList, isTable, lexBlocks } from "./block-lexer.ts";
+import { Lexer, type Token, Tokenizer, type Tokens, type TokensList } from "marked";
 
 export interface Block {
   /** Headings above the block, outermost first. */
@@ -101,4 +100,156 @@ function countLineEnds(text: string): number {
   let count = 0;
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count += 1;
   return count;
+}
+
+// The block structure of a Markdown text, by marked's block lexer without inline tokens. Documents
+// may be hostile: what is quadratic or recursive in marked is overridden, so that the time is linear.
+
+/** The tokens of a text whose lines end in `\n`; only headings, fences, tables and lists are told apart. */
+export const lexBlocks = (text: string): Token[] => new BlockLexer().blockTokens(text, []);
+
+export const isHeading = (token: Token): token is Tokens.Heading => token.type === "heading";
+export const isList = (token: Token): token is Tokens.List => token.type === "list";
+export const isTable = (token: Token): boolean => token.type === "table";
+/** Not indented code: in many plain texts all paragraphs are indented. */
+export const isFence = (token: Token): boolean =>
+  token.type === "code" && token.codeBlockStyle !== "indented";
+
+/** Whether there is a fence or a table in what an item of a list holds. */
+const holdsBlock = (token: Token): boolean =>
+  isFence(token) || isTable(token) || (isList(token) && token.items.some(hasTokens));
+const hasTokens = ({ tokens }: Tokens.ListItem): boolean => tokens.length > 0;
+
+/** A longer line is text: every passage under a heading repeats it. */
+const longestHeading = 1000;
+
+/** Lists within lists; what is in deeper ones is text. */
+const deepest = 8;
+
+/** A longer line begins no list: marked would try it as a thematic break, `- - -`, several times at each depth. */
+const longestItemLine = 16_384;
+
+/**
+ * Characters that are matched at a time as a paragraph or indented code; the rest is the next token.
+ * On 100,000 lines the regular expressions fail, and where a table follows the match was in vain.
+ */
+const longestMatch = 256;
+
+class BlockLexer extends Lexer {
+  #depth = 0;
+
+  constructor() {
+    super({ gfm: true, tokenizer: new BlockTokenizer() });
+  }
+
+  override blockTokens(src: string, tokens?: Token[]): Token[];
+  override blockTokens(src: string, tokens?: TokensList): TokensList;
+  override blockTokens(src: string, tokens: Token[] = []): Token[] {
+    if (this.#depth > deepest) return tokens;
+    this.#depth += 1;
+    // Within a list marked would take a paragraph line by line, which is quadratic.
+    this.state.top = true;
+    super.blockTokens(src, tokens);
+    this.#depth -= 1;
+    // Most items hold text alone, and a long list would keep the tokens of all of them.
+    return this.#depth > 0 && !tokens.some(holdsBlock) ? [] : tokens;
+  }
+
+  /** Queues nothing: the lexer looks at two entries at most, but searches all of them for each task of a list. */
+  override inline(_src: string, tokens: Token[] = []): Token[] {
+    while (this.inlineQueue.length < 2) this.inlineQueue.push({ src: "", tokens: [] });
+    return tokens;
+  }
+}
+
+/** marked's rules, each bounded in how far it reads. */
+class BlockTokenizer extends Tokenizer {
+  override heading(src: string): Tokens.Heading | undefined {
+    const token = super.heading(src);
+    return token !== undefined && token.text.length <= longestHeading ? token : undefined;
+  }
+
+  /** Of one line: several above a row of dashes are a paragraph above a rule more often. */
+  override lheading(src: string): Tokens.Heading | undefined {
+    const [title = "", underline] = src.split("\n", 2);
+    if (underline === undefined || title.length > longestHeading) return undefined;
+    if (this.#continuesParagraph()) return undefined;
+    return super.lheading(`${title}\n${underline}`);
+  }
+
+  override list(src: string): Tokens.List | undefined {
+    return lineAt(src, 0).length > longestItemLine ? undefined : super.list(src);
+  }
+
+  /** A table's lines; marked itself would make an object of every cell, and add those that short rows lack. */
+  override table(src: string): Tokens.Table | undefined {
+    const head = this.#tableHead(src);
+    if (head === undefined) return undefined;
+    let end = head.raw.length;
+    while (end < src.length) {
+      const next = lineAt(src, end + 1);
+      if (!this.#isRow(next)) break;
+      end += 1 + next.length;
+    }
+    return { ...head, raw: src.slice(0, end) };
+  }
+
+  override code(src: string): Tokens.Code | undefined {
+    return this.#continuesParagraph() ? undefined : super.code(firstLines(src));
+  }
+
+  /** Up to a table, which may follow without an empty line. */
+  override paragraph(src: string): Tokens.Paragraph | undefined {
+    const token = this.#plainParagraph(src);
+    if (token === undefined) return undefined;
+    for (let end = token.raw.indexOf("\n"); end !== -1; end = token.raw.indexOf("\n", end + 1)) {
+      if (this.#tableHead(src, end + 1) === undefined) continue;
+      const raw = src.slice(0, end);
+      return { ...token, raw, text: raw };
+    }
+    return token;
+  }
+
+  // They are cut like any other text, so they need not be told from paragraphs.
+  override blockquote(): undefined {}
+  override html(): undefined {}
+  override def(): undefined {}
+
+  /** Whether what comes now stands under a paragraph without an empty line between them. */
+  #continuesParagraph(): boolean {
+    return this.lexer.state.lastToken?.type === "paragraph";
+  }
+
+  #plainParagraph(src: string): Tokens.Paragraph | undefined {
+    // CommonMark's rule: GFM's reads all rows of a table to know that one begins there.
+    const raw = Lexer.rules.block.normal.paragraph.exec(firstLines(src))?.[0];
+    if (raw === undefined) return undefined;
+    return { type: "paragraph", raw, text: raw, tokens: this.lexer.inline(raw) };
+  }
+
+  /** The two lines that begin a table, as a table without rows. */
+  #tableHead(src: string, at = 0): Tokens.Table | undefined {
+    const names = lineAt(src, at);
+    const rule = lineAt(src, at + names.length + 1);
+    if (!/^[ |:-]+$/.test(rule) || !this.#isRow(names)) return undefined;
+    return super.table(`${names}\n${rule}`);
+  }
+
+  #isRow(line: string): boolean {
+    const { blockquote, code, fences, heading, hr, list } = this.rules.block;
+    const others = [blockquote, code, fences, heading, hr, list];
+    return line.includes("|") && !others.some((rule) => rule.test(line));
+  }
+}
+
+/** As many whole lines as are matched at a time; at least one. */
+function firstLines(text: string): string {
+  if (text.length <= longestMatch) return text;
+  const end = text.lastIndexOf("\n", longestMatch);
+  return end > 0 ? text.slice(0, end + 1) : lineAt(text, 0);
+}
+
+function lineAt(text: string, start: number): string {
+  const end = text.indexOf("\n", start);
+  return text.slice(start, end === -1 ? undefined : end);
 }

@@ -1,14 +1,14 @@
 /** Finds the files that paths, folders and globs name, and knows what of a collection they stand for. */
-import { lstat, readdir, stat } from "node:fs/promises";
+
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, lstat, open, readdir, realpath, stat } from "node:fs/promises";
 import { extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Glob } from "bun";
 import { reasonOf } from "../core/errors.ts";
-import { globSigns, isUnder, namedRoots, realPath } from "./named-roots.ts";
-import { readUnder } from "./open-file.ts";
 import { digest } from "./passage-identity.ts";
 import type { SourceDocument } from "./plan-document.ts";
 import { readableExtensions } from "./readers/formats.ts";
-import { defaultLimits, type ReadLimits } from "./readers/limits.ts";
+import { beyond, defaultLimits, type ReadLimits, unreadable } from "./readers/limits.ts";
 
 export interface FoundFiles {
   documents: SourceDocument[];
@@ -170,3 +170,76 @@ function documentName(path: string, cwd: string): string {
   const outside = name.startsWith("..") || isAbsolute(name);
   return (outside ? path : name).split(sep).join("/");
 }
+
+/** The folders that the user named: a link may lead anywhere under them, and nowhere else. */
+
+export const globSigns = /[*?[{]/;
+
+/** The folder that a glob begins in: the part before its first wildcard. A path without one is returned as it is. */
+export function globBase(path: string): string {
+  const sign = path.search(globSigns);
+  return sign === -1 ? path : path.slice(0, path.lastIndexOf("/", sign) + 1) || ".";
+}
+
+/** The real path of each, or of the folder that a glob begins in; a link that the user named is followed. */
+export async function namedRoots(paths: readonly string[], cwd: string): Promise<string[]> {
+  const found = await Promise.all(
+    paths.map(async (path) => {
+      const named = await realPath(resolve(cwd, path));
+      return named ?? (await realPath(resolve(cwd, globBase(path))));
+    }),
+  );
+  return found.filter((root) => root !== undefined);
+}
+
+export const isUnder = (roots: readonly string[], path: string): boolean =>
+  roots.some(
+    (root) => path === root || path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`),
+  );
+
+/** Where a path leads once all links are followed; undefined where it leads nowhere. */
+export const realPath = (path: string): Promise<string | undefined> =>
+  realpath(path).catch(() => undefined);
+
+// Opens a file that was found before, and makes sure that it still is what was allowed.
+
+/** The content of a file whose real path lies under the roots; no roots: the user named the file, and it may lie anywhere. */
+export async function readUnder(
+  path: string,
+  roots: readonly string[] | undefined,
+  limits: ReadLimits,
+): Promise<Uint8Array> {
+  // Without O_NONBLOCK a file that became a pipe since it was found would never open.
+  const flags = roots === undefined ? "r" : constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+  await using file = await open(path, flags);
+  if (roots !== undefined) await checkPlace(path, file, roots);
+  return await boundedBytes(file.createReadStream({ autoClose: false }), limits);
+}
+
+/** All of a stream; one that is longer than a file may be is refused before more of it is kept. */
+export async function boundedBytes(
+  stream: AsyncIterable<Uint8Array>,
+  limits: ReadLimits,
+): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of stream) {
+    bytes += piece.length;
+    if (bytes > limits.max_file_bytes) throw beyond("max_file_bytes", limits);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** Checked on the open file, so that exchanging a link after the check gains nothing. */
+async function checkPlace(path: string, file: FileHandle, roots: readonly string[]): Promise<void> {
+  const opened = await file.stat();
+  const real = await realpath(path);
+  if (!opened.isFile()) throw unreadable("is no file any more");
+  if (!isUnder(roots, real) || !isSame(opened, await stat(real))) {
+    throw unreadable("leads out of the folders that were named, by a link");
+  }
+}
+
+const isSame = (one: Stats, other: Stats): boolean =>
+  one.dev === other.dev && one.ino === other.ino;

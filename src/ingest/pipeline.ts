@@ -8,7 +8,7 @@ import {
   planDocument,
   type SourceDocument,
 } from "./plan-document.ts";
-import { isUnreadable } from "./readers/unreadable.ts";
+import { isUnreadable } from "./readers/limits.ts";
 
 export interface IngestOptions extends PlanOptions {
   progress: Progress;

@@ -55,7 +55,7 @@ export const overlapTokens = 32;
 /** Passages that are named at a time; some milliseconds. */
 const slice = 1024;
 /** Part of a document's digest: raised when texts are cut in another way, so that every document is cut anew. */
-export const recipe = "2";
+export const recipe = "3";
 
 export async function planDocument(
   document: SourceDocument,

@@ -5,7 +5,7 @@ import type { EmbeddedPassage, PassageRepository } from "../core/ports/passage-r
 import type { Chunk } from "./chunk.ts";
 import { digest } from "./passage-identity.ts";
 import { type PlannedPassage, recipe, storedVectors, toPassages } from "./plan-document.ts";
-import { unreadable } from "./readers/unreadable.ts";
+import { unreadable } from "./readers/limits.ts";
 import type { CutOptions, Cutting, ReadingProcess } from "./reading-process.ts";
 
 export interface TakeInOptions {

@@ -9,7 +9,7 @@ import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import type { TrustedClock } from "../core/trusted-clock.ts";
 import { handbookLabel } from "../ingest/handbook.ts";
-import { mediaTypeOf } from "../ingest/media-type.ts";
+import { mediaTypeOf } from "../ingest/readers/detect-format.ts";
 import { endingOf } from "../ingest/readers/formats.ts";
 import { DataDirLock } from "../store/data-dir-lock.ts";
 import {

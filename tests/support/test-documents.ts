@@ -7,7 +7,7 @@ import type { Log } from "../../src/core/log.ts";
 import type { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
 import { chunk } from "../../src/ingest/chunk.ts";
-import { mediaTypeOf } from "../../src/ingest/media-type.ts";
+import { mediaTypeOf } from "../../src/ingest/readers/detect-format.ts";
 import { readDocument } from "../../src/ingest/readers/read.ts";
 import { takeIn } from "../../src/ingest/take-in.ts";
 import { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";

@@ -1,85 +1,111 @@
-/** Source code: functions, classes and other declarations, each under the path of its names. */
-import { languageOf } from "./code-languages.ts";
-import { CodeLines } from "./code-lines.ts";
-import { mask } from "./code-mask.ts";
-import { type Declared, outline } from "./code-outline.ts";
-import { extensionOf } from "./extension.ts";
-import { fence, heading } from "./markdown.ts";
+/**
+ * Source code of any language as blocks, found by blank lines and indentation: a function, a class or
+ * a run of statements, each under the line that begins it. Long blocks are divided again inside.
+ */
+import { languageOf } from "./formats.ts";
 import type { ReadText } from "./read.ts";
-import { decodeText } from "./text-encoding.ts";
+import { decodeText } from "./text/encoding.ts";
+import { fence, heading } from "./text/markdown.ts";
 
-/** A program of more lines was written by a program, and is not taken apart. */
+/** A program of more lines was written by a program, and is not divided. */
 const mostLines = 1_000_000;
-/** A class that is not longer is one passage, with all that is in it. */
-const shortLength = 600;
-const deepestHeading = 6;
+/** A block of fewer characters is one passage, with everything in it. */
+const shortBlock = 900;
+/** One within a block that is smaller has no heading of its own, and is joined with its neighbours. */
+const smallBlock = 250;
+/** Blocks within blocks; deeper ones are not divided. */
+const deepest = 4;
+const longestHeading = 100;
+const tab = 4;
+
+interface Line {
+  text: string;
+  indent: number;
+  isBlank: boolean;
+  /** Whether it only opens or closes a block, and goes on with what is above it. */
+  isBracket: boolean;
+}
 
 export function readCode(bytes: Uint8Array, name: string): ReadText {
+  const language = languageOf(name) ?? "";
   const code = decodeText(bytes).replace(/\r\n?/g, "\n");
-  if (code.trim() === "") return [];
-  const language = languageOf(extensionOf(name));
-  if (language === undefined || isTooLong(code)) return [fence(code.trimEnd(), language?.name)];
-  const brackets = language.blocks === "braces" ? /[{}]/g : /[()[\]{}]/g;
-  const lines = new CodeLines(code, mask(code, language.texts), brackets);
-  const write = (first: number, last: number): string => cut(lines, first, last, language.name);
-  const texts: string[] = [];
-  let written = 0;
-  for (const declared of outline(lines, language)) {
-    texts.push(write(written, declared.first - 1), section(declared, [], lines, write));
-    written = declared.last + 1;
-  }
-  texts.push(write(written, lines.count - 1));
+  const lines = code.split("\n");
+  if (lines.length > mostLines) return [fence(code.trimEnd(), language)];
+  const texts = blocksOf(lines.map(toLine)).map((block) => section(block, 1, language));
   return texts.filter((text) => text !== "");
 }
 
-type Write = (first: number, last: number) => string;
-
-/** A declaration under its headings; of a long class each member is a section of its own. */
-function section(
-  { names, first, last, members }: Declared,
-  above: readonly string[],
-  lines: CodeLines,
-  write: Write,
-): string {
-  const path = [...above, ...names];
-  const headings = path
-    .map((name, index) => heading(Math.min(index + 1, deepestHeading), name))
-    // Those above are written already.
-    .slice(above.length);
-  const isShort = lengthOf(lines, first, last) <= shortLength;
-  if (members.length === 0 || isShort) return [...headings, write(first, last)].join("\n\n");
-  const own: string[] = [];
-  let read = first;
-  for (const member of members) {
-    own.push(write(read, member.first - 1));
-    read = member.last + 1;
+/** A block begins at the first line's indentation: after a blank line, a bracket, or a line further in. */
+function blocksOf(lines: readonly Line[]): Line[][] {
+  const { indent: level } = lines.find(({ isBlank, isBracket }) => !isBlank && !isBracket) ?? blank;
+  const blocks: Line[][] = [];
+  let block: Line[] = [];
+  let before = blank;
+  for (const line of lines) {
+    const isAtLevel = !line.isBlank && !line.isBracket && line.indent <= level;
+    if (isAtLevel && (before.isBlank || before.isBracket || before.indent > level)) {
+      blocks.push(block);
+      block = [];
+    }
+    block.push(line);
+    before = line;
   }
-  own.push(write(read, last));
-  const sections = members.map((member) => section(member, path, lines, write));
-  return [...headings, ...own, ...sections].filter((block) => block !== "").join("\n\n");
+  return [...blocks, block];
 }
+
+/** A block under the line that its body belongs to; a long one as the blocks within it. */
+function section(block: readonly Line[], depth: number, language: string): string {
+  const length = lengthOf(block);
+  const at = headOf(block);
+  const head = block[at];
+  if (head === undefined || (depth > 1 && length < smallBlock)) return fenced(block, language);
+  const title = heading(depth, titleOf(head.text));
+  if (depth >= deepest || length <= shortBlock) {
+    return `${title}\n\n${fenced(block, language)}`;
+  }
+  const inner = blocksOf(block.slice(at + 1)).map((each) => section(each, depth + 1, language));
+  const parts = [title, fenced(block.slice(0, at + 1), language), ...inner];
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+/** The first line of code above a line that is further in; -1 where there is none. */
+function headOf(block: readonly Line[]): number {
+  let head = -1;
+  for (const [at, { text, indent, isBlank, isBracket }] of block.entries()) {
+    if (isBlank || isBracket) continue;
+    if (head !== -1 && indent > (block[head]?.indent ?? 0)) return head;
+    if (!isComment.test(text)) head = at;
+  }
+  return -1;
+}
+
+/** Comments and what stands above a declaration: decorators, annotations, attributes. */
+const isComment = /^\s*(?:\/\/|\/?\*|#!|#\s|#\[|\[[\w:]+[\](]|--|"""|'''|@|<\?)/;
+
+const titleOf = (line: string): string =>
+  line
+    .trim()
+    .slice(0, longestHeading)
+    .replace(/\s*(?:[{(:=]|=>|\bdo)\s*$/, "");
 
 /** Lines in a fence; nothing where they hold no word. */
-function cut(lines: CodeLines, first: number, last: number, language: string): string {
-  const text = lines.raw.slice(first, last + 1).join("\n");
-  return /[\p{L}\p{N}]/u.test(text)
-    ? fence(text.replace(/^(?:[ \t]*\n)+/, "").trimEnd(), language)
-    : "";
+function fenced(lines: readonly Line[], language: string): string {
+  const text = lines.map((line) => line.text).join("\n");
+  if (!/[\p{L}\p{N}]/u.test(text)) return "";
+  return fence(text.replace(/^(?:[ \t]*\n)+/, "").trimEnd(), language);
 }
 
-function lengthOf(lines: CodeLines, first: number, last: number): number {
-  let length = 0;
-  for (let at = first; at <= last && length <= shortLength; at += 1) {
-    length += (lines.raw[at]?.length ?? 0) + 1;
-  }
-  return length;
+const lengthOf = (lines: readonly Line[]): number =>
+  lines.reduce((sum, { text }) => sum + text.length + 1, 0);
+
+function toLine(text: string): Line {
+  const space = /^[ \t]*/.exec(text)?.[0] ?? "";
+  return {
+    text,
+    indent: space.replaceAll("\t", " ".repeat(tab)).length,
+    isBlank: text.trim() === "",
+    isBracket: /^\s*(?:[)\]}]|\{\s*$|(?:begin|end)\b)/i.test(text),
+  };
 }
 
-function isTooLong(code: string): boolean {
-  let count = 0;
-  for (let at = code.indexOf("\n"); at !== -1; at = code.indexOf("\n", at + 1)) {
-    count += 1;
-    if (count >= mostLines) return true;
-  }
-  return false;
-}
+const blank: Line = { text: "", indent: 0, isBlank: true, isBracket: false };

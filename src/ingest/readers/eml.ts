@@ -1,12 +1,11 @@
 /** E-mails: who wrote what to whom and when, and the text. Attachments are named and not read. */
 import PostalMime, { type Address, type Attachment, type Email } from "postal-mime";
 import { NodeError } from "../../core/errors.ts";
-import { htmlToMarkdown } from "./html-to-markdown.ts";
-import type { ReadLimits } from "./limits.ts";
-import { beginsWithHeader } from "./mail-headers.ts";
-import { escapeMarkers, heading, oneLine } from "./markdown.ts";
+import { beginsWithHeader } from "./detect-format.ts";
+import { htmlToMarkdown } from "./html/html.ts";
+import { type ReadLimits, unreadable } from "./limits.ts";
 import type { ReadOptions, ReadText } from "./read.ts";
-import { unreadable } from "./unreadable.ts";
+import { escapeMarkers, heading, oneLine } from "./text/markdown.ts";
 
 /** Messages within messages; deeper ones are named like attachments. */
 const deepest = 5;

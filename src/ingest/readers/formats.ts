@@ -1,6 +1,6 @@
 /** The formats that are read, with the endings of their names and their media types. */
-import { codeExtensions, languageOf } from "./code-languages.ts";
-import { extensionOf } from "./extension.ts";
+
+import { extname } from "node:path";
 
 export type Format =
   | "markdown"
@@ -39,6 +39,42 @@ const documents: Readonly<
   jsonl: { extensions: [".jsonl", ".ndjson"], mediaType: "application/jsonl" },
 };
 
+/** Programming languages by the word that follows a fence, with the endings of their files. */
+const languages: Readonly<Record<string, string>> = {
+  typescript: "ts mts cts",
+  tsx: "tsx",
+  javascript: "js mjs cjs jsx",
+  go: "go",
+  rust: "rs",
+  java: "java",
+  csharp: "cs",
+  kotlin: "kt kts",
+  scala: "scala",
+  swift: "swift",
+  dart: "dart",
+  c: "c h",
+  cpp: "cpp cc cxx hpp hh hxx",
+  php: "php",
+  python: "py pyi",
+  ruby: "rb rake",
+  lua: "lua",
+  bash: "sh bash zsh",
+  sql: "sql",
+};
+
+const languageByExtension = new Map<string, string>(
+  Object.entries(languages).flatMap(([language, extensions]) =>
+    extensions.split(" ").map((extension) => [`.${extension}`, language] as const),
+  ),
+);
+
+/** Endings of source code with a dot, in lower case. */
+export const codeExtensions: readonly string[] = [...languageByExtension.keys()];
+
+/** The language that a name claims, as it follows a fence. */
+export const languageOf = (name: string): string | undefined =>
+  languageByExtension.get(extensionOf(name));
+
 const byExtension = new Map<string, Format>();
 for (const extension of codeExtensions) byExtension.set(extension, "code");
 for (const [format, { extensions }] of Object.entries(documents)) {
@@ -61,11 +97,12 @@ export const readableExtensions: readonly string[] = [...documentExtensions, ...
 export const claimedFormat = (name: string): Format | undefined =>
   byExtension.get(extensionOf(name));
 
-export const mediaTypeOf = (format: Format, name: string): string =>
-  format === "code"
-    ? `text/x-${languageOf(extensionOf(name))?.name ?? "code"}`
-    : documents[format].mediaType;
+export const formatMediaType = (format: Format, name: string): string =>
+  format === "code" ? `text/x-${languageOf(name) ?? "code"}` : documents[format].mediaType;
 
 /** How names of documents of a media type usually end; empty where none is known. */
 export const endingOf = (mediaType: string): string =>
   Object.values(documents).find((each) => each.mediaType === mediaType)?.extensions[0] ?? "";
+
+/** The ending of a file's name, with its dot and in lower case; empty where there is none. */
+export const extensionOf = (name: string): string => extname(name).toLowerCase();

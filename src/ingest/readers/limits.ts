@@ -1,6 +1,6 @@
 /** Bounds of what a reader takes on. Each has a name, and the refusal of a file says which one it exceeds. */
-import type { NodeError } from "../../core/errors.ts";
-import { unreadable } from "./unreadable.ts";
+import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 
 export interface ReadLimits {
   /** Bytes of a file. */
@@ -58,3 +58,17 @@ export class TextBudget {
     return text;
   }
 }
+
+/** The errors of a file that cannot be turned into text; they are read after the file's name. */
+
+export const unreadable = (why: string, cause?: unknown): NodeError =>
+  new NodeError("invalid_request", `${why}.`, given({ cause }));
+
+/** It is of a format that is not read: another copy of it would not help. */
+export const unsupported = (why: string): NodeError =>
+  new NodeError("unsupported_media_type", `${why}.`);
+
+/** Whether it is the file's own fault. */
+export const isUnreadable = (error: unknown): error is NodeError =>
+  error instanceof NodeError &&
+  (error.kind === "invalid_request" || error.kind === "unsupported_media_type");

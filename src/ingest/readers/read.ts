@@ -20,18 +20,18 @@ type Reader = (
 
 // Readers are loaded when the first file of their format comes: Word alone takes a tenth of a second.
 const readers: Readonly<Record<Format, Reader>> = {
-  markdown: async (bytes) => (await import("./plain-text.ts")).readMarkdown(bytes),
-  text: async (bytes) => (await import("./plain-text.ts")).readPlainText(bytes),
-  html: async (bytes, options) => (await import("./html.ts")).readHtml(bytes, options),
-  pdf: async (bytes, options) => (await import("./pdf.ts")).readPdf(bytes, options),
-  docx: async (bytes, options) => (await import("./docx.ts")).readDocx(bytes, options),
-  pptx: async (bytes, options) => (await import("./pptx.ts")).readPptx(bytes, options),
-  xlsx: async (bytes, options) => (await import("./xlsx.ts")).readXlsx(bytes, options),
-  epub: async (bytes, options) => (await import("./epub.ts")).readEpub(bytes, options),
+  markdown: async (bytes) => (await import("./text/plain-text.ts")).readMarkdown(bytes),
+  text: async (bytes) => (await import("./text/plain-text.ts")).readPlainText(bytes),
+  html: async (bytes, options) => (await import("./html/html.ts")).readHtml(bytes, options),
+  pdf: async (bytes, options) => (await import("./pdf/pdf.ts")).readPdf(bytes, options),
+  docx: async (bytes, options) => (await import("./office/docx.ts")).readDocx(bytes, options),
+  pptx: async (bytes, options) => (await import("./office/pptx.ts")).readPptx(bytes, options),
+  xlsx: async (bytes, options) => (await import("./office/xlsx.ts")).readXlsx(bytes, options),
+  epub: async (bytes, options) => (await import("./office/epub.ts")).readEpub(bytes, options),
   eml: async (bytes, options) => (await import("./eml.ts")).readEml(bytes, options),
-  csv: async (bytes, options) => (await import("./csv.ts")).readCsv(bytes, options),
-  tsv: async (bytes, options) => (await import("./csv.ts")).readTsv(bytes, options),
-  jsonl: async (bytes, options) => (await import("./jsonl.ts")).readJsonl(bytes, options),
+  csv: async (bytes, options) => (await import("./text/records.ts")).readCsv(bytes, options),
+  tsv: async (bytes, options) => (await import("./text/records.ts")).readTsv(bytes, options),
+  jsonl: async (bytes, options) => (await import("./text/records.ts")).readJsonl(bytes, options),
   code: async (bytes, _options, name) => (await import("./code.ts")).readCode(bytes, name),
 };
 
@@ -41,7 +41,7 @@ export async function readDocument(
   bytes: Uint8Array,
   { limits = defaultLimits, ...options }: Partial<ReadOptions> = {},
 ): Promise<ReadText> {
-  const { format } = detectFormat(bytes, name);
+  const format = detectFormat(bytes, name);
   if (bytes.length > limits.max_file_bytes) throw beyond("max_file_bytes", limits);
   const texts = await readers[format](bytes, { ...options, limits }, name);
   const length = texts.reduce((sum, text) => sum + text.length, 0);

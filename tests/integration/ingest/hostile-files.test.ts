@@ -1,8 +1,7 @@
 /** Presentations, workbooks, books, e-mails and archives that are broken, huge or made to harm. */
 import { describe, expect, test } from "bun:test";
-import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
+import { defaultLimits, isUnreadable } from "../../../src/ingest/readers/limits.ts";
 import { readDocument } from "../../../src/ingest/readers/read.ts";
-import { isUnreadable } from "../../../src/ingest/readers/unreadable.ts";
 import { docxOf } from "../../support/documents.ts";
 import { epubOf } from "../../support/epub-file.ts";
 import {

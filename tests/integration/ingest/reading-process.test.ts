@@ -53,7 +53,9 @@ describe("reading in a process of its own", () => {
       ["a.py", new TextEncoder().encode("class Llamas:\n    legs = 4\n")],
     ];
     for (const [name, bytes] of files) {
-      expect(await reading.read(name, bytes)).toEqual([expect.stringMatching(/^# Llamas/)]);
+      expect(await reading.read(name, bytes)).toEqual([
+        expect.stringMatching(/^# (?:class )?Llamas/),
+      ]);
     }
     const mail = new TextEncoder().encode(`Subject: S\n\n${"a\n".repeat(3_900_000)}`);
     const refusal = await rejectionOf(reading.read("b.eml", mail));

@@ -1,0 +1,51 @@
+/** Word documents: headings, lists and tables by their styles, without images. */
+
+import JSZip from "jszip";
+import mammoth from "mammoth";
+import { htmlToMarkdown } from "../html/html.ts";
+import { beyond, type ReadLimits } from "../limits.ts";
+import type { ReadOptions, ReadText } from "../read.ts";
+import { damaged, refuseOldOffice } from "./package.ts";
+import { elementsOf } from "./xml.ts";
+import { ZipParts } from "./zip.ts";
+
+export async function readDocx(bytes: Uint8Array, { limits }: ReadOptions): Promise<ReadText> {
+  const markdown = htmlToMarkdown(await toHtml(bytes, limits), limits);
+  return markdown === "" ? [] : [markdown];
+}
+
+async function toHtml(bytes: Uint8Array, limits: ReadLimits): Promise<string> {
+  refuseOldOffice(bytes, "docx");
+  try {
+    const buffer = await boundedParts(bytes, limits);
+    const { value } = await mammoth.convertToHtml({ buffer }, { styleMap, convertImage });
+    return withoutBackLinks(value);
+  } catch (cause) {
+    throw damaged(cause, "docx");
+  }
+}
+
+/** Notes end in a link back to their number. */
+const withoutBackLinks = (html: string): string =>
+  html
+    .split(/<a href="#[^"]*">↑<\/a>/)
+    .map((part, index, { length }) => (index === length - 1 ? part : part.trimEnd()))
+    .join("");
+
+const styleMap = ["p[style-name='Title'] => h1:fresh"];
+const convertImage = mammoth.images.imgElement(async () => ({ src: "" }));
+
+/** The same file without pictures and compression: its elements are counted before mammoth builds trees of them. */
+async function boundedParts(bytes: Uint8Array, limits: ReadLimits): Promise<Buffer> {
+  const packed = new ZipParts(bytes, limits);
+  const plain = new JSZip();
+  let elements = 0;
+  for (const name of packed.names) {
+    if (!/\.(xml|rels)$/i.test(name)) continue;
+    const content = packed.read(name);
+    elements += elementsOf(content);
+    if (elements > limits.max_elements) throw beyond("max_elements", limits);
+    plain.file(name, content);
+  }
+  return await plain.generateAsync({ type: "nodebuffer", compression: "STORE" });
+}

@@ -1,0 +1,92 @@
+/** EPUB books: the pages in the order of reading, each as a web page. */
+import { posix } from "node:path";
+import { NodeError } from "../../../core/errors.ts";
+
+import { readHtml } from "../html/html.ts";
+import { beyond, unreadable } from "../limits.ts";
+import type { ReadOptions, ReadText } from "../read.ts";
+import { partIn } from "./package.ts";
+import { elementsOf, parseXml } from "./xml.ts";
+import { ZipParts } from "./zip.ts";
+
+export function readEpub(bytes: Uint8Array, options: ReadOptions): ReadText {
+  try {
+    const parts = new ZipParts(bytes, options.limits);
+    refuseProtected(parts);
+    const texts: string[] = [];
+    let elements = 0;
+    for (const name of pageNames(parts)) {
+      const page = parts.read(name);
+      elements += elementsOf(page);
+      if (elements > options.limits.max_elements) throw beyond("max_elements", options.limits);
+      texts.push(...readHtml(page, options));
+    }
+    return texts;
+  } catch (cause) {
+    if (cause instanceof NodeError) throw cause;
+    throw unreadable("is damaged or not an EPUB; get it again, or convert it with Calibre", cause);
+  }
+}
+
+/** Fonts may be scrambled by these, which says nothing of the text. */
+const fontAlgorithms = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"];
+
+function refuseProtected(parts: ZipParts): void {
+  const encryption = parts.find("META-INF/encryption.xml");
+  let isProtected = false;
+  if (encryption !== undefined) {
+    let depth = 0;
+    parseXml(encryption, {
+      open: (name, { Algorithm: algorithm = "" }) => {
+        if (name === "EncryptedData") depth += 1;
+        if (name !== "EncryptionMethod" || depth === 0) return;
+        if (!fontAlgorithms.includes(algorithm)) isProtected = true;
+      },
+      close: (name) => {
+        if (name === "EncryptedData") depth -= 1;
+      },
+    });
+  }
+  if (isProtected) {
+    throw unreadable("is protected against copying (DRM); ask its seller for a copy without that");
+  }
+}
+
+/** The pages of the book in the order of its spine, each once, without its table of contents. */
+function pageNames(parts: ZipParts): string[] {
+  let packageName: string | undefined;
+  parseXml(parts.read("META-INF/container.xml"), {
+    open: (name, { "full-path": path }) => {
+      if (name === "rootfile") packageName ??= path;
+    },
+  });
+  if (packageName === undefined) throw new Error("it does not say where its pages are listed");
+  const folder = posix.dirname(packageName);
+  const items = new Map<string, { name: string; isPage: boolean }>();
+  const pages = new Set<string>();
+  parseXml(parts.read(partIn(".", packageName)), {
+    open: (element, attributes) => {
+      const { id = "", href = "", properties = "", idref = "" } = attributes;
+      if (element === "item") {
+        const isPage =
+          /html/i.test(attributes["media-type"] ?? "") && !/(?:^|\s)nav(?:\s|$)/.test(properties);
+        items.set(id, { name: partIn(folder, decoded(href)), isPage });
+      } else if (element === "itemref") {
+        const item = items.get(idref);
+        if (item === undefined) throw new Error(`the page ${idref} is missing`);
+        if (item.isPage) pages.add(item.name);
+      }
+    },
+  });
+  return [...pages];
+}
+
+/** Addresses are written with percent signs, and may have a place in the page behind them. */
+function decoded(href: string): string {
+  const [path = ""] = href.split("#", 1);
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

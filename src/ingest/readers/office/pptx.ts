@@ -1,0 +1,148 @@
+/** PowerPoint presentations: slides in their order, with notes. Hidden slides, pictures and charts are left out. */
+import { beyond, unreadable } from "../limits.ts";
+import type { ReadOptions, ReadText } from "../read.ts";
+import { escapeMarkers, heading, oneLine, pipeTable } from "../text/markdown.ts";
+import { mainPart, officeParts, relationshipsOf } from "./package.ts";
+import { parseSlide, type Slide, type SlideParagraph, type SlideText } from "./pptx-slide.ts";
+import { type ElementCount, parseXml, relationshipId } from "./xml.ts";
+import type { ZipParts } from "./zip.ts";
+
+export function readPptx(bytes: Uint8Array, { limits }: ReadOptions): ReadText {
+  const slides = officeParts(bytes, limits, "pptx", (parts) => {
+    const count: ElementCount = { elements: 0, limits };
+    const names = slideNames(parts, count);
+    if (names.length > limits.max_pages) throw beyond("max_pages", limits);
+    return names.map((name, index) => readSlide(parts, name, index + 1, count));
+  });
+  const shown = slides.filter(({ isHidden }) => !isHidden);
+  if (shown.length === 0 && slides.length > 0) {
+    throw unreadable("has hidden slides only; show those that are to be read");
+  }
+  const hasText = shown.some(
+    ({ shapes, notes }) => shapes.length + (notes?.shapes.length ?? 0) > 0,
+  );
+  return hasText ? [shown.map(slideMarkdown).join("\n\n")] : [];
+}
+
+/** The parts of the slides in the order of the presentation. */
+function slideNames(parts: ZipParts, count: ElementCount): string[] {
+  const presentation = mainPart(parts);
+  const relationships = relationshipsOf(parts, presentation);
+  const names: string[] = [];
+  const open = (element: string, attributes: Readonly<Record<string, string>>): void => {
+    if (element !== "sldId") return;
+    const id = relationshipId(attributes);
+    // Lists of sections name slides too, without saying where they are.
+    if (id === undefined) return;
+    const slide = relationships.get(id);
+    if (slide === undefined) throw new Error(`the slide ${id} is missing`);
+    names.push(slide.target);
+  };
+  parseXml(parts.read(presentation), { open }, count);
+  return names;
+}
+
+function readSlide(parts: ZipParts, name: string, number: number, count: ElementCount): WholeSlide {
+  const slide = parseSlide(parts.read(name), count);
+  const diagrams = new Map<string, Slide>();
+  if (slide.isHidden) return { ...slide, number, diagrams, notes: undefined };
+  const relationships = relationshipsOf(parts, name);
+  for (const shape of slide.shapes) {
+    if (!("relationship" in shape)) continue;
+    const target = relationships.get(shape.relationship)?.target;
+    const xml = target === undefined ? undefined : parts.find(target);
+    if (xml !== undefined) diagrams.set(shape.relationship, parseSlide(xml, count));
+  }
+  const notesPart = [...relationships.values()].find(({ type }) => type === "notesSlide")?.target;
+  const notes = notesPart === undefined ? undefined : parts.find(notesPart);
+  return {
+    ...slide,
+    number,
+    diagrams,
+    notes: notes === undefined ? undefined : parseSlide(notes, count),
+  };
+}
+
+/** A slide with what other parts hold of it. */
+export interface WholeSlide extends Slide {
+  /** Where it stands, from 1. */
+  number: number;
+  /** Diagrams by their relationship. */
+  diagrams: ReadonlyMap<string, Slide>;
+  notes: Slide | undefined;
+}
+
+const titles = ["title", "ctrTitle"];
+/** What repeats on every slide: date, footer, header, number; and the picture of the slide above its notes. */
+const running = ["dt", "ftr", "hdr", "sldNum", "sldImg"];
+/** Places whose paragraphs have bullets unless they say otherwise. */
+const lists = ["body", "obj", "half", "quarter"];
+
+export function slideMarkdown({ number, shapes, diagrams, notes }: WholeSlide): string {
+  const texts = shapes.filter((shape) => "paragraphs" in shape);
+  const title = texts.find(({ placeholder = "" }) => titles.includes(placeholder));
+  const name = oneLine(title?.paragraphs.map(({ text }) => text).join(" ") ?? "");
+  const blocks = [heading(1, name === "" ? `Slide ${number}` : name)];
+  for (const shape of shapes) {
+    if ("rows" in shape) blocks.push(tableOf(shape.rows));
+    else if ("relationship" in shape) {
+      const diagram = diagrams.get(shape.relationship)?.shapes ?? [];
+      blocks.push(listOf(diagram.flatMap((part) => ("paragraphs" in part ? part.paragraphs : []))));
+    } else if (shape !== title) blocks.push(textOf(shape));
+  }
+  const spoken = (notes?.shapes ?? [])
+    .filter((each) => "paragraphs" in each)
+    .filter(({ placeholder }) => placeholder !== undefined)
+    .map((each) => textOf(each, false))
+    .filter((block) => block !== "");
+  if (spoken.length > 0) blocks.push(heading(2, "Notes"), spoken.join("\n\n"));
+  return blocks.filter((block) => block !== "").join("\n\n");
+}
+
+function textOf({ placeholder = "", paragraphs }: SlideText, isSlide = true): string {
+  if (running.includes(placeholder)) return "";
+  const bullets = isSlide && lists.includes(placeholder);
+  const isList = ({ marker }: SlideParagraph): boolean =>
+    marker === undefined ? bullets && paragraphs.length > 1 : marker !== "none";
+  const blocks: string[] = [];
+  let items: SlideParagraph[] = [];
+  const flush = (): void => {
+    if (items.length > 0) blocks.push(listOf(items));
+    items = [];
+  };
+  for (const paragraph of paragraphs) {
+    if (isList(paragraph)) items.push(paragraph);
+    else {
+      flush();
+      blocks.push(linesOf(paragraph).join("\n"));
+    }
+  }
+  flush();
+  return blocks.join("\n\n");
+}
+
+function listOf(paragraphs: readonly SlideParagraph[]): string {
+  const numbers: number[] = [];
+  const items = paragraphs.map((paragraph) => {
+    const { level, marker } = paragraph;
+    // What stands further in begins to count anew.
+    numbers.length = Math.min(numbers.length, level + 1);
+    const number = (numbers[level] ?? 0) + 1;
+    numbers[level] = marker === "number" ? number : 0;
+    const indent = "   ".repeat(level);
+    const sign = marker === "number" ? `${number}. ` : "- ";
+    return `${indent}${sign}${linesOf(paragraph).join(`\n${indent}   `)}`;
+  });
+  return items.join("\n");
+}
+
+const linesOf = ({ text }: SlideParagraph): string[] =>
+  text
+    .split("\n")
+    .map((line) => escapeMarkers(oneLine(line)))
+    .filter((line) => line !== "");
+
+/** A table of one column is lines. */
+const tableOf = (rows: readonly (readonly string[])[]): string =>
+  pipeTable(rows.map((row) => row.map((cell) => oneLine(cell).replaceAll("|", "\\|")))) ??
+  rows.map((row) => escapeMarkers(oneLine(row.join(" ")))).join("\n\n");

@@ -1,0 +1,187 @@
+/** Excel workbooks: a text for each row of the sheets that are shown, with the values that Excel computed last. */
+import { beyond, type ReadLimits, TextBudget, unreadable } from "../limits.ts";
+import type { ReadOptions, ReadText } from "../read.ts";
+import { escapeMarkers, heading, oneLine } from "../text/markdown.ts";
+import { headingFieldOf, textFieldOf, textUnder } from "../text/records.ts";
+import { mainPart, officeParts, relationshipsOf } from "./package.ts";
+import {
+  parseSheet,
+  parseStyles,
+  type SheetCell,
+  type SheetRow,
+  type Workbook,
+} from "./xlsx-sheet.ts";
+import { parseXml, relationshipId } from "./xml.ts";
+import type { ZipParts } from "./zip.ts";
+
+interface Sheet {
+  name: string;
+  rows: SheetRow[];
+}
+
+export function readXlsx(bytes: Uint8Array, { textField, limits }: ReadOptions): ReadText {
+  const sheets = officeParts(bytes, limits, "xlsx", (parts) => readSheets(parts, limits));
+  const budget = new TextBudget(limits);
+  if (textField === undefined) {
+    return sheets.flatMap(({ name, rows }) => rowTexts(name, rows, budget));
+  }
+  const chosen = sheets.map(({ rows }) => columnTexts(rows, textField, budget));
+  if (chosen.every(({ texts }) => texts === undefined)) {
+    textFieldOf(
+      chosen.flatMap(({ columns }) => columns),
+      { wanted: textField, called: "column" },
+    );
+  }
+  return chosen.flatMap(({ texts = [] }) => texts);
+}
+
+function readSheets(parts: ZipParts, limits: ReadLimits): Sheet[] {
+  const main = mainPart(parts);
+  const relationships = relationshipsOf(parts, main);
+  const listed: { name: string; id: string | undefined; isHidden: boolean }[] = [];
+  let calendar: Workbook["calendar"] = 1900;
+  parseXml(parts.read(main), {
+    open: (element, attributes) => {
+      if (element === "workbookPr" && /^(?:1|true)$/.test(attributes.date1904 ?? "")) {
+        calendar = 1904;
+      } else if (element === "sheet") {
+        const { name = "", state = "visible" } = attributes;
+        const id = relationshipId(attributes);
+        listed.push({ name: oneLine(name), id, isHidden: state !== "visible" });
+      }
+    },
+  });
+  if (listed.length > limits.max_pages) throw beyond("max_pages", limits);
+  const shown = listed.filter(({ isHidden }) => !isHidden);
+  if (shown.length === 0 && listed.length > 0) {
+    throw unreadable("has hidden sheets only; show those that are to be read");
+  }
+  const partOf = (type: string): Uint8Array | undefined => {
+    const found = [...relationships.values()].find((each) => each.type === type);
+    return found === undefined ? undefined : parts.find(found.target);
+  };
+  const strings = parseStrings(partOf("sharedStrings"));
+  const book: Workbook = { strings, kinds: parseStyles(partOf("styles")), calendar, limits };
+  return shown.flatMap(({ name, id }) => {
+    const sheet = id === undefined ? undefined : relationships.get(id);
+    if (sheet === undefined) throw new Error(`the sheet ${name} is missing`);
+    // A sheet may also be a chart.
+    if (sheet.type !== "worksheet") return [];
+    return [{ name, rows: parseSheet(parts.read(sheet.target), book) }];
+  });
+}
+
+/** The texts that cells refer to by number, without the reading aids of eastern Asia. */
+function parseStrings(xml: Uint8Array | undefined): string[] {
+  const strings: string[] = [];
+  if (xml === undefined) return strings;
+  let text = "";
+  let isAid = false;
+  parseXml(xml, {
+    open: (name) => {
+      if (name === "si") text = "";
+      else if (name === "rPh") isAid = true;
+    },
+    close: (name, written) => {
+      if (name === "t" && !isAid) text += written;
+      else if (name === "rPh") isAid = false;
+      else if (name === "si") strings.push(oneLine(text));
+    },
+  });
+  return strings;
+}
+
+/** Every row repeats the heads. */
+const longestHead = 100;
+
+/** A table of a sheet: rows under one line of heads. */
+interface Table {
+  heads: ReadonlyMap<number, string>;
+  /** Columns in which something else than words was seen. */
+  numbers: Set<number>;
+}
+
+/** The texts of a sheet, one a row, under its name. */
+export function rowTexts(name: string, rows: readonly SheetRow[], budget: TextBudget): string[] {
+  const texts: string[] = [];
+  let table: Table | undefined;
+  let before = 0;
+  for (const [index, row] of rows.entries()) {
+    const isApart = row.number > before + 1;
+    before = row.number;
+    const isHead = beginsTable(row, table, isApart || index === 0) && hasMore(rows, index);
+    if (isHead) {
+      table = { heads: headsOf(row), numbers: new Set() };
+      continue;
+    }
+    // What stands alone above a table, or apart below it, is a title or a note.
+    const isLone = row.cells.length === 1 && (table === undefined || isApart);
+    const text = escapeMarkers(isLone || table === undefined ? plain(row) : underHeads(row, table));
+    texts.push(budget.add(`${heading(1, name)}\n\n${text}`));
+  }
+  return texts;
+}
+
+/** The texts of the column that was asked for, as those of a CSV; undefined where the sheet has none. */
+export function columnTexts(
+  rows: readonly SheetRow[],
+  wanted: string,
+  budget: TextBudget,
+): { texts: string[] | undefined; columns: string[] } {
+  const [head, ...body] = rows;
+  const heads = head === undefined ? new Map<number, string>() : headsOf(head);
+  const columns = [...heads.values()];
+  const named =
+    columns.find((name) => name === wanted) ??
+    columns.find((name) => name.toLowerCase() === wanted.toLowerCase());
+  if (named === undefined) return { texts: undefined, columns };
+  const title = headingFieldOf(columns, named);
+  const at = (name: string | undefined): number | undefined =>
+    [...heads].find(([, text]) => text === name)?.[0];
+  const [textAt, titleAt] = [at(named), at(title)];
+  const cell = ({ cells }: SheetRow, column: number | undefined): string =>
+    cells.find((each) => each.column === column)?.text ?? "";
+  const textOf = (row: SheetRow): string[] =>
+    textUnder(cell(row, titleAt), cell(row, textAt)).map((text) => budget.add(text));
+  return { texts: body.flatMap(textOf), columns };
+}
+
+const headsOf = ({ cells }: SheetRow): Map<number, string> =>
+  new Map(cells.map(({ column, text }) => [column, text.slice(0, longestHead)]));
+
+/** Heads are words, or years, months and days. */
+const year = /^(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?$/;
+
+/** Whether a row is a line of heads: several different words, first of all or apart from a table that is another one. */
+function beginsTable({ cells }: SheetRow, table: Table | undefined, isApart: boolean): boolean {
+  const isWords = cells.length > 1 && cells.every(({ isWord, text }) => isWord || year.test(text));
+  if (!isWords || new Set(cells.map(({ text }) => text)).size < cells.length) return false;
+  if (table === undefined) return true;
+  return (
+    isApart && cells.some(({ column }) => !table.heads.has(column) || table.numbers.has(column))
+  );
+}
+
+/** Heads stand above something. */
+const hasMore = (rows: readonly SheetRow[], index: number): boolean =>
+  rows[index + 1] !== undefined;
+
+const plain = ({ cells }: SheetRow): string => cells.map(({ text }) => text).join(" | ");
+
+function underHeads({ cells }: SheetRow, { heads, numbers }: Table): string {
+  return cells
+    .map((cell) => {
+      if (!cell.isWord) numbers.add(cell.column);
+      return `${heads.get(cell.column) ?? lettersOf(cell)}: ${cell.text}`;
+    })
+    .join("\n");
+}
+
+/** What Excel calls a column that has no head. */
+function lettersOf({ column }: SheetCell): string {
+  let letters = "";
+  for (let rest = column; rest > 0; rest = Math.floor((rest - 1) / 26)) {
+    letters = String.fromCharCode(65 + ((rest - 1) % 26)) + letters;
+  }
+  return letters;
+}
