@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
 import { handbookDocuments, handbookPagesIn } from "../../src/ingest/handbook.ts";
-import { planDocument } from "../../src/ingest/plan-document.ts";
-import { collectionStore } from "../../src/node/collection-store.ts";
+import { planDocument } from "../../src/ingest/passages.ts";
+import { collectionStore } from "../../src/node/documents/open-collection.ts";
 import { openEmbeddingModel } from "../../src/node/models/embedding-model.ts";
 import { bareNodeOptions } from "../../tests/support/bare-node.ts";
 import { tempDir } from "../../tests/support/temp-dir.ts";
@@ -33,7 +33,9 @@ export async function handbookCollection(threads: string): Promise<HandbookColle
   );
   const pages = await handbookPagesIn(join(import.meta.dir, "../../docs"));
   for (const document of await handbookDocuments(pages)) {
-    const plan = await planDocument(document, undefined, { engine, repository, documentPrefix });
+    const plan = await planDocument(document, undefined, {
+      ...{ engine, repository, documentPrefix, signal },
+    });
     if (plan.change === "none") continue;
     const texts = plan.passages.map(({ source }) => documentPrefix + source);
     const vectors = await engine.embed(texts, { signal });

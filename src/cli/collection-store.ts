@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Config } from "../config/schema.ts";
 import { NodeError } from "../core/errors.ts";
 import type { CollectionStore, PassageRepository } from "../core/ports/passage-repository.ts";
-import { collectionStore } from "../node/collection-store.ts";
+import { collectionStore } from "../node/documents/open-collection.ts";
 import type { ModelOptions } from "../node/node-settings.ts";
 import { readConfig } from "./configure.ts";
 import { createCommandLog } from "./log.ts";

@@ -7,7 +7,7 @@ import { NodeError, reasonOf } from "../core/errors.ts";
 import type { PassageRepository } from "../core/ports/passage-repository.ts";
 import { linesOf, readArchive, toHeaderLine, toLine } from "../ingest/archive.ts";
 import { embedWith, transfer } from "../ingest/transfer.ts";
-import { openCollectionToFill } from "../node/open-collection.ts";
+import { openCollectionToFill } from "../node/documents/open-collection.ts";
 import { existing, withCollectionStore } from "./collection-store.ts";
 import { addExamples } from "./examples.ts";
 import { escapedJson } from "./printable.ts";

@@ -1,6 +1,6 @@
 /** `paddock documents`: what was uploaded, when the node has lost sight of it. */
 import { Command } from "commander";
-import { recoverDocuments } from "../node/node-documents.ts";
+import { recoverDocuments } from "../node/documents/node-documents.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import type { Shell } from "./shell.ts";

@@ -17,12 +17,12 @@ import {
   namedRoots,
 } from "../ingest/find-files.ts";
 import { handbookLabel } from "../ingest/handbook.ts";
+import { originIn, type SourceDocument } from "../ingest/passages.ts";
 import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
-import { originIn, type SourceDocument } from "../ingest/plan-document.ts";
 import { readableExtensions } from "../ingest/readers/formats.ts";
 import type { ReadLimits } from "../ingest/readers/limits.ts";
 import { ReadingProcess } from "../ingest/reading-process.ts";
-import { openCollectionToFill } from "../node/open-collection.ts";
+import { openCollectionToFill } from "../node/documents/open-collection.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { summaryJson, summaryLines } from "./ingest-summary.ts";
@@ -111,7 +111,7 @@ async function ingestOnce(
     documentPrefix: prefixes.documentPrefix,
     ...given({ textField: flags.textField, dryRun: flags.dryRun }),
     limits: config.ingest,
-    readDocument: reading.read,
+    cut: reading.cut,
     progress: createProgress(shell),
     signal: shell.stopped,
     onProblem: (document, reason) =>

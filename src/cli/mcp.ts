@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { dataDirOf } from "../node/data-dir.ts";
-import { DocumentReader } from "../node/document-reader.ts";
+import { DocumentReader } from "../node/documents/document-reader.ts";
 import { addConfigOptions, readConfig } from "./configure.ts";
 import { addExamples } from "./examples.ts";
 import { createCommandLog } from "./log.ts";

@@ -1,8 +1,7 @@
-/** `paddock reader`: reads documents for the command that started it; not for people. */
+/** `paddock reader`: reads and cuts documents for the process that started it; not for people. */
 import { reasonOf } from "../core/errors.ts";
-import { chunk } from "../ingest/chunk.ts";
+import { cutDocument } from "../ingest/passages.ts";
 import { isUnreadable } from "../ingest/readers/limits.ts";
-import { readDocument } from "../ingest/readers/read.ts";
 import type { FromReader, ToReader } from "../ingest/reading-process.ts";
 
 export interface ReaderChannel {
@@ -14,29 +13,25 @@ export interface ReaderChannel {
 const page = 256;
 
 export function runReader({ send, listen }: ReaderChannel): void {
-  let counted = (_tokens: number): void => {};
-  const countTokens = (text: string): Promise<number> =>
+  let counted = (_tokens: readonly number[]): void => {};
+  const countTokens = (texts: string[]): Promise<readonly number[]> =>
     new Promise((resolve) => {
       counted = resolve;
-      send({ type: "count", text });
+      send({ type: "count", texts });
     });
+  // The node ends this process to stop it.
+  const { signal } = new AbortController();
   listen(async (message) => {
     if (message.type === "counted") {
       counted(message.tokens);
       return;
     }
-    const { name, bytes, options, cut } = message;
+    const { name, bytes, options, maxTokens, overlapTokens } = message;
     try {
-      const texts = await readDocument(name, bytes, options);
-      if (cut === undefined) {
-        send({ type: "read", texts });
-        return;
-      }
-      for (const text of texts) {
-        const chunks = await chunk(text, { ...cut, countTokens });
-        for (let start = 0; start < chunks.length; start += page) {
-          send({ type: "chunks", chunks: chunks.slice(start, start + page) });
-        }
+      const cutting = { maxTokens, overlapTokens, countTokens, signal };
+      const chunks = await cutDocument(name, bytes, options, cutting);
+      for (let start = 0; start < chunks.length; start += page) {
+        send({ type: "chunks", chunks: chunks.slice(start, start + page) });
       }
       send({ type: "cut" });
     } catch (error) {

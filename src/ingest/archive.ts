@@ -7,7 +7,7 @@ import type {
   EmbeddingIdentity,
   Passage,
 } from "../core/ports/passage-repository.ts";
-import { digest, passageId } from "./passage-identity.ts";
+import { digest, passageId } from "./passages.ts";
 
 export interface ArchivedPassage extends Passage {
   vector?: Float32Array;
@@ -135,8 +135,6 @@ const count = (value: unknown): number =>
 
 const unreadable = (number: number, why: string): NodeError =>
   new NodeError("invalid_request", `Line ${number} ${why}.`);
-
-// A stream of bytes as lines of text; one that never ends is refused before it fills the memory.
 
 /** Some thousand times the length of a passage with its vector. */
 const longestLine = 16 << 20;

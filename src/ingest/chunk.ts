@@ -1,12 +1,17 @@
 /** Cuts a document into passages that an embedding model can take: along headings, blocks, sentences, words. */
 import { type Block, toBlocks } from "./blocks.ts";
 
-export interface ChunkOptions {
+/** How long passages are. */
+export interface ChunkSizes {
   /** Most tokens of a passage. */
   maxTokens: number;
   /** Tokens of the passage before that are repeated where a text had to be cut. */
   overlapTokens: number;
-  countTokens: (text: string) => Promise<number>;
+}
+
+export interface ChunkOptions extends ChunkSizes {
+  /** Counts the tokens of each text; many are asked for in one call. */
+  countTokens: (texts: string[]) => Promise<readonly number[]>;
 }
 
 export interface Chunk {
@@ -16,45 +21,60 @@ export interface Chunk {
   heading: string;
 }
 
-/** The passages of a Markdown or plain text, in order. */
-export async function chunk(text: string, options: ChunkOptions): Promise<Chunk[]> {
-  const chunks: Chunk[] = [];
-  let current: Block | undefined;
-  const flush = (): void => {
-    if (current !== undefined) chunks.push(toChunk(current));
-    current = undefined;
-  };
-  for (const block of await fitAll(toBlocks(text), options)) {
-    const joined = current === undefined ? undefined : await join(current, block, options);
-    if (joined !== undefined) {
-      current = joined;
-      continue;
-    }
-    const before = current;
-    flush();
-    current = before === undefined ? block : await overlapping(before, block, options);
+/** The sizes, and a count that collects what is asked for at the same time. */
+interface Sizing extends ChunkSizes {
+  countTokens: (text: string) => Promise<number>;
+}
+
+/** The passages of Markdown or plain texts, in order. */
+export async function chunk(texts: readonly string[], options: ChunkOptions): Promise<Chunk[]> {
+  const sizing = { ...options, countTokens: inBatches(options.countTokens) };
+  return await flatMap(texts, (text) =>
+    flatMap(sectionsOf(toBlocks(text)), (section) => cutSection(section, sizing)),
+  );
+}
+
+function sectionsOf(blocks: readonly Block[]): Block[][] {
+  const sections: Block[][] = [];
+  for (const block of blocks) {
+    const last = sections.at(-1);
+    if (last?.[0]?.section === block.section) last.push(block);
+    else sections.push([block]);
   }
-  flush();
+  return sections;
+}
+
+/** As many blocks of a section in each passage as fit. */
+async function cutSection(section: readonly Block[], sizing: Sizing): Promise<Chunk[]> {
+  const blocks = await fitAll(section, sizing);
+  const lengths = blocks.map(({ text }) => text.length);
+  const chunks: Chunk[] = [];
+  let before: Block | undefined;
+  for (let start = 0; start < blocks.length; ) {
+    const next = blocks[start];
+    if (next === undefined) break;
+    const first = before === undefined ? next : await overlapping(before, next, sizing);
+    const run = (end: number): Block => joined(first, blocks.slice(start + 1, end));
+    const end = await longestRun(lengths, start, sizing, (to) => fits(run(to), sizing));
+    before = run(end);
+    chunks.push({ source: render(before), heading: pathOf(before) });
+    start = end;
+  }
   return chunks;
 }
 
 /** Every block in pieces that fit. Headings that would take most of each passage are a passage of their own, once. */
-async function fitAll(blocks: readonly Block[], options: ChunkOptions): Promise<Block[]> {
-  let section: number | undefined;
-  let isCrowded = false;
-  return await flatMap(blocks, async (block) => {
-    const isFirst = block.section !== section;
-    if (isFirst) isCrowded = await crowds(block, options);
-    section = block.section;
-    if (!isCrowded || block.headings.length === 0) return await fit(block, options);
-    const bare: Block = { ...block, headings: [] };
-    const path: Block[] = isFirst ? [{ ...bare, kind: "prose", text: pathOf(block) }] : [];
-    return await flatMap([...path, bare], (part) => fit(part, options));
-  });
+async function fitAll(section: readonly Block[], sizing: Sizing): Promise<Block[]> {
+  const [first] = section;
+  if (first === undefined) return [];
+  if (!(await crowds(first, sizing))) return await flatMap(section, (block) => fit(block, sizing));
+  const path: Block = { ...first, headings: [], kind: "prose", text: pathOf(first) };
+  const bare = section.map((block): Block => ({ ...block, headings: [] }));
+  return await flatMap([path, ...bare], (block) => fit(block, sizing));
 }
 
 /** Whether the headings would take more than half of a passage. */
-async function crowds(block: Block, { countTokens, maxTokens }: ChunkOptions): Promise<boolean> {
+async function crowds(block: Block, { countTokens, maxTokens }: Sizing): Promise<boolean> {
   const path = pathOf(block);
   if (path === "") return false;
   return (
@@ -64,43 +84,44 @@ async function crowds(block: Block, { countTokens, maxTokens }: ChunkOptions): P
 
 const pathOf = ({ headings }: Pick<Block, "headings">): string => headings.join(" > ");
 
-const toChunk = (block: Block): Chunk => ({ source: render(block), heading: pathOf(block) });
-
 const render = (block: Block): string =>
   block.headings.length === 0 ? block.text : `${pathOf(block)}\n\n${block.text}`;
 
-/** Two blocks as one where they stand under the same headings and fit. */
-async function join(
-  first: Block,
-  second: Block,
-  options: ChunkOptions,
-): Promise<Block | undefined> {
-  if (first.section !== second.section) return undefined;
-  const joined: Block = { ...first, text: `${first.text}\n\n${second.text}`, kind: second.kind };
-  return (await fits(joined, options)) ? joined : undefined;
-}
+const joined = (first: Block, others: readonly Block[]): Block => ({
+  ...first,
+  text: [first, ...others].map(({ text }) => text).join("\n\n"),
+  kind: others.at(-1)?.kind ?? first.kind,
+});
 
-/** The second block with the last sentences of the first before it, where both are prose of one section. */
-async function overlapping(first: Block, second: Block, options: ChunkOptions): Promise<Block> {
-  if (options.overlapTokens <= 0 || first.section !== second.section) return second;
-  if (first.kind !== "prose" || second.kind !== "prose") return second;
+/** The second block with the last sentences of the first before it, where both are prose. */
+async function overlapping(first: Block, second: Block, sizing: Sizing): Promise<Block> {
+  const { overlapTokens, countTokens } = sizing;
+  if (overlapTokens <= 0 || first.kind !== "prose" || second.kind !== "prose") return second;
   const sentences = first.text.split(sentenceEnd);
-  let lead = "";
-  for (const sentence of sentences.toReversed()) {
-    const longer = `${sentence}${lead}`;
-    if ((await options.countTokens(longer)) > options.overlapTokens) break;
-    if (!(await fits({ ...second, text: `${longer.trim()}\n\n${second.text}` }, options))) break;
-    lead = longer;
-  }
-  // An overlap that is all of the first block would only repeat that passage.
-  if (lead.trim() === "" || lead.trim() === first.text.trim()) return second;
-  return { ...second, text: `${lead.trim()}\n\n${second.text}` };
+  const lengths = sentences.map(({ length }) => length).toReversed();
+  const lead = (count: number): string => sentences.slice(sentences.length - count).join("");
+  const withLead = (count: number): Block => ({
+    ...second,
+    text: `${lead(count).trim()}\n\n${second.text}`,
+  });
+  const bounds = { ...sizing, maxTokens: overlapTokens };
+  const isShort = async (count: number): Promise<boolean> => {
+    const [tokens, isFitting] = await Promise.all([
+      countTokens(lead(count)),
+      fits(withLead(count), sizing),
+    ]);
+    return tokens <= overlapTokens && isFitting;
+  };
+  const count = await longestRun(lengths, 0, bounds, isShort);
+  // The last sentence alone may be too long, and an overlap that is all of the first block only repeats it.
+  const isUseless = lead(count).trim() === "" || lead(count).trim() === first.text.trim();
+  return isUseless || (count === 1 && !(await isShort(1))) ? second : withLead(count);
 }
 
 /** A longer text is too long whatever its tokens: some tokenizers count a long word as one, and counting costs time. */
 const mostLettersPerToken = 16;
 
-async function fits(block: Block, { countTokens, maxTokens }: ChunkOptions): Promise<boolean> {
+async function fits(block: Block, { countTokens, maxTokens }: Sizing): Promise<boolean> {
   const text = render(block);
   return text.length <= maxTokens * mostLettersPerToken && (await countTokens(text)) <= maxTokens;
 }
@@ -111,27 +132,26 @@ const wordEnd = /(?<=\s)/;
 const character = /(?:)/u;
 
 /** A block that is too long becomes several, cut at lines or sentences, else words, else characters. */
-async function fit(block: Block, options: ChunkOptions): Promise<Block[]> {
-  if (await fits(block, options)) return [block];
-  if (block.kind === "table") return await fitTable(block, options);
-  const room = (text: string): Promise<boolean> => fits({ ...block, text }, options);
+async function fit(block: Block, sizing: Sizing): Promise<Block[]> {
+  if (await fits(block, sizing)) return [block];
+  if (block.kind === "table") return await fitTable(block, sizing);
+  const room = (text: string): Promise<boolean> => fits({ ...block, text }, sizing);
   const separators = [lineEnd, sentenceEnd, wordEnd, character];
-  return (await cut(block.text, separators, room)).map((text) => ({
+  return (await cut(block.text, separators, sizing, room)).map((text) => ({
     ...block,
     text: block.kind === "code" ? text.trimEnd() : text.trim(),
   }));
 }
 
 /** As many rows as fit, under the table's head again in each part; a row that does not fit is cut between words. */
-async function fitTable(block: Block, options: ChunkOptions): Promise<Block[]> {
+async function fitTable(block: Block, sizing: Sizing): Promise<Block[]> {
   const lines = block.text.split("\n");
   const head = lines.slice(0, 2).join("\n");
   const withHead = (rows: string): string => `${head}\n${rows}`;
-  const room = (text: string): Promise<boolean> =>
-    fits({ ...block, text: withHead(text) }, options);
-  if (!(await room("word"))) return await fit({ ...block, kind: "prose" }, options);
+  const room = (text: string): Promise<boolean> => fits({ ...block, text: withHead(text) }, sizing);
+  if (!(await room("word"))) return await fit({ ...block, kind: "prose" }, sizing);
   const rows = lines.slice(2).join("\n");
-  const parts = await cut(rows, [lineEnd, wordEnd, character], room);
+  const parts = await cut(rows, [lineEnd, wordEnd, character], sizing, room);
   return parts.map((part) => ({ ...block, text: withHead(part.trim()) }));
 }
 
@@ -139,57 +159,128 @@ async function fitTable(block: Block, options: ChunkOptions): Promise<Block[]> {
 async function cut(
   text: string,
   [separator, ...finer]: readonly RegExp[],
+  sizing: Sizing,
   fits: (text: string) => Promise<boolean>,
 ): Promise<string[]> {
-  if (separator === undefined || (await fits(text))) return [text];
-  const pieces = await flatMap(text.split(separator), (piece) => cut(piece, finer, fits));
-  return (await pack(pieces, fits)).filter((piece) => piece.trim() !== "");
+  const isTiny = text.length * mostLettersPerToken <= sizing.maxTokens;
+  if (separator === undefined || isTiny || (await fits(text))) return [text];
+  const whole = text.split(separator);
+  const pieces =
+    finer.length === 0 ? whole : await flatMap(whole, (piece) => cut(piece, finer, sizing, fits));
+  return (await pack(pieces, sizing, fits)).filter((piece) => piece.trim() !== "");
 }
 
 /** Joins neighbours for as long as they fit. */
 async function pack(
   pieces: readonly string[],
+  sizing: Sizing,
   fits: (text: string) => Promise<boolean>,
 ): Promise<string[]> {
+  const lengths = pieces.map(({ length }) => length);
   const packed: string[] = [];
-  let start = 0;
-  while (start < pieces.length) {
-    const end = await longest(pieces, start, fits);
-    packed.push(pieces.slice(start, end).join(""));
+  for (let start = 0; start < pieces.length; ) {
+    const run = (end: number): string => pieces.slice(start, end).join("");
+    const end = await longestRun(lengths, start, sizing, (to) => fits(run(to)));
+    packed.push(run(end));
     start = end;
   }
   return packed;
 }
 
-/** Where the longest run of pieces from `start` that fits ends: by doubling and bisection, since counting tokens is slow. */
-async function longest(
-  pieces: readonly string[],
+/** Letters a token in most languages: where the ends of passages are looked for first. */
+const usualLettersPerToken = [2, 3, 4, 5, 6];
+/** Ends that are tried at a time. */
+const tries = 4;
+
+/** Where the longest run of pieces from `start` that fits ends; one piece always does. Several ends are tried in one batch. */
+async function longestRun(
+  lengths: readonly number[],
   start: number,
-  fits: (text: string) => Promise<boolean>,
+  { maxTokens }: ChunkSizes,
+  fits: (end: number) => Promise<boolean>,
 ): Promise<number> {
-  const run = (end: number): Promise<boolean> => fits(pieces.slice(start, end).join(""));
+  const endWithin = (letters: number): number => {
+    let end = start;
+    for (let sum = 0; end < lengths.length; end += 1) {
+      sum += lengths[end] ?? 0;
+      if (sum > letters) break;
+    }
+    return end;
+  };
   let good = start + 1;
-  let step = 1;
-  while (good < pieces.length && (await run(Math.min(pieces.length, good + step)))) {
-    good = Math.min(pieces.length, good + step);
-    step *= 2;
-  }
-  let bad = Math.min(pieces.length + 1, good + step);
+  let bad = endWithin(maxTokens * mostLettersPerToken) + 1;
+  let ends = usualLettersPerToken.map((letters) => endWithin(maxTokens * letters));
   while (bad - good > 1) {
-    const middle = (good + bad) >> 1;
-    if (await run(middle)) good = middle;
-    else bad = middle;
+    const between = [...new Set(ends)].filter((end) => end > good && end < bad);
+    const tried = between.length === 0 ? spread(good, bad) : between;
+    const fit = await Promise.all(tried.map(fits));
+    const firstBad = fit.indexOf(false);
+    const fitting = firstBad === -1 ? tried : tried.slice(0, firstBad);
+    bad = tried[firstBad] ?? bad;
+    good = fitting.at(-1) ?? good;
+    ends = spread(good, bad);
   }
   return good;
 }
 
-/** Maps one value after the other, not all at once: each counts tokens. */
+/** A few numbers between two, evenly. */
+const spread = (low: number, high: number): number[] =>
+  Array.from(
+    { length: tries },
+    (_, at) => low + Math.ceil(((at + 1) * (high - low)) / (tries + 1)),
+  ).filter((value, at, all) => value < high && value !== all[at - 1]);
+
+/** Values that are worked on at the same time, so that what they count is counted together. */
+const mostAtOnce = 256;
+
 async function flatMap<Value, Result>(
   values: readonly Value[],
   map: (value: Value) => Promise<Result[]>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  // Not `push(...results)`: a hundred thousand arguments overflow the stack.
-  for (const value of values) for (const result of await map(value)) results.push(result);
+  for (let start = 0; start < values.length; start += mostAtOnce) {
+    // Not `push(...results)`: a hundred thousand arguments overflow the stack.
+    for (const some of await Promise.all(values.slice(start, start + mostAtOnce).map(map))) {
+      for (const result of some) results.push(result);
+    }
+  }
   return results;
+}
+
+/** Bounds of one call: tokenizing so much takes some milliseconds. */
+const mostTexts = 256;
+const mostLetters = 1 << 17;
+
+/** Counts in one call what is asked for in one turn of the event loop: the model may be in another process. */
+function inBatches(countTokens: ChunkOptions["countTokens"]): Sizing["countTokens"] {
+  interface Waiting extends Pick<PromiseWithResolvers<number>, "resolve" | "reject"> {
+    text: string;
+  }
+  const waiting: Waiting[] = [];
+  let isCounting = false;
+  const countAll = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      let count = 0;
+      for (let letters = 0; count < Math.min(waiting.length, mostTexts); count += 1) {
+        letters += waiting[count]?.text.length ?? 0;
+        if (letters > mostLetters && count > 0) break;
+      }
+      const batch = waiting.splice(0, count);
+      try {
+        const counts = await countTokens(batch.map(({ text }) => text));
+        for (const [at, { resolve }] of batch.entries()) resolve(counts[at] ?? 0);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    isCounting = false;
+  };
+  return (text) => {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    waiting.push({ text, resolve, reject });
+    if (!isCounting) setImmediate(() => void countAll());
+    isCounting = true;
+    return promise;
+  };
 }

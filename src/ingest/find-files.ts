@@ -5,8 +5,7 @@ import { type FileHandle, lstat, open, readdir, realpath, stat } from "node:fs/p
 import { extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Glob } from "bun";
 import { reasonOf } from "../core/errors.ts";
-import { digest } from "./passage-identity.ts";
-import type { SourceDocument } from "./plan-document.ts";
+import { digest, type SourceDocument } from "./passages.ts";
 import { readableExtensions } from "./readers/formats.ts";
 import { beyond, defaultLimits, type ReadLimits, unreadable } from "./readers/limits.ts";
 
@@ -200,8 +199,6 @@ export const isUnder = (roots: readonly string[], path: string): boolean =>
 /** Where a path leads once all links are followed; undefined where it leads nowhere. */
 export const realPath = (path: string): Promise<string | undefined> =>
   realpath(path).catch(() => undefined);
-
-// Opens a file that was found before, and makes sure that it still is what was allowed.
 
 /** The content of a file whose real path lies under the roots; no roots: the user named the file, and it may lie anywhere. */
 export async function readUnder(

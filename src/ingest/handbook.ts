@@ -1,7 +1,7 @@
 /** The pages of the node's own handbook, as documents. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { SourceDocument } from "./plan-document.ts";
+import type { SourceDocument } from "./passages.ts";
 
 /** What the names of the handbook's documents begin with. No file's name does, so the two cannot be confused. */
 export const handbookLabel = "paddock:handbook";

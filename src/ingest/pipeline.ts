@@ -1,4 +1,7 @@
-/** From documents to stored passages: read, cut, embed what is new, store, and remove what is gone. */
+/**
+ * From documents to stored passages, for `paddock ingest`, uploads and the handbook alike: read, cut,
+ * embed what is new, store, and remove what is gone.
+ */
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { EmbeddedPassage, StoredDocument } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
@@ -7,16 +10,20 @@ import {
   type PlanOptions,
   planDocument,
   type SourceDocument,
-} from "./plan-document.ts";
-import { isUnreadable } from "./readers/limits.ts";
+} from "./passages.ts";
+import { isUnreadable, unreadable } from "./readers/limits.ts";
 
 export interface IngestOptions extends PlanOptions {
-  progress: Progress;
-  signal: AbortSignal;
-  /** Says at once what cannot be read. */
-  onProblem: (document: string, reason: string) => void;
+  /** Default: shown to nobody. */
+  progress?: Progress;
+  /** Says at once what cannot be read; default: the first ends the ingest. */
+  onProblem?: (document: string, reason: string) => void;
+  /** Hears how many passages a document has before any is embedded; may refuse. */
+  onPlanned?: (passages: number) => Promise<void>;
   /** Says what would be done, and does nothing. */
   dryRun?: boolean;
+  /** Ingests documents also if the collection has them unchanged, without a look at the list of all. */
+  always?: boolean;
 }
 
 export interface IngestSummary {
@@ -46,59 +53,84 @@ interface Batch {
   done: { document: SourceDocument; ids: ReadonlySet<string> }[];
 }
 
+/** What is told while it works. */
+interface Course {
+  summary: IngestSummary;
+  advance: (bytes: number) => void;
+  onStored: (passages: readonly EmbeddedPassage[]) => void;
+}
+
 /** Stores the documents' passages. What is reported as stored survives a crash, and a second run continues there. */
 export async function ingest(
   documents: readonly SourceDocument[],
   options: IngestOptions,
+  onStored: Course["onStored"] = () => {},
 ): Promise<IngestSummary> {
   const summary = emptySummary();
   const total = documents.reduce((sum, { bytes }) => sum + bytes, 0);
-  const step = options.progress.step(
-    options.dryRun === true ? "Reading documents" : "Storing passages",
-    total,
-    "bytes",
-  );
+  const what = options.dryRun === true ? "Reading documents" : "Storing passages";
+  const step = options.progress?.step(what, total, "bytes");
   const startedAt = performance.now();
   let bytes = 0;
   const advance = (more: number): void => {
     bytes += more;
     const rate = summary.embedded / Math.max(0.001, (performance.now() - startedAt) / 1000);
-    step.update(bytes, `${summary.embedded} passages, ${Math.round(rate)}/s`);
+    step?.update(bytes, `${summary.embedded} passages, ${Math.round(rate)}/s`);
   };
-  const batches = toBatches(documents, options, summary, advance);
-  if (options.dryRun === true) {
-    for await (const batch of batches) {
-      summary.embedded += countNew(batch);
-      advance(batch.bytes);
-    }
-  } else {
-    await storeAll(batches, options, summary, advance);
-  }
-  step.finish(`${summary.embedded} passages of ${documents.length} documents`);
+  const course = { summary, advance, onStored };
+  const batches = toBatches(documents, options, course);
+  if (options.dryRun === true) for await (const batch of batches) finish(batch, course);
+  else await storeAll(batches, options, course);
+  step?.finish(`${summary.embedded} passages of ${documents.length} documents`);
   return summary;
+}
+
+/** One document in the place of what the collection has of it; one without text is refused. */
+export async function ingestOne(
+  document: SourceDocument,
+  options: Omit<IngestOptions, "progress" | "onProblem" | "dryRun" | "always">,
+): Promise<{ passages: number; bytes: number }> {
+  const stored = { passages: 0, bytes: 0 };
+  const onPlanned = async (passages: number): Promise<void> => {
+    if (passages === 0) {
+      throw unreadable("holds no text; of a scan or a picture, text comes with OCR");
+    }
+    await options.onPlanned?.(passages);
+  };
+  await ingest([document], { ...options, onPlanned, always: true }, (passages) => {
+    stored.passages += passages.length;
+    for (const { source, vector } of passages) {
+      stored.bytes += Buffer.byteLength(source) + vector.byteLength;
+    }
+  });
+  return stored;
 }
 
 /** Embeds a batch while the one before is stored. Batches are stored in order: the last one of a document removes its old passages. */
 async function storeAll(
   batches: AsyncIterable<Batch>,
   options: IngestOptions,
-  summary: IngestSummary,
-  advance: (bytes: number) => void,
+  course: Course,
 ): Promise<void> {
   let storing: Promise<void> = Promise.resolve();
-  for await (const batch of batches) {
-    const embedding = embedBatch(batch, options);
-    const before = storing;
-    storing = (async () => {
-      const passages = await embedding;
+  try {
+    for await (const batch of batches) {
+      const embedding = embedBatch(batch, options);
+      const before = storing;
+      storing = (async () => {
+        const passages = await embedding;
+        await before;
+        await store(passages, batch, options);
+        course.onStored(passages);
+        finish(batch, course);
+      })();
+      // A failure is reported where the next batch would begin, or at the end.
+      storing.catch(() => {});
       await before;
-      await store(passages, batch, options);
-      summary.embedded += countNew(batch);
-      advance(batch.bytes);
-    })();
-    // A failure is reported where the next batch would begin, or at the end.
-    storing.catch(() => {});
-    await before;
+    }
+  } finally {
+    // Nothing is stored once this has returned, however it ends.
+    await storing.catch(() => {});
   }
   await storing;
 }
@@ -106,16 +138,15 @@ async function storeAll(
 async function* toBatches(
   documents: readonly SourceDocument[],
   options: IngestOptions,
-  summary: IngestSummary,
-  advance: (bytes: number) => void,
+  { summary, advance }: Course,
 ): AsyncGenerator<Batch> {
-  const stored = await storedDocuments(options);
+  const stored = options.always === true ? undefined : await storedDocuments(options);
   let batch = emptyBatch();
   for (const document of documents) {
     options.signal.throwIfAborted();
-    const before = stored.get(document.name);
+    const before = stored === undefined ? "unknown" : stored.get(document.name);
     const plan = await planDocument(document, before, options).catch((error: unknown) => {
-      if (!isUnreadable(error)) throw error;
+      if (options.onProblem === undefined || !isUnreadable(error)) throw error;
       options.onProblem(document.name, reasonOf(error));
       return undefined;
     });
@@ -125,6 +156,7 @@ async function* toBatches(
       continue;
     }
     const { passages, change, unreadable } = plan;
+    await options.onPlanned?.(passages.length);
     const list = passages.length === 0 ? "empty" : change === "new" ? "added" : "changed";
     summary[list].push(document.name);
     summary.unreadable += unreadable;
@@ -145,9 +177,10 @@ async function embedBatch(
   { passages }: Batch,
   { engine, documentPrefix, signal }: IngestOptions,
 ): Promise<EmbeddedPassage[]> {
+  signal.throwIfAborted();
   const missing = passages.filter(({ vector }) => vector === undefined);
   const texts = missing.map(({ source }) => documentPrefix + source);
-  const embeddings = await engine.embed(texts, { signal });
+  const embeddings = texts.length === 0 ? [] : await engine.embed(texts, { signal });
   const vectors = new Map(missing.map(({ id }, at) => [id, embeddings[at]?.vector]));
   return passages.map((passage) => {
     const vector = passage.vector ?? vectors.get(passage.id);
@@ -159,21 +192,24 @@ async function embedBatch(
 async function store(
   passages: readonly EmbeddedPassage[],
   { done }: Batch,
-  { repository }: IngestOptions,
+  { repository, signal }: IngestOptions,
 ): Promise<void> {
+  signal.throwIfAborted();
   // In this order a crash between the two loses nothing; the next run removes what is left over.
   await repository.upsert(passages);
+  signal.throwIfAborted();
   for (const { document, ids } of done) await repository.delete(document.name, ids);
 }
 
-async function storedDocuments({
-  repository,
-}: IngestOptions): Promise<Map<string, StoredDocument>> {
-  return new Map((await repository.documents()).map((document) => [document.name, document]));
+function finish({ passages, bytes }: Batch, { summary, advance }: Course): void {
+  summary.embedded += passages.filter(({ vector }) => vector === undefined).length;
+  advance(bytes);
 }
 
-const countNew = ({ passages }: Batch): number =>
-  passages.filter(({ vector }) => vector === undefined).length;
+const storedDocuments = async ({
+  repository,
+}: IngestOptions): Promise<Map<string, StoredDocument>> =>
+  new Map((await repository.documents()).map((document) => [document.name, document]));
 
 const emptyBatch = (): Batch => ({ passages: [], bytes: 0, done: [] });
 

@@ -1,6 +1,6 @@
 /**
  * Reads documents in a process of its own: the libraries behind PDF and Word take as long and as
- * much memory as a hostile file makes them, and only a process can be ended amid its work.
+ * much memory as a hostile file makes them, and only a process can be ended during its work.
  */
 
 import { readFile } from "node:fs/promises";
@@ -8,31 +8,22 @@ import { constants, setPriority } from "node:os";
 import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
 import type { Program } from "../subprocess/program.ts";
-import type { Chunk, ChunkOptions } from "./chunk.ts";
+import type { Chunk, ChunkSizes } from "./chunk.ts";
+import type { CutDocument } from "./passages.ts";
 import { unreadable } from "./readers/limits.ts";
-import type { ReadOptions, ReadText } from "./readers/read.ts";
+import type { ReadOptions } from "./readers/read.ts";
 
 /** The hidden command that is a reading process; see cli/reader.ts. */
 export const readerCommand = "reader";
 
-export type CutOptions = Pick<ChunkOptions, "maxTokens" | "overlapTokens">;
-
 export type ToReader =
-  | {
-      type: "read";
-      name: string;
-      bytes: Uint8Array;
-      options: Partial<ReadOptions>;
-      /** Present: what was read is cut into passages there too. */
-      cut?: CutOptions;
-    }
-  | { type: "counted"; tokens: number };
+  | ({ type: "cut"; name: string; bytes: Uint8Array; options: Partial<ReadOptions> } & ChunkSizes)
+  | { type: "counted"; tokens: readonly number[] };
 
 export type FromReader =
   | { type: "listening" }
-  | { type: "read"; texts: ReadText }
   /** Only the node has the model that counts. */
-  | { type: "count"; text: string }
+  | { type: "count"; texts: string[] }
   | { type: "chunks"; chunks: readonly Chunk[] }
   | { type: "cut" }
   | { type: "refused"; isUnsupported: boolean; message: string }
@@ -40,12 +31,8 @@ export type FromReader =
 
 export interface ReadingOptions extends ReadingBounds {
   program: Program;
-  /** Whether it works behind everything else on the machine, for a node that serves meanwhile. */
-  isBehind?: boolean;
-}
-
-export interface Cutting extends ChunkOptions {
-  signal: AbortSignal;
+  /** Whether it works at a low priority, for a node that serves meanwhile. */
+  isBackground?: boolean;
 }
 
 interface Child {
@@ -64,43 +51,27 @@ export class ReadingProcess implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** One document after the other; the next one after a failure has a process of its own again. */
-  readonly read = async (
-    name: string,
-    bytes: Uint8Array,
-    options: Partial<ReadOptions> = {},
-  ): Promise<ReadText> => {
-    const child = await this.#usable();
-    const watch = watched(child.process, this.#options);
-    child.send({ type: "read", name, bytes, options });
-    const answer = await child.next();
-    const excess = watch.stop();
-    if (answer?.type === "read") return answer.texts;
-    throw await this.#failure(answer, excess);
-  };
-
-  /** Reads a document and cuts it: both take seconds of one process for a large one. */
-  readonly cut = async (
-    name: string,
-    bytes: Uint8Array,
-    options: Partial<ReadOptions>,
-    { countTokens, signal, maxTokens, overlapTokens }: Cutting,
-  ): Promise<Chunk[]> => {
+  /**
+   * Reads a document and cuts it, one document after the other. After a failure the next document
+   * gets a new process.
+   */
+  readonly cut: CutDocument = async (name, bytes, options, cutting) => {
+    const { countTokens, signal, maxTokens, overlapTokens } = cutting;
     const child = await this.#usable();
     signal.throwIfAborted();
     const watch = watched(child.process, this.#options);
     // Not only killed: the next document must not be given to a process that is about to end.
     using _ = onAbort(signal, () => void this.#end());
     const chunks: Chunk[] = [];
-    child.send({ type: "read", name, bytes, options, cut: { maxTokens, overlapTokens } });
+    child.send({ type: "cut", name, bytes, options, maxTokens, overlapTokens });
     for (;;) {
       const answer = await child.next();
       if (answer?.type === "count") {
         // The time that counting takes is not the document's.
         watch.pause();
-        const tokens = await countTokens(answer.text).catch(async (error: unknown) => {
+        const tokens = await countTokens(answer.texts).catch(async (error: unknown) => {
           watch.stop();
-          // It waits for a count that never comes; the next document has another.
+          // It waits for a count that never comes.
           await this.#end();
           throw error;
         });
@@ -165,7 +136,7 @@ export class ReadingProcess implements AsyncDisposable {
   }
 }
 
-function start({ program: { command, env }, isBehind = false }: ReadingOptions): Child {
+function start({ program: { command, env }, isBackground = false }: ReadingOptions): Child {
   const heard: (FromReader | undefined)[] = [];
   let wake = (): void => {};
   const hear = (message: FromReader | undefined): void => {
@@ -179,7 +150,7 @@ function start({ program: { command, env }, isBehind = false }: ReadingOptions):
     ipc: (message: FromReader) => hear(message),
     onExit: () => hear(undefined),
   });
-  if (isBehind) setPriority(process.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  if (isBackground) setPriority(process.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   return {
     process,
     send(message) {

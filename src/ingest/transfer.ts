@@ -3,8 +3,8 @@ import { toUnitLength } from "../core/embedding/embedding-service.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { EmbeddedPassage, PassageRepository } from "../core/ports/passage-repository.ts";
 import type { ArchivedPassage } from "./archive.ts";
-import { digest, passageId } from "./passage-identity.ts";
-import { cutToFit } from "./plan-document.ts";
+import { chunk } from "./chunk.ts";
+import { digest, passageId, usualSizes } from "./passages.ts";
 
 const batchSize = 128;
 
@@ -79,7 +79,10 @@ export function embedWith(
     }
     if (tokens <= engine.maxTokens) return [passage];
     onChange("cut");
-    const chunks = await cutToFit(passage.source, engine, documentPrefix);
+    const chunks = await chunk([passage.source], {
+      ...usualSizes(engine),
+      countTokens: (texts) => engine.countTokens(texts.map((text) => documentPrefix + text)),
+    });
     return chunks.map(({ source }, at) => {
       const hash = digest(documentPrefix, source);
       return { ...passage, id: passageId(passage.id, hash, at), source, hash };

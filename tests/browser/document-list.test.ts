@@ -8,7 +8,7 @@ const own = "vs_default";
 /** Holds files back until it is opened. */
 function gate() {
   const { promise, resolve } = Promise.withResolvers<void>();
-  return { beforeTaking: () => promise, open: resolve, [Symbol.dispose]: resolve };
+  return { beforeIngest: () => promise, open: resolve, [Symbol.dispose]: resolve };
 }
 
 // Where there is no browser, tests/support/browser.ts says so.

@@ -31,7 +31,7 @@ function gate() {
   return {
     reached,
     open: resolve,
-    async beforeTaking(name: string, signal: AbortSignal) {
+    async beforeIngest(name: string, signal: AbortSignal) {
       reached.push(name);
       const aborted = new Promise((_, reject) =>
         signal.addEventListener("abort", () => reject(signal.reason)),
@@ -374,8 +374,8 @@ describe("files of a vector store", () => {
     const held = gate();
     const { app } = await start(
       {
-        beforeTaking: async (name, signal) => {
-          if (name === "large.md") await held.beforeTaking(name, signal);
+        beforeIngest: async (name, signal) => {
+          if (name === "large.md") await held.beforeIngest(name, signal);
         },
       },
       { keys: ["first-key", "other-key"] },

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { handbookDocuments, handbookPagesIn } from "../../src/ingest/handbook.ts";
 import made from "../../src/ingest/handbook-vectors.json";
 import { keyOf, withHandbookVectors } from "../../src/ingest/handbook-vectors.ts";
-import { planDocument } from "../../src/ingest/plan-document.ts";
+import { planDocument } from "../../src/ingest/passages.ts";
 import { openEmbeddingModel } from "../../src/node/models/embedding-model.ts";
 import { bareNodeOptions } from "../support/bare-node.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -25,7 +25,7 @@ describe("the handbook's vectors", () => {
     const texts: string[] = [];
     const pages = await handbookPagesIn(join(import.meta.dir, "../../docs"));
     for (const document of await handbookDocuments(pages)) {
-      const options = { engine, repository: unusedRepository, documentPrefix };
+      const options = { engine, repository: unusedRepository, documentPrefix, signal };
       const plan = await planDocument(document, undefined, options);
       if (plan.change === "none") continue;
       texts.push(...plan.passages.map(({ source }) => documentPrefix + source));

@@ -6,12 +6,10 @@ import type { QuotaSettings } from "../../src/core/documents/quota.ts";
 import type { Log } from "../../src/core/log.ts";
 import type { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
-import { chunk } from "../../src/ingest/chunk.ts";
+import { ingestOne } from "../../src/ingest/pipeline.ts";
 import { mediaTypeOf } from "../../src/ingest/readers/detect-format.ts";
-import { readDocument } from "../../src/ingest/readers/read.ts";
-import { takeIn } from "../../src/ingest/take-in.ts";
+import { DiskFiles } from "../../src/store/documents/disk-files.ts";
 import { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
-import { DiskFiles } from "../../src/store/files/disk-files.ts";
 import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collection-store.ts";
 import { silentLog } from "./silence.ts";
 
@@ -24,8 +22,8 @@ export interface TestDocumentOptions {
   maxQueue?: number;
   now?: () => Date;
   log?: Log;
-  /** What a file waits for before it is taken in. */
-  beforeTaking?: (filename: string, signal: AbortSignal) => Promise<void>;
+  /** What a file waits for before it is ingested. */
+  beforeIngest?: (filename: string, signal: AbortSignal) => Promise<void>;
 }
 
 export interface TestDocuments {
@@ -56,16 +54,12 @@ export function testDocuments(
     },
     usualChunking: ({ maxTokens }) => ({ maxTokens, overlapTokens: 0 }),
     detectType: mediaTypeOf,
-    takeIn: async ({ file, content, ...job }) => {
-      await options.beforeTaking?.(file.filename, job.signal);
-      return await takeIn({
-        ...job,
-        engine: engine(),
-        sha256: file.sha256,
-        bytes: new Uint8Array(await content.arrayBuffer()),
-        limits: undefined,
-        reading: { cut: cutHere },
-      });
+    ingest: async ({ file, content, document: name, chunking: sizes, ...job }) => {
+      await options.beforeIngest?.(file.filename, job.signal);
+      const bytes = new Uint8Array(await content.arrayBuffer());
+      const source = { name, origin: "upload", bytes: bytes.length, read: async () => bytes };
+      // Read in this process, since it was written by the test.
+      return await ingestOne(source, { ...job, engine: engine(), sizes });
     },
     quota: {
       node: { ...unbounded, ...options.quota?.node },
@@ -80,10 +74,3 @@ export function testDocuments(
   });
   return { documents, registry };
 }
-
-/** In this process, since what is read was written by the test. */
-const cutHere: Parameters<typeof takeIn>[0]["reading"]["cut"] = async (name, bytes, _, cutting) => {
-  const texts = await readDocument(name, bytes);
-  const cut = await Promise.all(texts.map((text) => chunk(text, cutting)));
-  return cut.flat();
-};

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { byteSize } from "../../core/byte-size.ts";
 import { starterChat } from "../../models/starter-models.ts";
 import { openRightsOf } from "../../node/data-dir.ts";
-import { inspectDocuments } from "../../node/node-documents.ts";
+import { inspectDocuments } from "../../node/documents/node-documents.ts";
 import { documentsFile } from "../../store/documents/sqlite-documents.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";

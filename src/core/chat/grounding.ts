@@ -1,6 +1,7 @@
 /** Grounded chat: passages that match the question go into the prompt, and the answer says which. */
-import type { AttributeFilter } from "../documents/attribute-filter.ts";
+
 import type { DocumentCaller } from "../documents/document-caller.ts";
+import type { AttributeFilter } from "../documents/records.ts";
 import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 import type { CallOptions, ChatEngine, ChatMessage } from "../ports/chat-engine.ts";

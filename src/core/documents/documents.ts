@@ -1,25 +1,22 @@
-/** Documents over HTTP, put together: files, vector stores, and the queue that takes the one into the other. */
+/** Documents over HTTP, put together: files, vector stores, and the queue that ingests files into stores. */
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
 import type { CollectionSpec, CollectionStore } from "../ports/passage-repository.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
-import { Catalogue } from "./catalogue.ts";
+import { Cleanup, PassageRemover } from "./cleanup.ts";
 import type { DocumentQuota } from "./document-caller.ts";
-import { DocumentScopes } from "./document-scopes.ts";
 import { FileBatchService } from "./file-batch-service.ts";
 import { type DetectType, FileService } from "./file-service.ts";
+import { type IngestFile, ingestFile } from "./ingest-file.ts";
 import { IngestQueue } from "./ingest-queue.ts";
-import { OpenCollections } from "./open-collections.ts";
+import { CollectionFiles, OpenCollections } from "./open-collections.ts";
 import { setOrphansAside } from "./orphans.ts";
-import { PassageRemover } from "./passage-remover.ts";
 import { Quota, type QuotaSettings } from "./quota.ts";
 import type { Chunking } from "./records.ts";
 import { StoreAccess } from "./store-access.ts";
 import { StoreFileService } from "./store-file-service.ts";
-import { StoreSearchService } from "./store-search-service.ts";
-import { type TakeIn, takeFile } from "./take-in.ts";
-import { Tidying } from "./tidy.ts";
+import { DocumentScopes, StoreSearchService } from "./store-search.ts";
 import { VectorStoreService } from "./vector-store-service.ts";
 
 export interface DocumentParts {
@@ -33,10 +30,10 @@ export interface DocumentParts {
   ownCollection: string;
   /** The model that fills collections; throws where there is none, or it is not ready. */
   model: () => { name: string; maxTokens: number; spec: CollectionSpec };
-  /** How files are cut where nobody says how. */
+  /** How files are cut by default. */
   usualChunking: (model: { maxTokens: number }) => Chunking;
   detectType: DetectType;
-  takeIn: TakeIn;
+  ingest: IngestFile;
   quota: QuotaSettings;
   /** The bounds of a key, by its id. */
   quotaOf: (owner: string) => Partial<DocumentQuota>;
@@ -57,9 +54,9 @@ export interface Documents extends AsyncDisposable {
   batches: FileBatchService;
   access: StoreAccess;
   collections: OpenCollections;
-  /** How many files wait to be taken in, or are. */
+  /** How many files wait to be ingested, or are. */
   queued(): Promise<number>;
-  /** Takes files in until the signal aborts. */
+  /** Ingests files until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -70,7 +67,7 @@ export function createDocuments(parts: DocumentParts): Documents {
   const quota = new Quota(registry, parts.quota);
   const remover = new PassageRemover({ registry, collections, log });
   const access = new StoreAccess({ ...parts });
-  const catalogue = new Catalogue({ registry, now });
+  const collectionFiles = new CollectionFiles({ registry, now });
   const files = new FileService({
     ...{ registry, quota, now, checkOwned },
     files: parts.files,
@@ -79,18 +76,18 @@ export function createDocuments(parts: DocumentParts): Documents {
   });
   const queue = new IngestQueue({
     ...{ registry, log },
-    takeIn: takeFile({ ...parts, collections, remover, quota }),
+    ingest: ingestFile({ ...parts, collections, remover, quota }),
     discard: async ({ store, document }) => {
       const collection = (await registry.stores.store(store))?.collection;
       if (collection === undefined) return;
       await registry.queue.addRemoval({ collection, document });
       await remover.tryRemove({ collection, document });
     },
-    tidy: () => tidying.run(),
+    cleanUp: () => cleanup.run(),
     isOwned: () => ownership.take(),
   });
   const hold = (store: string, file?: string): Promise<Disposable> => queue.hold(store, file);
-  const shared = { registry, access, collections, catalogue, remover, hold, checkOwned, now };
+  const shared = { registry, access, collections, collectionFiles, remover, hold, checkOwned, now };
   const stores = new VectorStoreService({ ...shared, maxStores: limits.maxStores });
   const storeFiles: StoreFileService = new StoreFileService({
     ...shared,
@@ -102,7 +99,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     maxQueue: limits.maxQueue,
   });
   const batches = new FileBatchService({ ...shared, storeFiles });
-  const tidying = new Tidying({ ...shared, files, stores, log, expiryTime: parts.expiryTime });
+  const cleanup = new Cleanup({ ...shared, files, stores, log, expiryTime: parts.expiryTime });
   const scopes = new DocumentScopes(shared);
   parts.retrieval.searchIn(scopes);
   return {

@@ -3,10 +3,15 @@ import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
+import type { PassageRemover } from "./cleanup.ts";
 import { type DocumentCaller, noSuch } from "./document-caller.ts";
-import { newId } from "./document-name.ts";
-import type { PassageRemover } from "./passage-remover.ts";
-import type { FileBatch, FileCounts, FileStatus, StoreFile } from "./records.ts";
+import {
+  type FileBatch,
+  type FileCounts,
+  type FileStatus,
+  newId,
+  type StoreFile,
+} from "./records.ts";
 import type { StoreAccess } from "./store-access.ts";
 import type { AddedFile, StoreFileService } from "./store-file-service.ts";
 
@@ -15,7 +20,7 @@ export interface BatchParts {
   access: StoreAccess;
   storeFiles: StoreFileService;
   remover: PassageRemover;
-  /** Ends what is being taken in of a file; it is not taken in until this is disposed of. */
+  /** Ends what is being ingested of a file; it is not ingested until this is disposed of. */
   hold: (store: string, file: string) => Promise<Disposable>;
   checkOwned: () => void;
   now: () => Date;
@@ -50,7 +55,7 @@ export class FileBatchService {
     return await this.#view(await this.#batch(caller, storeId, id));
   }
 
-  /** Those of its files that are not taken in yet stay out. */
+  /** Those of its files that are not ingested yet stay out. */
   async cancel(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
     const { registry, access, remover, hold, checkOwned } = this.#parts;
     checkOwned();

@@ -1,13 +1,12 @@
-/** Uploaded files: taken in, listed, read and deleted. */
+/** Uploaded files: received, listed, read and deleted. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore, IncomingFile } from "../ports/file-store.ts";
 import { type DocumentCaller, mayFill, noSuch, visibilityOf } from "./document-caller.ts";
-import { isAdopted, newId } from "./document-name.ts";
 import type { Quota } from "./quota.ts";
-import type { FileRecord } from "./records.ts";
+import { type FileRecord, isAdopted, newId } from "./records.ts";
 
 /** Says what a file is, by its first bytes; its name decides between formats that look alike. */
 export type DetectType = (filename: string, head: Uint8Array) => string;

@@ -6,24 +6,18 @@
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
-import { failureOf, isPassing } from "./ingest-failure.ts";
+import { failureOf, type IngestedFile, isPassing } from "./ingest-file.ts";
 import type { Failure, StoreFile } from "./records.ts";
-
-/** What came of a file. */
-export interface TakenFile {
-  passages: number;
-  bytes: number;
-}
 
 export interface QueueParts {
   registry: DocumentRegistry;
   /** Stores a file's passages in its vector store's collection. */
-  takeIn: (file: StoreFile, signal: AbortSignal) => Promise<TakenFile>;
+  ingest: (file: StoreFile, signal: AbortSignal) => Promise<IngestedFile>;
   /** Deletes the passages of a file that was not stored whole. */
   discard: (file: StoreFile) => Promise<void>;
   /** Done before each file, and while there is none: deletes what was removed, and what is expired. */
-  tidy: () => Promise<void>;
-  /** Whether this process is the one that takes files in. */
+  cleanUp: () => Promise<void>;
+  /** Whether this process is the one that ingests files. */
   isOwned: () => boolean;
   log: Log;
 }
@@ -40,7 +34,7 @@ const mostAtOnce = 4;
 const restMs = { first: 1000, longest: 30_000 };
 /** How often it is looked after what is due, where nothing else happens. */
 const idleMs = 30_000;
-/** How often it is tried to become the process that takes files in. */
+/** How often it is tried to become the process that ingests files. */
 const unownedMs = 2000;
 /** Tries of a file that fails for a reason nobody foresaw. */
 const mostTries = 3;
@@ -55,7 +49,7 @@ export class IngestQueue {
   readonly #tries = new Map<string, number>();
   /** What files wait for. Not in the registry, whose disk may be what is full. */
   readonly #waits = new Map<string, Failure>();
-  /** When each caller's file was last taken, by a count. */
+  /** When each caller had its last turn, by a count. */
   readonly #served = new Map<string | undefined, number>();
   #count = 0;
   #wake = (): void => {};
@@ -77,7 +71,7 @@ export class IngestQueue {
   }
 
   /**
-   * Ends what is being taken in of a store, or of a file in one store or, without a store, in all.
+   * Ends what is being ingested of a store, or of a file in one store or, without a store, in all.
    * None of it begins before this is disposed of.
    */
   async hold(store: string, file?: string): Promise<Disposable> {
@@ -98,7 +92,7 @@ export class IngestQueue {
     };
   }
 
-  /** Works until the signal aborts; a file that is being taken in then is taken in at the next start. */
+  /** Works until the signal aborts; a file that is being ingested then is ingested at the next start. */
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.wake(), { once: true });
     let said = "";
@@ -122,11 +116,11 @@ export class IngestQueue {
   /** Begins with the next file; returns for how long there is nothing to do. */
   async #step(signal: AbortSignal): Promise<number> {
     if (!this.#parts.isOwned()) return unownedMs;
-    await this.#parts.tidy();
+    await this.#parts.cleanUp();
     if (signal.aborted) return 0;
     const file = this.#jobs.size < mostAtOnce ? await this.#next() : undefined;
     if (file === undefined) return this.#untilRested();
-    void this.#take(file, signal);
+    void this.#ingest(file, signal);
     return 0;
   }
 
@@ -150,7 +144,7 @@ export class IngestQueue {
     return undefined;
   }
 
-  async #take(file: StoreFile, stopping: AbortSignal): Promise<void> {
+  async #ingest(file: StoreFile, stopping: AbortSignal): Promise<void> {
     // It may be held since it was chosen.
     if (this.#isHeld(file)) return;
     const { queue } = this.#parts.registry;
@@ -162,13 +156,13 @@ export class IngestQueue {
       if (!(await queue.begin(file.store, file.file))) return;
       const signal = AbortSignal.any([stopping, controller.signal]);
       signal.throwIfAborted();
-      const { passages, bytes } = await this.#parts.takeIn(file, signal);
+      const { passages, bytes } = await this.#parts.ingest(file, signal);
       await queue.settle({ ...file, status: "completed", passages, usageBytes: bytes });
       this.#resting.delete(file.store);
       this.#tries.delete(keyOf(file));
       this.#waits.delete(keyOf(file));
     } catch (error) {
-      // Who ended it deletes what there is of it; and what a stop ends is taken in at the next start.
+      // The caller that ended it deletes what there is of it; and what a stop ends is ingested at the next start.
       if (!stopping.aborted && !controller.signal.aborted) await this.#tryToFail(file, error);
     } finally {
       this.#jobs.delete(job);
@@ -197,12 +191,12 @@ export class IngestQueue {
     if (isPassing(error) || (!isKnown && tries < mostTries)) {
       this.#waits.set(keyOf(file), failure);
       this.#rest(file.store);
-      log.warn("a file waits to be taken in", { ...fields, reason: reasonOf(error) });
+      log.warn("a file waits to be ingested", { ...fields, reason: reasonOf(error) });
       return;
     }
     this.#tries.delete(keyOf(file));
     this.#waits.delete(keyOf(file));
-    log.info("a file was not taken in", { ...fields, reason: reasonOf(error) });
+    log.info("a file was not ingested", { ...fields, reason: reasonOf(error) });
     await discard(file);
     await registry.queue.settle({ ...file, status: "failed", failure });
   }
@@ -218,7 +212,7 @@ export class IngestQueue {
     return Math.min(idleMs, ...waits.filter((ms) => ms > 0));
   }
 
-  /** Whoever holds a file has it removed, or added again: what was known of it is over. */
+  /** A held file is removed or added again: what was known of it is over. */
   #forget(store: string, file: string | undefined): void {
     for (const entries of [this.#tries, this.#waits]) {
       for (const key of entries.keys()) {

@@ -1,8 +1,15 @@
 /** The collections of vector stores, opened when they are needed, and closed when others are. */
 import { NodeError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { CollectionSpec, CollectionStore } from "../ports/passage-repository.ts";
+import type { DocumentRegistry } from "../ports/document-registry.ts";
+import type {
+  CollectionSpec,
+  CollectionStore,
+  PassageRepository,
+  StoredDocument,
+} from "../ports/passage-repository.ts";
 import { findMismatch, type OpenCollection, openExisting } from "../retrieval/collection.ts";
+import { fileIdOf, type StoreFile, type StoreRecord, shownName } from "./records.ts";
 
 /** A collection that stays open until this is disposed of. */
 export interface CollectionLease extends OpenCollection, Disposable {}
@@ -132,4 +139,55 @@ function once(work: () => void): () => void {
     if (!isDone) work();
     isDone = true;
   };
+}
+
+/** The files of a vector store, among them the documents that did not come over HTTP. */
+
+export interface CollectionFilesParts {
+  registry: DocumentRegistry;
+  now: () => Date;
+}
+
+export class CollectionFiles {
+  readonly #parts: CollectionFilesParts;
+  /** How each collection was when its documents were last looked through. */
+  readonly #seen = new Map<string, string>();
+
+  constructor(parts: CollectionFilesParts) {
+    this.#parts = parts;
+  }
+
+  /** Makes files of the documents that others put into the collection; a store made over HTTP has none. */
+  async update(store: StoreRecord, repository: PassageRepository | undefined): Promise<void> {
+    if (store.isOwn) return;
+    const { registry } = this.#parts;
+    if (repository === undefined) {
+      await registry.storeFiles.reconcile(store.id, []);
+      return;
+    }
+    const revision = await repository.revision();
+    if (this.#seen.get(store.id) === revision) return;
+    const documents = await repository.documents();
+    const hidden = await registry.storeFiles.hidden(store.collection);
+    const found = documents
+      .filter(({ name }) => !hidden.has(name))
+      .map((document) => this.#toFile(store, document));
+    await registry.storeFiles.reconcile(store.id, found);
+    this.#seen.set(store.id, revision);
+  }
+
+  #toFile(store: StoreRecord, { name, passages }: StoredDocument): StoreFile {
+    return {
+      store: store.id,
+      file: fileIdOf(store.collection, name),
+      filename: shownName(name),
+      document: name,
+      attributes: {},
+      isUploaded: false,
+      status: "completed",
+      usageBytes: 0,
+      passages,
+      createdAt: this.#parts.now(),
+    };
+  }
 }

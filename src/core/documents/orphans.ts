@@ -3,9 +3,8 @@ import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
-import { isFileId } from "./document-name.ts";
 import type { DetectType } from "./file-service.ts";
-import type { FileRecord } from "./records.ts";
+import { type FileRecord, isFileId } from "./records.ts";
 
 export interface OrphanParts {
   registry: DocumentRegistry;

@@ -1,4 +1,5 @@
 /** What the node remembers of files, of vector stores, and of files in vector stores. */
+import { NodeError } from "../errors.ts";
 
 /** Strings, numbers and booleans by name: what a filter asks about. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
@@ -86,3 +87,72 @@ export interface FileBatch {
   createdAt: Date;
   isCancelled: boolean;
 }
+
+/** Filters on the attributes of files; the registry applies them. */
+
+type Value = string | number | boolean;
+
+/** A missing attribute matches `ne` and `nin` alone, and values of two types are neither equal nor in order. */
+export type AttributeFilter =
+  | { type: "eq" | "ne" | "gt" | "gte" | "lt" | "lte"; key: string; value: Value }
+  | { type: "in" | "nin"; key: string; values: ReadonlySet<Value> }
+  | { type: "and" | "or"; filters: readonly AttributeFilter[] };
+
+/** The bounds of OpenAI's API. */
+export const chunkBounds = { least: 100, most: 4096 };
+
+/** Refuses passages that the model cannot take, and an overlap that is more than half of one. */
+export function checkChunking(
+  { maxTokens, overlapTokens }: Chunking,
+  model: { name: string; maxTokens: number },
+  field: string,
+): void {
+  if (maxTokens > model.maxTokens) {
+    throw refuse(
+      `${field}.static.max_chunk_size_tokens`,
+      `is ${maxTokens}; the embedding model '${model.name}' takes at most ${model.maxTokens} tokens. Send no more, or leave it to the node: { "type": "auto" }`,
+    );
+  }
+  if (2 * overlapTokens > maxTokens) {
+    throw refuse(
+      `${field}.static.chunk_overlap_tokens`,
+      `is ${overlapTokens}, which is more than half of the ${maxTokens} tokens of a passage`,
+    );
+  }
+}
+
+export const isSameChunking = (a: Chunking | undefined, b: Chunking | undefined): boolean =>
+  a?.maxTokens === b?.maxTokens && a?.overlapTokens === b?.overlapTokens;
+
+const refuse = (param: string, why: string): NodeError =>
+  new NodeError("invalid_request", `'${param}' ${why}.`, { param });
+
+/** What a file is called in its collection, so that two uploads of one name are two documents. */
+
+const uploaded = /^(file-[0-9a-f]{24})\/(.*)$/s;
+
+export const newId = (prefix: string): string =>
+  `${prefix}${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+
+/** The ending is the file's, since readers are chosen by it. */
+export const documentOf = (file: string, filename: string): string => `${file}/${filename}`;
+
+/** As people know the document: a file's own name. */
+export const shownName = (document: string): string => uploaded.exec(document)?.[2] ?? document;
+
+/** Whether it is the id of a file that was uploaded. */
+export const isFileId = (name: string): boolean => /^file-[0-9a-f]{24}$/.test(name);
+
+/** What the ids of documents begin with that did not come over HTTP. */
+const adopted = "file-doc-";
+
+/** The id of the file that a document of a collection is; one of the command line has one too. */
+export function fileIdOf(collection: string, document: string): string {
+  const own = uploaded.exec(document)?.[1];
+  if (own !== undefined) return own;
+  const digest = new Bun.CryptoHasher("sha256").update(`${collection}\n${document}`).digest("hex");
+  return `${adopted}${digest.slice(0, 24)}`;
+}
+
+/** Whether it is a document that did not come over HTTP. */
+export const isAdopted = (file: string): boolean => file.startsWith(adopted);

@@ -3,22 +3,22 @@ import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
-import type { Catalogue } from "./catalogue.ts";
-import { checkChunking, isSameChunking } from "./chunking.ts";
+import type { PassageRemover } from "./cleanup.ts";
 import { type DocumentCaller, noSuch } from "./document-caller.ts";
-import { documentOf } from "./document-name.ts";
 import type { FileService } from "./file-service.ts";
-import type { OpenCollections } from "./open-collections.ts";
-import type { PassageRemover } from "./passage-remover.ts";
-import type {
-  Attributes,
-  Chunking,
-  Failure,
-  FileBatch,
-  FileRecord,
-  FileStatus,
-  StoreFile,
-  StoreRecord,
+import type { CollectionFiles, OpenCollections } from "./open-collections.ts";
+import {
+  type Attributes,
+  type Chunking,
+  checkChunking,
+  documentOf,
+  type Failure,
+  type FileBatch,
+  type FileRecord,
+  type FileStatus,
+  isSameChunking,
+  type StoreFile,
+  type StoreRecord,
 } from "./records.ts";
 import type { StoreAccess } from "./store-access.ts";
 
@@ -27,17 +27,17 @@ export interface StoreFileParts {
   access: StoreAccess;
   files: FileService;
   collections: OpenCollections;
-  catalogue: Catalogue;
+  collectionFiles: CollectionFiles;
   remover: PassageRemover;
-  /** Ends what is being taken in for a store, or one file of it; nothing is until this is disposed of. */
+  /** Ends what is being ingested into a store, or one file of it; nothing is until this is disposed of. */
   hold: (store: string, file?: string) => Promise<Disposable>;
-  /** Says that something waits to be taken in. */
+  /** Says that something waits to be ingested. */
   wake: () => void;
   /** What a file waits for that is in progress; undefined: its turn. */
   waitsFor: (file: StoreFile) => Failure | undefined;
   /** The model that fills collections; throws where there is none, or it is not ready. */
   model: () => { name: string; maxTokens: number };
-  /** How files are cut where nobody says how. */
+  /** How files are cut by default. */
   usualChunking: (model: { maxTokens: number }) => Chunking;
   checkOwned: () => void;
   now: () => Date;
@@ -92,7 +92,7 @@ export class StoreFileService {
     return found;
   }
 
-  /** Has files taken in; one that is in the store already stays, with what is said anew. */
+  /** Has files ingested; one that is in the store already stays, with the attributes that are sent. */
   async add(
     caller: DocumentCaller,
     store: StoreRecord,
@@ -112,7 +112,7 @@ export class StoreFileService {
       }),
     );
     const isAgain = put.some(({ file, status }) => status === "in_progress" && before.has(file));
-    // What is being taken in under other terms must not be taken for what was asked now.
+    // What is being ingested under other terms must not pass for what was asked now.
     using _ = isAgain ? await hold(store.id) : undefined;
     const options = { maxQueue, ...given({ batch }) };
     if (!(await registry.storeFiles.putStoreFiles(put, options))) {
@@ -244,9 +244,9 @@ export class StoreFileService {
 
   /** Sees what others put into the collection. */
   async #look(store: StoreRecord): Promise<void> {
-    const { collections, catalogue } = this.#parts;
+    const { collections, collectionFiles } = this.#parts;
     if (store.isOwn) return;
     using lease = await collections.lease(store.collection);
-    await catalogue.update(store, lease?.repository);
+    await collectionFiles.update(store, lease?.repository);
   }
 }

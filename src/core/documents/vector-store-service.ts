@@ -3,21 +3,19 @@ import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
-import type { Catalogue } from "./catalogue.ts";
+import type { PassageRemover } from "./cleanup.ts";
 import type { DocumentCaller } from "./document-caller.ts";
-import { newId } from "./document-name.ts";
-import type { OpenCollections } from "./open-collections.ts";
-import type { PassageRemover } from "./passage-remover.ts";
-import type { FileCounts, StoreRecord } from "./records.ts";
+import type { CollectionFiles, OpenCollections } from "./open-collections.ts";
+import { type FileCounts, newId, type StoreRecord } from "./records.ts";
 import { expiryOf, type StoreAccess } from "./store-access.ts";
 
 export interface VectorStoreParts {
   registry: DocumentRegistry;
   access: StoreAccess;
   collections: OpenCollections;
-  catalogue: Catalogue;
+  collectionFiles: CollectionFiles;
   remover: PassageRemover;
-  /** Ends what is being taken in for a store; nothing is until this is disposed of. */
+  /** Ends what is being ingested into a store; nothing is until this is disposed of. */
   hold: (store: string) => Promise<Disposable>;
   checkOwned: () => void;
   now: () => Date;
@@ -69,7 +67,7 @@ export class VectorStoreService {
     if (await registry.stores.addStore(store, maxStores)) return store;
     throw new NodeError(
       "quota_exceeded",
-      `This node keeps ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`,
+      `This node stores ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`,
     );
   }
 
@@ -145,12 +143,12 @@ export class VectorStoreService {
 
   /** The store with its counts, which are true at this moment. */
   async view(store: StoreRecord): Promise<StoreView> {
-    const { registry, access, collections, catalogue } = this.#parts;
+    const { registry, access, collections, collectionFiles } = this.#parts;
     const isExpired = access.isExpired(store);
     if (!store.isOwn) {
       // Files of a collection that is away, or of another model, are those that are known.
       using lease = await collections.lease(store.collection).catch(unlessRefused);
-      if (lease !== null) await catalogue.update(store, lease?.repository);
+      if (lease !== null) await collectionFiles.update(store, lease?.repository);
     }
     return {
       store,

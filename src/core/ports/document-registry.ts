@@ -3,9 +3,9 @@
  * from survives a crash, and what it threw from changed nothing.
  */
 
-import type { AttributeFilter } from "../documents/attribute-filter.ts";
 import type { FileUsage } from "../documents/quota.ts";
 import type {
+  AttributeFilter,
   Attributes,
   FileBatch,
   FileCounts,

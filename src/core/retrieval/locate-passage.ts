@@ -1,5 +1,5 @@
 /** Says where a passage lies, and calls its document as people know it. */
-import { fileIdOf, shownName } from "../documents/document-name.ts";
+import { fileIdOf, shownName } from "../documents/records.ts";
 import type { ScoredPassage } from "../ports/passage-repository.ts";
 import type { FoundPassage } from "./found-passage.ts";
 

@@ -1,6 +1,7 @@
 /** Where a question is searched for: in which vector stores, in which of their files, and for whom. */
-import type { AttributeFilter } from "../documents/attribute-filter.ts";
+
 import type { DocumentCaller } from "../documents/document-caller.ts";
+import type { AttributeFilter } from "../documents/records.ts";
 import type { DocumentSelection, PassageRepository } from "../ports/passage-repository.ts";
 import type { RetrievalBackend } from "./retrieval-service.ts";
 

@@ -19,6 +19,7 @@ import { hubFrom } from "../../models/sources/hub.ts";
 import { autoSource, resolveSource } from "../../models/sources/resolve.ts";
 import type { Program } from "../../subprocess/program.ts";
 import { dataDirOf } from "../data-dir.ts";
+import type { QuietTimes } from "../documents/quiet-times.ts";
 import type { OpeningListener, UpstreamModels } from "../gateway/upstream-models.ts";
 import {
   isStarterChat,
@@ -28,7 +29,6 @@ import {
   toModelSpec,
   toQuantization,
 } from "../node-settings.ts";
-import type { QuietTimes } from "../quiet-times.ts";
 import { openLocal, openRunners, type RunnersOptions } from "./model-hosts.ts";
 
 export interface ImproveOptions {

@@ -15,12 +15,11 @@ import type { OpenCollection } from "../../core/retrieval/collection.ts";
 import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
 import type { NodeIdentity } from "../../server/operations/node/info.ts";
 import type { NodeTelemetry } from "../../telemetry/node-telemetry.ts";
+import { NodeCollection, type NodeCollectionOptions } from "../documents/node-collection.ts";
+import type { NodeDocuments } from "../documents/node-documents.ts";
+import { QuietTimes, yieldingEngine } from "../documents/quiet-times.ts";
 import type { UpstreamModels } from "../gateway/upstream-models.ts";
-import { NodeCollection, type NodeCollectionOptions } from "../node-collection.ts";
-import type { NodeDocuments } from "../node-documents.ts";
 import type { ModelOptions } from "../node-settings.ts";
-import { QuietTimes } from "../quiet-times.ts";
-import { yieldingEngine } from "../yielding-engine.ts";
 import { NodeModels } from "./node-models.ts";
 
 /** The parts of a node that models and the collection are put into. */

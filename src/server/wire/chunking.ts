@@ -1,7 +1,6 @@
 /** How files are cut, on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { chunkBounds } from "../../core/documents/chunking.ts";
-import type { Chunking } from "../../core/documents/records.ts";
+import { type Chunking, chunkBounds } from "../../core/documents/records.ts";
 import { open } from "./fields.ts";
 
 export const ChunkingStrategy = T.Union(

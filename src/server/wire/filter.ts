@@ -1,6 +1,6 @@
 /** Filters on attributes, from the wire: few enough, and not too deep. */
 import { Type as T } from "@sinclair/typebox";
-import type { AttributeFilter } from "../../core/documents/attribute-filter.ts";
+import type { AttributeFilter } from "../../core/documents/records.ts";
 import { quoted, shortened } from "../../core/quoted.ts";
 import { unexamined } from "./fields.ts";
 import { refuse } from "./refuse.ts";

@@ -5,7 +5,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { type ErrorKind, NodeError, reasonOf } from "../../core/errors.ts";
 import type { ThreadCall, ThreadReply } from "../thread-calls.ts";
-import { DocumentRows, perform, type RegistryCall } from "./document-rows.ts";
+import { DocumentRows, perform, type RegistryCall } from "./sqlite-documents.ts";
 
 export type DocumentsCall = RegistryCall | "close";
 

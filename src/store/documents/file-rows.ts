@@ -5,8 +5,8 @@ import type { FileRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
-import { pageOf } from "./paging.ts";
 import type { RegistryFile, Rows } from "./registry-file.ts";
+import { pageOf } from "./sql-conditions.ts";
 
 interface Row {
   id: string;

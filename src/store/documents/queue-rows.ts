@@ -1,4 +1,4 @@
-/** The queue of files that are taken in, and of passages that are to be deleted, as rows. */
+/** The queue of files to be ingested, and of passages to be deleted, as rows. */
 import type { SQLQueryBindings } from "bun:sqlite";
 import type { StoreFile } from "../../core/documents/records.ts";
 import type { QueueRegistry, Removal } from "../../core/ports/document-registry.ts";

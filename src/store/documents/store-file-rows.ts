@@ -1,7 +1,7 @@
 /** Files of vector stores and their batches, as rows. */
 import type { Database } from "bun:sqlite";
-import type { AttributeFilter } from "../../core/documents/attribute-filter.ts";
 import type {
+  AttributeFilter,
   Attributes,
   FileBatch,
   FileCounts,
@@ -15,9 +15,8 @@ import type {
   StoreFileRegistry,
   StoreFilesOf,
 } from "../../core/ports/document-registry.ts";
-import { conditionOf } from "./filter-sql.ts";
-import { pageOf } from "./paging.ts";
 import type { RegistryFile, Rows } from "./registry-file.ts";
+import { conditionOf, pageOf } from "./sql-conditions.ts";
 import { putStoreFile, type StoreFileRow, storeFilesTable, toStoreFile } from "./store-file-row.ts";
 
 interface BatchRow {

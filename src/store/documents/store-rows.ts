@@ -4,8 +4,8 @@ import type { StoreRecord, StoreState } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import type { StoreChange, StoreRegistry } from "../../core/ports/document-registry.ts";
-import { pageOf } from "./paging.ts";
 import type { RegistryFile, Rows } from "./registry-file.ts";
+import { pageOf } from "./sql-conditions.ts";
 
 interface Row {
   id: string;

@@ -14,10 +14,10 @@ const read = (name: string, text: string): Promise<readonly string[]> =>
   Promise.resolve(readDocument(name, new TextEncoder().encode(text)));
 
 const cut = (text: string): Promise<Chunk[]> =>
-  chunk(text, {
+  chunk([text], {
     maxTokens: 256,
     overlapTokens: 32,
-    countTokens: async (piece) => Math.ceil(piece.length / 4),
+    countTokens: async (pieces) => pieces.map(({ length }) => Math.ceil(length / 4)),
   });
 
 async function quickly<Result>(work: () => Result | Promise<Result>): Promise<Result> {

@@ -2,18 +2,18 @@ import { describe, expect, test } from "bun:test";
 import { type ChunkOptions, chunk as chunks } from "../../../src/ingest/chunk.ts";
 
 const chunk = async (text: string, options: ChunkOptions): Promise<string[]> =>
-  (await chunks(text, options)).map(({ source }) => source);
+  (await chunks([text], options)).map(({ source }) => source);
 
 const wordsOf = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");
 const byWords = (maxTokens: number): ChunkOptions => ({
   maxTokens,
   overlapTokens: 0,
-  countTokens: async (text) => wordsOf(text).length,
+  countTokens: async (texts) => texts.map((text) => wordsOf(text).length),
 });
 const byCharacters = (maxTokens: number): ChunkOptions => ({
   maxTokens,
   overlapTokens: 0,
-  countTokens: async (text) => text.length,
+  countTokens: async (texts) => texts.map(({ length }) => length),
 });
 const words = (count: number, stem: string): string =>
   Array.from({ length: count }, (_, index) => `${stem}${index}`).join(" ");
@@ -23,7 +23,7 @@ async function expectNothingLost(text: string, options: ChunkOptions): Promise<v
   const passages = await chunk(text, options);
   const kept = new Set(passages.flatMap(wordsOf));
   const lost = wordsOf(text).filter((word) => !/^#+$/.test(word) && !kept.has(word));
-  const counts = await Promise.all(passages.map(options.countTokens));
+  const counts = await options.countTokens(passages);
   const tooLong = passages.filter((_, at) => (counts[at] ?? 0) > options.maxTokens);
   expect({ lost, tooLong }).toEqual({ lost: [], tooLong: [] });
 }
@@ -246,7 +246,7 @@ describe("overlap", () => {
 });
 
 test("a passage says which headings it stands under", async () => {
-  expect(await chunks("# A\n## B\ntext\n# C\nmore", byWords(20))).toEqual([
+  expect(await chunks(["# A\n## B\ntext\n# C\nmore"], byWords(20))).toEqual([
     { source: "A > B\n\ntext", heading: "A > B" },
     { source: "C\n\nmore", heading: "C" },
   ]);

@@ -1,7 +1,7 @@
 /** The tool `file_search`: what it asks for as grounding, and what grounding gave as its call and its citations. */
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Grounding, RagRequest } from "../../../core/chat/grounding.ts";
-import type { FoundInFile } from "../../../core/documents/store-search-service.ts";
+import type { FoundInFile } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { invalid } from "../../middleware/read-request.ts";
 import { toFilter } from "../../wire/filter.ts";

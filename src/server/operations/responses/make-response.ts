@@ -2,7 +2,7 @@
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { Grounding } from "../../../core/chat/grounding.ts";
 import { truncateConversation } from "../../../core/chat/truncate-conversation.ts";
-import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
+import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { RequestContext } from "../../request-context.ts";

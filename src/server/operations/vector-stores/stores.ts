@@ -1,6 +1,6 @@
 /** /v1/vector_stores, and the search in one */
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
-import type { StoreSearchService } from "../../../core/documents/store-search-service.ts";
+import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import type { VectorStoreService } from "../../../core/documents/vector-store-service.ts";
 import {
   defineOperation,

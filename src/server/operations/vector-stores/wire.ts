@@ -4,7 +4,7 @@ import type { Static } from "@sinclair/typebox";
 import type { BatchView } from "../../../core/documents/file-batch-service.ts";
 import type { FileCounts, StoreFile } from "../../../core/documents/records.ts";
 import type { AddedFile, FileText } from "../../../core/documents/store-file-service.ts";
-import type { FoundInFile, StoreQuestion } from "../../../core/documents/store-search-service.ts";
+import type { FoundInFile, StoreQuestion } from "../../../core/documents/store-search.ts";
 import type { NewStore, StoreView } from "../../../core/documents/vector-store-service.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";

@@ -22,11 +22,11 @@ test("what a file waited for is forgotten with the file, or with its store", asy
   const { log } = recordingLog();
   const queue = new IngestQueue({
     ...{ registry, log },
-    takeIn: async () => {
+    ingest: async () => {
       throw new NodeError("unavailable", "the store is away");
     },
     discard: async () => {},
-    tidy: async () => {},
+    cleanUp: async () => {},
     isOwned: () => true,
   });
   const stop = new AbortController();

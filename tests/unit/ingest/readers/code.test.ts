@@ -9,16 +9,12 @@ const read = async (name: string, code: string): Promise<readonly string[]> =>
 /** The headings that passages stand under, without repetitions. */
 async function paths(name: string, code: string): Promise<string[]> {
   const texts = await read(name, code);
-  const cut = await Promise.all(
-    texts.map((text) =>
-      chunk(text, {
-        maxTokens: 256,
-        overlapTokens: 32,
-        countTokens: async (piece) => Math.ceil(piece.length / 4),
-      }),
-    ),
-  );
-  const all = cut.flat().map(({ heading }) => heading);
+  const cut = await chunk(texts, {
+    maxTokens: 256,
+    overlapTokens: 32,
+    countTokens: async (pieces) => pieces.map(({ length }) => Math.ceil(length / 4)),
+  });
+  const all = cut.map(({ heading }) => heading);
   return all.filter((heading, index) => heading !== all[index - 1]);
 }
 

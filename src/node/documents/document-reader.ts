@@ -1,13 +1,13 @@
 /** The documents of a data dir, to be searched and read in this process, beside a node or without one. */
-import { untilAborted } from "../core/abort.ts";
-import { NodeError } from "../core/errors.ts";
-import { ModelRegistry } from "../core/models/model-registry.ts";
-import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
-import { TrustedClock } from "../core/trusted-clock.ts";
-import type { McpDocuments } from "../mcp/documents.ts";
-import { NodeModels } from "./models/node-models.ts";
+import { untilAborted } from "../../core/abort.ts";
+import { NodeError } from "../../core/errors.ts";
+import { ModelRegistry } from "../../core/models/model-registry.ts";
+import { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
+import { TrustedClock } from "../../core/trusted-clock.ts";
+import type { McpDocuments } from "../../mcp/documents.ts";
+import { NodeModels } from "../models/node-models.ts";
+import { type ModelOptions, toCollection } from "../node-settings.ts";
 import { NodeDocuments } from "./node-documents.ts";
-import { type ModelOptions, toCollection } from "./node-settings.ts";
 
 export interface DocumentReaderOptions extends ModelOptions {
   /** Ends what is being loaded. */
@@ -18,7 +18,7 @@ export class DocumentReader implements AsyncDisposable {
   readonly #options: DocumentReaderOptions;
   readonly #models: ModelRegistry;
   readonly #retrieval: RetrievalService;
-  /** Its queue never runs: what is to be taken in, and who does it, is the node's affair. */
+  /** Its queue never runs: ingesting files is the node's work. */
   readonly #documents: NodeDocuments;
   readonly #resources = new AsyncDisposableStack();
   readonly #closing = new AbortController();

@@ -1,28 +1,29 @@
 /** Documents over HTTP: the registry and the files of a data dir, and the services on them. */
 import { join } from "node:path";
-import type { DocumentQuota } from "../core/documents/document-caller.ts";
-import { createDocuments, type Documents } from "../core/documents/documents.ts";
-import { recoverOrphans } from "../core/documents/orphans.ts";
-import { NodeError } from "../core/errors.ts";
-import type { ModelRegistry } from "../core/models/model-registry.ts";
-import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
-import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
-import type { TrustedClock } from "../core/trusted-clock.ts";
-import { handbookLabel } from "../ingest/handbook.ts";
-import { mediaTypeOf } from "../ingest/readers/detect-format.ts";
-import { endingOf } from "../ingest/readers/formats.ts";
-import { DataDirLock } from "../store/data-dir-lock.ts";
+import type { DocumentQuota } from "../../core/documents/document-caller.ts";
+import { createDocuments, type Documents } from "../../core/documents/documents.ts";
+import { recoverOrphans } from "../../core/documents/orphans.ts";
+import { NodeError } from "../../core/errors.ts";
+import type { ModelRegistry } from "../../core/models/model-registry.ts";
+import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
+import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
+import type { TrustedClock } from "../../core/trusted-clock.ts";
+import { handbookLabel } from "../../ingest/handbook.ts";
+import { usualSizes } from "../../ingest/passages.ts";
+import { mediaTypeOf } from "../../ingest/readers/detect-format.ts";
+import { endingOf } from "../../ingest/readers/formats.ts";
+import { DataDirLock } from "../../store/data-dir-lock.ts";
+import { DiskFiles } from "../../store/documents/disk-files.ts";
 import {
   documentsFile,
   inspectRegistry,
   SqliteDocuments,
-} from "../store/documents/sqlite-documents.ts";
-import { DiskFiles } from "../store/files/disk-files.ts";
-import type { Program } from "../subprocess/program.ts";
-import { collectionStore } from "./collection-store.ts";
-import { dataDirOf } from "./data-dir.ts";
-import { type StoreOptions, toCollection, toDocumentLimits, toQuota } from "./node-settings.ts";
-import { UploadIngest, usualChunking } from "./upload-ingest.ts";
+} from "../../store/documents/sqlite-documents.ts";
+import type { Program } from "../../subprocess/program.ts";
+import { dataDirOf } from "../data-dir.ts";
+import { type StoreOptions, toCollection, toDocumentLimits, toQuota } from "../node-settings.ts";
+import { collectionStore } from "./open-collection.ts";
+import { UploadIngest } from "./upload-ingest.ts";
 
 /** Their names in the data dir. */
 const documentsLock = "documents.lock";
@@ -64,8 +65,8 @@ export class NodeDocuments implements AsyncDisposable {
         files: new DiskFiles(join(folder, filesFolder)),
         store: collectionStore(options),
         detectType: mediaTypeOf,
-        usualChunking,
-        takeIn: this.#ingest.takeIn,
+        usualChunking: usualSizes,
+        ingest: this.#ingest.ingest,
         quota: toQuota(config),
         limits: toDocumentLimits(config),
         handbook: `${handbookLabel}/`,
@@ -75,12 +76,12 @@ export class NodeDocuments implements AsyncDisposable {
     );
   }
 
-  /** How many files wait to be taken in; undefined where the registry cannot be read. */
+  /** How many files wait to be ingested; undefined where the registry cannot be read. */
   queued(): Promise<number | undefined> {
     return this.documents.queued().catch(() => undefined);
   }
 
-  /** Takes files in, behind the requests, until the signal aborts; dispose of it afterwards. */
+  /** Ingests files in the background until the signal aborts; dispose of it afterwards. */
   start(engine: EmbeddingEngine, signal: AbortSignal): AsyncDisposable {
     this.#ingest.engine = engine;
     const running = this.documents.run(signal);

@@ -1,20 +1,18 @@
-/** Takes uploaded files in with the node's embedding model, and a reading process that ends when it is idle. */
-import type { Config } from "../config/schema.ts";
-import type { Chunking } from "../core/documents/records.ts";
-import type { TakeIn } from "../core/documents/take-in.ts";
-import { NodeError } from "../core/errors.ts";
-import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
-import { bestPassageTokens, overlapTokens } from "../ingest/plan-document.ts";
-import { ReadingProcess } from "../ingest/reading-process.ts";
-import { takeIn } from "../ingest/take-in.ts";
-import type { Program } from "../subprocess/program.ts";
+/** Ingests uploaded files with the node's embedding model, and a reading process that ends when it is idle. */
+import type { Config } from "../../config/schema.ts";
+import type { IngestFile } from "../../core/documents/ingest-file.ts";
+import { NodeError } from "../../core/errors.ts";
+import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
+import { ingestOne } from "../../ingest/pipeline.ts";
+import { ReadingProcess } from "../../ingest/reading-process.ts";
+import type { Program } from "../../subprocess/program.ts";
 
 export interface UploadIngestOptions {
   program: Program;
   ingest: Config["ingest"];
 }
 
-/** How long it is kept for the next file. */
+/** How long it waits for the next file. */
 const idleMs = 30_000;
 
 /** A reading process that waits for the next file of the owner whose files it has read. */
@@ -34,20 +32,19 @@ export class UploadIngest implements AsyncDisposable {
     this.#options = options;
   }
 
-  readonly takeIn: TakeIn = async ({ file, content, document, chunking, ...job }) => {
+  readonly ingest: IngestFile = async ({ file, content, document: name, chunking, ...job }) => {
     const { engine } = this;
     if (engine === undefined) {
       throw new NodeError("model_not_ready", "The embedding model is still being prepared.");
     }
-    return await takeIn({
+    const bytes = new Uint8Array(await content.arrayBuffer());
+    const source = { name, origin: "upload", bytes: bytes.length, read: async () => bytes };
+    return await ingestOne(source, {
       ...job,
-      document,
       engine,
-      bytes: new Uint8Array(await content.arrayBuffer()),
-      sha256: file.sha256,
       // A smaller model may be configured since.
-      chunking: { ...chunking, maxTokens: Math.min(chunking.maxTokens, engine.maxTokens) },
-      reading: { cut: (...asked) => this.#reading(file.owner, ({ cut }) => cut(...asked)) },
+      sizes: { ...chunking, maxTokens: Math.min(chunking.maxTokens, engine.maxTokens) },
+      cut: (...asked) => this.#reading(file.owner, ({ cut }) => cut(...asked)),
       limits: this.#options.ingest,
     });
   };
@@ -65,7 +62,7 @@ export class UploadIngest implements AsyncDisposable {
     const idle = this.#idle?.owner === owner ? this.#idle : undefined;
     if (idle !== undefined) this.#idle = undefined;
     clearTimeout(idle?.end);
-    const reading = idle?.reading ?? new ReadingProcess({ program, isBehind: true, ...ingest });
+    const reading = idle?.reading ?? new ReadingProcess({ program, isBackground: true, ...ingest });
     try {
       return await work(reading);
     } finally {
@@ -82,9 +79,3 @@ export class UploadIngest implements AsyncDisposable {
     await idle?.reading[Symbol.asyncDispose]();
   }
 }
-
-/** As the node cuts where nobody says how. */
-export const usualChunking = ({ maxTokens }: { maxTokens: number }): Chunking => ({
-  maxTokens: Math.min(maxTokens, bestPassageTokens),
-  overlapTokens,
-});

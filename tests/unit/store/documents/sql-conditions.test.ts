@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { AttributeFilter } from "../../../../src/core/documents/attribute-filter.ts";
-import type { Attributes, StoreFile } from "../../../../src/core/documents/records.ts";
-import { DocumentRows } from "../../../../src/store/documents/document-rows.ts";
+import type {
+  AttributeFilter,
+  Attributes,
+  StoreFile,
+} from "../../../../src/core/documents/records.ts";
+import { DocumentRows } from "../../../../src/store/documents/sqlite-documents.ts";
 import { type TempDir, tempDir } from "../../../support/temp-dir.ts";
 
 let folder: TempDir;

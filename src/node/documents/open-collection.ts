@@ -1,11 +1,16 @@
 /** The configured collection, for a node that serves it and for commands that fill it. */
-import type { EmbeddingModel } from "../core/models/model.ts";
-import type { CollectionStore } from "../core/ports/passage-repository.ts";
-import { type OpenCollection, openCollection } from "../core/retrieval/collection.ts";
-import { DryRunCollectionStore } from "../store/sqlite/dry-run-collection-store.ts";
-import { collectionStore } from "./collection-store.ts";
-import { openEmbeddingModel } from "./models/embedding-model.ts";
-import type { ModelOptions, StoreOptions } from "./node-settings.ts";
+
+import { join } from "node:path";
+import { given } from "../../core/given.ts";
+import type { EmbeddingModel } from "../../core/models/model.ts";
+import type { CollectionStore } from "../../core/ports/passage-repository.ts";
+import { type OpenCollection, openCollection } from "../../core/retrieval/collection.ts";
+import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collection-store.ts";
+import { DryRunCollectionStore } from "../../store/sqlite/dry-run-collection-store.ts";
+import { SqliteCollectionStore } from "../../store/sqlite/sqlite-collection-store.ts";
+import { dataDirOf } from "../data-dir.ts";
+import { openEmbeddingModel } from "../models/embedding-model.ts";
+import type { ModelOptions, StoreOptions } from "../node-settings.ts";
 
 /** Opens the configured collection in a store, or makes it there. */
 export function openConfiguredCollection(
@@ -36,4 +41,18 @@ export async function openCollectionToFill(
   resources.use(collection.repository);
   const owned = resources.move();
   return { ...collection, embedding, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** The store at an address; default: the configured one. */
+export function collectionStore(
+  { config, baseDir, log }: StoreOptions,
+  url = config.vectorstore.url,
+): CollectionStore {
+  if (url === "embedded") {
+    return new SqliteCollectionStore(join(dataDirOf(config, baseDir), "collections"), log);
+  }
+  const { url: configured, api_key: key, timeout } = config.vectorstore;
+  // One server's key is not shown to another.
+  const apiKey = configured === url || configured === "embedded" ? key : undefined;
+  return new QdrantCollectionStore({ url, timeoutMs: timeout * 1000, ...given({ apiKey }) });
 }

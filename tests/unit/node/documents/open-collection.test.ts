@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { loadConfig } from "../../../src/config/load.ts";
-import { collectionStore } from "../../../src/node/collection-store.ts";
-import { rejectionOf } from "../../support/rejection.ts";
-import { silentLog } from "../../support/silence.ts";
+import { loadConfig } from "../../../../src/config/load.ts";
+import { collectionStore } from "../../../../src/node/documents/open-collection.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { silentLog } from "../../../support/silence.ts";
 
 /** A server that keeps the keys that it is shown. */
 function keyCollector() {

@@ -1,17 +1,22 @@
-/** A file of the queue into the collection of its vector store. */
-import { NodeError } from "../errors.ts";
+/** Ingests a file of the queue into the collection of its vector store, and says why one was not ingested. */
+import { type ErrorKind, NodeError } from "../errors.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
 import type { PassageRepository } from "../ports/passage-repository.ts";
+import type { PassageRemover } from "./cleanup.ts";
 import type { DocumentCaller, DocumentQuota } from "./document-caller.ts";
-import type { TakenFile } from "./ingest-queue.ts";
 import type { OpenCollections } from "./open-collections.ts";
-import type { PassageRemover } from "./passage-remover.ts";
 import type { Quota } from "./quota.ts";
-import type { Chunking, FileRecord, StoreFile } from "./records.ts";
+import type { Chunking, Failure, FailureCode, FileRecord, StoreFile } from "./records.ts";
+
+/** What came of a file. */
+export interface IngestedFile {
+  passages: number;
+  bytes: number;
+}
 
 /** Reads a file, cuts it, embeds it and stores it; what is there of it already is replaced. */
-export type TakeIn = (job: {
+export type IngestFile = (job: {
   file: FileRecord;
   content: Blob;
   /** What it is called in the collection. */
@@ -22,25 +27,25 @@ export type TakeIn = (job: {
   signal: AbortSignal;
   /** Hears how many passages there will be before any is embedded; may refuse. */
   onPlanned: (passages: number) => Promise<void>;
-}) => Promise<TakenFile>;
+}) => Promise<IngestedFile>;
 
-export interface TakeParts {
+export interface IngestFileParts {
   registry: DocumentRegistry;
   files: FileStore;
   collections: OpenCollections;
   remover: PassageRemover;
   quota: Quota;
   quotaOf: (owner: string) => Partial<DocumentQuota>;
-  takeIn: TakeIn;
+  ingest: IngestFile;
   ownCollection: string;
   /** What the names of the node's own documents begin with, which make room for a user's. */
   handbook: string;
 }
 
-export function takeFile(
-  parts: TakeParts,
-): (file: StoreFile, signal: AbortSignal) => Promise<TakenFile> {
-  const { registry, files, collections, remover, quota, takeIn } = parts;
+export function ingestFile(
+  parts: IngestFileParts,
+): (file: StoreFile, signal: AbortSignal) => Promise<IngestedFile> {
+  const { registry, files, collections, remover, quota, ingest } = parts;
   let hasHandbook = true;
   return async ({ store, file: id, document, chunking, owner }, signal) => {
     const [file] = await registry.files.find([id]);
@@ -55,7 +60,7 @@ export function takeFile(
     using place = quota.ingest(callerOf(owner, parts));
     using lease = await collections.leaseOrCreate(collection);
     const { repository, prefixes } = lease;
-    const taken = await takeIn({
+    const ingested = await ingest({
       ...{ file, content, document, repository, signal },
       documentPrefix: prefixes.documentPrefix,
       chunking,
@@ -65,11 +70,11 @@ export function takeFile(
       await removeHandbook(repository, parts.handbook);
       hasHandbook = false;
     }
-    return taken;
+    return ingested;
   };
 }
 
-const callerOf = (owner: string | undefined, { quotaOf }: TakeParts): DocumentCaller => ({
+const callerOf = (owner: string | undefined, { quotaOf }: IngestFileParts): DocumentCaller => ({
   called: "The key that added it",
   ...(owner === undefined ? {} : { id: owner, quota: quotaOf(owner) }),
 });
@@ -79,3 +84,36 @@ async function removeHandbook(repository: PassageRepository, beginning: string):
     if (name.startsWith(beginning)) await repository.delete(name);
   }
 }
+
+/** What is over when a server is back, a disk has room, or a model is loaded. */
+const passing: readonly ErrorKind[] = [
+  "unavailable",
+  "model_not_ready",
+  "overloaded",
+  "timeout",
+  "too_many_requests",
+];
+
+/** Whether the same file may be ingested later. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof NodeError && passing.includes(error.kind);
+
+const codes: Partial<Record<ErrorKind, FailureCode>> = {
+  invalid_request: "invalid_file",
+  payload_too_large: "invalid_file",
+  unsupported_media_type: "unsupported_file",
+};
+
+export function failureOf(error: unknown): Failure {
+  if (!(error instanceof NodeError) || error.kind === "internal") {
+    return {
+      code: "server_error",
+      message: "The node failed to ingest the file. The log has the reason.",
+    };
+  }
+  return { code: codes[error.kind] ?? "server_error", message: sentence(error.message) };
+}
+
+/** What readers say is read after the file's name: "is damaged." */
+const sentence = (message: string): string =>
+  /^[a-z]/.test(message) ? `The file ${message}` : message;

@@ -1,20 +1,20 @@
 import { expect, test } from "bun:test";
-import { NodeError } from "../../../src/core/errors.ts";
-import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
-import { UploadIngest } from "../../../src/node/upload-ingest.ts";
-import { engineEnvironment } from "../../../src/subprocess/program.ts";
-import { programUnderTest } from "../../support/paddock-process.ts";
-import { childrenOf } from "../../support/process-tree.ts";
-import { rejectionOf } from "../../support/rejection.ts";
-import { ScriptedEmbeddingEngine } from "../../support/scripted-engines.ts";
-import { unusedRepository } from "../../support/unused-repository.ts";
+import { NodeError } from "../../../../src/core/errors.ts";
+import { defaultLimits } from "../../../../src/ingest/readers/limits.ts";
+import { UploadIngest } from "../../../../src/node/documents/upload-ingest.ts";
+import { engineEnvironment } from "../../../../src/subprocess/program.ts";
+import { programUnderTest } from "../../../support/paddock-process.ts";
+import { childrenOf } from "../../../support/process-tree.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
+import { unusedRepository } from "../../../support/unused-repository.ts";
 
 /** Refused once it is cut: what is read, and by which process, is all that counts here. */
 const planned = new NodeError("quota_exceeded", "enough");
 
 async function readFor(ingest: UploadIngest, owner: string): Promise<number[]> {
   const refusal = await rejectionOf(
-    ingest.takeIn({
+    ingest.ingest({
       file: {
         ...{ id: "file-1", filename: "a.md", bytes: 5, sha256: "", type: "", purpose: "", owner },
         createdAt: new Date(),

@@ -1,0 +1,111 @@
+/** Deletes the passages of what was removed, and what has expired; what cannot be deleted now is deleted later, and found by nobody. */
+import { NodeError, reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { DocumentRegistry, Removal } from "../ports/document-registry.ts";
+import type { FileService } from "./file-service.ts";
+import type { OpenCollections } from "./open-collections.ts";
+import type { StoreAccess } from "./store-access.ts";
+import type { VectorStoreService } from "./vector-store-service.ts";
+
+export interface RemoverParts {
+  registry: DocumentRegistry;
+  collections: OpenCollections;
+  log: Log;
+}
+
+export class PassageRemover {
+  readonly #parts: RemoverParts;
+  /** Deletions on their way, so that what is added again meanwhile is not deleted with it. */
+  readonly #running = new Map<string, Promise<void>>();
+
+  constructor(parts: RemoverParts) {
+    this.#parts = parts;
+  }
+
+  /** Says whether it is gone; if not, it is tried again. */
+  async tryRemove(removal: Removal): Promise<boolean> {
+    try {
+      await this.remove(removal);
+      return true;
+    } catch (error) {
+      const { collection, document } = removal;
+      this.#parts.log.warn("passages cannot be deleted now; they are left out of answers", {
+        ...{ collection, document },
+        reason: reasonOf(error),
+      });
+      if (error instanceof NodeError) return false;
+      throw error;
+    }
+  }
+
+  async remove(removal: Removal): Promise<void> {
+    const key = `${removal.collection}/${removal.document ?? ""}`;
+    const running = this.#running.get(key) ?? this.#remove(removal);
+    this.#running.set(key, running);
+    try {
+      await running;
+    } finally {
+      if (this.#running.get(key) === running) this.#running.delete(key);
+    }
+  }
+
+  async #remove(removal: Removal): Promise<void> {
+    const { registry, collections } = this.#parts;
+    const { collection, document } = removal;
+    if (document === undefined) await collections.drop(collection, { forGood: true });
+    else {
+      using lease = await collections.lease(collection);
+      await lease?.repository.delete(document);
+    }
+    await registry.queue.removed(removal);
+  }
+}
+
+/** What is due without anybody asking: passages of what was removed, and what has expired. */
+
+export interface CleanupParts {
+  registry: DocumentRegistry;
+  access: StoreAccess;
+  files: FileService;
+  stores: VectorStoreService;
+  remover: PassageRemover;
+  expiryTime: () => Date;
+  log: Log;
+}
+
+/** How long a collection rests that could not be reached. */
+const restMs = 5000;
+
+/** What is due without a request: passages of what was removed, and what has expired. */
+export class Cleanup {
+  readonly #parts: CleanupParts;
+  readonly #resting = new Map<string, number>();
+
+  constructor(parts: CleanupParts) {
+    this.#parts = parts;
+  }
+
+  async run(): Promise<void> {
+    await this.#removePassages();
+    const { registry, access, files, stores, expiryTime, log } = this.#parts;
+    for (const { id, filename } of await registry.files.filesExpiredAt(expiryTime())) {
+      log.info("a file has expired, and is deleted", { file: id, filename });
+      await files.remove(id);
+    }
+    for (const store of await registry.stores.allStores()) {
+      if (store.state === "expired" || !access.isExpired(store)) continue;
+      log.info("a vector store has expired, and is emptied", { store: store.id, name: store.name });
+      await stores.expire(store);
+    }
+  }
+
+  async #removePassages(): Promise<void> {
+    const { registry, remover } = this.#parts;
+    for (const removal of await registry.queue.removals()) {
+      const { collection } = removal;
+      if ((this.#resting.get(collection) ?? 0) > performance.now()) continue;
+      if (await remover.tryRemove(removal)) this.#resting.delete(collection);
+      else this.#resting.set(collection, performance.now() + restMs);
+    }
+  }
+}

@@ -1,0 +1,152 @@
+/** Questions put to one vector store, as OpenAI's API asks them. */
+import { checkInputs } from "../embedding/embedding-service.ts";
+import { given } from "../given.ts";
+import type { DocumentRegistry } from "../ports/document-registry.ts";
+import type { EmbedOptions } from "../ports/embedding-engine.ts";
+import type { SearchBounds } from "../ports/passage-repository.ts";
+import type { FoundPassage } from "../retrieval/found-passage.ts";
+import type { RetrievalBackend, RetrievalService } from "../retrieval/retrieval-service.ts";
+import type {
+  SearchScope,
+  SearchScopes,
+  SearchTarget,
+  SearchTargets,
+} from "../retrieval/search-scope.ts";
+import type { DocumentCaller } from "./document-caller.ts";
+import type { CollectionFiles, OpenCollections } from "./open-collections.ts";
+import type { AttributeFilter, Attributes, StoreRecord } from "./records.ts";
+import type { StoreAccess } from "./store-access.ts";
+
+export interface StoreQuestion {
+  /** What is found for any of them counts. */
+  queries: readonly string[];
+  fieldOf: (index: number) => string;
+  bounds: SearchBounds;
+  filter?: AttributeFilter;
+  /** Whether a reranking model judges, where the node has one. */
+  isReranked: boolean;
+}
+
+export interface FoundInFile extends FoundPassage {
+  attributes: Attributes;
+}
+
+export interface StoreSearchParts {
+  registry: DocumentRegistry;
+  access: StoreAccess;
+  retrieval: RetrievalService;
+}
+
+export class StoreSearchService {
+  readonly #parts: StoreSearchParts;
+
+  constructor(parts: StoreSearchParts) {
+    this.#parts = parts;
+  }
+
+  /** In descending score. */
+  async search(
+    caller: DocumentCaller,
+    storeId: string,
+    { queries, fieldOf, bounds, filter, isReranked }: StoreQuestion,
+    options: EmbedOptions,
+  ): Promise<FoundInFile[]> {
+    const { access, retrieval } = this.#parts;
+    const store = await access.get(caller, storeId);
+    const { signal } = options;
+    const prefix = retrieval.queryPrefix;
+    await checkInputs(retrieval.model().engine, [...queries], { fieldOf, signal, prefix });
+    const best = new Map<string, FoundPassage>();
+    for (const query of queries) {
+      const scope = { caller, stores: [store.id], isReranked, ...given({ filter }) };
+      const { points } = await retrieval.find(query, bounds, options, scope);
+      for (const point of points) {
+        if (point.score > (best.get(point.id)?.score ?? -2)) best.set(point.id, point);
+      }
+    }
+    const found = [...best.values()].sort((a, b) => b.score - a.score).slice(0, bounds.limit);
+    return await this.withAttributes(found);
+  }
+
+  /** Passages with the attributes of the files that they are of. */
+  async withAttributes(found: readonly FoundPassage[]): Promise<FoundInFile[]> {
+    const files = found.map(({ store, file }) => ({ store, file }));
+    const attributes = await this.#parts.registry.storeFiles.attributesOf(files);
+    return found.map((point, at) => ({ ...point, attributes: attributes[at] ?? {} }));
+  }
+}
+
+/** What a question is searched in: the caller's vector stores, open, with which of their documents count. */
+
+export interface ScopeParts {
+  registry: DocumentRegistry;
+  access: StoreAccess;
+  collections: OpenCollections;
+  collectionFiles: CollectionFiles;
+}
+
+export class DocumentScopes implements SearchScopes {
+  readonly #parts: ScopeParts;
+
+  constructor(parts: ScopeParts) {
+    this.#parts = parts;
+  }
+
+  async check(scope: SearchScope): Promise<void> {
+    await this.#stores(scope);
+  }
+
+  async open(scope: SearchScope, ready: () => RetrievalBackend): Promise<SearchTargets> {
+    using leases = new DisposableStack();
+    const all: SearchTarget[] = [];
+    for (const store of await this.#stores(scope)) {
+      const target = await this.#target(store, scope, ready, leases);
+      if (target !== undefined) all.push(target);
+    }
+    const held = leases.move();
+    return { all, [Symbol.dispose]: () => held.dispose() };
+  }
+
+  async #stores({
+    caller,
+    stores,
+    fieldOf = () => "vector_store_id",
+  }: SearchScope): Promise<StoreRecord[]> {
+    const { access } = this.#parts;
+    if (stores === undefined) return await access.usual(caller);
+    const found = new Map<string, StoreRecord>();
+    for (const [index, reference] of stores.entries()) {
+      const store = await access.find(caller, reference, fieldOf(index));
+      found.set(store.id, store);
+    }
+    return [...found.values()];
+  }
+
+  /** Undefined for a store that holds nothing yet. */
+  async #target(
+    store: StoreRecord,
+    { filter }: SearchScope,
+    ready: () => RetrievalBackend,
+    leases: DisposableStack,
+  ): Promise<SearchTarget | undefined> {
+    const { registry, access, collections, collectionFiles } = this.#parts;
+    const { id, collection } = store;
+    const isOwn = access.isOwn(store);
+    // The node's own collection says by itself why it is not there.
+    const backend = isOwn ? ready() : undefined;
+    const lease = isOwn ? undefined : await collections.lease(collection);
+    if (lease !== undefined) leases.use(lease);
+    const repository = backend?.repository ?? lease?.repository;
+    if (repository === undefined) return undefined;
+    if (filter !== undefined) await collectionFiles.update(store, repository);
+    const { documents, hidden } = await registry.storeFiles.selection(store, filter);
+    return {
+      store: id,
+      collection,
+      repository,
+      queryPrefix: backend?.queryPrefix ?? lease?.prefixes.queryPrefix ?? "",
+      documents,
+      shows: (document) => !hidden.has(document),
+    };
+  }
+}

@@ -1,0 +1,180 @@
+/** What a document becomes: unchanged, or its passages, of which those that are stored need no embedding. */
+import { NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
+import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
+import type {
+  Passage,
+  PassageRepository,
+  StoredDocument,
+} from "../core/ports/passage-repository.ts";
+import { type Chunk, type ChunkOptions, type ChunkSizes, chunk } from "./chunk.ts";
+import { type ReadOptions, readDocument } from "./readers/read.ts";
+
+/** A document before it is read. */
+export interface SourceDocument {
+  /** What it is called in the collection; ingesting the same name again replaces it. */
+  name: string;
+  /** Where it comes from, in a word without a colon: a digest of a folder's path, `stdin`, `handbook`, `upload`. */
+  origin: string;
+  /** Its size, as far as it is known before. */
+  bytes: number;
+  read(): Promise<Uint8Array>;
+}
+
+export interface Cutting extends ChunkOptions {
+  signal: AbortSignal;
+}
+
+/** Reads a document and cuts it into passages. */
+export type CutDocument = (
+  name: string,
+  bytes: Uint8Array,
+  options: Partial<ReadOptions>,
+  cutting: Cutting,
+) => Promise<Chunk[]>;
+
+export interface PlanOptions extends Partial<ReadOptions> {
+  engine: EmbeddingEngine;
+  repository: PassageRepository;
+  /** What the collection's model wants before a passage. */
+  documentPrefix: string;
+  /** How long passages are; default: what is best for retrieval, and the model takes. */
+  sizes?: ChunkSizes;
+  /** Default: in this process. */
+  cut?: CutDocument;
+  signal: AbortSignal;
+}
+
+export interface PlannedPassage extends Passage {
+  /** Present where the passage is stored already. */
+  vector?: Float32Array;
+}
+
+export type DocumentPlan =
+  | { change: "none" }
+  | {
+      change: "new" | "changed";
+      passages: PlannedPassage[];
+      /** Passages that hold nothing the model can read. */
+      unreadable: number;
+    };
+
+/** Passages much longer than this blur what they are about. */
+const bestPassageTokens = 256;
+const overlapTokens = 32;
+/** Texts whose tokens are counted, and passages that are named, at a time; some milliseconds. */
+const slice = 1024;
+/** Part of a document's digest: raised when texts are cut in another way, so that every document is cut again. */
+const recipe = "3";
+
+export const usualSizes = ({ maxTokens }: { maxTokens: number }): ChunkSizes => ({
+  maxTokens: Math.min(maxTokens, bestPassageTokens),
+  overlapTokens,
+});
+
+/** `stored`: what the collection has of it; "unknown" where nobody looked, and it is cut in any case. */
+export async function planDocument(
+  document: SourceDocument,
+  stored: StoredDocument | "unknown" | undefined,
+  options: PlanOptions,
+): Promise<DocumentPlan> {
+  const { engine, repository, documentPrefix, textField, limits, signal } = options;
+  const { sizes = usualSizes(engine), cut = cutDocument } = options;
+  const bytes = await contentOf(document);
+  const settings = `${sizes.maxTokens} ${sizes.overlapTokens} ${textField ?? ""}`;
+  const documentHash = `${document.origin}:${digest(recipe, documentPrefix, settings, bytes)}`;
+  const isStored = typeof stored === "object" && stored.passages === stored.parts;
+  if (isStored && stored.hash === documentHash) return { change: "none" };
+  const chunks = await cut(document.name, bytes, given({ textField, limits }), {
+    ...sizes,
+    signal,
+    countTokens: (texts) =>
+      engine.countTokens(
+        texts.map((text) => documentPrefix + text),
+        { signal },
+      ),
+  });
+  const counts: number[] = [];
+  for (let start = 0; start < chunks.length; start += slice) {
+    const sources = chunks.slice(start, start + slice).map(({ source }) => source);
+    counts.push(...(await engine.countTokens(sources, { signal })));
+  }
+  const readable = chunks.filter((_, at) => counts[at] !== 0);
+  const vectors = stored === undefined ? new Map() : await storedVectors(repository, document.name);
+  const passages = await toPassages(readable, { document: document.name, documentHash }, options);
+  return {
+    change: stored === undefined ? "new" : "changed",
+    passages: passages.map((passage) => ({
+      ...passage,
+      ...given({ vector: vectors.get(passage.id) }),
+    })),
+    unreadable: chunks.length - readable.length,
+  };
+}
+
+/** In this process, which a hostile document can hold up or fill; see reading-process.ts. */
+export const cutDocument: CutDocument = async (name, bytes, options, cutting) =>
+  await chunk(await readDocument(name, bytes, options), cutting);
+
+async function toPassages(
+  chunks: readonly Chunk[],
+  document: Pick<Passage, "document" | "documentHash">,
+  { documentPrefix }: PlanOptions,
+): Promise<Passage[]> {
+  const occurrences = new Map<string, number>();
+  const passages: Passage[] = [];
+  for (const [position, { source, heading }] of chunks.entries()) {
+    // A node that serves meanwhile is not held up.
+    if (position % slice === slice - 1) await new Promise((resolve) => setImmediate(resolve));
+    const hash = digest(documentPrefix, source);
+    const occurrence = occurrences.get(hash) ?? 0;
+    occurrences.set(hash, occurrence + 1);
+    const id = passageId(document.document, hash, occurrence);
+    passages.push({ ...document, id, source, heading, position, hash, parts: chunks.length });
+  }
+  return passages;
+}
+
+/** The origin that a document's digest carries; undefined where it carries none. */
+export const originIn = (hash: string | undefined): string | undefined =>
+  hash?.includes(":") ? hash.slice(0, hash.indexOf(":")) : undefined;
+
+/**
+ * A passage's name: its document and what was embedded, so that storing twice stores once.
+ * `occurrence` counts from 0 and tells apart equal texts of one document.
+ */
+export function passageId(document: string, hash: string, occurrence: number): string {
+  const hex = digest(document, hash, String(occurrence));
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `8${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join("-");
+}
+
+/** A digest of texts in order. Each is preceded by its length, so that two lists never give the same bytes. */
+export function digest(...texts: readonly (string | Uint8Array)[]): string {
+  const hash = new Bun.CryptoHasher("sha256");
+  for (const text of texts) hash.update(`${text.length}:`).update(text);
+  return hash.digest("hex").slice(0, 32);
+}
+
+async function contentOf(document: SourceDocument): Promise<Uint8Array> {
+  try {
+    return await document.read();
+  } catch (cause) {
+    if (cause instanceof NodeError) throw cause;
+    throw new NodeError("invalid_request", `It cannot be read: ${reasonOf(cause)}.`, { cause });
+  }
+}
+
+async function storedVectors(
+  repository: PassageRepository,
+  document: string,
+): Promise<Map<string, Float32Array>> {
+  const vectors = new Map<string, Float32Array>();
+  for await (const { id, vector } of repository.passages(document)) vectors.set(id, vector);
+  return vectors;
+}
