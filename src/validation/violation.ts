@@ -110,7 +110,7 @@ const isBound = ({ type }: SchemaError): boolean =>
     ValueErrorType.StringPattern,
   ].includes(type);
 
-function describeSchema(schema: TSchema): string {
+export function describeSchema(schema: TSchema): string {
   const said: unknown = schema["x-expected"];
   if (typeof said === "string") return said;
   if (KindGuard.IsUnion(schema)) {
@@ -125,6 +125,7 @@ function describeSchema(schema: TSchema): string {
   if (KindGuard.IsNumber(schema)) return `a number${between(schema.minimum, schema.maximum)}`;
   if (KindGuard.IsBoolean(schema)) return "true or false";
   if (KindGuard.IsNull(schema)) return "null";
+  if (KindGuard.IsUnknown(schema)) return "anything";
   return "an object";
 }
 

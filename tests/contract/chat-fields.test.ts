@@ -1,22 +1,22 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { ChatCompletionRequest } from "../../src/server/operations/chat/schema.ts";
-import { Message } from "../../src/server/wire/message-schema.ts";
+import { fieldsOf } from "../../scripts/field-docs.ts";
 import { decodeError } from "../support/decode.ts";
 import {
   type FieldOutcome,
   type FieldRequests,
-  fieldsTable,
+  propertiesOf,
+  unnamed,
   walkFields,
-} from "../support/fields-table.ts";
+} from "../support/field-examples.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
+import { examples } from "./examples/chat.ts";
 
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
-const table = fieldsTable(await read("docs/reference/chat-fields.md"));
-const { rows } = table;
+const described = fieldsOf("createChatCompletion");
 
 /** A conversation in which every field of a message has its place. */
 const conversation = [
@@ -96,11 +96,12 @@ async function outcome(body: object): Promise<FieldOutcome> {
 }
 
 walkFields({
-  called: "chat fields",
-  table,
+  called: "chat",
+  examples,
+  described,
   requestsWith,
   outcome,
-  async expectRefusal(body, as) {
+  async expectRejection(body, as) {
     const app = testApp();
     const response = await app.post("/v1/chat/completions", body);
     expect(response.status).toBe(400);
@@ -111,42 +112,24 @@ walkFields({
   },
 });
 
-describe("the handbook's table of chat fields has a row for every field", () => {
-  const named = new Set(rows.map(({ field }) => field));
-  const missing = (fields: readonly string[]): string[] =>
-    fields.filter((name) => !named.has(name));
-  const inMessages = (name: string): string => `messages[].${name}`;
-  const inOptions = (name: string): string => `stream_options.${name}`;
-
-  test("of the OpenAI API's request, its stream options and its messages", async () => {
-    const types = await read("node_modules/openai/resources/chat/completions/completions.d.ts");
-    const request = fieldsOf(types, "ChatCompletionCreateParamsBase");
-    const options = fieldsOf(types, "ChatCompletionStreamOptions");
-    const messages = ["System", "Developer", "User", "Assistant", "Tool", "Function"].flatMap(
-      (role) => fieldsOf(types, `ChatCompletion${role}MessageParam`),
-    );
-    expect(request.length).toBeGreaterThan(30);
-    expect(missing([...request, ...options.map(inOptions), ...messages.map(inMessages)])).toEqual(
-      [],
-    );
-  });
-
-  test("of the node's own schema", () => {
-    const { properties } = ChatCompletionRequest;
-    const [options] = properties.stream_options.anyOf;
-    expect(
-      missing([
-        ...Object.keys(properties),
-        ...Object.keys(options.properties).map(inOptions),
-        ...Object.keys(Message.properties).map(inMessages),
-      ]),
-    ).toEqual([]);
-  });
+test("no field of the OpenAI API's request, its stream options and its messages is unnamed", async () => {
+  const types = await read("node_modules/openai/resources/chat/completions/completions.d.ts");
+  const shared = await read("node_modules/openai/resources/shared.d.ts");
+  const request = propertiesOf(types, "ChatCompletionCreateParamsBase");
+  const roles = ["System", "Developer", "User", "Assistant", "Tool", "Function"];
+  const messages = roles.flatMap((role) =>
+    propertiesOf(types, `ChatCompletion${role}MessageParam`),
+  );
+  const options = propertiesOf(types, "ChatCompletionStreamOptions");
+  const functions = propertiesOf(shared, "FunctionDefinition");
+  expect(request.length).toBeGreaterThan(30);
+  expect(functions.length).toBeGreaterThan(3);
+  expect(
+    unnamed(described, [
+      ...request,
+      ...options.map((name) => `stream_options.${name}`),
+      ...messages.map((name) => `messages[].${name}`),
+      ...functions.map((name) => `tools[].function.${name}`),
+    ]),
+  ).toEqual([]);
 });
-
-/** The names of an exported interface's own properties; nested ones are indented further. */
-function fieldsOf(types: string, name: string): string[] {
-  const [, body] = new RegExp(`^export interface ${name} \\{\\n(.*?)^\\}`, "ms").exec(types) ?? [];
-  if (body === undefined) throw new Error(`The OpenAI API's types have no ${name}`);
-  return [...body.matchAll(/^ {4}(\w+)\??:/gm)].map(([, field = ""]) => field);
-}

@@ -1,32 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { CompletionRequest } from "../../src/server/operations/completions/schema.ts";
-import { DetokenizeRequest, TokenizeRequest } from "../../src/server/operations/tokenize/schema.ts";
-import { FunctionTool } from "../../src/server/wire/function-tool.ts";
-import { Message } from "../../src/server/wire/message-schema.ts";
+import { fieldsOf } from "../../scripts/field-docs.ts";
 import { decodeError } from "../support/decode.ts";
+import { propertiesOf, unnamed, walkFields } from "../support/field-examples.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
+import { examples } from "./examples/completion.ts";
+import { detokenizeExamples, tokenizeExamples } from "./examples/tokenize.ts";
 
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
-const tableRow = /^\| `(?<field>[^`]+)` \| `(?<name>\w+)` \| `(?<example>[^`]+)` \| [^|]+ \|$/;
-const rowsOf = (page: string) =>
-  page
-    .split("\n")
-    .filter((line) => line.startsWith("| `"))
-    .map((line) => {
-      const { field = "", name = "", example = "" } = tableRow.exec(line)?.groups ?? {};
-      return { line, field, name, example };
-    });
-
 const omit = (value: object, key: string): object =>
   Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
-
-const [, tokenizeTable = "", detokenizeTable = ""] = (
-  await read("docs/reference/tokenize-fields.md")
-).split(/^## .*$/m);
 
 /** A conversation in which every field of a message has its place. */
 const conversation = {
@@ -70,14 +56,16 @@ const tables = [
   {
     called: "a completion",
     path: "/v1/completions",
-    rows: rowsOf(await read("docs/reference/completion-fields.md")),
+    examples,
+    described: fieldsOf("createCompletion"),
     base: { model: "chatty", prompt: "Hello" },
     beside: { stream_options: { stream: true } },
   },
   {
     called: "tokenising",
     path: "/v1/tokenize",
-    rows: rowsOf(tokenizeTable),
+    examples: tokenizeExamples,
+    described: fieldsOf("tokenize"),
     base: { model: "chatty", prompt: "<s>Hello" },
     beside: {
       content: { prompt: null },
@@ -93,7 +81,8 @@ const tables = [
   {
     called: "detokenising",
     path: "/v1/detokenize",
-    rows: rowsOf(detokenizeTable),
+    examples: detokenizeExamples,
+    described: fieldsOf("detokenize"),
     base: { model: "chatty", tokens: [5] },
     beside: {},
   },
@@ -135,127 +124,56 @@ async function outcome(path: string, body: object) {
   };
 }
 
-describe.each(tables.map((table) => [table.called, table] as const))(
-  "the handbook's table of fields of %s",
-  (_, table) => {
-    const ofClass = (wanted: string) => table.rows.filter(({ name }) => name === wanted);
+for (const table of tables) {
+  walkFields({
+    ...table,
+    requestsWith: (field, value) => requestsWith(table, field, value),
+    outcome: (body) => outcome(table.path, body),
+    async expectRejection(body, as) {
+      const app = testApp();
+      const response = await app.post(table.path, body);
+      expect(response.status).toBe(400);
+      expect((await decodeError(response)).param).toBe(as);
+      expect(app.chat.completions).toEqual([]);
+      expect(app.chat.tokenized).toEqual([]);
+    },
+  });
+}
 
-    test("has a class and an example in every row", () => {
-      expect(table.rows.filter(({ line }) => !tableRow.test(line))).toEqual([]);
-      const classes = ["honoured", "accepted", "ignored", "refused"];
-      expect(table.rows.filter(({ name }) => !classes.includes(name))).toEqual([]);
-      expect(ofClass("honoured")).not.toEqual([]);
-    });
-
-    test.each(ofClass("honoured"))("honours $field: $example", async ({ field, example }) => {
-      const requests = requestsWith(table, field, JSON.parse(example));
-      const { ignored, seen } = await outcome(table.path, requests.with);
-      expect(seen).toMatchObject({ status: 200 });
-      expect(ignored).toBeNull();
-      expect(seen).not.toEqual((await outcome(table.path, requests.without)).seen);
-    });
-
-    for (const name of ["accepted", "ignored"]) {
-      const rows = ofClass(name);
-      if (rows.length === 0) continue;
-      test.each(rows)(`has $field ${name}: $example`, async ({ field, example }) => {
-        const requests = requestsWith(table, field, JSON.parse(example));
-        const { ignored, seen } = await outcome(table.path, requests.with);
-        expect(seen).toMatchObject({ status: 200 });
-        expect(ignored).toBe(name === "ignored" ? requests.as : null);
-        expect(seen).toEqual((await outcome(table.path, requests.without)).seen);
-      });
-    }
-
-    const refused = ofClass("refused");
-    if (refused.length > 0) {
-      test.each(refused)("refuses $field: $example", async ({ field, example }) => {
-        const app = testApp();
-        const { with: body, as } = requestsWith(table, field, JSON.parse(example));
-        const response = await app.post(table.path, body);
-        expect(response.status).toBe(400);
-        expect((await decodeError(response)).param).toBe(as);
-        expect(app.chat.completions).toEqual([]);
-        expect(app.chat.tokenized).toEqual([]);
-      });
-    }
-  },
-);
-
-describe("the handbook's tables have a row for every field", () => {
+describe("no field is unnamed", () => {
   const [completions, tokenize, detokenize] = tables;
-  const missing = ({ rows }: Table, fields: readonly string[]): string[] => {
-    const named = new Set(rows.map(({ field }) => field));
-    return fields.filter((name) => !named.has(name));
-  };
-  const inMessages = (name: string): string => `messages[].${name}`;
-  const inTools = (name: string): string => `tools[].function.${name}`;
-  const inOptions = (name: string): string => `stream_options.${name}`;
 
   test("of the OpenAI API's completion", async () => {
     const types = await read("node_modules/openai/resources/completions.d.ts");
     const chat = await read("node_modules/openai/resources/chat/completions/completions.d.ts");
-    const request = fieldsOf(types, "CompletionCreateParamsBase");
-    const options = fieldsOf(chat, "ChatCompletionStreamOptions");
+    const request = propertiesOf(types, "CompletionCreateParamsBase");
+    const options = propertiesOf(chat, "ChatCompletionStreamOptions");
     expect(request.length).toBeGreaterThan(16);
-    expect(missing(completions, [...request, ...options.map(inOptions)])).toEqual([]);
+    expect(
+      unnamed(completions.described, [
+        ...request,
+        ...options.map((name) => `stream_options.${name}`),
+      ]),
+    ).toEqual([]);
   });
 
   test("of vLLM's requests, by its protocol's sources (0.11)", () => {
-    expect(
-      missing(tokenize, [
-        "model",
-        "prompt",
-        "add_special_tokens",
-        "return_token_strs",
-        "messages",
-        "add_generation_prompt",
-        "continue_final_message",
-        "chat_template",
-        "chat_template_kwargs",
-        "mm_processor_kwargs",
-        "tools",
-      ]),
-    ).toEqual([]);
-    expect(missing(detokenize, ["model", "tokens"])).toEqual([]);
-    // Of its chat, and sent along by callers who count what they will ask.
-    expect(missing(tokenize, ["documents"])).toEqual([]);
-  });
-
-  test("of the OpenAI API's messages and functions", async () => {
-    const chat = await read("node_modules/openai/resources/chat/completions/completions.d.ts");
-    const shared = await read("node_modules/openai/resources/shared.d.ts");
-    const messages = ["System", "Developer", "User", "Assistant", "Tool", "Function"].flatMap(
-      (role) => fieldsOf(chat, `ChatCompletion${role}MessageParam`),
-    );
-    const functions = fieldsOf(shared, "FunctionDefinition");
-    expect(functions.length).toBeGreaterThan(3);
-    expect(missing(tokenize, [...messages.map(inMessages), ...functions.map(inTools)])).toEqual([]);
-  });
-
-  test("of the node's own schemas", () => {
-    const { properties } = CompletionRequest;
-    const [options] = properties.stream_options.anyOf;
-    expect(
-      missing(completions, [
-        ...Object.keys(properties),
-        ...Object.keys(options.properties).map(inOptions),
-      ]),
-    ).toEqual([]);
-    expect(
-      missing(tokenize, [
-        ...Object.keys(TokenizeRequest.properties),
-        ...Object.keys(Message.properties).map(inMessages),
-        ...Object.keys(FunctionTool.properties.function.properties).map(inTools),
-      ]),
-    ).toEqual([]);
-    expect(missing(detokenize, Object.keys(DetokenizeRequest.properties))).toEqual([]);
+    const fields = [
+      "model",
+      "prompt",
+      "add_special_tokens",
+      "return_token_strs",
+      "messages",
+      "add_generation_prompt",
+      "continue_final_message",
+      "chat_template",
+      "chat_template_kwargs",
+      "mm_processor_kwargs",
+      "tools",
+      // Of its chat, and sent along by callers who count what they will ask.
+      "documents",
+    ];
+    expect(unnamed(tokenize.described, fields)).toEqual([]);
+    expect(unnamed(detokenize.described, ["model", "tokens"])).toEqual([]);
   });
 });
-
-/** The names of an exported interface's own properties; nested ones are indented further. */
-function fieldsOf(types: string, name: string): string[] {
-  const [, body] = new RegExp(`^export interface ${name} \\{\\n(.*?)^\\}`, "ms").exec(types) ?? [];
-  if (body === undefined) throw new Error(`The OpenAI API's types have no ${name}`);
-  return [...body.matchAll(/^ {4}(\w+)\??:/gm)].map(([, field = ""]) => field);
-}

@@ -1,29 +1,43 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { fieldsOf } from "../../scripts/field-docs.ts";
 import { decodeError } from "../support/decode.ts";
+import {
+  type FieldExample,
+  propertiesOf,
+  rowsOf,
+  withoutExample,
+} from "../support/field-examples.ts";
 import { type RunningDocuments, runningDocuments } from "../support/running-documents.ts";
+import { examples } from "./examples/document.ts";
 
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
-const row = /^\| `(?<field>[^`]+)` \| `(?<name>\w+)` \| `(?<example>[^`]+)` \| (?<why>[^|]*) ?\|$/;
+const operationIds = {
+  "POST /v1/files": "uploadFile",
+  "GET /v1/files": "listFiles",
+  "POST /v1/vector_stores": "createVectorStore",
+  "POST /v1/vector_stores/{vector_store_id}": "updateVectorStore",
+  "GET /v1/vector_stores": "listVectorStores",
+  "POST /v1/vector_stores/{vector_store_id}/search": "searchVectorStore",
+  "POST /v1/vector_stores/{vector_store_id}/files": "addVectorStoreFile",
+  "GET /v1/vector_stores/{vector_store_id}/files": "listVectorStoreFiles",
+  "POST /v1/vector_stores/{vector_store_id}/files/{file_id}": "updateVectorStoreFile",
+  "POST /v1/vector_stores/{vector_store_id}/file_batches": "createFileBatch",
+};
 
 interface Row {
   operation: string;
   field: string;
-  name: string;
+  value: unknown;
   example: string;
 }
 
-const sections = (await read("docs/reference/document-fields.md")).split(/^## /m).slice(1);
-const lines = sections.flatMap((section) => {
-  const [operation = "", ...rest] = section.split("\n");
-  return rest.filter((line) => line.startsWith("| `")).map((line) => ({ operation, line }));
-});
-const rows: Row[] = lines.map(({ operation, line }) => {
-  const { field = "", name = "", example = "" } = row.exec(line)?.groups ?? {};
-  return { operation, field, name, example };
-});
+const ofClass = (use: FieldExample[1]): Row[] =>
+  Object.entries(examples).flatMap(([operation, rows]) =>
+    rowsOf(rows, use).map((row) => ({ ...row, operation })),
+  );
 
 let running: RunningDocuments;
 const names = new Map<string, string>();
@@ -96,16 +110,7 @@ async function sendForm(field: string, value: unknown): Promise<Response> {
   );
 }
 
-const ofClass = (wanted: string): Row[] => rows.filter(({ name }) => name === wanted);
-
-describe("the handbook's tables of fields of documents", () => {
-  test("have a class and an example in every row", () => {
-    expect(lines.filter(({ line }) => !row.test(line))).toEqual([]);
-    for (const name of ["honoured", "accepted", "ignored", "refused"]) {
-      expect(ofClass(name)).not.toEqual([]);
-    }
-  });
-
+describe("a field of a request about documents", () => {
   test.each([...ofClass("honoured"), ...ofClass("accepted")])(
     "$operation takes $field: $example",
     async (asked) => {
@@ -121,43 +126,39 @@ describe("the handbook's tables of fields of documents", () => {
     expect(response.headers.get("x-paddock-ignored")).toBe(asked.field);
   });
 
-  test.each(ofClass("refused"))("$operation refuses $field: $example", async (asked) => {
+  test.each(ofClass("rejected"))("$operation rejects $field: $example", async (asked) => {
     const response = await send(asked);
     expect(response.status).toBe(400);
     expect((await decodeError(response)).param).toStartWith(asked.field);
   });
 });
 
-describe("the tables have a row for every field of the openai package's types", () => {
+test.each(Object.entries(operationIds))("%s has an example of what its schema says", (path, id) => {
+  expect(withoutExample(fieldsOf(id), examples[path] ?? [])).toEqual([]);
+});
+
+describe("no field of the openai package's types is unnamed", () => {
   const files = "node_modules/openai/resources/files.d.ts";
   const stores = "node_modules/openai/resources/vector-stores";
-  const store = "/v1/vector_stores/{vector_store_id}";
   test.each([
-    [files, "FileCreateParams", "POST /v1/files"],
-    [files, "FileListParams", "GET /v1/files"],
-    [`${stores}/vector-stores.d.ts`, "VectorStoreCreateParams", "POST /v1/vector_stores"],
-    [`${stores}/vector-stores.d.ts`, "VectorStoreUpdateParams", `POST ${store}`],
-    [`${stores}/vector-stores.d.ts`, "VectorStoreListParams", "GET /v1/vector_stores"],
-    [`${stores}/vector-stores.d.ts`, "VectorStoreSearchParams", `POST ${store}/search`],
-    [`${stores}/files.d.ts`, "FileCreateParams", `POST ${store}/files`],
-    [`${stores}/files.d.ts`, "FileListParams", `GET ${store}/files`],
-    [`${stores}/files.d.ts`, "FileUpdateParams", `POST ${store}/files/{file_id}`],
-    [`${stores}/file-batches.d.ts`, "FileBatchCreateParams", `POST ${store}/file_batches`],
-    [
-      `${stores}/file-batches.d.ts`,
-      "FileBatchListFilesParams",
-      `GET ${store}/file_batches/{batch_id}/files`,
-    ],
+    [files, "FileCreateParams", "uploadFile"],
+    [files, "FileListParams", "listFiles"],
+    [`${stores}/vector-stores.d.ts`, "VectorStoreCreateParams", "createVectorStore"],
+    [`${stores}/vector-stores.d.ts`, "VectorStoreUpdateParams", "updateVectorStore"],
+    [`${stores}/vector-stores.d.ts`, "VectorStoreListParams", "listVectorStores"],
+    [`${stores}/vector-stores.d.ts`, "VectorStoreSearchParams", "searchVectorStore"],
+    [`${stores}/files.d.ts`, "FileCreateParams", "addVectorStoreFile"],
+    [`${stores}/files.d.ts`, "FileListParams", "listVectorStoreFiles"],
+    [`${stores}/files.d.ts`, "FileUpdateParams", "updateVectorStoreFile"],
+    [`${stores}/file-batches.d.ts`, "FileBatchCreateParams", "createFileBatch"],
+    [`${stores}/file-batches.d.ts`, "FileBatchListFilesParams", "listFileBatchFiles"],
   ])("%s: %s", async (path, type, operation) => {
-    const types = await read(path);
-    const [, body] =
-      new RegExp(`^export interface ${type}[^{]*\\{\\n(.*?)^\\}`, "ms").exec(types) ?? [];
-    const fields = [...(body ?? "").matchAll(/^ {4}(\w+)\??:/gm)].map(([, field = ""]) => field);
-    const inPath = ["vector_store_id"];
-    const listed = rows.filter((each) => each.operation === operation).map(({ field }) => field);
+    const fields = propertiesOf(await read(path), type);
+    // A form has the fields within it under names of their own.
+    const named = fieldsOf(operation).map(({ path }) => path.replace(/^(\w+)\[.*$/, "$1"));
+    // Some lists add nothing to what every page has, and some parameters stand in the path.
+    const known = new Set([...named, "vector_store_id"]);
     expect(fields.length).toBeGreaterThan(0);
-    expect(fields.filter((field) => !listed.includes(field) && !inPath.includes(field))).toEqual(
-      [],
-    );
+    expect(fields.filter((field) => !known.has(field))).toEqual([]);
   });
 });

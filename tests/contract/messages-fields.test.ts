@@ -1,21 +1,22 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { Block, MessageRequest } from "../../src/server/operations/messages/schema.ts";
+import { fieldsOf } from "../../scripts/field-docs.ts";
 import {
   type FieldOutcome,
   type FieldRequests,
-  fieldsTable,
+  interfaceOf,
+  propertiesOf,
+  unnamed,
   walkFields,
-} from "../support/fields-table.ts";
+} from "../support/field-examples.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
+import { examples } from "./examples/messages.ts";
 
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
-const [page = ""] = (await read("docs/reference/messages-fields.md")).split("\n## Headers");
-const table = fieldsTable(page);
-const { rows } = table;
+const described = fieldsOf("createMessage");
 
 const tool = { name: "look_up", input_schema: { type: "object" } };
 
@@ -64,6 +65,7 @@ const beside: Readonly<Record<string, Json>> = {
   "tool_choice.disable_parallel_tool_use": { tools: [tool], tool_choice: { type: "any" } },
   thinking: { thinking: { type: "enabled" } },
   tools: { tools: [tool] },
+  system: { system: [{ type: "text", text: "Be brief." }] },
   output_config: { output_config: {} },
   "output_config.format.type": { output_config: { format } },
   "output_config.format.schema": { output_config: { format } },
@@ -138,10 +140,17 @@ async function outcome(body: object): Promise<FieldOutcome> {
   };
 }
 
-walkFields({ called: "Messages fields", table, requestsWith, outcome, expectRefusal });
+walkFields({
+  called: "a Messages request",
+  examples,
+  described,
+  requestsWith,
+  outcome,
+  expectRejection,
+});
 
 /** A 400 whose message names the field, or the part of it that is at fault. */
-async function expectRefusal(body: object, as: string): Promise<void> {
+async function expectRejection(body: object, as: string): Promise<void> {
   const app = testApp();
   const response = await app.post("/v1/messages", body);
   expect(response.status).toBe(400);
@@ -162,50 +171,47 @@ const readTypes = (path: string): Promise<string> =>
 const types = await readTypes("messages");
 const betaTypes = await readTypes("beta/messages");
 
-describe("the handbook's table of Messages fields has a row for every field", () => {
-  const named = new Set(rows.map(({ field }) => field));
-  const missing = (fields: readonly string[]): string[] =>
-    fields.filter((name) => !named.has(name));
+describe("no field is unnamed", () => {
+  const missing = (fields: readonly string[]): string[] => unnamed(described, fields);
   const under = (place: string, names: readonly string[]): string[] =>
     names.map((name) => `${place}.${name}`);
 
   test("of Anthropic's request and its count", () => {
-    const request = fieldsOf("MessageCreateParamsBase");
+    const request = propertiesIn("MessageCreateParamsBase");
     expect(request.length).toBeGreaterThan(15);
-    expect(missing([...request, ...fieldsOf("MessageCountTokensParams")])).toEqual([]);
+    expect(missing([...request, ...propertiesIn("MessageCountTokensParams")])).toEqual([]);
   });
 
   test("of its messages, blocks, tools and options", () => {
     const roles = ["User", "Assistant", "System"].flatMap((role) =>
-      fieldsOf(`${role}MessageParam`),
+      propertiesIn(`${role}MessageParam`),
     );
-    const blocks = Object.entries({
-      text: "TextBlockParam",
-      tool_use: "ToolUseBlockParam",
-      tool_result: "ToolResultBlockParam",
-      thinking: "ThinkingBlockParam",
-      redacted_thinking: "RedactedThinkingBlockParam",
-    }).flatMap(([type, name]) => under(`messages[].content[${type}]`, fieldsOf(name)));
-    const choices = membersOf("ToolChoice").flatMap((name) => fieldsOf(name));
-    const thinking = membersOf("ThinkingConfigParam").flatMap((name) => fieldsOf(name));
+    const blocks = [
+      "TextBlockParam",
+      "ToolUseBlockParam",
+      "ToolResultBlockParam",
+      "ThinkingBlockParam",
+      "RedactedThinkingBlockParam",
+    ].flatMap((name) => under("messages[].content[]", propertiesIn(name)));
+    const choices = membersOf("ToolChoice").flatMap((name) => propertiesIn(name));
+    const thinking = membersOf("ThinkingConfigParam").flatMap((name) => propertiesIn(name));
     expect(
       missing([
         ...under("messages[]", roles),
         ...blocks,
-        ...under("messages[].content[tool_result].content[]", fieldsOf("TextBlockParam")),
-        ...under("tools[]", fieldsOf("Tool")),
+        ...under("messages[].content[].content[]", propertiesIn("TextBlockParam")),
+        ...under("tools[]", propertiesIn("Tool")),
         ...under("tool_choice", choices),
         ...under("thinking", thinking),
-        ...under("output_config", fieldsOf("OutputConfig")),
-        ...under("output_config.format", fieldsOf("JSONOutputFormat")),
-        ...under("output_format", fieldsOf("JSONOutputFormat")),
-        ...under("metadata", fieldsOf("Metadata")),
+        ...under("output_config", propertiesIn("OutputConfig")),
+        ...under("output_config.format", propertiesIn("JSONOutputFormat")),
+        ...under("output_format", propertiesIn("JSONOutputFormat")),
       ]),
     ).toEqual([]);
   });
 
   test("of the betas, which ask at the same address", () => {
-    const beta = (name: string): string[] => fieldsOf(name, betaTypes);
+    const beta = (name: string): string[] => propertiesIn(name, betaTypes);
     const thinking = membersOf("BetaThinkingConfigParam", betaTypes).flatMap(beta);
     const roles = ["User", "Assistant", "System"].flatMap((role) =>
       beta(`Beta${role}MessageParam`),
@@ -220,12 +226,6 @@ describe("the handbook's table of Messages fields has a row for every field", ()
         ...under("output_config", beta("BetaOutputConfig")),
       ]),
     ).toEqual([]);
-  });
-
-  test("of the node's own schema", () => {
-    expect(missing(Object.keys(MessageRequest.properties))).toEqual([]);
-    const inBlocks = new Set([...named].map((field) => /\]\.(\w+)$/.exec(field)?.[1]));
-    expect(Object.keys(Block.properties).filter((name) => !inBlocks.has(name))).toEqual([]);
   });
 });
 
@@ -244,7 +244,7 @@ describe("what Anthropic's package knows and the node does not", () => {
     "is refused by its name: a block %s",
     async (type) => {
       const body = { ...whole(), messages: [{ role: "user", content: [{ type }] }] };
-      await expectRefusal(body, `messages[0].content[0]' has the type '${type}'`);
+      await expectRejection(body, `messages[0].content[0]' has the type '${type}'`);
     },
   );
 
@@ -252,14 +252,14 @@ describe("what Anthropic's package knows and the node does not", () => {
     "is refused by its name: a tool %s",
     async (type) => {
       const body = { ...whole(), tools: [{ type, name: "a" }] };
-      await expectRefusal(body, `tools[0].type' is '${type}'`);
+      await expectRejection(body, `tools[0].type' is '${type}'`);
     },
   );
 });
 
-/** The names of an exported interface's own properties; nested ones are indented further. */
-function fieldsOf(name: string, text = types): string[] {
-  return [...bodyOf(name, text).matchAll(/^ {4}(\w+)\??:/gm)].map(([, field = ""]) => field);
+/** The names of an interface's properties. */
+function propertiesIn(name: string, text = types): string[] {
+  return propertiesOf(text, name);
 }
 
 /** The interfaces that an exported union is of. */
@@ -271,13 +271,7 @@ function membersOf(name: string, text = types): string[] {
 
 /** The value of an interface's `type`. */
 function typeOf(name: string): string {
-  const [, type] = /^ {4}type\??: '(\w+)'/m.exec(bodyOf(name)) ?? [];
+  const [, type] = /^ {4}type\??: '(\w+)'/m.exec(interfaceOf(types, name)) ?? [];
   if (type === undefined) throw new Error(`${name} has no type`);
   return type;
-}
-
-function bodyOf(name: string, text = types): string {
-  const [, body] = new RegExp(`^export interface ${name} \\{\\n(.*?)^\\}`, "ms").exec(text) ?? [];
-  if (body === undefined) throw new Error(`The types of Anthropic's API have no ${name}`);
-  return body;
 }

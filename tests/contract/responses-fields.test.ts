@@ -1,21 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import {
-  InputItem,
-  ResponseRequest,
-} from "../../src/server/operations/responses/request-schema.ts";
-import { FileSearchTool } from "../../src/server/operations/responses/tool-schema.ts";
+import { fieldsOf } from "../../scripts/field-docs.ts";
 import { decodeError } from "../support/decode.ts";
-import { type FieldOutcome, fieldsTable, walkFields } from "../support/fields-table.ts";
+import {
+  type FieldOutcome,
+  interfaceOf,
+  propertiesOf,
+  unnamed,
+  walkFields,
+} from "../support/field-examples.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { type TestApp, testApp } from "../support/test-app.ts";
 import { keptResponse } from "../support/test-responses.ts";
+import { examples } from "./examples/responses.ts";
 
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
-const table = fieldsTable(await read("docs/reference/responses-fields.md"));
-const { rows } = table;
+const described = fieldsOf("createResponse");
 
 /** A conversation in which every item that is taken has its place. */
 const conversation: readonly Record<string, unknown>[] = [
@@ -185,11 +187,12 @@ async function outcome(body: object): Promise<FieldOutcome> {
 }
 
 walkFields({
-  called: "a response's fields",
-  table,
+  called: "a response's request",
+  examples,
+  described,
   requestsWith,
   outcome,
-  async expectRefusal(body, as) {
+  async expectRejection(body, as) {
     shared.chat.requests.splice(0);
     const response = await shared.post("/v1/responses", body);
     expect(response.status).toBe(400);
@@ -201,30 +204,29 @@ walkFields({
   repeatsIgnored: true,
 });
 
-describe("the handbook's table of a response's fields has a row for everything", async () => {
+describe("nothing is unnamed", async () => {
   const types = await read("node_modules/openai/resources/responses/responses.d.ts");
   const common = await read("node_modules/openai/resources/shared.d.ts");
-  const named = new Set(rows.map(({ field }) => field));
-  const missing = (fields: readonly string[]): string[] =>
-    fields.filter((name) => !named.has(name));
+  const missing = (fields: readonly string[]): string[] => unnamed(described, fields);
   const under = (place: string) => (name: string) => `${place}.${name}`;
-  /** The types of the examples of such rows. */
-  const exampleTypes = (field: string): Set<string> => {
-    const examples = rows.filter((row) => row.field === field);
-    const known = examples.map(({ example }): string => JSON.parse(example).type ?? "message");
-    const nested = [...named].flatMap((name) => {
-      const [, list, type = ""] = /^(\w+)\[(\w+)\]/.exec(name) ?? [];
-      return `${list}[]` === field ? [type] : [];
+  /** The types that have an example, in itself or of their fields. */
+  const exampleTypes = (list: string): Set<string> => {
+    const whole = examples.flatMap(([field, , value]): string[] =>
+      field === `${list}[]` ? [Object(value).type ?? "message"] : [],
+    );
+    const inside = examples.flatMap(([field]) => {
+      const [, outer, type = ""] = /^(\w+)\[(\w+)\]/.exec(field) ?? [];
+      return outer === list ? [type] : [];
     });
-    return new Set([...known, ...nested]);
+    return new Set([...whole, ...inside]);
   };
 
   test("of the OpenAI API's request", () => {
-    const request = fieldsOf(types, "ResponseCreateParamsBase");
+    const request = propertiesOf(types, "ResponseCreateParamsBase");
     expect(request.length).toBeGreaterThan(30);
-    const options = fieldsOf(types, "ResponseCreateParams.StreamOptions");
-    const reasoning = fieldsOf(common, "Reasoning");
-    const text = fieldsOf(types, "ResponseTextConfig");
+    const options = propertiesOf(types, "ResponseCreateParams.StreamOptions");
+    const reasoning = propertiesOf(common, "Reasoning");
+    const text = propertiesOf(types, "ResponseTextConfig");
     expect(
       missing([
         ...request,
@@ -244,16 +246,16 @@ describe("the handbook's table of a response's fields has a row for everything",
       file_search_call: ["ResponseFileSearchToolCall"],
     };
     const ofItems = Object.entries(items).flatMap(([type, names]) =>
-      names.flatMap((name) => fieldsOf(types, name).map(under(`input[${type}]`))),
+      names.flatMap((name) => propertiesOf(types, name).map(under(`input[${type}]`))),
     );
     const ofTools = [
-      ...fieldsOf(types, "FunctionTool").map(under("tools[function]")),
-      ...fieldsOf(types, "FileSearchTool").map(under("tools[file_search]")),
+      ...propertiesOf(types, "FunctionTool").map(under("tools[function]")),
+      ...propertiesOf(types, "FileSearchTool").map(under("tools[file_search]")),
     ];
     const ofChoices = [
-      ...fieldsOf(types, "ToolChoiceFunction").map(under("tool_choice[function]")),
-      ...fieldsOf(types, "ToolChoiceTypes").map(under("tool_choice[file_search]")),
-      ...fieldsOf(types, "ToolChoiceAllowed").map(under("tool_choice[allowed_tools]")),
+      ...propertiesOf(types, "ToolChoiceFunction").map(under("tool_choice[function]")),
+      ...propertiesOf(types, "ToolChoiceTypes").map(under("tool_choice[file_search]")),
+      ...propertiesOf(types, "ToolChoiceAllowed").map(under("tool_choice[allowed_tools]")),
     ];
     expect(missing([...ofItems, ...ofTools, ...ofChoices])).toEqual([]);
   });
@@ -266,7 +268,7 @@ describe("the handbook's table of a response's fields has a row for everything",
       "input[function_call_output].output[input_text]": "ResponseInputTextContent",
     };
     const ofParts = Object.entries(parts).flatMap(([place, name]) =>
-      fieldsOf(types, name).map(under(place)),
+      propertiesOf(types, name).map(under(place)),
     );
     expect(ofParts.length).toBeGreaterThan(10);
     expect(missing(ofParts)).toEqual([]);
@@ -277,51 +279,22 @@ describe("the handbook's table of a response's fields has a row for everything",
     const tools = typesOf(types, "Tool");
     expect(items.length).toBeGreaterThan(25);
     expect(tools.length).toBeGreaterThan(15);
-    expect(items.filter((type) => !exampleTypes("input[]").has(type))).toEqual([]);
-    expect(tools.filter((type) => !exampleTypes("tools[]").has(type))).toEqual([]);
+    expect(items.filter((type) => !exampleTypes("input").has(type))).toEqual([]);
+    expect(tools.filter((type) => !exampleTypes("tools").has(type))).toEqual([]);
     const [, values = ""] = /^export type ResponseIncludable = (.*);$/m.exec(types) ?? [];
     const includable = [...values.matchAll(/'([^']+)'/g)].map(([, value = ""]) => value);
-    const included = ofField("include").flatMap(({ example }): string[] => JSON.parse(example));
+    const included = examples.flatMap(([field, , value]) =>
+      field === "include" && Array.isArray(value) ? value : [],
+    );
     expect(includable.filter((value) => !included.includes(value))).toEqual([]);
   });
-
-  test("of the node's own schemas", () => {
-    expect(missing(Object.keys(ResponseRequest.properties))).toEqual([]);
-    const search = Object.keys(FileSearchTool.properties).map(under("tools[file_search]"));
-    expect(missing(search)).toEqual([]);
-    const ofItem = Object.keys(InputItem.properties);
-    expect(
-      ofItem.filter((name) => ![...named].some((field) => field.endsWith(`.${name}`))),
-    ).toEqual([]);
-  });
 });
-
-const ofField = (wanted: string) => rows.filter(({ field }) => field === wanted);
-
-/** The text of an interface, which may be inside a namespace. */
-function bodyOf(types: string, name: string): string {
-  const [outer = "", inner] = name.split(".");
-  const space = new RegExp(`^export declare namespace ${outer} \\{\\n(.*?)^\\}`, "ms");
-  const within = inner === undefined ? types : (space.exec(types)?.[1] ?? "");
-  const indent = inner === undefined ? "" : " {4}";
-  const start = inner === undefined ? `export interface ${outer}` : `interface ${inner}`;
-  const found = new RegExp(`^${indent}${start} \\{\\n(.*?)^${indent}\\}`, "ms").exec(within);
-  if (found?.[1] === undefined) throw new Error(`The OpenAI API's types have no ${name}`);
-  return found[1];
-}
-
-/** The names of an interface's own properties; nested ones are indented further. */
-function fieldsOf(types: string, name: string): string[] {
-  const indent = name.includes(".") ? 8 : 4;
-  const property = new RegExp(`^ {${indent}}(\\w+)\\??:`, "gm");
-  return [...bodyOf(types, name).matchAll(property)].map(([, field = ""]) => field);
-}
 
 /** The types that the members of a union have. */
 function typesOf(types: string, union: string): string[] {
   const [, members = ""] = new RegExp(`^export type ${union} = (.*);$`, "m").exec(types) ?? [];
   return members.split(" | ").flatMap((member) => {
-    const [, written = ""] = /^ +type\??: (.*);$/m.exec(bodyOf(types, member)) ?? [];
+    const [, written = ""] = /^ +type\??: (.*);$/m.exec(interfaceOf(types, member)) ?? [];
     return [...written.matchAll(/'([^']+)'/g)].map(([, type = ""]) => type);
   });
 }

@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import OpenAI, { BadRequestError, NotFoundError } from "openai";
+import { fieldsOf } from "../../scripts/field-docs.ts";
 import type { ResponseChange } from "../../src/core/ports/response-store.ts";
 import { createApp } from "../../src/server/app.ts";
 import { bareNode } from "../support/bare-node.ts";
 import { decodeError } from "../support/decode.ts";
+import { propertiesOf, unnamed } from "../support/field-examples.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { keptResponse } from "../support/test-responses.ts";
+import { examples } from "./examples/stored-response.ts";
 
 const resources = new AsyncDisposableStack();
 let baseURL: string;
@@ -105,35 +108,21 @@ describe("the openai package, about a response that is kept,", () => {
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
-const row = /^\| `(?<field>[^`]+)` \| `(?<name>\w+)` \| `(?<example>[^`]+)` \| (?<why>[^|]*) ?\|$/;
-const sections = (await read("docs/reference/stored-response-fields.md")).split(/^## /m).slice(1);
-const lines = sections.flatMap((section) => {
-  const [operation = "", ...rest] = section.split("\n");
-  return rest.filter((line) => line.startsWith("| `")).map((line) => ({ operation, line }));
-});
-const rows = lines.map(({ operation, line }) => {
-  const { field = "", name = "", example = "" } = row.exec(line)?.groups ?? {};
-  return { operation, field, name, example };
-});
+const rows = Object.entries(examples).flatMap(([operation, fields]) =>
+  fields.map(([field, name, value]) => ({ operation, field, name, value })),
+);
 
-describe("the handbook's tables of parameters of kept responses", () => {
-  test("have a class and an example in every row", () => {
-    expect(lines.filter(({ line }) => !row.test(line))).toEqual([]);
-    expect(new Set(rows.map(({ name }) => name))).toEqual(
-      new Set(["honoured", "accepted", "ignored", "refused"]),
-    );
-  });
-
-  test.each(rows)("are right: $operation, $field $example is $name", async (asked) => {
+describe("parameters of stored responses", () => {
+  test.each(rows)("are as their class says: $operation, $field $value is $name", async (asked) => {
     await responses.keep(keptResponse("resp_7"));
-    const value: unknown = JSON.parse(asked.example);
+    const { value } = asked;
     const query = new URLSearchParams();
     for (const item of [value].flat()) {
       query.append(Array.isArray(value) ? `${asked.field}[]` : asked.field, String(item));
     }
     const path = asked.operation.replace("GET /v1", "").replace("{response_id}", "resp_7");
     const answer = await fetch(`${baseURL}${path}?${query}`);
-    if (asked.name === "refused") {
+    if (asked.name === "rejected") {
       expect(answer.status).toBe(400);
       expect((await decodeError(answer)).param).toStartWith(asked.field);
       return;
@@ -145,18 +134,15 @@ describe("the handbook's tables of parameters of kept responses", () => {
   });
 
   test.each([
-    ["responses.d.ts", "ResponseRetrieveParamsBase", "GET /v1/responses/{response_id}"],
-    ["input-items.d.ts", "InputItemListParams", "GET /v1/responses/{response_id}/input_items"],
+    ["responses.d.ts", "ResponseRetrieveParamsBase", "getResponse"],
+    ["input-items.d.ts", "InputItemListParams", "listResponseInputItems"],
   ])(
     "have every parameter of the openai package's types: %s: %s",
     async (file, type, operation) => {
       const types = await read(`node_modules/openai/resources/responses/${file}`);
-      const [, body] =
-        new RegExp(`^export interface ${type}[^{]*\\{\\n(.*?)^\\}`, "ms").exec(types) ?? [];
-      const fields = [...(body ?? "").matchAll(/^ {4}(\w+)\??:/gm)].map(([, field = ""]) => field);
-      const listed = rows.filter((each) => each.operation === operation).map(({ field }) => field);
+      const fields = propertiesOf(types, type);
       expect(fields.length).toBeGreaterThan(0);
-      expect(fields.filter((field) => !listed.includes(field))).toEqual([]);
+      expect(unnamed(fieldsOf(operation), fields)).toEqual([]);
     },
   );
 

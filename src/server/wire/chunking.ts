@@ -21,7 +21,7 @@ export const ChunkingStrategy = T.Union(
               description: "Tokens that two passages share; at most half of a passage.",
             }),
           },
-          open,
+          { ...open, description: "How long passages are." },
         ),
       },
       open,

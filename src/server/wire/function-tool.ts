@@ -11,6 +11,7 @@ export const FunctionTool = T.Object(
       {
         name: T.String({
           pattern: "^[A-Za-z0-9_-]{1,64}$",
+          description: "The function's name.",
           "x-expected": "1 to 64 letters, digits, '_' or '-'",
         }),
         description: nullable(T.String(), "What the function does, for the model."),
@@ -20,7 +21,7 @@ export const FunctionTool = T.Object(
         ),
         strict: nullable(T.Boolean(), "Arguments are always held to the schema."),
       },
-      open,
+      { ...open, description: "The function." },
     ),
   },
   open,

@@ -14,15 +14,19 @@ const fieldsWith = (note: string) => ({
     `One to four texts that end the answer; they are not part of it.${note}`,
   ),
   seed: nullable(
-    T.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
-    `Same request, seed and system_fingerprint: same answer, while nothing else runs.${note}`,
+    T.Integer({
+      minimum: Number.MIN_SAFE_INTEGER,
+      maximum: Number.MAX_SAFE_INTEGER,
+      "x-expected": "an integer of at most 53 bits",
+    }),
+    `The same request with the same seed and \`system_fingerprint\` gets the same answer, while nothing else runs.${note}`,
   ),
   logit_bias: nullable(
     T.Record(T.String({ pattern: "^[0-9]+$" }), T.Number({ minimum: -100, maximum: 100 }), {
       additionalProperties: false,
       "x-expected": "an object of token ids, each with a number from -100 to 100",
     }),
-    `Added to the logits of tokens, by token id.${note}`,
+    `Added to the logits of tokens, by the model's own token ids.${note}`,
   ),
 });
 

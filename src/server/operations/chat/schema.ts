@@ -15,11 +15,19 @@ const ToolChoice = T.Union(
     T.Literal("none"),
     T.Literal("auto"),
     T.Literal("required"),
-    T.Object({ type: T.Literal("function"), function: T.Object({ name: T.String() }, open) }, open),
+    T.Object(
+      {
+        type: T.Literal("function"),
+        function: T.Object(
+          { name: T.String({ description: "The answer is a call of this function." }) },
+          { ...open, description: "The function that is called." },
+        ),
+      },
+      open,
+    ),
   ],
   {
     "x-expected": "'none', 'auto', 'required' or {type: 'function', function: {name}}",
-    description: "Whether tools are called. Default: `auto` with tools, `none` without.",
   },
 );
 
@@ -41,12 +49,12 @@ const ResponseFormat = T.Union(
         type: T.Literal("json_schema"),
         json_schema: T.Object(
           {
-            name: T.Optional(T.String()),
+            name: T.Optional(T.String({ description: "What the format is called." })),
             description: nullable(T.String(), "What the format is for."),
             schema: T.Unknown({ description: "JSON Schema of the answer." }),
             strict: nullable(T.Boolean(), "The answer is always held to the schema."),
           },
-          open,
+          { ...open, description: "A grammar holds the answer to its `schema`." },
         ),
       },
       open,
@@ -54,8 +62,6 @@ const ResponseFormat = T.Union(
   ],
   {
     "x-expected": "{type: 'text'}, {type: 'json_object'} or {type: 'json_schema', json_schema}",
-    description:
-      "The answer's form, held by a grammar while it is generated: unless `length` cuts it short, it parses and validates.",
   },
 );
 
@@ -68,21 +74,42 @@ export const ChatCompletionRequest = T.Object(
     ...samplingFields,
     max_tokens: nullable(
       T.Integer({ minimum: 1 }),
-      "Most tokens of the answer. The older name of max_completion_tokens.",
+      "The older name of `max_completion_tokens`, which goes before it.",
     ),
-    max_completion_tokens: nullable(T.Integer({ minimum: 1 }), "Most tokens of the answer."),
+    max_completion_tokens: nullable(
+      T.Integer({ minimum: 1 }),
+      "Most tokens of the answer, which then ends with the reason `length`.",
+    ),
     stop: generationFields.stop,
     seed: generationFields.seed,
-    n: nullable(T.Integer({ minimum: 1, maximum: 8 }), "How many answers to generate.", 1),
-    logprobs: nullable(T.Boolean(), "Report the log probability of each token.", false),
+    n: nullable(
+      T.Integer({ minimum: 1, maximum: 8 }),
+      "How many answers to generate; each takes the seed after that of the one before.",
+      1,
+    ),
+    logprobs: nullable(
+      T.Boolean(),
+      "Report the log probability of each token of the answer's text.",
+      false,
+    ),
     top_logprobs: nullable(
       T.Integer({ minimum: 0, maximum: 20 }),
-      "How many of the likeliest tokens to report in each place; needs logprobs.",
+      "How many of the likeliest tokens to report in each place; needs `logprobs`.",
     ),
     logit_bias: generationFields.logit_bias,
-    response_format: nullable(ResponseFormat, "The answer's form.", { type: "text" }),
-    tools: nullable(T.Array(FunctionTool, { maxItems: 128 }), "Functions the model may call."),
-    tool_choice: nullable(ToolChoice, "Whether tools are called."),
+    response_format: nullable(
+      ResponseFormat,
+      "The answer's form, held by a grammar while it is generated: unless `length` cuts it short, it parses and validates.",
+      { type: "text" },
+    ),
+    tools: nullable(
+      T.Array(FunctionTool, { maxItems: 128 }),
+      "Functions that the model may call; no other tools. The arguments always fit `parameters`.",
+    ),
+    tool_choice: nullable(
+      ToolChoice,
+      "Whether tools are called. Default: `auto` with tools, `none` without. In place of `allowed_tools`, send only those as `tools`.",
+    ),
     parallel_tool_calls: nullable(
       T.Boolean(),
       "Whether one answer may call several tools, where the model's template can.",
@@ -93,9 +120,16 @@ export const ChatCompletionRequest = T.Object(
       "The older form of `tools`; the answer has the older form, too.",
     ),
     function_call: nullable(
-      T.Union([T.Literal("none"), T.Literal("auto"), T.Object({ name: T.String() }, open)], {
-        "x-expected": "'none', 'auto' or {name}",
-      }),
+      T.Union(
+        [
+          T.Literal("none"),
+          T.Literal("auto"),
+          T.Object({ name: T.String({ description: "The function." }) }, open),
+        ],
+        {
+          "x-expected": "'none', 'auto' or {name}",
+        },
+      ),
       "The older form of `tool_choice`.",
     ),
     rag: ragField,

@@ -31,22 +31,30 @@ export const CompletionRequest = T.Object(
     ...samplingFields,
     max_tokens: nullable(
       T.Integer({ minimum: 0 }),
-      "Most tokens of each answer; 0: none, for `echo`.",
+      "Most tokens of each answer, which then ends with the reason `length`; 0: none, for `echo`.",
       defaultMaxTokens,
     ),
-    n: nullable(T.Integer({ minimum: 1, maximum: 20 }), "How many answers each prompt gets.", 1),
+    n: nullable(
+      T.Integer({ minimum: 1, maximum: 20 }),
+      "How many answers each prompt gets; each takes the seed after that of the one before. All prompts of a request have at most 128 answers together, of which 8 are generated at a time.",
+      1,
+    ),
     best_of: nullable(
       T.Integer({ minimum: 1, maximum: 20 }),
-      "So many answers are generated for each prompt, and the `n` with the highest log probability per token are sent, best first. Not with `stream`.",
+      "So many answers are generated for each prompt, and the `n` with the highest log probability per token are sent, best first. All of them count in `usage`. Not with `stream`.",
     ),
-    echo: nullable(T.Boolean(), "Whether each answer begins with its prompt.", false),
+    echo: nullable(
+      T.Boolean(),
+      "Whether each answer begins with its prompt. With `logprobs` the prompt's tokens have theirs too, the first one `null`: the whole prompt is evaluated for that, once for all of its answers. In a stream a long prompt comes in several chunks.",
+      false,
+    ),
     suffix: nullable(
       T.String(),
-      "What follows the answer: the model fills in the middle, where its vocabulary has the tokens for it.",
+      "What follows the answer: the model fills in the middle, where its vocabulary has the tokens for it, else it is rejected.",
     ),
     logprobs: nullable(
       T.Integer({ minimum: 0, maximum: 5 }),
-      "Report the log probability of each token, and of so many of the likeliest in its place; with `echo` also of the prompt's.",
+      "Report the log probability of each token, and of so many of the likeliest in its place; with `echo` also of the prompt's. The prompts of all answers may have 262,144 tokens together then, unless the answer is streamed.",
     ),
     ...generationFields,
     stream: nullable(T.Boolean(), "Send the answers in pieces as they are generated.", false),

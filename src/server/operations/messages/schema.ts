@@ -22,7 +22,7 @@ const ofEarlierThoughts = "Models are not shown their earlier thoughts.";
 const InnerBlock = T.Object(
   {
     type: T.String({ description: "`text`." }),
-    text: T.Optional(T.String()),
+    text: T.Optional(T.String({ description: "The text." })),
     citations: accepted("They are not part of the text."),
     ...cached,
   },
@@ -214,10 +214,7 @@ const OutputFormat = T.Object(
 );
 
 /** An empty list asks for nothing. */
-const unlessEmpty = {
-  unless: (value: unknown) => Array.isArray(value) && value.length === 0,
-  except: "an empty list",
-};
+const unlessEmpty = { unless: (value: unknown) => Array.isArray(value) && value.length === 0 };
 
 /** What is counted is what would be answered. */
 const prompt = {
@@ -267,7 +264,7 @@ const prompt = {
   container: rejected("cannot be honoured: this node runs no code", unlessEmpty),
   mcp_servers: rejected(
     "cannot be honoured: this node calls no MCP servers; send their tools as 'tools'",
-    unlessEmpty,
+    { ...unlessEmpty, except: "an empty list" },
   ),
   inference_geo: rejected("cannot be honoured: this node's models run where they run", unlessEmpty),
 };

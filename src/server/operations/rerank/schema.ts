@@ -2,9 +2,12 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { accepted, ignored, nullable, open, rejected } from "../../wire/fields.ts";
 
-const Document = T.Union([T.String(), T.Object({ text: T.String() }, open)], {
-  "x-expected": "a string, or an object with a 'text'",
-});
+const Document = T.Union(
+  [T.String(), T.Object({ text: T.String({ description: "The text." }) }, open)],
+  {
+    "x-expected": "a string, or an object with a 'text'",
+  },
+);
 
 /** vLLM's names for whether scores are probabilities. */
 const activation = rejected("cannot be false: scores are probabilities here", {
@@ -22,7 +25,7 @@ export const RerankRequest = T.Object(
     documents: T.Array(Document, {
       minItems: 1,
       description:
-        "The texts, or objects with a `text`; no more than the node takes: 2048 unless configured. One that is longer than the model reads at once is read in parts that overlap, and its best part counts.",
+        "The texts, or objects with a `text`; no more than the node takes: 2048 unless configured. One that is longer than the model reads at once is read in parts that overlap by half, and its best part counts. All together may come to 600,000 tokens, the query counted beside each.",
     }),
     top_n: nullable(
       T.Integer({ minimum: 0 }),

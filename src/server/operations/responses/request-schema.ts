@@ -19,7 +19,7 @@ import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 const ofEarlierOutput = "Clients send it back of earlier output.";
 const cachesItself = "The node finds what it has evaluated before by itself.";
 
-const partText = { text: T.Optional(T.String()) };
+const partText = { text: T.Optional(T.String({ description: "The text." })) };
 const partRefusal = {
   refusal: T.Optional(T.String({ description: "Of another model's output; it counts as text." })),
 };
@@ -191,28 +191,34 @@ export const ResponseRequest = T.Object(
     ),
     previous_response_id: nullable(
       T.String({ minLength: 1 }),
-      "The response whose conversation this one goes on from.",
+      "The response whose conversation this one continues. It must be stored, and made with the same key.",
     ),
     conversation: nullable(
-      T.Union([T.String({ minLength: 1 }), T.Object({ id: T.String({ minLength: 1 }) }, open)], {
-        "x-expected": "a conversation's id or {id}",
-      }),
-      "The conversation that this response goes on from, and that its input and output are added to.",
+      T.Union(
+        [
+          T.String({ minLength: 1 }),
+          T.Object({ id: T.String({ minLength: 1, description: "Its id." }) }, open),
+        ],
+        {
+          "x-expected": "a conversation's id or {id}",
+        },
+      ),
+      "The conversation that this response continues, and that its input and output are added to. Not beside `previous_response_id`.",
     ),
     store: nullable(
       T.Boolean(),
-      "Whether the response is kept, so that it can be asked for again and gone on from; no longer than the node keeps responses.",
+      "Whether the response is stored, so that it can be read and continued. The answer says whether it is: not where the node stores none (`responses.keep_for = 0`), and not where it is too large.",
       true,
     ),
     background: nullable(
       T.Boolean(),
-      "Answer at once, and make the response behind; `GET /v1/responses/{id}` has it.",
+      "Answer at once with the status `queued`, and make the response in the background; `GET /v1/responses/{id}` has it. Not with `stream`, nor with `store` false.",
       false,
     ),
     metadata: nullable(Metadata, "Given back as it is."),
     max_output_tokens: nullable(
       T.Integer({ minimum: 1 }),
-      "Most tokens of the answer, thoughts included.",
+      "Most tokens of the answer, thoughts included; the status is `incomplete` then.",
     ),
     max_tool_calls: nullable(
       T.Integer({ minimum: 1 }),
@@ -248,7 +254,7 @@ export const ResponseRequest = T.Object(
     ),
     truncation: nullable(
       T.Union([T.Literal("auto"), T.Literal("disabled")]),
-      "`auto`: the oldest messages are left out of a conversation that does not fit the model's context. `disabled`: it is refused.",
+      "`auto`: the oldest messages are left out of a conversation that does not fit the model's context, and `truncated_messages` says how many. `disabled`: it is rejected with `context_length_exceeded`.",
       "disabled",
     ),
     rag: ragField,

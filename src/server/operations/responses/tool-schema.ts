@@ -65,7 +65,11 @@ const Namespace = T.Object(
 export const FileSearchTool = T.Object(
   {
     type: T.Literal("file_search"),
-    vector_store_ids: StoreReferences,
+    vector_store_ids: {
+      ...StoreReferences,
+      description:
+        "Ids or names of vector stores, searched as one with the last message of the user, before the answer begins. One search may be offered.",
+    },
     filters: nullable(Filter, "Which of their files count."),
     max_num_results: nullable(
       T.Integer({ minimum: 1, maximum: 50 }),
@@ -169,7 +173,7 @@ export const TextFormat = T.Union(
     T.Object(
       {
         type: T.Literal("json_schema"),
-        name: T.Optional(T.String()),
+        name: T.Optional(T.String({ description: "What the format is called." })),
         description: nullable(T.String(), "What the format is for."),
         schema: T.Unknown({ description: "JSON Schema of the text." }),
         strict: nullable(T.Boolean(), "The text is always held to the schema."),

@@ -3,12 +3,15 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { fileStatuses } from "../../../core/documents/records.ts";
 import { Attributes, Metadata } from "../../wire/attributes.ts";
 import { ChunkingStrategy, ChunkingUsed } from "../../wire/chunking.ts";
-import { open } from "../../wire/fields.ts";
+import { ignored, nullable, open, rejectedAs } from "../../wire/fields.ts";
 import { Filter } from "../../wire/filter.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
 const ExpiresAfter = T.Object(
-  { anchor: T.Literal("last_active_at"), days: T.Integer({ minimum: 1, maximum: 365 }) },
+  {
+    anchor: T.Literal("last_active_at"),
+    days: T.Integer({ minimum: 1, maximum: 365, description: "Days without a use." }),
+  },
   {
     ...open,
     description:
@@ -51,7 +54,7 @@ const name = T.Union([T.String({ maxLength: 256 }), T.Null()], { description: "F
 export const VectorStoreRequest = T.Object(
   {
     name: T.Optional(name),
-    description: T.Optional(T.Union([T.String({ maxLength: 2048 }), T.Null()])),
+    description: nullable(T.String({ maxLength: 2048 }), "What it holds, for people."),
     file_ids: T.Optional(
       T.Union([T.Array(T.String(), { maxItems: mostFilesAtOnce }), T.Null()], {
         description: "Uploaded files to begin with.",
@@ -76,6 +79,7 @@ export const VectorStoreUpdate = T.Object(
       }),
     ),
     metadata: T.Optional(T.Union([Metadata, T.Null()], { description: "In the place of all." })),
+    file_ids: ignored("Files are added under `/files`."),
   },
   open,
 );
@@ -215,6 +219,9 @@ export type FileBatchRequest = Static<typeof FileBatchRequest>;
 /** A search in a vector store, on the wire. */
 const mostQueries = 16;
 
+const searchesAsAsked =
+  "cannot be honoured: this node searches for what was asked. Leave it out, or send false";
+
 export const VectorStoreSearchRequest = T.Object(
   {
     query: T.Union(
@@ -239,12 +246,16 @@ export const VectorStoreSearchRequest = T.Object(
         T.Object(
           {
             ranker: T.Optional(
-              T.Union([
-                T.Literal("none"),
-                T.Literal("auto"),
-                T.Literal("default-2024-11-15"),
-                T.Null(),
-              ]),
+              T.Union(
+                [T.Literal("none"), T.Literal("auto"), T.Literal("default-2024-11-15"), T.Null()],
+                {
+                  description:
+                    "`none` asks no reranking model; the others ask the node's, where it has one.",
+                },
+              ),
+            ),
+            hybrid_search: ignored(
+              "How vectors and words are weighed is the node's setting (`[retrieval]`).",
             ),
             score_threshold: T.Optional(
               T.Union([T.Number({ minimum: 0, maximum: 1 }), T.Null()], {
@@ -253,20 +264,17 @@ export const VectorStoreSearchRequest = T.Object(
               }),
             ),
           },
-          {
-            ...open,
-            description:
-              "`ranker`: `none` asks no reranking model; the others ask the node's, where it has one.",
-          },
+          { ...open, description: "How passages are ranked." },
         ),
         T.Null(),
       ]),
     ),
-    rewrite_query: T.Optional(
-      T.Union([T.Boolean(), T.Null()], {
-        default: false,
-        description: "`true` is refused: the node searches for what was asked.",
+    rewrite_query: nullable(
+      T.Union([rejectedAs(T.Literal(true), searchesAsAsked), T.Literal(false)], {
+        "x-expected": "true or false",
       }),
+      "Whether the query is rewritten first, which it never is.",
+      false,
     ),
   },
   open,

@@ -6,7 +6,6 @@ import type { FileCounts, StoreFile } from "../../../core/documents/records.ts";
 import type { AddedFile, FileText } from "../../../core/documents/store-file-service.ts";
 import type { FoundInFile, StoreQuestion } from "../../../core/documents/store-search.ts";
 import type { NewStore, StoreView } from "../../../core/documents/vector-store-service.ts";
-import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
 import { redactPaths } from "../../middleware/errors.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
@@ -167,13 +166,6 @@ const usualResults = 10;
 
 export function toStoreQuestion(body: VectorStoreSearchRequest): StoreQuestion {
   const { query, filters, max_num_results: limit, ranking_options: ranking } = body;
-  if (body.rewrite_query === true) {
-    throw new NodeError(
-      "invalid_request",
-      "'rewrite_query' cannot be honoured: this node searches for what was asked. Leave it out, or send false.",
-      { param: "rewrite_query" },
-    );
-  }
   const isList = Array.isArray(query);
   return {
     queries: isList ? query : [query],

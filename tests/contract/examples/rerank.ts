@@ -1,0 +1,31 @@
+/** What becomes of the fields of requests, by an example of each. */
+import type { FieldExample } from "../../support/field-examples.ts";
+
+export const examples: readonly FieldExample[] = [
+  ["model", "honoured", "judge"],
+  ["query", "honoured", "a query"],
+  ["query", "rejected", " "],
+  ["documents", "honoured", ["one", "two"]],
+  ["documents", "honoured", [{ text: "one" }, { text: "two" }]],
+  ["documents", "rejected", [{ image: "https://example.org/a.png" }]],
+  ["top_n", "honoured", 1],
+  ["return_documents", "honoured", false],
+  ["max_tokens_per_doc", "honoured", 1],
+  ["truncate_prompt_tokens", "accepted", -1],
+  ["truncate_prompt_tokens", "rejected", 100],
+  ["truncation", "accepted", true],
+  ["use_activation", "accepted", true],
+  ["use_activation", "rejected", false],
+  ["activation", "rejected", false],
+  ["softmax", "rejected", false],
+  ["rank_fields", "rejected", ["title", "text"]],
+  ["return_embeddings", "accepted", false],
+  ["return_embeddings", "rejected", true],
+  ["texts", "rejected", ["one"]],
+  ["top_k", "rejected", 1],
+  ["user", "accepted", "ada"],
+  ["max_chunks_per_doc", "ignored", 10],
+  ["priority", "ignored", 0],
+  ["mm_processor_kwargs", "ignored", { fps: 1 }],
+  ["colour", "ignored", "red"],
+];
