@@ -38,7 +38,7 @@ interface Exception {
 
 const exceptions: readonly Exception[] = [
   {
-    files: "{src/config/**,docs/{configuration,models,scaling}.md}",
+    files: "{src/config/**,src/node/node-settings.ts,docs/{configuration,models,scaling}.md}",
     text: /\btranscode\b/,
     reason: "a configuration key that exists: [[models]] transcode",
   },

@@ -6,7 +6,7 @@ import { noLog } from "../core/log.ts";
 import { datedReason, describeBackend } from "../core/models/engine-backends.ts";
 import { thisMachine } from "../engine/accelerator/devices.ts";
 import { MachineAccelerators } from "../engine/accelerator/machine-accelerators.ts";
-import { verdictFile } from "../engine/accelerator/trials.ts";
+import { trialFile } from "../engine/accelerator/trials.ts";
 import type { ModelRow } from "./model-rows.ts";
 import type { Shell } from "./shell.ts";
 
@@ -19,7 +19,7 @@ export async function withBackends(
   const folder = engine.gpu_libraries;
   const accelerators = new MachineAccelerators({
     place: thisMachine(program.env),
-    verdicts: verdictFile(resolve(cwd, dataDir)),
+    trials: trialFile(resolve(cwd, dataDir)),
     ...given({ gpuLibraries: folder && resolve(cwd, folder) }),
     log: noLog,
   });

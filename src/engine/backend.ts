@@ -1,5 +1,4 @@
-/** Loads llama.cpp, once in a process, with its budget of threads. */
-
+/** Loads llama.cpp, once in a process, with its budget of threads; says why a library does not load. */
 import { dlopen, FFIType } from "bun:ffi";
 import { arch, platform } from "node:os";
 import { basename } from "node:path";
@@ -56,12 +55,12 @@ export async function openBackend({
     logger: (level, message) => forward(log, level, message.trim()),
     progressLogs: false,
   }).catch((cause: unknown) => {
-    throw new Error(linkerWords(name) ?? reasonOf(cause), { cause });
+    throw new Error(linkerError(name) ?? reasonOf(cause), { cause });
   });
   // In the executable the library does not try itself beforehand, and goes on without its accelerator.
   if (name !== "cpu" && llama.gpu !== name) {
     await llama.dispose();
-    throw new Error(linkerWords(name) ?? "no device of it was found");
+    throw new Error(linkerError(name) ?? "no device of it was found");
   }
   const { release, repo } = llama.llamaCppRelease;
   const version = `llama.cpp ${release} (${repo}, ${llama.buildType} build, ${name})`;
@@ -97,8 +96,6 @@ function forward(log: Log, level: LlamaLogLevel, message: string): void {
   else log.debug(message, fields);
 }
 
-// What llama.cpp says of the CPU library that it chose for this machine.
-
 /** Like `CPU : AVX512 = 1 | AMX_INT8 = 1 | REPACK = 1 | `. */
 export async function readSystemInfo(): Promise<string> {
   const llama = await getLlama({
@@ -112,10 +109,11 @@ export async function readSystemInfo(): Promise<string> {
   return systemInfo;
 }
 
-// Why the dynamic linker does not load a backend's library: node-llama-cpp says only that there is none.
-
-/** Undefined where it does load, or is not there. Loads it into this process. */
-export function linkerWords(backend: EngineBackend): string | undefined {
+/**
+ * Why the dynamic linker does not load a backend's library: node-llama-cpp says only that there is none.
+ * Undefined where it does load, or is not there. Loads it into this process.
+ */
+export function linkerError(backend: EngineBackend): string | undefined {
   const [name = ""] = packagesOf(backend, { platform: platform(), arch: arch() });
   const found = findPackage(name);
   const [path] = found === undefined ? [] : backendLibraries(found.bins);

@@ -95,7 +95,6 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
 }
 
 /** The tokens of embedding inputs, which are texts or lists of token ids. */
-
 export class InputTokens {
   readonly #tokenizer: SlicedTokenizer;
   readonly #vocabulary: readonly Token[];

@@ -1,14 +1,14 @@
 /** Loads a GGUF into llama.cpp as a chat, an embedding or a reranking model. */
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import type { LlamaModel, LlamaModelOptions, LlamaRankingContext } from "node-llama-cpp";
+import type { LlamaModel, LlamaRankingContext } from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { LoadStage } from "../core/models/engine-backends.ts";
 import type { LoadedModel, ModelCard, ModelSettings } from "../core/models/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
-import type { Progress, ProgressStep } from "../core/progress.ts";
+import type { Progress } from "../core/progress.ts";
 import type { Backend } from "./backend.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
@@ -41,17 +41,19 @@ export async function loadModel(
       gpuLayers:
         spec.settings.nGpuLayers === "auto" && nGpuLayers > 0 ? { max: nGpuLayers } : nGpuLayers,
     };
-    return await loadWeights(backend, weights, step, async (model) => {
-      const loaded = await loaders[spec.type](
-        backend,
-        model,
-        { ...spec, settings },
-        mtime,
-        onStage,
-      );
+    const onLoadProgress = (loaded: number): void => step.update(Math.floor(loaded * 100));
+    const model = await backend.llama.loadModel({ ...weights, onLoadProgress });
+    try {
+      const make = makers[spec.type];
+      const made = await make({ backend, model, spec: { ...spec, settings }, onStage });
+      const loaded = await toLoaded(backend, model, { spec, made, createdAt: mtime });
       if (why !== undefined) logChoice(backend, loaded.card, why);
+      step.finish();
       return loaded;
-    });
+    } catch (error) {
+      await model.dispose();
+      throw error;
+    }
   } catch (cause) {
     throw new NodeError(
       "unavailable",
@@ -72,40 +74,17 @@ function logChoice({ log }: Backend, { name, settings }: ModelCard, why: string)
   });
 }
 
-const loaders = { chat: asChat, embedding: asEmbedding, reranker: asReranker } as const;
-
-/** Loads a model's weights into llama.cpp, and frees them again where what is made of them fails. */
-
-export async function loadWeights<Made>(
-  { llama }: Backend,
-  options: Pick<LlamaModelOptions, "modelPath" | "gpuLayers">,
-  step: ProgressStep,
-  make: (model: LlamaModel) => Promise<Made>,
-): Promise<Made> {
-  const onLoadProgress = (loaded: number): void => step.update(Math.floor(loaded * 100));
-  const model = await llama.loadModel({ ...options, onLoadProgress });
-  try {
-    const made = await make(model);
-    step.finish();
-    return made;
-  } catch (error) {
-    await model.dispose();
-    throw error;
-  }
-}
-
-/** Chooses the settings that are `auto`, from the model's file and the machine's memory. */
-
 interface FittedModel {
   settings: ModelSettings;
   /** Why they were chosen; absent where none was `auto`. */
   why?: string;
 }
 
-export async function fitSettings(backend: Backend, spec: ModelSpec): Promise<FittedModel> {
+/** Chooses the settings that are `auto`, from the model's file and the machine's memory. */
+async function fitSettings(backend: Backend, spec: ModelSpec): Promise<FittedModel> {
   const { settings: wanted, path, type, parallel } = spec;
   const { ctxSize, batchSize } = wanted;
-  // Whatever was asked for, the CPU has no layers elsewhere.
+  // Whatever was asked for, the CPU has no layers on an accelerator.
   const nGpuLayers = backend.name === "cpu" ? 0 : wanted.nGpuLayers;
   if (ctxSize !== "auto" && batchSize !== "auto" && nGpuLayers !== "auto") {
     return { settings: { ...wanted, ctxSize, batchSize, nGpuLayers } };
@@ -126,15 +105,45 @@ async function machineOf({ llama, name }: Backend): Promise<Machine> {
   return { ...machine, accelerator: { memory: total, availableMemory: free } };
 }
 
-/** Weights as a chat model: its threads, its context, its template and a first token. */
+/** What weights are made into an engine with; every `auto` setting is chosen. */
+interface Loading {
+  backend: Backend;
+  model: LlamaModel;
+  spec: FittedSpec;
+  onStage: (stage: LoadStage) => void;
+}
 
-export async function asChat(
+type FittedSpec = ModelSpec & { settings: ModelSettings };
+
+/** An engine, and the sizes that it really has. */
+type Made = (
+  | { type: "chat"; engine: LlamaChatEngine }
+  | { type: "embedding"; engine: LlamaEmbeddingEngine; identity: EmbeddingIdentity }
+  | { type: "reranker"; engine: LlamaReranker }
+) & { settings: ModelSettings; template?: string };
+
+async function toLoaded(
   backend: Backend,
   model: LlamaModel,
-  spec: FittedSpec,
-  createdAt: Date,
-  onStage: (stage: LoadStage) => void,
+  { spec, made, createdAt }: { spec: ModelSpec; made: Made; createdAt: Date },
 ): Promise<LoadedModel> {
+  const { name, type, path } = spec;
+  const { settings, template = "none", ...own } = made;
+  const { author } = model.fileInfo.metadata.general;
+  const weights = await weightsDigest(path);
+  return {
+    ...own,
+    card: { name, type, createdAt, ownedBy: author ?? "paddock", settings },
+    fingerprint: fingerprint({ weights, engine: backend.version, settings, template }),
+    async [Symbol.asyncDispose]() {
+      await own.engine.close();
+      await model.dispose();
+    },
+  };
+}
+
+/** A chat model: its threads, its context, its template and a first token. */
+async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Made> {
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
     throw new Error('it is an embedding model; configure it with type = "embedding"');
   }
@@ -153,38 +162,17 @@ export async function asChat(
   await proveChat(new NativeChatContext(context, model, new StepThreads(options)), model, backend);
   onStage("model");
   const template = new PromptTemplate(model, chatWrapperFor(spec.settings.promptTemplate, model));
-  const settings: ModelSettings = {
-    ...spec.settings,
-    ctxSize: context.contextSize,
-    batchSize: context.batchSize,
-    nGpuLayers: model.gpuLayers,
-  };
-  const engine = new LlamaChatEngine(model, context, template, {
-    maxQueue: spec.maxQueue,
-    threads,
-    steps: backend.steps,
-  });
+  const { maxQueue } = spec;
+  const { steps } = backend;
   return {
     type: "chat",
-    card: card(model, spec, settings, createdAt),
-    engine,
-    fingerprint: await fingerprintOf(backend, spec, settings, template.name),
-    async [Symbol.asyncDispose]() {
-      await engine.close();
-      await model.dispose();
-    },
+    engine: new LlamaChatEngine(model, context, template, { maxQueue, threads, steps }),
+    settings: sizes(model, spec, context.contextSize, context.batchSize),
+    template: template.name,
   };
 }
 
-/** Weights as an embedding model, and what tells its vectors from those of other models. */
-
-export async function asEmbedding(
-  backend: Backend,
-  model: LlamaModel,
-  spec: FittedSpec,
-  createdAt: Date,
-  onStage: (stage: LoadStage) => void,
-): Promise<LoadedModel> {
+async function makeEmbedding({ backend, model, spec, onStage }: Loading): Promise<Made> {
   const size = contextSize(model, spec);
   const create = async (): Promise<NativeEmbeddingContext> =>
     new NativeEmbeddingContext(
@@ -195,30 +183,37 @@ export async function asEmbedding(
   onStage("trial");
   await proveEmbedding(first, model, backend);
   onStage("model");
-  const others = await Promise.all(Array.from({ length: backend.threads - 1 }, create));
-  const settings: ModelSettings = {
-    ...spec.settings,
-    ctxSize: size,
-    batchSize: size,
-    nGpuLayers: model.gpuLayers,
-  };
-  const engine = new LlamaEmbeddingEngine(model, [first, ...others], {
-    maxTokens: size,
-    threads: backend.threads,
-    steps: backend.steps,
-  });
+  const { threads, steps } = backend;
+  const others = await Promise.all(Array.from({ length: threads - 1 }, create));
+  const options = { maxTokens: size, threads, steps };
   return {
     type: "embedding",
-    card: card(model, spec, settings, createdAt),
-    engine,
-    fingerprint: await fingerprintOf(backend, spec, settings, "none"),
+    engine: new LlamaEmbeddingEngine(model, [first, ...others], options),
     identity: await identityOf(model, spec),
-    async [Symbol.asyncDispose]() {
-      await engine.close();
-      await model.dispose();
-    },
+    settings: sizes(model, spec, size, size),
   };
 }
+
+async function makeReranker({ backend, model, spec, onStage }: Loading): Promise<Made> {
+  const size = contextSize(model, spec);
+  const create = (): Promise<LlamaRankingContext> =>
+    model.createRankingContext({ contextSize: size, batchSize: size, threads: 1 });
+  const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
+  onStage("trial");
+  const engine = new LlamaReranker(model, contexts, { maxTokens: size, steps: backend.steps });
+  await proveReranker(engine);
+  onStage("model");
+  return { type: "reranker", engine, settings: sizes(model, spec, size, size) };
+}
+
+const makers = { chat: makeChat, embedding: makeEmbedding, reranker: makeReranker } as const;
+
+const sizes = (
+  model: LlamaModel,
+  { settings }: FittedSpec,
+  ctxSize: number,
+  batchSize: number,
+): ModelSettings => ({ ...settings, ctxSize, batchSize, nGpuLayers: model.gpuLayers });
 
 /** A collection outlives engine builds and settings, so its identity is that of the weights alone. */
 async function identityOf(
@@ -235,47 +230,7 @@ async function identityOf(
   };
 }
 
-/** Weights as a reranking model. */
-
-export async function asReranker(
-  backend: Backend,
-  model: LlamaModel,
-  spec: FittedSpec,
-  createdAt: Date,
-  onStage: (stage: LoadStage) => void,
-): Promise<LoadedModel> {
-  const size = contextSize(model, spec);
-  const create = (): Promise<LlamaRankingContext> =>
-    model.createRankingContext({ contextSize: size, batchSize: size, threads: 1 });
-  const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
-  onStage("trial");
-  const engine = new LlamaReranker(model, contexts, { maxTokens: size, steps: backend.steps });
-  await proveReranker(engine);
-  onStage("model");
-  const settings: ModelSettings = {
-    ...spec.settings,
-    ctxSize: size,
-    batchSize: size,
-    nGpuLayers: model.gpuLayers,
-  };
-  return {
-    type: "reranker",
-    card: card(model, spec, settings, createdAt),
-    engine,
-    fingerprint: await fingerprintOf(backend, spec, settings, "none"),
-    async [Symbol.asyncDispose]() {
-      await engine.close();
-      await model.dispose();
-    },
-  };
-}
-
-// What every model tells of itself once its settings are chosen and its weights are loaded.
-
-/** With every `auto` setting chosen. */
-export type FittedSpec = ModelSpec & { settings: ModelSettings };
-
-export function contextSize(model: LlamaModel, { settings, type }: FittedSpec): number {
+function contextSize(model: LlamaModel, { settings, type }: FittedSpec): number {
   if (settings.ctxSize === 0) return defaultContext(model.trainContextSize, type);
   if (settings.ctxSize > model.trainContextSize) {
     throw new Error(
@@ -283,24 +238,4 @@ export function contextSize(model: LlamaModel, { settings, type }: FittedSpec): 
     );
   }
   return settings.ctxSize;
-}
-
-export function card(
-  model: LlamaModel,
-  { name, type }: ModelSpec,
-  settings: ModelSettings,
-  createdAt: Date,
-): ModelCard {
-  const { author } = model.fileInfo.metadata.general;
-  return { name, type, createdAt, ownedBy: author ?? "paddock", settings };
-}
-
-export async function fingerprintOf(
-  backend: Backend,
-  spec: ModelSpec,
-  settings: ModelSettings,
-  template: string,
-): Promise<string> {
-  const weights = await weightsDigest(spec.path);
-  return fingerprint({ weights, engine: backend.version, settings, template });
 }

@@ -102,8 +102,6 @@ export class LlamaReranker implements Reranker {
   }
 }
 
-// A passage that a model cannot read at once, in parts that overlap.
-
 /** How much of a part is in the one before it too: what is said across an end is whole in one of them. */
 const overlap = 0.5;
 

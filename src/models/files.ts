@@ -1,4 +1,4 @@
-/** Writes files atomically: to a temporary name first, then renamed. */
+/** Files of models: written to a temporary name and renamed, in folders that only their owner can read. */
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
@@ -41,8 +41,6 @@ async function removeAbandoned(path: string): Promise<void> {
   }
 }
 
-/** Makes folders that only their owner can read: the one of a model's file, and those above it. */
-
 const ownerOnly = 0o700;
 
 /** Folders that exist keep their rights. */
@@ -51,7 +49,6 @@ export async function makePrivateFolder(path: string): Promise<void> {
 }
 
 /** The size of a file; undefined where there is none. */
-
 export async function sizeOf(path: string): Promise<number | undefined> {
   return await stat(path).then(
     ({ size }) => size,

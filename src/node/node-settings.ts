@@ -1,5 +1,4 @@
-/** What a part of a node is made from: the whole node has it, and so has a command that needs one part. */
-
+/** What the parts of a node are made from: their options, and what the configuration means to them. */
 import type { ModelConfig } from "../config/model-schema.ts";
 import { isUpstream } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
@@ -42,8 +41,6 @@ export interface ModelOptions extends StoreOptions {
   /** The upstream models of a node that serves; default: opened where they are needed. */
   upstreams?: UpstreamModels;
 }
-
-/** What the configuration means to the parts of the node. */
 
 export function toCollection({ models, vectorstore }: Config): Collection {
   const first = models.find(({ type }) => type === "embedding")?.name;
@@ -144,7 +141,7 @@ export function toModelBounds({ name, type, source, ...bounds }: ModelConfig): M
 export const toMemoryLimit = ({ engine }: Config): number | undefined =>
   engine.memory_limit === 0 ? undefined : engine.memory_limit * 1e6;
 
-/** A model that runs elsewhere; what a server decides is 0 here. */
+/** An upstream model; what its server decides is 0 here. */
 export function toUpstreamSpec(model: ModelConfig): UpstreamSpec {
   const { name, type, ctx_size: ctxSize } = model;
   return {

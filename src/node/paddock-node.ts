@@ -240,7 +240,7 @@ export class PaddockNode implements AsyncDisposable {
 
   /** Ends every answer in progress with an error that says why. */
   stop(): void {
-    this.#stopping.abort(new NodeError("unavailable", "The node is stopping. Ask again later."));
+    this.#stopping.abort(new NodeError("unavailable", "The node is stopping. Try again later."));
   }
 
   /** Says which port the node really listens on. */
@@ -302,7 +302,6 @@ export class PaddockNode implements AsyncDisposable {
 }
 
 /** MCP over HTTP; its libraries are loaded when somebody asks. */
-
 export const mcpEndpoint = (version: string, documents: McpDocuments): McpEndpoint => ({
   async answer(request, session) {
     const { answerOverHttp } = await import("../mcp/http.ts");

@@ -106,7 +106,6 @@ export class Heartbeat implements Disposable {
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
 /** Notices a load that does not get on. */
-
 export class StallWatch implements Disposable {
   readonly #mostMs: number;
   readonly #onStall: () => void;

@@ -1,4 +1,4 @@
-/** The child process that runs one model: starts it, has it load, and sends messages until it ends. */
+/** The child process that runs one model: starts it, has it load, and says what a failed start means. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { onAbort } from "../core/abort.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
@@ -264,8 +264,6 @@ export async function tryBackend(
   return { version: tried.version };
 }
 
-// What the failure of a runner's start says of the backend that it was started with.
-
 /** Marks an error that came of the end of the process, not of what it reported. */
 export class ProcessEnded extends Error {
   override readonly name = "ProcessEnded";
@@ -278,6 +276,7 @@ const when: Readonly<Record<LoadStage, string>> = {
   trial: "at its first computation",
 };
 
+/** What the failure of a runner's start says of the backend that it was started with. */
 export function toBackendFailure(
   cause: unknown,
   { stage, hung }: { stage: LoadStage; hung: boolean },

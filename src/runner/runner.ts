@@ -169,7 +169,7 @@ export class Runner implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const stopped = new NodeError("unavailable", "The node is stopping. Ask again later.");
+    const stopped = new NodeError("unavailable", "The node is stopping. Try again later.");
     this.#stopping.abort(stopped);
     this.#calls.failAll(stopped);
     clearTimeout(this.#idleTimer);
@@ -296,7 +296,7 @@ const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 const endedWhileAnswering = (name: string): NodeError =>
   new NodeError(
     "unavailable",
-    `The process that runs the model '${name}' ended while it answered; it is started again. Ask again.`,
+    `The process that runs the model '${name}' ended while it answered; it is started again. Try again.`,
   );
 
 const cannotBeLoaded = (name: string, cause: unknown): NodeError =>
@@ -306,13 +306,12 @@ const cannotBeLoaded = (name: string, cause: unknown): NodeError =>
     { param: "model", cause },
   );
 
-// Exponential backoff of restarts: a process that fails again and again is started ever later.
-
 /** A process that ran for so long was healthy: its end begins a new series. */
 const steadyMs = 10_000;
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
 
+/** Exponential backoff of restarts: a process that fails again and again is started ever later. */
 export class RestartBackoff {
   #failures = 0;
   #startedAt = 0;

@@ -1,4 +1,4 @@
-/** The runner's side of the protocol: loads one model and answers the node's calls. */
+/** The runner's side of the protocol: loads one model and answers the node's calls, with flow control. */
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { Log, LogFields } from "../core/log.ts";
@@ -102,8 +102,6 @@ function progressThrough(send: Send): Progress {
   };
 }
 
-/** The calls that a runner answers, with credit-based flow control: each sends only the events that its reader has room for. */
-
 interface InProgress {
   stop: AbortController;
   /** Events that may still be sent. */
@@ -120,6 +118,10 @@ const toItem = (event: GenerationEvent): CallItem =>
 
 type Items = Extract<FromRunner, { type: "items" }>["items"];
 
+/**
+ * The calls that a runner answers, with credit-based flow control: each sends only the events that its
+ * reader has room for.
+ */
 export class CallsInProgress {
   readonly #engine: LoadedModel;
   readonly #send: Send;

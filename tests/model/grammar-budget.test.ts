@@ -67,7 +67,7 @@ describe("the largest grammars that the limits let through", () => {
 
   test("are refused beyond them, by the field and the limit, and the model goes on answering", async () => {
     for (const [schema, limit] of [
-      [twins(8), "128 readings"],
+      [twins(8), "128 parses"],
       [
         object(
           record(501, () => ({ type: "integer" })),

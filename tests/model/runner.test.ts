@@ -517,6 +517,48 @@ describe("a runner that nobody asks", () => {
   });
 });
 
+describe("a runner whose weights are replaced", () => {
+  const spec = (path: string) => tinySpec({ name: "talker", type: "chat", path, settings });
+
+  test("ends the answers that it has, and answers with the new ones who waits meanwhile", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "other.gguf");
+    const { metadata, tensors } = tinyLlama();
+    const author = { type: "string", value: "somebody else" } as const;
+    await save(path, { metadata: { ...metadata, "general.author": author }, tensors });
+    const { host, restarts, log } = runners();
+    const before = await chatOn(host);
+    const open = await underway(before);
+    const first = pidOf(host, "talker") ?? 0;
+    const replacing = host.replaceWeights(spec(path), signal);
+    const waiting = Array.fromAsync(before.engine.generate(request("And me?", 3), { signal }));
+    await drain(open);
+    const after = await replacing;
+    expect((await waiting).at(-1)?.type).toBe("finish");
+    expect(after.card.ownedBy).toBe("somebody else");
+    expect(after.fingerprint).not.toBe(before.fingerprint);
+    expect(hasEnded(first)).toBe(true);
+    // It is restarted with what it has now.
+    kill(host, "talker");
+    await waitFor("the restart", () => restarts.length === 1);
+    await waitFor("the model", () => after.problem?.() === undefined);
+    expect(log.filter(({ message }) => message.includes("cannot be loaded"))).toEqual([]);
+  });
+
+  test("goes on with those that it has where the others cannot be loaded", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "broken.gguf");
+    await writeFile(path, "GGUF, and nothing else");
+    const { host, restarts } = runners();
+    const model = await chatOn(host);
+    const refused = rejectionOf(host.replaceWeights(spec(path), signal));
+    const waiting = Array.fromAsync(model.engine.generate(request("And me?", 3), { signal }));
+    expect(await refused).toMatchObject({ message: expect.stringContaining("cannot be loaded") });
+    expect((await waiting).at(-1)?.type).toBe("finish");
+    expect([model.problem?.(), restarts]).toEqual([undefined, []]);
+  });
+});
+
 describe("a bound on the memory of all models", () => {
   const memory = (limit: number) => ({ limit, bytesOf: async () => 100 });
 

@@ -195,7 +195,7 @@ describe("a tool call", () => {
     expect(await rejectionOf(run(plain, ask("auto", { toolUse })))).toMatchObject({
       kind: "invalid_request",
       param: "tools[128].function.parameters",
-      message: expect.stringContaining("readings of a call open"),
+      message: expect.stringContaining("parses of a call open"),
     });
   });
 

@@ -10,7 +10,7 @@ import {
 } from "../../core/models/engine-backends.ts";
 import { type Device, thisMachine } from "../../engine/accelerator/devices.ts";
 import { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
-import { forgetFailures, verdictFile } from "../../engine/accelerator/trials.ts";
+import { forgetFailures, trialFile } from "../../engine/accelerator/trials.ts";
 import { threadBudget } from "../../engine/machine/machine.ts";
 import { toMemoryLimit, toModelSpec } from "../../node/node-settings.ts";
 import { subjectOf } from "../../runner/protocol.ts";
@@ -33,11 +33,11 @@ export async function checkAccelerator(
   options: AcceleratorCheck,
 ): Promise<Finding[]> {
   const { dataDir, program } = installation;
-  const verdicts = verdictFile(dataDir);
-  if (options.anew) await forgetFailures(verdicts);
+  const trials = trialFile(dataDir);
+  if (options.anew) await forgetFailures(trials);
   const accelerators = new MachineAccelerators({
     place: thisMachine(program.env),
-    verdicts,
+    trials,
     ...gpuLibrariesOf(installation),
     log: noLog,
   });
@@ -69,7 +69,7 @@ async function checkModel(
   const spec = toModelSpec(model, path, toMemoryLimit(config));
   const { keep, ...plan } = await accelerators.planFor(subjectOf(spec));
   const { threads } = await threadBudget(config.engine.threads);
-  // Without the option nothing is changed, the verdicts neither.
+  // Without the option nothing is changed, the results of trials neither.
   const asked = { ...plan, keep: anew ? keep : async () => {} };
   const { backend, rejected } = await loadWithBest(
     asked,

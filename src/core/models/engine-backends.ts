@@ -28,7 +28,7 @@ export interface BackendPlan {
   rejected: readonly RejectedBackend[];
   /** Those of the candidates that have worked before with the same library, driver and model. */
   proven: readonly EngineBackend[];
-  /** Keeps the verdict of a trial, for the next start. */
+  /** Saves the result of a trial, for the next start. */
   keep(backend: EngineBackend, failure?: LastingFailure): Promise<void>;
 }
 
@@ -101,7 +101,7 @@ export async function loadWithBest<Loaded>(
         detail: reasonOf(cause),
       });
       if (lasts !== "no") await keep(backend, { reason, isForAll: lasts === "for all" });
-      rejected.push({ backend, reason, hasDevice: true, remedy: tryAnew });
+      rejected.push({ backend, reason, hasDevice: true, remedy: tryAgain });
     }
   }
   throw new NodeError("internal", `There is no backend to load the model '${name}' with.`);
@@ -124,9 +124,9 @@ export function tellRejected(
 /** What a model's trial says where a result is none. */
 export const notFinite = "what it computes is not a number";
 
-export const tryAnew = "'paddock doctor --gpu' tries it anew and says what to do";
+export const tryAgain = "'paddock doctor --gpu' tries it again and says what to do";
 
-/** The reason with its date, for who can have it tried again. */
+/** The reason with the date of its trial. */
 export const datedReason = ({ reason, triedOn }: RejectedBackend): string =>
   triedOn === undefined ? reason : `${reason} (tried on ${triedOn})`;
 

@@ -1,4 +1,4 @@
-/** A chat engine whose answers are timed and whose tokens are counted as they come. */
+/** Engines whose calls are counted and timed, and whose tokens are counted as they come. */
 import { given } from "../given.ts";
 import type {
   CallOptions,
@@ -105,7 +105,6 @@ export class MeasuredChatEngine implements ChatEngine {
 }
 
 /** An embedding engine whose calls are counted and timed. */
-
 export class MeasuredEmbeddingEngine implements EmbeddingEngine {
   readonly #model: string;
   readonly #engine: EmbeddingEngine;
@@ -157,7 +156,6 @@ export class MeasuredEmbeddingEngine implements EmbeddingEngine {
 }
 
 /** A reranking model whose calls are counted and timed. */
-
 export class MeasuredReranker implements Reranker {
   readonly #model: string;
   readonly #reranker: Reranker;
@@ -187,8 +185,6 @@ export class MeasuredReranker implements Reranker {
     return result;
   }
 }
-
-/** Counts and times a call of a model that has one result. */
 
 interface CalledModel {
   model: string;

@@ -1,4 +1,4 @@
-/** How busy a model is: who waits for it and who is served, counted where every call passes. */
+/** How busy models are: calls that wait and calls that are served, counted where every call passes. */
 import { given } from "../given.ts";
 import {
   MeasuredChatEngine,
@@ -66,7 +66,6 @@ export class ModelActivity {
 }
 
 /** How busy the models are, and the models themselves so measured: they answer as they did before. */
-
 export class ModelActivities {
   readonly #activities: ReadonlyMap<string, ModelActivity>;
 

@@ -1,4 +1,4 @@
-/** The models of a node: where the one asked for is found. */
+/** The models of a node by name, and their tokenizers. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
@@ -113,7 +113,6 @@ export class ModelRegistry {
 }
 
 /** The tokenizer of a model that a caller names, and how much the model takes. */
-
 export interface ModelTokenizer {
   tokenizer: Tokenizer;
   /** Tokens of the model's context. */
@@ -126,7 +125,7 @@ export function tokenizerOf(models: ModelRegistry, name: string): ModelTokenizer
   if (tokenizer !== undefined) return { tokenizer, contextSize };
   throw new NodeError(
     "invalid_request",
-    `The model '${name}' runs elsewhere, on a server that does not tell its tokens. Ask a model of this machine, or a tokenizer of your own.`,
+    `The model '${name}' runs upstream, on a server that does not tell its tokens. Use a model of this machine, or a tokenizer of your own.`,
     { param: "model" },
   );
 }

@@ -1,4 +1,4 @@
-/** What a model of a node is. */
+/** What a model of a node is: its settings, its card, its engine, and the defaults of its sampling. */
 import type { ChatEngine, Sampling } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
 import type { EmbeddingIdentity } from "../ports/passage-repository.ts";
@@ -24,7 +24,7 @@ export type WantedSettings = Omit<ModelSettings, keyof FittedSettings> & {
   [Key in keyof FittedSettings]: number | "auto";
 };
 
-/** Where a model runs that runs elsewhere. */
+/** Where an upstream model runs. */
 export interface UpstreamCard {
   /** What it is called there. */
   model: string;
@@ -86,8 +86,6 @@ export type LoadedModel =
   | ({ type: "embedding" } & EmbeddingModel)
   | ({ type: "reranker" } & RerankingModel);
 
-// Settings that were left to the node, once they are chosen.
-
 /** The wanted settings, with what was chosen once in the place of `auto`: it stays so. */
 export function settledSettings(wanted: WantedSettings, chosen: FittedSettings): WantedSettings {
   const { ctxSize, batchSize, nGpuLayers } = wanted;
@@ -100,7 +98,6 @@ export function settledSettings(wanted: WantedSettings, chosen: FittedSettings):
 }
 
 /** The names that `prompt_template` takes. */
-
 export const promptTemplateNames = [
   "auto",
   "alpaca",
@@ -121,8 +118,6 @@ export const promptTemplateNames = [
 
 export type PromptTemplateName = (typeof promptTemplateNames)[number];
 
-// How tokens are drawn where neither the request nor the configuration says so.
-
 /** What a model's family and size decide; the rest has the OpenAI API's defaults. */
 type ModelDefaults = Pick<
   Sampling,
@@ -140,7 +135,7 @@ export const samplingDefaults: ModelDefaults = {
 };
 
 /**
- * The starter chat model has weights of 2 bits. Its tail of unlikely tokens is mostly nonsense, and
+ * The starter chat model has weights of 2 bits. Its tail of unlikely tokens is usually nonsense, and
  * without the tail it repeats whole sentences, which DRY prevents; see bench/README.md.
  */
 export const starterSampling: ModelDefaults = {

@@ -57,8 +57,6 @@ export class RerankService {
   }
 }
 
-// How much a reranking model is given at once, whatever runs it.
-
 /** Tokens that a question may have: the other half is for passages. */
 export const mostQuestionTokens = (maxTokens: number): number => Math.floor(maxTokens / 2);
 

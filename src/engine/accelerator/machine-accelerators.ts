@@ -10,7 +10,7 @@ import {
   backendOrder,
   type EngineBackend,
   type RejectedBackend,
-  tryAnew,
+  tryAgain,
 } from "../../core/models/engine-backends.ts";
 import {
   backendLibraries,
@@ -21,18 +21,18 @@ import {
 import { useGpuLibraries } from "../../packaging/native-libraries.ts";
 import { type Device, type DevicePlace, findDevices } from "./devices.ts";
 import {
-  addVerdict,
+  addResult,
   everyModel,
-  findVerdict,
-  readVerdicts,
-  type Verdict,
-  type VerdictFile,
+  findResult,
+  readTrials,
+  type TrialFile,
+  type TrialResult,
 } from "./trials.ts";
 
 export interface AcceleratorOptions {
   place: DevicePlace;
-  /** The file that verdicts are kept in; absent: they are neither read nor kept. */
-  verdicts?: string;
+  /** The file with the results of trials; absent: they are neither read nor saved. */
+  trials?: string;
   /** The folder with libraries that the configuration names. */
   gpuLibraries?: string;
   log: Log;
@@ -58,11 +58,11 @@ export class MachineAccelerators implements Accelerators {
   }
 
   async planFor({ path, nGpuLayers }: BackendSubject): Promise<BackendPlan> {
-    const { verdicts } = this.#options;
-    const known = verdicts === undefined ? nothing : await readVerdicts(verdicts);
-    const digests: VerdictFile["digests"] = {};
+    const { trials: file } = this.#options;
+    const known = file === undefined ? nothing : await readTrials(file);
+    const digests: TrialFile["digests"] = {};
     const model = await stampOf(path);
-    const trials = new Map<EngineBackend, Omit<Verdict, "model" | "at">>();
+    const tried = new Map<EngineBackend, Omit<TrialResult, "model" | "at">>();
     const candidates: EngineBackend[] = [];
     const proven: EngineBackend[] = [];
     const rejected: RejectedBackend[] = [];
@@ -75,11 +75,11 @@ export class MachineAccelerators implements Accelerators {
       }
       const library = await this.#digest(backend, known, digests);
       const trial = { backend, library, driver: device.driver };
-      trials.set(backend, trial);
-      const verdict = findVerdict(known, { ...trial, model });
-      if (verdict?.failure === undefined) candidates.push(backend);
-      else rejected.push(asTriedBefore(backend, verdict.failure, verdict.at));
-      if (verdict !== undefined && verdict.failure === undefined) proven.push(backend);
+      tried.set(backend, trial);
+      const result = findResult(known, { ...trial, model });
+      if (result?.failure === undefined) candidates.push(backend);
+      else rejected.push(asTriedBefore(backend, result.failure, result.at));
+      if (result !== undefined && result.failure === undefined) proven.push(backend);
     }
     candidates.push("cpu");
     return {
@@ -87,19 +87,19 @@ export class MachineAccelerators implements Accelerators {
       rejected,
       proven,
       keep: async (backend, failure) => {
-        const trial = trials.get(backend);
-        if (verdicts === undefined || trial === undefined) return;
+        const trial = tried.get(backend);
+        if (file === undefined || trial === undefined) return;
         const { reason, isForAll = false } = failure ?? {};
         // What is known already need not be written at every start.
         if (failure === undefined && proven.includes(backend)) return;
-        const verdict = {
+        const result = {
           ...trial,
           model: isForAll ? everyModel : model,
           ...(reason === undefined ? {} : { failure: reason }),
           at: new Date().toISOString().slice(0, 10),
         };
-        await addVerdict(verdicts, verdict, digests).catch((error: unknown) =>
-          this.#options.log.warn("what came of a backend's trial cannot be kept", {
+        await addResult(file, result, digests).catch((error: unknown) =>
+          this.#options.log.warn("the result of a backend's trial cannot be saved", {
             reason: reasonOf(error),
           }),
         );
@@ -154,8 +154,8 @@ export class MachineAccelerators implements Accelerators {
   /** One digest of all libraries of a backend; each is read once, and again when it has changed. */
   async #digest(
     backend: Accelerator,
-    { digests: known }: VerdictFile,
-    digests: VerdictFile["digests"],
+    { digests: known }: TrialFile,
+    digests: TrialFile["digests"],
   ): Promise<string> {
     const all = new Bun.CryptoHasher("sha256").update(engineVersion);
     for (const name of packagesOf(backend, this.#options.place)) {
@@ -172,13 +172,13 @@ export class MachineAccelerators implements Accelerators {
   }
 }
 
-const nothing: VerdictFile = { verdicts: [], digests: {} };
+const nothing: TrialFile = { verdicts: [], digests: {} };
 
 const asTriedBefore = (backend: EngineBackend, failure: string, at: string): RejectedBackend => ({
   backend,
   reason: failure,
   hasDevice: true,
-  remedy: tryAnew,
+  remedy: tryAgain,
   triedOn: at,
 });
 

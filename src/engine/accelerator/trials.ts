@@ -1,10 +1,10 @@
-/** What came of trials, in a file of the data dir: what cannot work is not tried again at every start. */
+/** The results of trials of accelerators, in a file: what cannot work is not tried again at every start. */
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 
-const Verdict = T.Object({
+const TrialResult = T.Object({
   backend: T.String(),
   /** Digest of the libraries that were tried. */
   library: T.String(),
@@ -17,41 +17,41 @@ const Verdict = T.Object({
   at: T.String(),
 });
 
-const VerdictFile = T.Object({
-  verdicts: T.Array(Verdict),
+const TrialFile = T.Object({
+  verdicts: T.Array(TrialResult),
   /** Digests of libraries by their path, with the stamp of the file that they were taken of. */
   digests: T.Record(T.String(), T.Object({ stamp: T.String(), sha256: T.String() })),
 });
 
-export type Verdict = Static<typeof Verdict>;
-export type VerdictFile = Static<typeof VerdictFile>;
+export type TrialResult = Static<typeof TrialResult>;
+export type TrialFile = Static<typeof TrialFile>;
 
-/** What a verdict is about. */
-export type Trial = Pick<Verdict, "backend" | "library" | "driver" | "model">;
+/** What a result is of. */
+export type Trial = Pick<TrialResult, "backend" | "library" | "driver" | "model">;
 
 export const everyModel = "*";
 
-/** Models come and go; the oldest verdicts are forgotten. */
-const mostVerdicts = 200;
+/** Models come and go; the oldest results are forgotten. */
+const mostResults = 200;
 
-export const verdictFile = (dataDir: string): string => join(dataDir, "accelerators.json");
+export const trialFile = (dataDir: string): string => join(dataDir, "accelerators.json");
 
 /** A file that is not there or damaged holds nothing: everything is tried again. */
-export async function readVerdicts(path: string): Promise<VerdictFile> {
+export async function readTrials(path: string): Promise<TrialFile> {
   try {
     const content: unknown = JSON.parse(await readFile(path, "utf8"));
-    if (Value.Check(VerdictFile, content)) return content;
+    if (Value.Check(TrialFile, content)) return content;
   } catch {
     // As below.
   }
   return { verdicts: [], digests: {} };
 }
 
-/** The verdict on a trial, if it was made with the same library and driver. */
-export const findVerdict = (
-  { verdicts }: VerdictFile,
+/** The result of a trial, if it was made with the same library and driver. */
+export const findResult = (
+  { verdicts }: TrialFile,
   { backend, library, driver, model }: Trial,
-): Verdict | undefined =>
+): TrialResult | undefined =>
   verdicts.findLast(
     (known) =>
       known.backend === backend &&
@@ -61,28 +61,28 @@ export const findVerdict = (
   );
 
 /** Adds to what the file holds now; what it held on the same backend and model is replaced. */
-export async function addVerdict(
+export async function addResult(
   path: string,
-  verdict: Verdict,
-  digests: VerdictFile["digests"],
+  result: TrialResult,
+  digests: TrialFile["digests"],
 ): Promise<void> {
-  const known = await readVerdicts(path);
+  const known = await readTrials(path);
   const others = known.verdicts.filter(
     ({ backend, model }) =>
-      backend !== verdict.backend || (model !== verdict.model && model !== everyModel),
+      backend !== result.backend || (model !== result.model && model !== everyModel),
   );
-  const verdicts = [...others, verdict].slice(-mostVerdicts);
+  const verdicts = [...others, result].slice(-mostResults);
   await write(path, { verdicts, digests: { ...known.digests, ...digests } });
 }
 
-/** Forgets what could not work, so that it is tried anew. */
+/** Forgets what could not work, so that it is tried again. */
 export async function forgetFailures(path: string): Promise<void> {
-  const { verdicts, digests } = await readVerdicts(path);
+  const { verdicts, digests } = await readTrials(path);
   const working = verdicts.filter(({ failure }) => failure === undefined);
   if (working.length < verdicts.length) await write(path, { verdicts: working, digests });
 }
 
-async function write(path: string, content: VerdictFile): Promise<void> {
+async function write(path: string, content: TrialFile): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const aside = `${path}.${crypto.randomUUID()}.part`;
   try {

@@ -177,11 +177,11 @@ export class Generation {
     return parser.complete && !this.#full ? "tool_calls" : "length";
   }
 
-  /** Rewinds to so many tokens of the answer. Where no opening follows, the last kept token is evaluated again. */
+  /** Rewinds to so many tokens of the answer. Where no opening follows, the last remaining token is evaluated again. */
   #feedAfter(start: number, opening: readonly Token[]): Feed {
-    const kept = [...this.#options.prompt.tokens, ...this.#generated.slice(0, start)];
-    if (opening.length > 0) return { rewindTo: kept.length, tokens: opening };
-    return { rewindTo: kept.length - 1, tokens: kept.slice(-1) };
+    const rest = [...this.#options.prompt.tokens, ...this.#generated.slice(0, start)];
+    if (opening.length > 0) return { rewindTo: rest.length, tokens: opening };
+    return { rewindTo: rest.length - 1, tokens: rest.slice(-1) };
   }
 
   /** The next piece of whole characters; undefined: the model has ended, or its token limit is reached. */

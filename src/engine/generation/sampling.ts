@@ -1,6 +1,5 @@
-/** Sets a slot's sampler up for one answer: the request's sampling parameters in llama.cpp's terms. */
+/** How an answer's tokens are sampled: parameters in llama.cpp's terms, `logit_bias`, log probabilities. */
 import type { LlamaGrammarEvaluationState, Token } from "node-llama-cpp";
-import { NodeError } from "../../core/errors.ts";
 import type {
   GenerationSettings,
   Sampling,
@@ -9,7 +8,7 @@ import type {
 } from "../../core/ports/chat-engine.ts";
 import type { SamplerConfig } from "../native/bindings.ts";
 import { type NativeSampler, rawGrammarState, type SampledLogits } from "../native/sampler.ts";
-import type { TokenBytes } from "../tokenizer/vocabulary.ts";
+import { knownTokens, type TokenBytes } from "../tokenizer/vocabulary.ts";
 
 /** Number of seeds: one fewer than 32 bits hold, since llama.cpp takes the last for "random". */
 const seeds = 2 ** 32 - 1;
@@ -113,8 +112,6 @@ const windowOf = (lastN: number, contextSize: number): number =>
 /** The library's default is the time in seconds, with which two requests of one second would get the same answer. */
 const randomSeed = (): number => (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) % seeds;
 
-/** `logit_bias` for llama.cpp's sampler. */
-
 export type TokenBias = Required<Pick<SamplerConfig, "tokenBiasKeys" | "tokenBiasValues">>;
 
 /** End-of-generation tokens may be biased like any other. */
@@ -122,26 +119,18 @@ export function toTokenBias(
   biases: ReadonlyMap<number, number>,
   vocabularySize: number,
 ): TokenBias {
-  for (const id of biases.keys()) {
-    if (Number.isInteger(id) && id >= 0 && id < vocabularySize) continue;
-    throw new NodeError(
-      "invalid_request",
-      `'logit_bias' names the token ${id}; this model has the tokens 0 to ${vocabularySize - 1}.`,
-      { param: "logit_bias" },
-    );
-  }
+  const tokens = knownTokens([...biases.keys()], { vocabularySize, param: "logit_bias" });
   return {
-    tokenBiasKeys: Uint32Array.from(biases.keys()),
+    tokenBiasKeys: Uint32Array.from(tokens),
     tokenBiasValues: Float32Array.from(biases.values()),
   };
 }
-
-// Log probabilities in the OpenAI API's terms, out of the distribution that a token was drawn from.
 
 /** What the OpenAI API reports for a token that could not be drawn at all. */
 const lowest = -9999;
 const decoder = new TextDecoder();
 
+/** Log probabilities in the OpenAI API's terms, out of the distribution that a token was drawn from. */
 export function toLogprobs(
   tokenBytes: TokenBytes,
   { token, logit: own, top, weight }: SampledLogits,

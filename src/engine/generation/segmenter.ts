@@ -72,7 +72,7 @@ export class Segmenter {
 
   /** Takes the next piece; returns the segments that are certain now. */
   push(piece: Piece): Segment[] {
-    // The common case, kept cheap: nothing is held back and no marker can begin here.
+    // The common case, which must be cheap: nothing is held back and no marker can begin here.
     if (this.#held.length === 0 && !this.#mayBegin(piece.raw)) return this.#emit([piece]);
     this.#held.push(piece);
     const raw = this.#held.map((held) => held.raw).join("");
@@ -199,8 +199,6 @@ function dropStart(pieces: readonly Piece[], length: number): Piece[] {
   });
 }
 
-/** Turns tokens into text as they come, and holds back bytes of an incomplete UTF-8 character. */
-
 export interface TokenText {
   /** The text as a person reads it; a special token has none. */
   text: string;
@@ -210,6 +208,7 @@ export interface TokenText {
   tokens: number;
 }
 
+/** Turns tokens into text as they come, and holds back bytes of an incomplete UTF-8 character. */
 export interface TextStream {
   /** The text that this token completes; undefined while a character is incomplete. */
   push(token: Token): TokenText | undefined;

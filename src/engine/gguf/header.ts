@@ -5,7 +5,7 @@ export type GgufValue = string | number | boolean | GgufArray;
 
 interface GgufArray {
   length: number;
-  /** Absent where the items are texts, or too many to be kept. */
+  /** Absent where the items are texts, or too many to be read. */
   numbers?: readonly number[];
 }
 
@@ -19,7 +19,7 @@ export interface GgufTensor {
 }
 
 export interface GgufHeader {
-  /** Without texts longer than `keptTextBytes`. */
+  /** Without texts longer than `longestText`. */
   metadata: ReadonlyMap<string, GgufValue>;
   tensors: readonly GgufTensor[];
   /** Where the tensors' data begins in the file. */
@@ -38,8 +38,8 @@ const ggufLimits = {
 } as const;
 
 /** Ten times the size of chat templates; larger texts, such as a whole tokenizer.json, are skipped. */
-const keptTextBytes = 2 ** 20;
-const keptNumbers = 4096;
+const longestText = 2 ** 20;
+const mostNumbers = 4096;
 const textType = 8;
 const arrayType = 9;
 
@@ -122,7 +122,7 @@ class HeaderReader {
       return { length };
     }
     const scalar = scalarOf(type);
-    if (length > keptNumbers) {
+    if (length > mostNumbers) {
       this.#cursor.skip(length * scalar.bytes);
       return { length };
     }
@@ -146,7 +146,7 @@ class HeaderReader {
 
   async #text(): Promise<string | undefined> {
     const length = await this.#uint64();
-    if (length > keptTextBytes) {
+    if (length > longestText) {
       this.#cursor.skip(length);
       return undefined;
     }
@@ -201,10 +201,9 @@ function align(position: number, metadata: GgufHeader["metadata"]): number {
   return Math.ceil(position / alignment) * alignment;
 }
 
-/** Reads a file forward through a window in memory, never beyond its end or a given limit. */
-
 const windowBytes = 1 << 20;
 
+/** Reads a file forward through a window in memory, never beyond its end or a given limit. */
 export class ByteCursor implements AsyncDisposable {
   readonly #file: FileHandle;
   readonly #size: number;

@@ -1,4 +1,4 @@
-/** The headers of all files of a model. */
+/** The headers of all files of a model, and whether the files are whole. */
 import { stat } from "node:fs/promises";
 import { GgmlType } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../../core/errors.ts";
@@ -57,8 +57,6 @@ const sizeOf = (path: string): Promise<number | undefined> =>
     ({ size }) => size,
     () => undefined,
   );
-
-// Finds whether a model's file was cut off, from where its header says that the tensors are.
 
 /** Of each tensor type: how many values make a block, and how many bytes it takes. */
 const blocks: Readonly<Record<number, readonly [values: number, bytes: number]>> = {

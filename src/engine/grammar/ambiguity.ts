@@ -1,9 +1,9 @@
 /**
- * How many readings (parses) of an answer a grammar keeps open. llama.cpp follows each parse that the
+ * How many parses of an answer a grammar keeps open. llama.cpp follows each parse that the
  * text so far allows with a stack of its own; where a schema refers back to itself through options
  * that begin alike, each level would multiply them.
  */
-import { type Budget, deepestSchema, mostOpenReadings } from "./cost.ts";
+import { type Budget, deepestSchema, mostOpenParses } from "./cost.ts";
 
 export type Kind = "object" | "array" | "string" | "number" | "boolean" | "null";
 export const everyKind: readonly Kind[] = [
@@ -11,9 +11,9 @@ export const everyKind: readonly Kind[] = [
   ...(["number", "boolean", "null"] as const),
 ];
 
-/** A number of open readings: the largest of some sums, which may depend on itself. */
-export interface Readings {
-  sums: (readonly Readings[])[];
+/** A number of open parses: the largest of some sums, which may depend on itself. */
+export interface Parses {
+  sums: (readonly Parses[])[];
   value: number;
 }
 
@@ -22,7 +22,7 @@ export interface Part {
   text: string;
   /** The kinds of its values, where it is no choice and no reference. */
   kinds: readonly Kind[];
-  readings: Readings;
+  parses: Parses;
   /** What a choice is between; for a reference the one that it stands for, once that is compiled. */
   options?: readonly Part[];
   /** The values, as JSON, where they are fixed. */
@@ -41,7 +41,7 @@ interface Member {
 }
 
 /** The part that a reference stands for, or the part itself. */
-export function behind(part: Part): Part {
+export function meant(part: Part): Part {
   let at = part;
   for (let steps = 0; at.options?.length === 1 && steps < deepestSchema; steps++) {
     at = at.options[0] ?? at;
@@ -60,10 +60,10 @@ export function beginsWithItself({ options = [] }: Part, budget: Budget): boolea
   return false;
 }
 
-/** The open readings of one document's parts. */
-export class OpenReadings {
-  readonly #all: Readings[] = [];
-  readonly #choices: { readings: Readings; options: readonly Part[] }[] = [];
+/** The open parses of one document's parts. */
+export class OpenParses {
+  readonly #all: Parses[] = [];
+  readonly #choices: { parses: Parses; options: readonly Part[] }[] = [];
   readonly #kindsOf = new Map<Part, ReadonlySet<Kind>>();
   readonly #budget: Budget;
 
@@ -72,23 +72,23 @@ export class OpenReadings {
   }
 
   /** As many as the one of these that has most; of nothing it is one. */
-  most(of: readonly Readings[] = []): Readings {
+  most(of: readonly Parses[] = []): Parses {
     this.#budget.spend(1 + of.length);
-    const readings = { sums: of.map((one) => [one]), value: 1 };
-    this.#all.push(readings);
-    return readings;
+    const parses = { sums: of.map((one) => [one]), value: 1 };
+    this.#all.push(parses);
+    return parses;
   }
 
   /** Those of one option, or of all options together as far as a text may belong to several. */
-  choice(options: readonly Part[]): Readings {
-    const readings = this.most(options.map((option) => option.readings));
-    this.#choices.push({ readings, options });
-    return readings;
+  choice(options: readonly Part[]): Parses {
+    const parses = this.most(options.map((option) => option.parses));
+    this.#choices.push({ parses, options });
+    return parses;
   }
 
   /** Adds what the options of a choice have in common. */
-  #compare(readings: Readings, options: readonly Part[]): void {
-    const alike = options.map((): Readings[] => []);
+  #compare(parses: Parses, options: readonly Part[]): void {
+    const alike = options.map((): Parses[] => []);
     for (const [at, first] of options.entries()) {
       for (let other = at + 1; other < options.length; other++) {
         for (const [mine, theirs] of this.#shared(first, options[other] ?? first)) {
@@ -98,23 +98,23 @@ export class OpenReadings {
       }
     }
     const open = alike.filter((shared) => shared.length > 0);
-    if (open.length > 0) readings.sums.push(open.map((shared) => this.most(shared)));
+    if (open.length > 0) parses.sums.push(open.map((shared) => this.most(shared)));
   }
 
   /** The parts of two options that one text may be inside of at the same time. */
-  #shared(first: Part, second: Part): [Readings, Readings][] {
+  #shared(first: Part, second: Part): [Parses, Parses][] {
     this.#budget.spend();
     if (!this.#mayMeet(first, second)) return [];
-    const [mine, theirs] = [behind(first).members, behind(second).members];
-    const whole: [Readings, Readings] = [first.readings, second.readings];
+    const [mine, theirs] = [meant(first).members, meant(second).members];
+    const whole: [Parses, Parses] = [first.parses, second.parses];
     if (mine === undefined || theirs === undefined) return [whole];
-    const shared: [Readings, Readings][] = [[one, one]];
+    const shared: [Parses, Parses][] = [[one, one]];
     const [end, otherEnd] = [this.#parting(mine, theirs), this.#parting(theirs, mine)];
     for (const member of mine.values()) {
       const other = theirs.get(member.key);
       if (other === undefined || member.at >= end || other.at >= otherEnd) continue;
       if (this.#mayMeet(member.part, other.part)) {
-        shared.push([member.part.readings, other.part.readings]);
+        shared.push([member.part.parses, other.part.parses]);
       }
     }
     return shared;
@@ -134,7 +134,7 @@ export class OpenReadings {
   #mayMeet(first: Part, second: Part): boolean {
     const kinds = this.#kinds(first);
     if (![...this.#kinds(second)].some((kind) => kinds.has(kind))) return false;
-    const [values, others] = [behind(first).values, behind(second).values];
+    const [values, others] = [meant(first).values, meant(second).values];
     if (values === undefined || others === undefined) return true;
     this.#budget.spend(Math.ceil((values.length + others.length) / 16));
     const known = new Set(values);
@@ -157,26 +157,26 @@ export class OpenReadings {
 
   /** Finds all numbers, counting no further than one above the limit. */
   settle(): void {
-    for (const { readings, options } of this.#choices) this.#compare(readings, options);
-    const sums = this.#all.reduce((total, readings) => total + readings.sums.length, 0);
+    for (const { parses, options } of this.#choices) this.#compare(parses, options);
+    const sums = this.#all.reduce((total, parses) => total + parses.sums.length, 0);
     for (let changed = true; changed; ) {
       changed = false;
       this.#budget.spend(Math.ceil(sums / 16));
-      for (const readings of this.#all) {
-        let value = readings.value;
-        for (const sum of readings.sums) {
+      for (const parses of this.#all) {
+        let value = parses.value;
+        for (const sum of parses.sums) {
           value = Math.max(
             value,
             sum.reduce((total, one) => total + one.value, 0),
           );
         }
-        value = Math.min(value, mostOpenReadings + 1);
-        if (value === readings.value) continue;
-        readings.value = value;
+        value = Math.min(value, mostOpenParses + 1);
+        if (value === parses.value) continue;
+        parses.value = value;
         changed = true;
       }
     }
   }
 }
 
-const one: Readings = { sums: [], value: 1 };
+const one: Parses = { sums: [], value: 1 };

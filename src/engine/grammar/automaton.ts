@@ -1,5 +1,4 @@
-/** Compiles expressions to deterministic finite automata, in which each text has one reading. */
-
+/** Compiles expressions to deterministic finite automata, and those to GBNF in which each text has one parse. */
 import { extend, gbnfClass, isOne, type Range } from "./character-class.ts";
 import { type Budget, mostBranches, mostPatternStates, OverBudget } from "./cost.ts";
 import { type GrammarRules, literal } from "./rules.ts";
@@ -176,8 +175,6 @@ function trimmed(automaton: Automaton): Automaton | undefined {
     edges: edges.filter(({ to }) => alive.has(to)),
   }));
 }
-
-// Automata, and lists of fixed values, as GBNF in which each text has one reading.
 
 /** A longer piece is a rule of its own, so that it is written once. */
 const longestPiece = 60;

@@ -59,9 +59,9 @@ function intersection(ranges: readonly Range[], others: readonly Range[]): Range
 
 /** One of the characters, as GBNF for the inside of a JSON string. */
 export function characterClass(ranges: readonly Range[]): string {
-  const kept = intersection(ranges, plain);
-  const single = isOne(kept) ? literal(String.fromCodePoint(kept[0][0])) : gbnfClass(kept);
-  const options = [...(kept.length === 0 ? [] : [single]), ...escapes(ranges)];
+  const direct = intersection(ranges, plain);
+  const single = isOne(direct) ? literal(String.fromCodePoint(direct[0][0])) : gbnfClass(direct);
+  const options = [...(direct.length === 0 ? [] : [single]), ...escapes(ranges)];
   return options.length === 1 ? `${options[0]}` : `(${options.join(" | ")})`;
 }
 

@@ -1,4 +1,4 @@
-/** Where in a schema the compiler is, for what compiles a part of it. */
+/** Objects and arrays of JSON Schema as GBNF, and what the parts of a schema are compiled with. */
 import type { NodeError } from "../../core/errors.ts";
 import type { Part } from "./ambiguity.ts";
 import { mostOptionalProperties } from "./cost.ts";
@@ -15,7 +15,7 @@ export function shown(value: unknown): string {
 }
 
 /** What a part of a schema is compiled with. */
-export interface Place {
+export interface PartContext {
   rules: GrammarRules;
   /** The error that refuses a keyword of this part. */
   refuse: (keyword: string, why: string) => NodeError;
@@ -31,9 +31,8 @@ export interface Container {
 }
 
 /** Objects of JSON Schema as GBNF: with named properties, or with any. */
-
-export function objectGrammar(schema: SchemaObject, place: Place): Container {
-  const { rules, refuse, compile } = place;
+export function objectGrammar(schema: SchemaObject, context: PartContext): Container {
+  const { rules, refuse, compile } = context;
   const properties = schema.properties ?? {};
   if (!isObject(properties)) throw refuse("properties", "is not an object");
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
@@ -43,7 +42,7 @@ export function objectGrammar(schema: SchemaObject, place: Place): Container {
     throw refuse("required", `names '${shown(key)}', which is not among the properties`);
   }
   const names = Object.keys(properties);
-  if (names.length === 0) return mapGrammar(schema, place);
+  if (names.length === 0) return mapGrammar(schema, context);
   for (const keyword of ["minProperties", "maxProperties"] as const) {
     const bound = schema[keyword];
     if (typeof bound !== "number") continue;
@@ -67,11 +66,11 @@ export function objectGrammar(schema: SchemaObject, place: Place): Container {
 }
 
 /** An object whose properties have any name. */
-function mapGrammar(schema: SchemaObject, place: Place): Container {
-  const { rules, refuse, compile } = place;
+function mapGrammar(schema: SchemaObject, context: PartContext): Container {
+  const { rules, refuse, compile } = context;
   const extra = schema.additionalProperties ?? schema.unevaluatedProperties ?? true;
   const space = rules.space();
-  const [least, most] = bounds(schema, "minProperties", "maxProperties", place);
+  const [least, most] = bounds(schema, "minProperties", "maxProperties", context);
   if (extra === false) {
     if (least > 0) throw refuse("minProperties", "asks for what is not allowed");
     return { text: '"{}"', inside: [] };
@@ -81,8 +80,6 @@ function mapGrammar(schema: SchemaObject, place: Place): Container {
   const text = `"{" ${space} ${listOf(rules, member, least, most)} ${space} "}"`;
   return { text, inside: [value] };
 }
-
-/** The members of an object as GBNF: in their order, optional ones perhaps left out. */
 
 export interface MemberText {
   text: string;
@@ -108,12 +105,11 @@ export function membersGrammar(rules: GrammarRules, members: readonly MemberText
 }
 
 /** Arrays of JSON Schema as GBNF: some fixed items first, then any number of one kind. */
-
-export function arrayGrammar(schema: SchemaObject, place: Place): Container {
-  const { rules, refuse, compile } = place;
+export function arrayGrammar(schema: SchemaObject, context: PartContext): Container {
+  const { rules, refuse, compile } = context;
   if (schema.uniqueItems === true) throw refuse("uniqueItems", "is not supported");
   const space = rules.space();
-  const [least, most] = bounds(schema, "minItems", "maxItems", place);
+  const [least, most] = bounds(schema, "minItems", "maxItems", context);
   const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
   const parts = prefix.map((item, at) => compile(item, "prefixItems", String(at)));
   const fixed = parts.map(({ text }) => rules.addPart("item", text));
@@ -144,21 +140,19 @@ export function arrayGrammar(schema: SchemaObject, place: Place): Container {
   return { text: `"[" ${space} ${list} ${space} "]"`, inside };
 }
 
-// How often something may be repeated: bounds from a schema, and what GBNF writes for them.
-
 /** A least and a most number of things. */
 export function bounds(
   schema: SchemaObject,
   least: string,
   most: string,
-  place: Place,
+  context: PartContext,
 ): [least: number, most: number | undefined] {
-  const low = numeric(schema, least, place, Math.ceil) ?? 0;
-  const high = numeric(schema, most, place, Math.floor);
-  if (high !== undefined && high < low) throw place.refuse(most, `is under ${least}`);
+  const low = numeric(schema, least, context, Math.ceil) ?? 0;
+  const high = numeric(schema, most, context, Math.floor);
+  if (high !== undefined && high < low) throw context.refuse(most, `is under ${least}`);
   if (Math.max(low, high ?? 0) > mostRepeated) {
     const keyword = low > mostRepeated ? least : most;
-    throw place.refuse(keyword, `is more than the ${mostRepeated} that a grammar can count`);
+    throw context.refuse(keyword, `is more than the ${mostRepeated} that a grammar can count`);
   }
   return [Math.max(0, low), high];
 }
@@ -169,7 +163,7 @@ const mostRepeated = 2000;
 export function numeric(
   schema: SchemaObject,
   keyword: string,
-  { refuse }: Place,
+  { refuse }: PartContext,
   round: (bound: number) => number,
 ): number | undefined {
   const bound = schema[keyword];

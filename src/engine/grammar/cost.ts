@@ -1,4 +1,8 @@
-/** Limits on the work of compiling one request's schemas, and on what their grammar costs llama.cpp. */
+/**
+ * Limits on compiling one request's schemas, and on what llama.cpp makes of their grammar. Its parser has no
+ * limits and runs in the model's process; to try it in another process first would cost each new schema the
+ * load of the library, and would not find what sampling costs (ambiguity.ts).
+ */
 
 /** Sub-schemas visited, keywords merged, and parts of patterns built, for all schemas of a request. */
 export const mostSchemaSteps = 100_000;
@@ -12,9 +16,9 @@ export const mostGrammarElements = 300_000;
 export const mostLeftmostVisits = 300_000;
 /** Rules that begin with one another; llama.cpp follows them on its stack. */
 export const deepestLeftmostChain = 5_000;
-/** Readings of an answer that a grammar may keep open at one time. */
-export const mostOpenReadings = 128;
-/** Optional properties of one object: each is an open reading where the next may begin. */
+/** Parses of an answer that a grammar may keep open at one time. */
+export const mostOpenParses = 128;
+/** Optional properties of one object: each is an open parse where the next may begin. */
 export const mostOptionalProperties = 500;
 /** Characters that may come next at one place of a pattern or of an enum, told apart by what follows. */
 export const mostBranches = 1_000;
@@ -59,8 +63,6 @@ export class Budget {
 
 /** Writing so much JSON takes about as long as visiting a sub-schema. */
 const charactersOfOneStep = 64;
-
-/** Counts what llama.cpp would make of a grammar's text, since its parser has no limits of its own. */
 
 const terminal = -1;
 /** A rule's alternatives: elements that are terminals or the numbers of rules. */
@@ -282,7 +284,7 @@ function emptyRules(rules: readonly Alternatives[]): Set<number> {
   const empty = new Set<number>();
   for (let size = -1; size !== empty.size; ) {
     size = empty.size;
-    // From the last to the first, since rules mostly refer to later ones.
+    // From the last to the first, since rules usually refer to later ones.
     for (let rule = rules.length - 1; rule >= 0; rule--) {
       const mayBeEmpty = (rules[rule] ?? []).some((sequence) =>
         sequence.every((element) => empty.has(element)),

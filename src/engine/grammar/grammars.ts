@@ -1,4 +1,4 @@
-/** Compiles the grammars that constrain an answer: its JSON format and its tool calls. Keeps the last ones. */
+/** Compiles the grammars that constrain an answer: its JSON format and its tool calls. Caches the last ones. */
 import {
   type Llama,
   type LlamaGrammar,
@@ -8,12 +8,12 @@ import {
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { AnswerFormat, Tool } from "../../core/ports/chat-engine.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
-import { Budget, mostOpenReadings, nativeCost, OverBudget } from "./cost.ts";
-import { JsonSchemaCompiler, Unholdable } from "./json-schema.ts";
+import { Budget, mostOpenParses, nativeCost, OverBudget } from "./cost.ts";
+import { JsonSchemaCompiler, UnsupportedSchema } from "./json-schema.ts";
 import { GrammarRules, literal } from "./rules.ts";
 import { pointerSteps } from "./schema-resolver.ts";
 
-const mostKept = 64;
+const mostCached = 64;
 
 /** What a grammar constrains the answer to; format and calls are alternatives. */
 export interface Shape {
@@ -64,7 +64,7 @@ export class Grammars {
     checkCost(text, param);
     try {
       const grammar = await this.#llama.createGrammar({ grammar: text });
-      if (this.#compiled.size >= mostKept) {
+      if (this.#compiled.size >= mostCached) {
         for (const oldest of this.#compiled.keys()) {
           this.#compiled.delete(oldest);
           break;
@@ -96,7 +96,7 @@ function callRule(
   rules: GrammarRules,
   { tools, only, syntax, parallel, withPrefix }: CallShape,
 ): string {
-  const readingsOf = new Map<string, number>();
+  const parsesOf = new Map<string, number>();
   const loosening = new Budget();
   const one = tools.flatMap((tool, at) => {
     const { name } = tool;
@@ -106,14 +106,14 @@ function callRule(
     const schema = tool.strict === false ? loosened(wanted, param, loosening) : wanted;
     const compiler = new JsonSchemaCompiler(rules, schema, param);
     const head = literal(`${name}${syntax.paramsPrefix(name)}`);
-    const { rule, readings } = compiler.compile();
-    // Tools of one name differ only in their arguments, so all of their readings are open together.
-    const open = (readingsOf.get(name) ?? 0) + readings;
-    readingsOf.set(name, open);
-    if (open > mostOpenReadings) {
+    const { rule, parses } = compiler.compile();
+    // Tools of one name differ only in their arguments, so all of their parses are open together.
+    const open = (parsesOf.get(name) ?? 0) + parses;
+    parsesOf.set(name, open);
+    if (open > mostOpenParses) {
       throw new NodeError(
         "invalid_request",
-        `${param}: The schema keeps, with those of the same name, more than ${mostOpenReadings} readings of a call open.`,
+        `${param}: The schema keeps, with those of the same name, more than ${mostOpenParses} parses of a call open.`,
         { param },
       );
     }
@@ -140,12 +140,10 @@ function argumentsSchema({ parameters }: Tool, param: string): object {
 
 const optionalLiteral = (text: string): string => (text === "" ? "" : literal(text));
 
-// A schema without what a grammar cannot hold of it, for tools that are not strict.
-
 /** So many parts are let go one by one; a schema with more is let go as a whole. */
 const mostParts = 16;
 
-/** `budget` is for all that is tried for one request. */
+/** A schema without what a grammar cannot hold of it, for tools that are not strict. `budget`: of the whole request. */
 export function loosened(schema: object, param: string, budget: Budget): object {
   try {
     let loose = schema;
@@ -161,12 +159,12 @@ export function loosened(schema: object, param: string, budget: Budget): object 
   return { type: "object" };
 }
 
-function refusalOf(schema: object, param: string, budget: Budget): Unholdable | undefined {
+function refusalOf(schema: object, param: string, budget: Budget): UnsupportedSchema | undefined {
   try {
     new JsonSchemaCompiler(new GrammarRules(budget), schema, param).compile();
     return undefined;
   } catch (error) {
-    if (error instanceof Unholdable) return error;
+    if (error instanceof UnsupportedSchema) return error;
     throw error;
   }
 }

@@ -2,15 +2,21 @@
 import { NodeError } from "../../core/errors.ts";
 import {
   beginsWithItself,
-  behind,
   everyKind,
   type Kind,
-  OpenReadings,
+  meant,
+  OpenParses,
   type Part,
 } from "./ambiguity.ts";
 import { textsGrammar } from "./automaton.ts";
-import { arrayGrammar, type Container, objectGrammar, type Place, shown } from "./containers.ts";
-import { deepestSchema, mostOpenReadings, OverBudget } from "./cost.ts";
+import {
+  arrayGrammar,
+  type Container,
+  objectGrammar,
+  type PartContext,
+  shown,
+} from "./containers.ts";
+import { deepestSchema, mostOpenParses, OverBudget } from "./cost.ts";
 import type { GrammarRules } from "./rules.ts";
 import { integerGrammar, numberGrammar, stringGrammar } from "./scalars.ts";
 import { assertions, isObject, isOfType, type SchemaObject } from "./schema-merge.ts";
@@ -25,7 +31,7 @@ export class JsonSchemaCompiler {
   readonly #root: unknown;
   readonly #resolver: SchemaResolver;
   readonly #param: string;
-  readonly #readings: OpenReadings;
+  readonly #parses: OpenParses;
   /** What was compiled, by the sub-schema itself. */
   readonly #parts = new Map<object, Part>();
   /** What was compiled of schemas that were merged, by their JSON. */
@@ -38,7 +44,7 @@ export class JsonSchemaCompiler {
     this.#rules = rules;
     this.#root = root;
     this.#param = param;
-    this.#readings = new OpenReadings(rules.budget);
+    this.#parses = new OpenParses(rules.budget);
     this.#resolver = new SchemaResolver({
       root,
       budget: rules.budget,
@@ -46,13 +52,13 @@ export class JsonSchemaCompiler {
     });
   }
 
-  /** The rule for the whole document, and how many readings of an answer it keeps open. */
-  compile(): { rule: string; readings: number } {
+  /** The rule for the whole document, and how many parses of an answer it keeps open. */
+  compile(): { rule: string; parses: number } {
     try {
-      const { text, readings } = this.#schema(this.#root, [], 0);
-      this.#readings.settle();
+      const { text, parses } = this.#schema(this.#root, [], 0);
+      this.#parses.settle();
       for (const { path, part } of this.#choices) this.#checkChoice(part, path);
-      return { rule: this.#rules.addPart("schema", text), readings: readings.value };
+      return { rule: this.#rules.addPart("schema", text), parses: parses.value };
     } catch (error) {
       if (error instanceof OverBudget) throw this.#refuse([], error.message);
       throw error;
@@ -80,7 +86,7 @@ export class JsonSchemaCompiler {
   }
 
   #part(text: string, kinds: readonly Kind[], inside: readonly Part[] = []): Part {
-    return { text, kinds, readings: this.#readings.most(inside.map(({ readings }) => readings)) };
+    return { text, kinds, parses: this.#parses.most(inside.map(({ parses }) => parses)) };
   }
 
   #short(part: Part, path: readonly string[]): Part {
@@ -120,15 +126,15 @@ export class JsonSchemaCompiler {
   #typed(schema: SchemaObject, path: readonly string[], depth: number): Part {
     switch (schema.type ?? impliedType(schema)) {
       case "object":
-        return this.#container("object", objectGrammar(schema, this.#place(path, depth)));
+        return this.#container("object", objectGrammar(schema, this.#contextAt(path, depth)));
       case "array":
-        return this.#container("array", arrayGrammar(schema, this.#place(path, depth)));
+        return this.#container("array", arrayGrammar(schema, this.#contextAt(path, depth)));
       case "string":
-        return this.#part(stringGrammar(schema, this.#place(path, depth)), ["string"]);
+        return this.#part(stringGrammar(schema, this.#contextAt(path, depth)), ["string"]);
       case "integer":
-        return this.#part(integerGrammar(schema, this.#place(path, depth)), ["number"]);
+        return this.#part(integerGrammar(schema, this.#contextAt(path, depth)), ["number"]);
       case "number":
-        return this.#part(numberGrammar(schema, this.#place(path, depth)), ["number"]);
+        return this.#part(numberGrammar(schema, this.#contextAt(path, depth)), ["number"]);
       case "boolean":
         return this.#part(this.#rules.boolean(), ["boolean"]);
       case "null":
@@ -188,8 +194,8 @@ export class JsonSchemaCompiler {
 
   /** What any of the parts allows. */
   #choice(parts: readonly Part[], path: readonly string[]): Part {
-    const fixed = parts.flatMap((part) => behind(part).values ?? []);
-    const free = parts.filter((part) => behind(part).values === undefined);
+    const fixed = parts.flatMap((part) => meant(part).values ?? []);
+    const free = parts.filter((part) => meant(part).values === undefined);
     const options = fixed.length === 0 ? free : [this.#fixed(fixed), ...free];
     const distinct = [...new Map(options.map((option) => [option.text, option])).values()];
     const [only, ...others] = distinct;
@@ -197,7 +203,7 @@ export class JsonSchemaCompiler {
     const part: Part = {
       text: distinct.map(({ text }) => `(${text})`).join(" | "),
       kinds: [],
-      readings: this.#readings.choice(distinct),
+      parses: this.#parses.choice(distinct),
       options: distinct,
     };
     this.#choices.push({ path, part });
@@ -205,10 +211,10 @@ export class JsonSchemaCompiler {
   }
 
   #checkChoice(part: Part, path: readonly string[]): void {
-    if (part.readings.value <= mostOpenReadings) return;
+    if (part.parses.value <= mostOpenParses) return;
     const why = beginsWithItself(part, this.#rules.budget)
       ? "refers to itself before anything is written"
-      : `keeps more than ${mostOpenReadings} readings of an answer open; put a property that tells the options apart first, required and with a const`;
+      : `keeps more than ${mostOpenParses} parses of an answer open; put a property that tells the options apart first, required and with a const`;
     throw this.#refuse(path, why);
   }
 
@@ -243,7 +249,7 @@ export class JsonSchemaCompiler {
     }
     this.#rules.define(name, body.text);
     meant.push(body);
-    part.readings.sums.push([body.readings]);
+    part.parses.sums.push([body.parses]);
     return part;
   }
 
@@ -252,7 +258,7 @@ export class JsonSchemaCompiler {
     return members === undefined ? part : { ...part, members };
   }
 
-  #place(path: readonly string[], depth: number): Place {
+  #contextAt(path: readonly string[], depth: number): PartContext {
     return {
       rules: this.#rules,
       refuse: (keyword, why) => this.#refuse([...path, keyword], why),
@@ -262,11 +268,9 @@ export class JsonSchemaCompiler {
 
   #refuse(path: readonly string[], why: string): NodeError {
     const keyword = path.length === 0 ? "The schema" : `'${shown(path.join("/"))}'`;
-    return new Unholdable(`${this.#param}: ${keyword} ${why}.`, path, this.#param);
+    return new UnsupportedSchema(`${this.#param}: ${keyword} ${why}.`, path, this.#param);
   }
 }
-
-// The types of JSON values, and those that a schema means without naming them.
 
 /** The kind of a value that is given as JSON. */
 export function kindOf(json: string): Kind {
@@ -303,8 +307,7 @@ export function impliedType(schema: SchemaObject): string | undefined {
 }
 
 /** The error for a schema that a grammar cannot hold. */
-
-export class Unholdable extends NodeError {
+export class UnsupportedSchema extends NodeError {
   /** Where in the schema; behind a reference the first step is the reference. Empty: the whole of it. */
   readonly path: readonly string[];
 

@@ -1,19 +1,18 @@
-/** Strings and numbers of JSON Schema as GBNF. */
-
-import { bounds, numeric, type Place, repeat, shown } from "./containers.ts";
+/** Strings and numbers of JSON Schema as GBNF: formats, lengths and ranges. */
+import { bounds, numeric, type PartContext, repeat, shown } from "./containers.ts";
 import { patternGrammar, UnsupportedPattern } from "./pattern.ts";
 import { fraction, literal } from "./rules.ts";
 import type { SchemaObject } from "./schema-merge.ts";
 
-export function stringGrammar(schema: SchemaObject, place: Place): string {
-  const { rules, refuse } = place;
+export function stringGrammar(schema: SchemaObject, context: PartContext): string {
+  const { rules, refuse } = context;
   const { pattern, format } = schema;
-  const [least, most] = bounds(schema, "minLength", "maxLength", place);
+  const [least, most] = bounds(schema, "minLength", "maxLength", context);
   const bounded = least > 0 || most !== undefined;
   if (pattern !== undefined) {
     if (format !== undefined) throw refuse("pattern", "cannot be held together with a format");
     if (bounded) throw refuse("pattern", "cannot be held together with a length");
-    return `"\\"" ${patternOf(String(pattern), "pattern", place)} "\\""`;
+    return `"\\"" ${patternOf(String(pattern), "pattern", context)} "\\""`;
   }
   if (format !== undefined) {
     const known = stringFormats[String(format)];
@@ -22,13 +21,13 @@ export function stringGrammar(schema: SchemaObject, place: Place): string {
       throw refuse("format", `'${shown(format)}' is not one of ${names}`);
     }
     if (bounded) throw refuse("format", "cannot be held together with a length");
-    return `"\\"" ${patternOf(known, "format", place)} "\\""`;
+    return `"\\"" ${patternOf(known, "format", context)} "\\""`;
   }
   if (!bounded) return rules.string();
   return rules.add("of-string", `"\\"" ${rules.character()}${repeat(least, most)} "\\""`);
 }
 
-function patternOf(pattern: string, keyword: string, { rules, refuse }: Place): string {
+function patternOf(pattern: string, keyword: string, { rules, refuse }: PartContext): string {
   try {
     return patternGrammar(pattern, rules);
   } catch (error) {
@@ -37,38 +36,38 @@ function patternOf(pattern: string, keyword: string, { rules, refuse }: Place): 
   }
 }
 
-export function integerGrammar(schema: SchemaObject, place: Place): string {
+export function integerGrammar(schema: SchemaObject, context: PartContext): string {
   const least = largest(
-    numeric(schema, "minimum", place, Math.ceil),
-    numeric(schema, "exclusiveMinimum", place, (bound) => Math.floor(bound) + 1),
+    numeric(schema, "minimum", context, Math.ceil),
+    numeric(schema, "exclusiveMinimum", context, (bound) => Math.floor(bound) + 1),
   );
   const most = smallest(
-    numeric(schema, "maximum", place, Math.floor),
-    numeric(schema, "exclusiveMaximum", place, (bound) => Math.ceil(bound) - 1),
+    numeric(schema, "maximum", context, Math.floor),
+    numeric(schema, "exclusiveMaximum", context, (bound) => Math.ceil(bound) - 1),
   );
-  if (least === undefined && most === undefined) return place.rules.integer();
-  checkOrder(least, most, place);
-  return place.rules.add("of-integer", integerRange(least, most));
+  if (least === undefined && most === undefined) return context.rules.integer();
+  checkOrder(least, most, context);
+  return context.rules.add("of-integer", integerRange(least, most));
 }
 
-export function numberGrammar(schema: SchemaObject, place: Place): string {
+export function numberGrammar(schema: SchemaObject, context: PartContext): string {
   for (const keyword of ["exclusiveMinimum", "exclusiveMaximum"]) {
     if (schema[keyword] !== undefined) {
-      throw place.refuse(keyword, "is supported for integers only");
+      throw context.refuse(keyword, "is supported for integers only");
     }
   }
   const whole = (keyword: string) =>
-    numeric(schema, keyword, place, (bound) => {
+    numeric(schema, keyword, context, (bound) => {
       if (Number.isInteger(bound)) return bound;
-      throw place.refuse(keyword, "must be a whole number");
+      throw context.refuse(keyword, "must be a whole number");
     });
   const [least, most] = [whole("minimum"), whole("maximum")];
-  if (least === undefined && most === undefined) return place.rules.number();
-  checkOrder(least, most, place);
-  return place.rules.add("of-number", decimalRange(least, most));
+  if (least === undefined && most === undefined) return context.rules.number();
+  checkOrder(least, most, context);
+  return context.rules.add("of-number", decimalRange(least, most));
 }
 
-function checkOrder(least = -Infinity, most = Infinity, { refuse }: Place): void {
+function checkOrder(least = -Infinity, most = Infinity, { refuse }: PartContext): void {
   if (least > most) throw refuse("maximum", "is under the minimum");
 }
 
@@ -77,8 +76,6 @@ const largest = (...values: (number | undefined)[]): number | undefined =>
 
 const smallest = (...values: (number | undefined)[]): number | undefined =>
   values.reduce((a, b) => (a === undefined ? b : b === undefined ? a : Math.min(a, b)));
-
-/** String formats as patterns that generate only valid members of them. */
 
 const hour = "([01][0-9]|2[0-3])";
 const minute = "[0-5][0-9]";
@@ -89,6 +86,7 @@ const label = "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?";
 const hostname = `${label}(\\.${label}){0,3}`;
 const byte = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
 
+/** String formats as patterns that generate only valid members of them. */
 export const stringFormats: Readonly<Record<string, string>> = {
   "date-time": `^${date}T${time}$`,
   date: `^${date}$`,
@@ -101,8 +99,6 @@ export const stringFormats: Readonly<Record<string, string>> = {
   ipv6: "^[0-9a-f]{1,4}(:[0-9a-f]{1,4}){7}$",
   uri: `^https?://${hostname}(/[a-z0-9._~-]{0,40}){0,6}$`,
 };
-
-// GBNF for whole numbers and decimals within bounds, digit by digit.
 
 /** Digits of an unbounded number: as many as a double holds exactly. */
 const mostDigits = 15;

@@ -1,4 +1,4 @@
-/** Resolves sub-schemas: follows references and merges `allOf`, each once. */
+/** Resolves sub-schemas: follows references, merges `allOf`, and tells whether options exclude each other. */
 import type { NodeError } from "../../core/errors.ts";
 import { shown } from "./containers.ts";
 import { type Budget, deepestSchema } from "./cost.ts";
@@ -146,8 +146,6 @@ function isAnyName(schema: unknown): boolean {
   );
 }
 
-// What a `$ref` points to within its document: a JSON Pointer as the fragment of a URI (RFC 6901).
-
 /** A pointer that cannot be followed; the message says why. */
 export class BadPointer extends Error {}
 
@@ -181,8 +179,6 @@ function memberOf(target: unknown, key: string): unknown {
     return undefined;
   return Reflect.get(target, key);
 }
-
-// Whether schemas exclude each other, as oneOf asks for.
 
 /** Whether no value can validate against two of the schemas. */
 export function areAllDisjoint(schemas: readonly SchemaObject[], budget: Budget): boolean {

@@ -31,7 +31,7 @@ const contextSizes = [32_768, 16_384, 8192, 4096, 2048, 1024, 512];
 const usualContext = 4096;
 const usualBatch = 512;
 const batchSizes = [usualBatch, 256, 128];
-/** An accelerator that holds a whole model is kept busy by more. */
+/** An accelerator that holds a whole model is busy only with more. */
 const acceleratedBatch = 1024;
 
 /**

@@ -1,5 +1,4 @@
-/** What of the machine decides which models it can run. */
-
+/** The machine as this process may use it: its memory and its cores, within the limits of control groups. */
 import { readFile } from "node:fs/promises";
 import { availableParallelism, freemem, totalmem } from "node:os";
 import { dirname, join, posix } from "node:path";
@@ -26,7 +25,6 @@ export function withinLimit(machine: Machine, limit: number | undefined): Machin
 }
 
 /** How much memory the process may use: the machine's, or less where a control group limits it. */
-
 export async function readMachineMemory(places?: ControlGroupPlaces): Promise<Machine> {
   const total = totalmem();
   const free = parseMemAvailable((await readText("/proc/meminfo")) ?? "") ?? freemem();
@@ -79,8 +77,6 @@ export function parseMemAvailable(meminfo: string): number | undefined {
   return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
 }
 
-/** How many threads the models may use. More busy threads than cores make llama.cpp several times slower. */
-
 export interface ThreadBudget {
   threads: number;
   reason: string;
@@ -93,6 +89,7 @@ export interface CoreSources {
   places?: ControlGroupPlaces;
 }
 
+/** How many threads the models may use. More busy threads than cores make llama.cpp several times slower. */
 export async function threadBudget(
   configured: number,
   { cores = availableParallelism(), places }: CoreSources = {},
@@ -128,8 +125,6 @@ export function parseCpuMax(text: string): number {
   if (quota === undefined || period === undefined) return Number.POSITIVE_INFINITY;
   return quota > 0 && period > 0 ? quota / period : Number.POSITIVE_INFINITY;
 }
-
-// The control groups (cgroups) of this process: each of them, and each parent, may set a limit.
 
 /** Where the kernel shows control groups. */
 export interface ControlGroupPlaces {

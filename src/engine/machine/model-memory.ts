@@ -1,4 +1,4 @@
-/** What is known of a model from its file, and the memory it takes once it is loaded. */
+/** What is known of a model from its file, the memory that it takes, and whether the machine has it. */
 import { byteSize } from "../../core/byte-size.ts";
 import type { FittedSettings } from "../../core/models/model.ts";
 import type { Machine } from "./machine.ts";
@@ -23,7 +23,7 @@ export interface ModelFacts {
   hasChatTemplate: boolean;
   /** Whether its chat template shows tools to the model. */
   supportsTools: boolean;
-  /** Bytes that a token takes in the KV cache; 0 where there is none. Upper bound: a sliding window needs less. */
+  /** Bytes of a token in the KV cache; 0 where there is none. Upper bound: a sliding window needs less. */
   cacheBytesPerToken: number;
   embeddingLength: number;
   vocabularySize: number;
@@ -75,8 +75,6 @@ export function estimateMemory(
   const working = contexts * batch * (row + embeddingLength * rowsAtWork) * floatBytes;
   return { weights: bytes, cache, working, total: bytes + cache + working };
 }
-
-// Where a model's memory is taken, the machine's or its accelerator's, and whether it is there.
 
 /** Bytes. */
 export interface MemoryUse {

@@ -17,7 +17,7 @@ const slowMs = 1000;
 /** A try is so many steps, or as many as fill the time. */
 const trySteps = 4;
 const tryMs = 1000;
-/** Fewer threads are kept where the median step takes less than this part; more where it takes no longer. */
+/** Fewer threads stay where the median step takes less than this part; more where it takes no longer. */
 const clearlyFaster = 0.8;
 /** A step that usually takes longer is not tried with: it could take many times as long. */
 const longestTriedMs = 3000;

@@ -1,7 +1,7 @@
 /**
  * What node-llama-cpp keeps to itself, as types, and the checks that it is there. This folder is the
  * one place that touches it. The checks run when a model is loaded, so that another release of the
- * library fails there with a sentence, not amid an answer.
+ * library fails there with a sentence, not during an answer.
  */
 import type { Token } from "node-llama-cpp";
 

@@ -1,4 +1,4 @@
-/** llama.cpp's context of a chat model, below node-llama-cpp's own batching. */
+/** llama.cpp's contexts of chat and embedding models, below node-llama-cpp's own batching. */
 import type { LlamaContext, LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
 import type { StepThreads } from "../machine/step-threads.ts";
 import {
@@ -142,7 +142,6 @@ class SequenceCheckpoint implements Checkpoint {
 const noOutput = new Uint32Array(0);
 
 /** llama.cpp's context of an embedding model, below node-llama-cpp's own queue. */
-
 export class NativeEmbeddingContext {
   readonly #context: LlamaEmbeddingContext;
   readonly #raw: RawContext;
@@ -181,8 +180,6 @@ export class NativeEmbeddingContext {
     }
   }
 }
-
-// Computes the batch that a context was given, with the threads that the process has left.
 
 /** Uses as many threads as the process has free, but no more than `most`; returns how many, and the time that it took. */
 export async function decodeBatch(

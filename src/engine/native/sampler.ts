@@ -1,4 +1,4 @@
-/** llama.cpp's sampler below node-llama-cpp's own: one a sequence, set up anew for each answer. */
+/** llama.cpp's sampler below node-llama-cpp's own: one a sequence, set up again for each answer. */
 import type { LlamaGrammarEvaluationState, Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import {

@@ -189,7 +189,7 @@ function* textsOf(messages: readonly ChatMessage[]): Generator<string> {
 const prefixTriggersOf = (state: ContextState) =>
   "prefixTriggers" in state ? (state.prefixTriggers ?? []) : [];
 
-/** gpt-oss begins a turn anew after each of its channels. */
+/** gpt-oss begins a new turn after each of its channels. */
 const harmonyTurn = "<|start|>assistant";
 
 const isText = (value: object | string): value is string | LlamaText =>
@@ -214,8 +214,6 @@ function toFunctions(tools: readonly Tool[]): ChatModelFunctions {
 /** The library only prints the schema into the prompt; our own grammar enforces it. */
 const isSchema = (value: unknown): value is GbnfJsonSchema =>
   typeof value === "object" && value !== null;
-
-// A conversation in node-llama-cpp's terms, where a model's turn holds its tool calls with their results.
 
 /** The history, ending in the turn that the model is to write or to go on with. */
 export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {

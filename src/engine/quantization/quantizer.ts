@@ -97,8 +97,6 @@ function parameters(fileType: number, threads: number): Uint8Array {
   return bytes;
 }
 
-// Memory that native code is handed by address, kept until it is done with it.
-
 /**
  * Hands the addresses of the buffers to `use`. An address keeps nothing alive: the collector would
  * be free to take a buffer back, and give it to somebody else, while native code still reads it.

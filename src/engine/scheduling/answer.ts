@@ -1,4 +1,4 @@
-/** What the scheduler is given to run: a prompt with its sequence, and the answer that follows it. */
+/** What the scheduler runs: a prompt with its sequence, the answer that follows it, and how far it is. */
 import type { Token } from "node-llama-cpp";
 import type { NativeSampler, SampledLogits } from "../native/sampler.ts";
 import type { CachedSequence } from "./kv-cache.ts";
@@ -67,7 +67,6 @@ export interface ScheduledPrompt {
 }
 
 /** An answer that the scheduler runs, and how far it is. */
-
 export class RunningAnswer {
   readonly scheduled: ScheduledPrompt;
   /** What is still to be evaluated before the next token is sampled. */
@@ -107,9 +106,7 @@ export class RunningAnswer {
   }
 }
 
-// The logits of a prompt's own tokens, from the outputs of those before them.
-
-/** `evaluated`: how many tokens the batch had of it; `last`: the index of the last one's output. */
+/** Scores a prompt's own tokens, by the outputs of those before them. `evaluated`: how many tokens the batch had of it; `last`: the index of the last one's output. */
 export async function scorePrompt(
   run: RunningAnswer,
   evaluated: number,

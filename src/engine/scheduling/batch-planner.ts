@@ -91,10 +91,6 @@ function shortFirst(prompts: readonly RunningAnswer[], room: number): RunningAns
   return [...prompts.filter(isShort), ...prompts.filter((run) => !isShort(run))];
 }
 
-// Chunked prefill: how many tokens of prompts one step evaluates beside running answers. It follows
-// from how long steps took, since every answer waits for the chunk and the prompt waits for the
-// answers.
-
 /** A chunk may take as long as this many steps of the answers alone … */
 const answerSteps = 8;
 /** … but it is not made smaller than what takes the first of these, nor larger than the second. */
@@ -112,6 +108,11 @@ export interface Step {
   ms: number;
 }
 
+/**
+ * Chunked prefill: how many tokens of prompts one step evaluates beside running answers. It follows
+ * from how long steps took, since every answer waits for the chunk and the prompt waits for the
+ * answers.
+ */
 export class PrefillBudget {
   #answerMs: number | undefined;
   #tokenMs: number | undefined;

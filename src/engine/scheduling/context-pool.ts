@@ -116,7 +116,6 @@ interface RunOptions {
 const unloaded = (): NodeError => new NodeError("unavailable", "The model is being unloaded.");
 
 /** Jobs of several requests, served round robin: one of each request in turn, its largest first. */
-
 export class JobQueue<Job> {
   /** Each request's jobs, smallest first, so that the largest is popped. */
   readonly #requests: Job[][] = [];

@@ -1,4 +1,4 @@
-/** Starts an answer on the scheduler, and yields its events as they come. */
+/** Starts an answer on the scheduler, and yields its events to a reader at its own pace. */
 import type { Token } from "node-llama-cpp";
 import { onAbort } from "../../core/abort.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
@@ -88,11 +88,10 @@ function writing(
   };
 }
 
-// A queue from the scheduler, which never waits, to a reader at its own pace, with back pressure.
-
 /** Unread events at which the answer is paused. */
 const mostUnread = 8;
 
+/** A queue from the scheduler, which never waits, to a reader at its own pace, with back pressure. */
 export class EventQueue<Event> {
   readonly #unread: Event[] = [];
   readonly #onRead: () => void;

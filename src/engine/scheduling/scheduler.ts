@@ -1,5 +1,5 @@
 /**
- * Continuous batching: one loop owns the context. Each step takes in the requests that came and went,
+ * Continuous batching: one loop owns the context. Each step looks at the requests that came and went,
  * plans a batch, decodes it once, samples a token for every answer in it and hands the tokens on.
  * Nothing else touches the context, so no request waits for longer than a step.
  */

@@ -1,4 +1,4 @@
-/** Slots: each request gets a sequence of the KV cache, preferably one that holds most of its prompt. */
+/** Slots: each request gets a sequence of the KV cache, or waits for one in a fair queue. */
 import type { Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import type { CallOptions } from "../../core/ports/chat-engine.ts";
@@ -127,9 +127,9 @@ export class Slots {
     const source = request.fresh
       ? this.#samePrompt(request)
       : this.#prefixSource(sequence, request);
-    const kept = request.fresh ? 0 : sequence.cachedTokens(request.prompt, request.scope);
+    const shared = request.fresh ? 0 : sequence.cachedTokens(request.prompt, request.scope);
     const isEvicted =
-      !isContinued(sequence, kept) && sequence.tokens.length >= 4 * this.#cache.minCopiedTokens;
+      !isContinued(sequence, shared) && sequence.tokens.length >= 4 * this.#cache.minCopiedTokens;
     const older = new Map(this.#free.slice(0, age).map((other) => [other, this.#usesOf(other)]));
     this.#uses.set(sequence, this.#usesOf(sequence) + 1);
     this.#leases.add(lease);

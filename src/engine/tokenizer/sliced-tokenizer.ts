@@ -184,8 +184,6 @@ function sliceEnd(text: string, from: number): number {
 
 const isInk = (character = " "): boolean => !/\s/.test(character);
 
-// Finds the special tokens that a text writes out: `<|im_start|>`, `</s>`.
-
 /** Characters that are looked at in some milliseconds at worst. */
 const pauseLength = 65_536;
 
@@ -195,6 +193,7 @@ interface Branch {
   token?: Token;
 }
 
+/** Finds the special tokens that a text writes out: `<|im_start|>`, `</s>`. */
 export class SpecialTokens {
   readonly #root: Branch = { next: new Map() };
 
@@ -253,8 +252,6 @@ export class SpecialTokens {
   }
 }
 
-/** How many bytes of text the longest token of a vocabulary stands for. */
-
 export interface Vocabulary {
   readonly model: string;
   readonly tokens: readonly string[];
@@ -264,6 +261,7 @@ export interface Vocabulary {
 
 const normal = 1;
 
+/** How many bytes of text the longest token of a vocabulary stands for. */
 export function longestTokenBytes({ model, tokens, token_type: types = [] }: Vocabulary): number {
   let longest = 1;
   for (const [token, piece] of tokens.entries()) {
@@ -281,11 +279,10 @@ function bytesOf(piece: string, model: string, type: number): number {
   return Buffer.byteLength(piece.replaceAll("\u2581", " "));
 }
 
-// Yields to the event loop during long synchronous work, and stops the work where its signal is aborted.
-
 /** How long the event loop may be blocked before the next yield. */
 const blockedMs = 10;
 
+/** Yields to the event loop during long synchronous work, and stops the work where its signal is aborted. */
 export class LoopYield {
   readonly #signal: AbortSignal | undefined;
   #yieldedAt = performance.now();

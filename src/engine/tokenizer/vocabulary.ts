@@ -1,4 +1,4 @@
-/** The bytes that each token stands for, from the model's vocabulary. */
+/** A model's vocabulary: the bytes of its tokens, the text that they make, and which ids are tokens. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import { toToken } from "../native/sampler.ts";
@@ -87,8 +87,6 @@ function fromByteLevel(character: string): number[] {
   return byte === undefined ? [...encoder.encode(character)] : [byte];
 }
 
-// The text that tokens stand for, made in slices between which the event loop turns.
-
 /** Tokens of a slice, which takes about a millisecond. */
 const sliceLength = 2048;
 /** How many tokens before it tell how a token is written. */
@@ -100,6 +98,7 @@ export interface DetokenizeOptions {
   loop: LoopYield;
 }
 
+/** The text that tokens stand for, made in slices between which the event loop turns. */
 export async function detokenize(
   model: LlamaModel,
   tokenBytes: TokenBytes,
@@ -142,8 +141,6 @@ async function joinBytes(
 }
 
 const space = 0x20;
-
-// Token ids of a caller as tokens of the vocabulary.
 
 /** Throws where there is no such token; `param` is what the caller calls them. */
 export function knownTokens(

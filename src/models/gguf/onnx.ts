@@ -150,8 +150,6 @@ async function readTensor(
 
 const tooMany = (): Error => new Error("The weights' file has more parts than a model has");
 
-/** Walks through the fields of a protobuf message in a file, without reading what nobody asks for. */
-
 export interface ProtobufField {
   number: number;
   /** Of a whole number. */

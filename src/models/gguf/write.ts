@@ -167,8 +167,6 @@ class ByteWriter {
   }
 }
 
-/** The number formats that GGUF tensors are written in. */
-
 export type TensorType = "f32" | "f16" | "q8_0";
 
 /** How many values make a block, and how many bytes it takes. */

@@ -1,5 +1,4 @@
-/** The sha256 of files. */
-
+/** The sha256 of files, computed once for each version of a file. */
 import { readFile, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
@@ -24,7 +23,7 @@ export async function hashOf(
 }
 
 export interface DigestOptions {
-  /** Where models and their known digests are kept. */
+  /** The folder of models and their known digests. */
   folder: string;
   progress: Progress;
   signal: AbortSignal;
@@ -70,8 +69,6 @@ export function checkOneFile(files: readonly string[], source: string): void {
   );
 }
 
-// A cache of digests by the size and times of their files, so that a start does not hash 40 GB again.
-
 /** In the models folder; losing it costs time only. */
 const fileName = "digests.json";
 
@@ -85,6 +82,7 @@ const Entry = T.Object({
 const Digests = T.Record(T.String(), Entry);
 type Digests = Static<typeof Digests>;
 
+/** A cache of digests by the size and times of their files, so that a start does not hash 40 GB again. */
 export async function knownDigest(path: string, folder: string): Promise<string | undefined> {
   const [entry, now] = [(await read(folder))[resolve(path)], await stampOf(path)];
   const isSame =

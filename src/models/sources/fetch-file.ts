@@ -110,10 +110,10 @@ async function attempt(
     const isAnother = note.digest !== undefined && note.digest !== digest;
     const verdict =
       from > 0 && isAnother
-        ? ({ type: "anew" } as const)
+        ? ({ type: "restart" } as const)
         : judge(answer.response, { ...note, bytes: from });
     if (verdict.type === "whole") return await complete(partial, hash, bytes, digest, subject);
-    if (verdict.type === "anew") {
+    if (verdict.type === "restart") {
       await answer.response.body?.cancel();
       await partial.remove();
       return await attempt(url, partial, options);
@@ -244,7 +244,7 @@ async function write(file: FileHandle, chunk: Uint8Array): Promise<void> {
   } catch (cause) {
     throw new NodeError(
       "unavailable",
-      `The model cannot be stored: ${reasonOf(cause)}. What came is kept; make room and try again.`,
+      `The model cannot be stored: ${reasonOf(cause)}. What came is saved; make room and try again.`,
       { cause },
     );
   }
@@ -270,14 +270,12 @@ const tooLong = (host: string, total: number | undefined): NodeError =>
   );
 
 function givenUp({ source }: Subject, { message }: RetryableError, bytes: number): NodeError {
-  const kept = bytes > 0 ? ` ${byteSize(bytes)} are kept; the next try goes on from there.` : "";
+  const saved = bytes > 0 ? ` ${byteSize(bytes)} are saved; the next try goes on from there.` : "";
   return new NodeError(
     "unavailable",
-    `The model '${source}' cannot be fetched: ${message}. Check the network (HTTPS_PROXY names a proxy), or name a file that is on this machine.${kept}`,
+    `The model '${source}' cannot be fetched: ${message}. Check the network (HTTPS_PROXY names a proxy), or name a file that is on this machine.${saved}`,
   );
 }
-
-// Checks the response to a request for a file or a range of it: where its bytes go, and how many there must be.
 
 /** The partial download, and what is known of its file. */
 export interface Known {
@@ -288,19 +286,20 @@ export interface Known {
 }
 
 export type Verdict =
-  /** Its bytes are written at `start`; 0: the download begins anew. */
+  /** Its bytes are written at `start`; 0: the download begins again. */
   | { type: "write"; start: number; total?: number }
   /** The download is complete already. */
   | { type: "whole" }
   /** It does not fit the partial download: request the whole file. */
-  | { type: "anew" };
+  | { type: "restart" };
 
+/** Checks the response to a request for a file or a range of it: where its bytes go, and how many there must be. */
 export function judge({ status, headers }: Response, known: Known): Verdict {
   const range = readRange(headers.get("content-range"));
   if (status === 416) {
     // No range was requested, so requesting the whole file again would not help.
     if (known.bytes === 0) throw lie("it refuses a range (416) where none was asked for");
-    return range?.total === known.bytes ? { type: "whole" } : { type: "anew" };
+    return range?.total === known.bytes ? { type: "whole" } : { type: "restart" };
   }
   const encoding = headers.get("content-encoding") ?? "identity";
   if (encoding !== "identity") {
@@ -311,7 +310,7 @@ export function judge({ status, headers }: Response, known: Known): Verdict {
     const etag = headers.get("etag") ?? undefined;
     const isAnother =
       range?.start !== known.bytes || differ(range.total, known.total) || differ(etag, known.etag);
-    if (isAnother) return { type: "anew" };
+    if (isAnother) return { type: "restart" };
     const total = range.total ?? known.total;
     return { type: "write", start: known.bytes, ...given({ total }) };
   }

@@ -1,5 +1,4 @@
-/** One HTTP request, followed through redirects, with the token sent to the hub only. */
-
+/** HTTP requests for models: redirects, retries, and error responses explained with what to do about them. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
@@ -132,8 +131,6 @@ function readLinked(headers: Headers): HubFacts {
   };
 }
 
-/** Short requests, such as for metadata, retried with exponential backoff when the connection fails. */
-
 export interface RetryOptions {
   hub: Hub;
   signal: AbortSignal;
@@ -145,6 +142,7 @@ export interface RetryOptions {
 export const responseTimeoutMs = 30_000;
 const mostTries = 3;
 
+/** Short requests, such as for metadata, retried with exponential backoff when the connection fails. */
 export async function requestWithRetry(
   question: Omit<RequestOptions, "hub" | "signal" | "timeoutMs">,
   subject: Subject,
@@ -192,8 +190,6 @@ export async function readText({ body }: Response): Promise<string | undefined> 
   }
   return new TextDecoder().decode(Buffer.concat(chunks));
 }
-
-/** Error responses of a server, explained with what to do about them. */
 
 export interface Subject {
   /** The source as the operator wrote it. */

@@ -1,5 +1,4 @@
-/** The model hub (Hugging Face or a mirror): its address and token, and references to its files. */
-
+/** The model hub (Hugging Face or a mirror), references to its files, and where a model's file is. */
 import { basename, dirname } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -77,8 +76,6 @@ export function manifestAddress(hub: Hub, repository: string, quantization: stri
 export const isOfHub = (hub: Hub, url: string): boolean =>
   new URL(url).origin === new URL(hub.endpoint).origin;
 
-/** Finds the URL of a model's first file, and the name that it gets in the models folder. */
-
 export interface Place {
   url: string;
   /** Its name in the models folder. */
@@ -92,7 +89,7 @@ interface Located {
   subject: Subject;
 }
 
-/** `pin`: the file and commit of an earlier download, which are kept. */
+/** `pin`: the file and commit of an earlier download, which stay. */
 export async function locate(source: string, retry: RetryOptions, pin: Pin = {}): Promise<Located> {
   const { hub } = retry;
   if (!source.startsWith("hf:")) {

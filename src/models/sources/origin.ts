@@ -30,7 +30,7 @@ export const withoutKey = (source: string): string =>
     ? source.replace(/[?#].*$/, "").replace(/^(https?:\/\/)[^/]*@/, "$1")
     : source;
 
-/** Adds a source to a file; sources that were recorded before are kept. */
+/** Adds a source to a file; sources that were recorded before stay. */
 export async function noteOrigin(path: string, source: string, pin: Pin = {}): Promise<void> {
   const [known, named] = [await noteOf(`${path}${originSuffix}`), withoutKey(source)];
   const others = sourcesOf(known).filter((other) => other !== named);

@@ -1,5 +1,4 @@
-/** A partial download: the bytes so far, and a note of the file that they belong to. */
-
+/** A partial download: its bytes so far, the checks of what comes, and the lock that one process has. */
 import { Database } from "bun:sqlite";
 import { existsSync, rmSync } from "node:fs";
 import { open, readFile, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
@@ -82,8 +81,6 @@ export class PartialFile {
   }
 }
 
-/** Checks of a download: that it is a GGUF, of a known length, and that the disk has room for it. */
-
 const magic = new TextEncoder().encode("GGUF");
 
 /** Bytes that are needed to tell whether a file is a GGUF. */
@@ -137,8 +134,6 @@ export async function checkRoom(folder: string, bytes: number, source: string): 
     `There is too little room for '${source}': ${byteSize(bytes)} are needed and ${byteSize(free)} are free in ${folder}. Make room, or set data_dir to a larger disk.`,
   );
 }
-
-/** A lock file for downloads, which holds between processes and is released when its process dies. */
 
 const pollMs = 250;
 

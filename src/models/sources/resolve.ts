@@ -67,8 +67,6 @@ async function existingFile(path: string, source: string): Promise<string> {
   );
 }
 
-/** What `source = "auto"` stands for: the best model at hand, or the starter model. */
-
 export interface AutoOptions {
   folder: string;
   /** Says how many of the files are chat models, and which of them suits this machine. */
@@ -88,6 +86,7 @@ const starterStem = starterChat.file.replace(/[\w-]+\.gguf$/, "");
 /** A quantized file is not a candidate beside the model that it was made from. */
 const isPulled = (file: string): boolean => !file.startsWith(starterStem) && !isQuantized(file);
 
+/** What `source = "auto"` stands for: the best model at hand, or the starter model. */
 export async function autoSource(type: ModelType, options: AutoOptions): Promise<AutoSource> {
   if (type === "embedding") {
     // A collection can be searched only with the model that embedded it, so a pulled one must not replace it.

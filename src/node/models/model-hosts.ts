@@ -16,7 +16,7 @@ import type { LoadOptions, ModelHost, ModelSpec } from "../../core/ports/model-h
 import type { Telemetry } from "../../core/ports/telemetry.ts";
 import { thisMachine } from "../../engine/accelerator/devices.ts";
 import { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
-import { verdictFile } from "../../engine/accelerator/trials.ts";
+import { trialFile } from "../../engine/accelerator/trials.ts";
 import type { LocalHost } from "../../engine/local-host.ts";
 import { chooseSettings } from "../../engine/machine/auto-settings.ts";
 import { readMachineMemory, threadBudget, withinLimit } from "../../engine/machine/machine.ts";
@@ -84,7 +84,7 @@ const engineSettings = ({ config: { engine }, baseDir }: ModelOptions): EngineSe
 const acceleratorsOf = (options: ModelOptions): MachineAccelerators =>
   new MachineAccelerators({
     place: thisMachine(options.program.env),
-    verdicts: verdictFile(dataDirOf(options.config, options.baseDir)),
+    trials: trialFile(dataDirOf(options.config, options.baseDir)),
     ...given({ gpuLibraries: engineSettings(options).gpuLibraries }),
     log: options.log,
   });
@@ -103,7 +103,6 @@ async function memoryOf(spec: ModelSpec, threads: number): Promise<number> {
 }
 
 /** Models in this process, for commands that serve nobody and for `isolation = "none"`. */
-
 export interface InProcessHostOptions {
   /** What a backend is tried with: a crash here would end the command. */
   program: Program;

@@ -93,7 +93,7 @@ export class NodeModels implements AsyncDisposable {
     return this.#host.threads;
   }
 
-  /** Opens those that run elsewhere as their servers can be asked; settles when each was tried once. */
+  /** Opens upstream models as their servers become reachable; settles when each was tried once. */
   async openUpstreams(
     models: readonly ModelConfig[],
     listener: OpeningListener,
@@ -102,7 +102,7 @@ export class NodeModels implements AsyncDisposable {
     await this.#upstreams?.openAll(models, listener, signal);
   }
 
-  /** Settles when a model that runs elsewhere is there, or never will be. */
+  /** Settles when an upstream model is there, or never will be. */
   async opened(name: string): Promise<void> {
     await this.#upstreams?.opened(name);
   }

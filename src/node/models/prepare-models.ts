@@ -1,5 +1,4 @@
-/** Makes the models of a node ready, and then the collection that one of them fills. */
-
+/** Loads the models of a node in an order that opens chat first, then the collection that one of them fills. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream } from "../../config/model-schema.ts";
@@ -39,16 +38,16 @@ export interface PreparedParts {
   stopping: AbortSignal;
 }
 
-/** What the node does behind the requests. */
-interface Behind {
+/** What the node works with in the background. */
+interface Background {
   quiet: QuietTimes;
   /** For work that somebody waits for. */
   betweenRequests: QuietTimes;
   signal: AbortSignal;
 }
 
-/** What is said of llama.cpp where every model runs elsewhere. */
-const noEngine = "none: models run elsewhere";
+/** What is said of llama.cpp where every model is upstream. */
+const noEngine = "none: models run upstream";
 
 /** `onOpen` is called as soon as chat models answer. */
 export async function prepareModels(
@@ -59,7 +58,7 @@ export async function prepareModels(
   const { options, telemetry, upstreams, resources, activities, identity } = parts;
   const { models } = options.config;
   const local = models.filter(({ source }) => !isUpstream(source));
-  const elsewhere = models.filter(({ source }) => isUpstream(source));
+  const upstream = models.filter(({ source }) => isUpstream(source));
   const loading = { progress: options.progress, signal };
   const nodeModels = resources.use(
     await NodeModels.open({ ...options, telemetry, ...given({ upstreams }) }, models),
@@ -74,21 +73,21 @@ export async function prepareModels(
     if (model.type === "embedding") engines.set(name, model.engine);
     // Not after the chat models: the handbook is to be there when they are first asked.
     if (name === parts.retrieval.collection.embeddingModel && upstream === undefined) {
-      collection = prepareCollection(parts, nodeModels, engines, behind);
+      collection = prepareCollection(parts, nodeModels, engines, background);
       collection.catch(() => {}); // awaited below, unless a model cannot be loaded
     }
     identity.engineVersion = local.length === 0 ? noEngine : nodeModels.engineVersion;
   };
   const onWaiting = (model: string, reason: NodeError): void =>
     parts.models.unavailable(model, reason);
-  const behind: Behind = {
-    // Whoever starts a node waits for chat: what has to be computed comes after it.
+  const background: Background = {
+    // A person who starts a node waits for chat: background work comes after it.
     quiet: new QuietTimes({ isBusy: () => !isOpen || activities.isBusy }),
     betweenRequests: new QuietTimes({ isBusy: () => activities.isBusy, quietMs: 1 }),
     signal: AbortSignal.any([signal, parts.stopping]),
   };
-  const tried = nodeModels.openUpstreams(elsewhere, { onLoaded, onWaiting }, behind.signal);
-  await loadInTurn(nodeModels, local, loading, {
+  const tried = nodeModels.openUpstreams(upstream, { onLoaded, onWaiting }, background.signal);
+  await loadModels(nodeModels, local, loading, {
     onLoaded,
     onOpen: async () => {
       await tried;
@@ -97,12 +96,12 @@ export async function prepareModels(
     },
   });
   await tried;
-  await (collection ?? prepareCollection(parts, nodeModels, engines, behind));
+  await (collection ?? prepareCollection(parts, nodeModels, engines, background));
   const onBetter = (model: LoadedModel): void => parts.models.add(activities.measured(model));
   const onProgress = (model: string, done: number): void =>
     void parts.coming.set(model, improvingNotice(model, done));
   const onEnd = (model: string): void => void parts.coming.delete(model);
-  const improving = nodeModels.improve({ ...behind, onBetter, onProgress, onEnd });
+  const improving = nodeModels.improve({ ...background, onBetter, onProgress, onEnd });
   resources.defer(() => improving);
 }
 
@@ -114,7 +113,7 @@ async function prepareCollection(
   { options, models, retrieval, documents, resources }: PreparedParts,
   nodeModels: NodeModels,
   engines: ReadonlyMap<string, EmbeddingEngine>,
-  behind: Behind,
+  background: Background,
 ): Promise<void> {
   const { log } = options;
   const { name, embeddingModel: model } = retrieval.collection;
@@ -124,7 +123,7 @@ async function prepareCollection(
     const embedding = models.embedding(model);
     const { threads } = nodeModels;
     const engine = engines.get(model) ?? embedding.engine;
-    const { quiet, betweenRequests } = behind;
+    const { quiet, betweenRequests } = background;
     const { withHandbookVectors } = await import("../../ingest/handbook-vectors.ts");
     const { fingerprint } = embedding.identity;
     const slowly = yieldingEngine(engine, { quiet, texts: 4, isBackground: true });
@@ -134,14 +133,12 @@ async function prepareCollection(
     const { collections } = documents.documents;
     const onOpen = (open: OpenCollection) => collections.attach(name, open);
     const parts = { embedding, fillingEngine, onOpen };
-    await collection.attachTo(retrieval, parts, behind.signal);
-    resources.use(documents.start(uploadEngine, behind.signal));
+    await collection.attachTo(retrieval, parts, background.signal);
+    resources.use(documents.start(uploadEngine, background.signal));
   };
   const awaited = engines.has(model) ? undefined : nodeModels.opened(model);
-  await attachWhenThere({ model, awaited, attach, retrieval, signal: behind.signal, log });
+  await attachCollection({ model, awaited, attach, retrieval, signal: background.signal, log });
 }
-
-/** Loads a node's models: chat models beside embedding and reranking models as far as their files go, one at a time into memory. */
 
 export interface LoadingListener {
   onLoaded: (model: LoadedModel) => void;
@@ -153,10 +150,10 @@ export interface LoadingListener {
 const headStartMs = 250;
 
 /**
- * A starter chat model is transcoded for seconds, in which an embedding model is ready to answer.
- * Of each type one after the other: two large models must not be transcoded at the same time.
+ * A starter chat model is quantized for seconds, in which an embedding model is ready to answer.
+ * Of each type one after the other: two large models must not be quantized at the same time.
  */
-export async function loadInTurn(
+export async function loadModels(
   nodeModels: Pick<NodeModels, "load">,
   models: readonly ModelConfig[],
   loading: LoadOptions,
@@ -188,8 +185,6 @@ export async function loadInTurn(
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
 }
 
-/** A collection waits for its embedding model, where that runs elsewhere and cannot be asked yet. */
-
 export interface AttachOptions {
   /** Name of the embedding model. */
   model: string;
@@ -202,7 +197,7 @@ export interface AttachOptions {
 }
 
 /** Attaches now, or says why not and attaches later: the node serves meanwhile. */
-export async function attachWhenThere(options: AttachOptions): Promise<void> {
+export async function attachCollection(options: AttachOptions): Promise<void> {
   const { model, awaited, attach, retrieval, signal, log } = options;
   if (awaited === undefined) return await attach();
   const reason = `The collection waits for its embedding model '${model}', which is not ready.`;

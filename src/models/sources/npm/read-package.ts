@@ -35,7 +35,7 @@ export interface TakeOptions {
 /** Which package, by an exact version. */
 type PackageReference = Omit<NpmReference, "file">;
 
-/** What becomes of an archive's files; begun anew for every try. */
+/** What becomes of an archive's files; begun again for every try. */
 export interface Unpacking extends AsyncDisposable {
   sinkFor: EntrySink;
   /** Called when the archive has come whole; throws where it did not hold what was wanted. */
@@ -155,7 +155,7 @@ async function attempt(
       if (hash.digest("base64") !== digest) {
         throw failure(
           subject,
-          `what ${new URL(answer.url).host} sent is not the package: its ${algorithm} is another than the registry says. Nothing of it was kept`,
+          `what ${new URL(answer.url).host} sent is not the package: its ${algorithm} is another than the registry says. Nothing of it was stored`,
         );
       }
       await unpacking.finish();

@@ -50,7 +50,7 @@ const decoded = decodeURIComponent;
 
 const base64 = (name: string, password: string): string => btoa(`${name}:${password}`);
 
-/** They are kept for an address, and for what lies under it: `//host/path/:_authToken`. */
+/** They are stored for an address, and for what lies under it: `//host/path/:_authToken`. */
 function credentials({ host, pathname }: URL, find: Find): Pick<Hub, "token" | "basic"> {
   const steps = pathname.split("/").filter((step) => step !== "");
   for (let count = steps.length; count >= 0; count--) {

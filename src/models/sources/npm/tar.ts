@@ -1,4 +1,7 @@
-/** Reads a tar archive as it comes, entry by entry; of a file nobody wants, nothing is kept. */
+/**
+ * Reads a tar archive as it comes, entry by entry. Written by hand: Bun.Archive holds the whole archive in
+ * memory, a model's may have gigabytes, and node-tar brings five packages to unpack into folders.
+ */
 import { NodeError } from "../../../core/errors.ts";
 
 interface TarEntry {
@@ -52,7 +55,7 @@ export class TarReader {
     }
   }
 
-  /** Refuses an archive that ends amid an entry. */
+  /** Refuses an archive that ends within an entry. */
   finish(): void {
     if (this.#left + this.#padding + this.#header.length > 0) throw broken();
   }
@@ -129,4 +132,4 @@ function isHeader(header: Uint8Array): boolean {
 }
 
 const broken = (): NodeError =>
-  new NodeError("unavailable", "The package's archive is damaged, and nothing of it was kept.");
+  new NodeError("unavailable", "The package's archive is damaged, and nothing of it was stored.");

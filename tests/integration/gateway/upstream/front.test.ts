@@ -85,7 +85,7 @@ describe("a node in front of a server", () => {
       },
     });
     expect(await (await node.ask("/v1/info")).json()).toMatchObject({
-      plugin_version: "none: models run elsewhere",
+      plugin_version: "none: models run upstream",
       models: [
         {
           name: "far-chat",

@@ -130,7 +130,7 @@ describe("an interrupted file", () => {
       before === 0 ? halfThen(halfIsIn(folder.path)) : { status: 503 },
     );
     await expect(fetchInto(folder.path, server.url)).rejects.toThrow(
-      /answers 503.*200 kB are kept; the next try goes on from there/,
+      /answers 503.*200 kB are saved; the next try goes on from there/,
     );
     await using back = await modelServer(whole);
     await fetchInto(folder.path, back.url);

@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadWithBest } from "../../../../src/core/models/engine-backends.ts";
 import { MachineAccelerators } from "../../../../src/engine/accelerator/machine-accelerators.ts";
-import { verdictFile } from "../../../../src/engine/accelerator/trials.ts";
+import { trialFile } from "../../../../src/engine/accelerator/trials.ts";
 import { engineVersion } from "../../../../src/packaging/gpu-packages.ts";
 import { useGpuLibraries } from "../../../../src/packaging/native-libraries.ts";
 import { silentLog } from "../../../support/silence.ts";
@@ -34,7 +34,7 @@ async function machine() {
   const open = () =>
     new MachineAccelerators({
       place: { platform: "linux", arch: "x64", env: {}, root },
-      verdicts: verdictFile(folder.path),
+      trials: trialFile(folder.path),
       gpuLibraries: gpu,
       log: silentLog,
     });
@@ -131,11 +131,11 @@ describe("what is tried for a model", () => {
     await using here = await machine();
     const { keep } = await here.planFor();
     await keep("cuda", { reason: "it crashed", isForAll: true });
-    await writeFile(verdictFile(here.folder.path), '{"verdicts": [{"backend": "cu');
+    await writeFile(trialFile(here.folder.path), '{"verdicts": [{"backend": "cu');
     const { plan, keep: keepAgain } = await here.planFor();
     expect(plan.candidates).toEqual(["cuda", "cpu"]);
-    await rm(verdictFile(here.folder.path));
-    await mkdir(verdictFile(here.folder.path));
+    await rm(trialFile(here.folder.path));
+    await mkdir(trialFile(here.folder.path));
     await keepAgain("cuda");
     const { loaded } = await loadWithBest(
       { ...plan, keep: keepAgain },

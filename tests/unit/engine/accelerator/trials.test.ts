@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
-  addVerdict,
+  addResult,
   everyModel,
-  findVerdict,
+  findResult,
   forgetFailures,
-  readVerdicts,
-  verdictFile,
+  readTrials,
+  trialFile,
 } from "../../../../src/engine/accelerator/trials.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -19,22 +19,22 @@ const nothing = { verdicts: [], digests: {} };
 describe("verdicts on backends", () => {
   test("hold for the same library, driver and model alone", async () => {
     await using folder = await tempDir();
-    const path = verdictFile(join(folder.path, "data"));
-    expect(await readVerdicts(path)).toEqual(nothing);
-    await addVerdict(path, failed, { "/a.so": { stamp: "s", sha256: "d" } });
-    const known = await readVerdicts(path);
+    const path = trialFile(join(folder.path, "data"));
+    expect(await readTrials(path)).toEqual(nothing);
+    await addResult(path, failed, { "/a.so": { stamp: "s", sha256: "d" } });
+    const known = await readTrials(path);
     expect(known).toEqual({
       verdicts: [failed],
       digests: { "/a.so": { stamp: "s", sha256: "d" } },
     });
-    expect(findVerdict(known, trial)).toEqual(failed);
+    expect(findResult(known, trial)).toEqual(failed);
     for (const other of [
       { library: "another" },
       { driver: "590.1" },
       { model: "n.gguf 1 2" },
       { backend: "vulkan" },
     ]) {
-      expect(findVerdict(known, { ...trial, ...other })).toBeUndefined();
+      expect(findResult(known, { ...trial, ...other })).toBeUndefined();
     }
     expect((await stat(path)).mode & 0o077).toBe(0);
     expect(await readdir(join(folder.path, "data"))).toEqual(["accelerators.json"]);
@@ -42,36 +42,36 @@ describe("verdicts on backends", () => {
 
   test("replace what was known, of one model or of all", async () => {
     await using folder = await tempDir();
-    const path = verdictFile(folder.path);
-    await addVerdict(path, failed, {});
-    await addVerdict(path, worked, {});
-    expect((await readVerdicts(path)).verdicts).toEqual([worked]);
+    const path = trialFile(folder.path);
+    await addResult(path, failed, {});
+    await addResult(path, worked, {});
+    expect((await readTrials(path)).verdicts).toEqual([worked]);
     const never = { ...failed, model: everyModel };
-    await addVerdict(path, never, {});
-    expect(findVerdict(await readVerdicts(path), { ...trial, model: "any" })).toEqual(never);
-    await addVerdict(path, worked, {});
-    expect((await readVerdicts(path)).verdicts).toEqual([worked]);
+    await addResult(path, never, {});
+    expect(findResult(await readTrials(path), { ...trial, model: "any" })).toEqual(never);
+    await addResult(path, worked, {});
+    expect((await readTrials(path)).verdicts).toEqual([worked]);
   });
 
   test("of failures can be forgotten", async () => {
     await using folder = await tempDir();
-    const path = verdictFile(folder.path);
+    const path = trialFile(folder.path);
     await forgetFailures(path);
     const vulkan = { ...failed, backend: "vulkan" };
-    await addVerdict(path, worked, {});
-    await addVerdict(path, vulkan, {});
+    await addResult(path, worked, {});
+    await addResult(path, vulkan, {});
     await forgetFailures(path);
-    expect((await readVerdicts(path)).verdicts).toEqual([worked]);
+    expect((await readTrials(path)).verdicts).toEqual([worked]);
   });
 
   test("in a file that is damaged, or of another form, are none", async () => {
     await using folder = await tempDir();
-    const path = verdictFile(folder.path);
+    const path = trialFile(folder.path);
     for (const text of ["", "{", "[]", '{"verdicts": 3}', '{"verdicts": [{}], "digests": {}}']) {
       await writeFile(path, text);
-      expect(await readVerdicts(path)).toEqual(nothing);
+      expect(await readTrials(path)).toEqual(nothing);
     }
-    await addVerdict(path, worked, {});
-    expect((await readVerdicts(path)).verdicts).toEqual([worked]);
+    await addResult(path, worked, {});
+    expect((await readTrials(path)).verdicts).toEqual([worked]);
   });
 });

@@ -47,7 +47,7 @@ describe("an answer to the question for the rest of a file", () => {
     ["no range", {}],
     ["a range that makes no sense", { "content-range": "bytes fifty-100" }],
   ])("is not used where it has %s", (_, headers) => {
-    expect(judge(answer(206, headers), half)).toEqual({ type: "anew" });
+    expect(judge(answer(206, headers), half)).toEqual({ type: "restart" });
   });
 
   test("says that nothing is left, where all is there", () => {
@@ -55,7 +55,9 @@ describe("an answer to the question for the rest of a file", () => {
     expect(judge(answer(416, { "content-range": "bytes */100" }), known)).toEqual({
       type: "whole",
     });
-    expect(judge(answer(416, { "content-range": "bytes */80" }), known)).toEqual({ type: "anew" });
-    expect(judge(answer(416), known)).toEqual({ type: "anew" });
+    expect(judge(answer(416, { "content-range": "bytes */80" }), known)).toEqual({
+      type: "restart",
+    });
+    expect(judge(answer(416), known)).toEqual({ type: "restart" });
   });
 });

@@ -3,7 +3,7 @@ import { loadConfig } from "../../../../src/config/load.ts";
 import type { ModelConfig } from "../../../../src/config/model-schema.ts";
 import type { LoadedModel } from "../../../../src/core/models/model.ts";
 import type { LoadOptions } from "../../../../src/core/ports/model-host.ts";
-import { loadInTurn } from "../../../../src/node/models/prepare-models.ts";
+import { loadModels } from "../../../../src/node/models/prepare-models.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
 import { silentProgress } from "../../../support/silence.ts";
@@ -33,7 +33,7 @@ function loading(...names: readonly string[]) {
       : embeddingModel(model.name, new ScriptedEmbeddingEngine());
   };
   const { signal } = new AbortController();
-  const done = loadInTurn(
+  const done = loadModels(
     { load },
     configured(...names),
     { progress: silentProgress, signal },
