@@ -1,10 +1,6 @@
 /** The Prometheus metrics of models elsewhere: what each of their replicas has to do, and how it is. */
 import { Counter, Gauge, type Registry } from "prom-client";
-import type {
-  ReplicaEvent,
-  ReplicaStatus,
-  ReplicaTelemetry,
-} from "../core/ports/replica-telemetry.ts";
+import type { ReplicaEvent, ReplicaStatus, ReplicaTelemetry } from "../core/ports/telemetry.ts";
 
 const labelNames = ["model", "replica"] as const;
 

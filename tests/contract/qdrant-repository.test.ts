@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { QdrantClient } from "@qdrant/js-client-rest";
-import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collection-store.ts";
+import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collections.ts";
 import { collect } from "../support/collect.ts";
 import { passage } from "../support/passages.ts";
 import { type QdrantUnderTest, qdrantForTests, startQdrant } from "../support/qdrant-server.ts";

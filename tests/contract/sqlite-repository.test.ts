@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collection-store.ts";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
 import { collect } from "../support/collect.ts";
 import { silentLog } from "../support/silence.ts";
 import { tempDir } from "../support/temp-dir.ts";

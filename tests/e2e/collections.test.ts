@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collection-store.ts";
+import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collections.ts";
 import { type PaddockOptions, runPaddock } from "../support/paddock-process.ts";
 import { type QdrantUnderTest, qdrantForTests } from "../support/qdrant-server.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";

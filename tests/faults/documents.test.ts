@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import OpenAI, { toFile } from "openai";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
-import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collection-store.ts";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
 import { decode } from "../support/decode.ts";
 import { expectOthersAnswered, watchHealth } from "../support/health-watch.ts";
 import { type NodeUnderFault, nodeUnderFault } from "../support/node-under-fault.ts";

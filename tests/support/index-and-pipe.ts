@@ -2,7 +2,7 @@
  * A process that saves an index into a pipe, and loads it from there: usearch blocks until somebody
  * is at the pipe's other end. It says each time that its loop had a hundred turns meanwhile.
  */
-import { ThreadedIndex } from "../../src/store/sqlite/threaded-index.ts";
+import { ThreadedIndex } from "../../src/store/sqlite/vector-index.ts";
 
 const [pipe = ""] = process.argv.slice(2);
 const options = { dimension: 2, expansion: 16 };

@@ -1,6 +1,6 @@
 /** A set of replicas on a clock that the test turns, and what it told. */
 import { NodeError } from "../../src/core/errors.ts";
-import type { ReplicaEvent } from "../../src/core/ports/replica-telemetry.ts";
+import type { ReplicaEvent } from "../../src/core/ports/telemetry.ts";
 import {
   NotBegun,
   type ReplicaChoice,

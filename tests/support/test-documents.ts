@@ -10,7 +10,7 @@ import { ingestOne } from "../../src/ingest/pipeline.ts";
 import { mediaTypeOf } from "../../src/ingest/readers/detect-format.ts";
 import { DiskFiles } from "../../src/store/documents/disk-files.ts";
 import { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
-import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collection-store.ts";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
 import { silentLog } from "./silence.ts";
 
 export interface TestDocumentOptions {

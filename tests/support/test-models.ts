@@ -10,7 +10,7 @@ import type { ChatEngine } from "../../src/core/ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../../src/core/ports/embedding-engine.ts";
 import type { CollectionSpec } from "../../src/core/ports/passage-repository.ts";
 import type { Reranker } from "../../src/core/ports/reranker.ts";
-import { openDatabase } from "../../src/store/sqlite/sqlite-collection-store.ts";
+import { openDatabase } from "../../src/store/sqlite/sqlite-collections.ts";
 import { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 
 import { silentLog } from "./silence.ts";

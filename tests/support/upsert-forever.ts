@@ -1,5 +1,5 @@
 /** A process that stores passages until it is killed, and says after each batch how many are stored. */
-import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collection-store.ts";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
 import { passage } from "./passages.ts";
 import { silentLog } from "./silence.ts";
 import { specOf } from "./test-models.ts";

@@ -7,8 +7,8 @@ import type { CollectionDescription } from "../../core/ports/passage-repository.
 import { findMismatch } from "../../core/retrieval/collection.ts";
 import { weightsDigest } from "../../engine/fingerprint.ts";
 import { toCollection } from "../../node/node-settings.ts";
-import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collection-store.ts";
-import { inspectCollection } from "../../store/sqlite/inspect-collection.ts";
+import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collections.ts";
+import { inspectCollection } from "../../store/sqlite/sqlite-collections.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 import type { Installation } from "./installation.ts";
 import type { FoundModel } from "./models.ts";

@@ -7,7 +7,7 @@ import type { Log } from "../log.ts";
 import type { CallOptions, ChatEngine, ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { SearchBounds } from "../ports/passage-repository.ts";
-import type { FoundPassage } from "../retrieval/found-passage.ts";
+import type { FoundPassage } from "../retrieval/passage.ts";
 import { narrow, type RetrievalService } from "../retrieval/retrieval-service.ts";
 import type { SearchScope } from "../retrieval/search-scope.ts";
 import { CarriedPassages } from "./carried-passages.ts";

@@ -4,7 +4,7 @@ import { given } from "../given.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { SearchBounds } from "../ports/passage-repository.ts";
-import type { FoundPassage } from "../retrieval/found-passage.ts";
+import type { FoundPassage } from "../retrieval/passage.ts";
 import type { RetrievalBackend, RetrievalService } from "../retrieval/retrieval-service.ts";
 import type {
   SearchScope,

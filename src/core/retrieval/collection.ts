@@ -118,3 +118,32 @@ const short = (fingerprint: string): string => fingerprint.slice(0, 12);
 
 const remedy = (name: string, model: string): string =>
   `Configure the model that filled it; or name another collection ([vectorstore] collection_name) and ingest into it; or embed what it holds anew into another one: 'paddock collections copy ${name} --model ${model} --as ${name}-2', then collection_name = "${name}-2".`;
+
+/** What a collection may be called: a word that is also a file's name on every platform. */
+
+export const collectionNamePattern = "^[A-Za-z0-9_-]{1,64}$";
+export const collectionNameRule = "1 to 64 letters, digits, '_' or '-'";
+
+export const isCollectionName = (name: string): boolean =>
+  new RegExp(collectionNamePattern).test(name);
+
+// Which vectors a collection takes, whatever its store: one rule, and one sentence for each breach.
+
+/** Refuses a vector of another dimension, and one that holds NaN or an infinity: it would compare with nothing. */
+export function checkVector(
+  vector: Float32Array,
+  { name, dimension }: { name: string; dimension: number },
+): void {
+  if (vector.length !== dimension) {
+    throw new NodeError(
+      "invalid_request",
+      `The collection '${name}' holds vectors of ${dimension} numbers; this one has ${vector.length}.`,
+    );
+  }
+  const at = vector.findIndex((value) => !Number.isFinite(value));
+  if (at === -1) return;
+  throw new NodeError(
+    "invalid_request",
+    `The collection '${name}' holds vectors of finite numbers; this one has ${vector[at]} in place ${at}.`,
+  );
+}

@@ -9,10 +9,14 @@ import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { PassageRepository, SearchBounds } from "../ports/passage-repository.ts";
 import type { Reranker } from "../ports/reranker.ts";
-import type { FoundPassage, PassagePlace } from "./found-passage.ts";
-import { located } from "./locate-passage.ts";
-import { fuse } from "./score-fusion.ts";
-import type { SearchScope, SearchScopes, SearchTarget, SearchTargets } from "./search-scope.ts";
+import { type FoundPassage, located, type PassagePlace } from "./passage.ts";
+import {
+  fuse,
+  type SearchScope,
+  type SearchScopes,
+  type SearchTarget,
+  type SearchTargets,
+} from "./search-scope.ts";
 
 export type RetrievalMode = "dense" | "hybrid";
 

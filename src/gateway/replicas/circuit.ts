@@ -3,7 +3,7 @@
  * and left alone for a while that grows with every failure in a row; then it is on `trial`, where
  * one request at a time shows whether it is up again.
  */
-import type { ReplicaState } from "../../core/ports/replica-telemetry.ts";
+import type { ReplicaState } from "../../core/ports/telemetry.ts";
 
 export interface Backoff {
   /** How long it is left alone after a first failure. */

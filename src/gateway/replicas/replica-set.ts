@@ -1,7 +1,7 @@
 /** The replicas of a model: which one a request goes to, which are left alone, and which come and go. */
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import type { ReplicaEvent, ReplicaStatus } from "../../core/ports/replica-telemetry.ts";
+import type { ReplicaEvent, ReplicaStatus } from "../../core/ports/telemetry.ts";
 import { chooseMember, Placements } from "./choose-replica.ts";
 import { type Backoff, Circuit, defaultBackoff } from "./circuit.ts";
 import { Member } from "./member.ts";

@@ -5,9 +5,11 @@ import { given } from "../../core/given.ts";
 import type { EmbeddingModel } from "../../core/models/model.ts";
 import type { CollectionStore } from "../../core/ports/passage-repository.ts";
 import { type OpenCollection, openCollection } from "../../core/retrieval/collection.ts";
-import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collection-store.ts";
-import { DryRunCollectionStore } from "../../store/sqlite/dry-run-collection-store.ts";
-import { SqliteCollectionStore } from "../../store/sqlite/sqlite-collection-store.ts";
+import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collections.ts";
+import {
+  DryRunCollectionStore,
+  SqliteCollectionStore,
+} from "../../store/sqlite/sqlite-collections.ts";
 import { dataDirOf } from "../data-dir.ts";
 import { openEmbeddingModel } from "../models/embedding-model.ts";
 import type { ModelOptions, StoreOptions } from "../node-settings.ts";

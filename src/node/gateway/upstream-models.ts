@@ -8,7 +8,7 @@ import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type { LoadedModel } from "../../core/models/model.ts";
-import type { ReplicaEvent, ReplicaTelemetry } from "../../core/ports/replica-telemetry.ts";
+import type { ReplicaEvent, ReplicaTelemetry } from "../../core/ports/telemetry.ts";
 import { ReplicaSet } from "../../gateway/replicas/replica-set.ts";
 import type { Upstream } from "../../gateway/upstream/ask.ts";
 import { openUpstreamModel } from "../../gateway/upstream/open-model.ts";

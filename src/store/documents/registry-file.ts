@@ -3,8 +3,8 @@ import type { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import { openOwnDatabase, type TablesOfVersion } from "../own-database.ts";
-import { remedyFor } from "../sqlite/errors.ts";
+import { openOwnDatabase, type TablesOfVersion } from "../database.ts";
+import { remedyFor } from "../sqlite/collection-file.ts";
 
 /** A part of the registry's port as the thread has it, where nothing has to be waited for. */
 export type Rows<Part> = {

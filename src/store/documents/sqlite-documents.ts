@@ -8,7 +8,7 @@ import type {
   StoreFileRegistry,
   StoreRegistry,
 } from "../../core/ports/document-registry.ts";
-import { openReadOnly } from "../sqlite/read-only-database.ts";
+import { openReadOnly } from "../sqlite/collection-file.ts";
 import { ThreadCalls } from "../thread-calls.ts";
 import type { DocumentsCall, DocumentsResult } from "./documents-thread.ts";
 import { FileRows } from "./file-rows.ts";

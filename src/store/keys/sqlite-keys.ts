@@ -2,6 +2,11 @@
  * API keys in a SQLite file of the data dir. Only a salted digest of a key is stored, so that nobody
  * can authenticate with what the file holds. Every process that has it open sees a change at once.
  */
+
+import { constants, Database } from "bun:sqlite";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { NodeError, reasonOf } from "../../core/errors.ts";
 import {
   type ApiKey,
   type KeyRing,
@@ -9,8 +14,9 @@ import {
   type NewKey,
   nameIsTaken,
 } from "../../core/limits/api-key.ts";
+import { openImmutable } from "../database.ts";
+import { type FileStamp, stampOf } from "../file-stamp.ts";
 import { type KeyRecord, matchKey, newKeyRecord, toKey } from "./key-record.ts";
-import { KeysFile } from "./keys-file.ts";
 
 /** Its name in the data dir. */
 export const keysFile = "keys.sqlite";
@@ -103,4 +109,198 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
   [Symbol.dispose](): void {
     this.#file[Symbol.dispose]();
   }
+}
+
+/**
+ * The database of keys as it is on the disk now. Another process may change, replace or remove it,
+ * and in none of these cases may a revoked key stay valid.
+ */
+
+interface Opened extends OpenKeys {
+  /** The stamps of the files just before the read; undefined where they are too new to show a later change. */
+  before: string | undefined;
+  /** Which write-ahead log was there just after the read. */
+  log: string | undefined;
+}
+
+/** The stamps of the database and its write-ahead log. */
+interface Look {
+  file: FileStamp | undefined;
+  log: FileStamp | undefined;
+}
+
+/** The resolution of file times: a file may change for so long without its times changing. */
+const coarsestClockMs = 2000;
+
+export class KeysFile implements Disposable {
+  readonly #path: string;
+  #opened: Opened | undefined;
+
+  /** No file is made until something is written. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Reads from the current file; undefined where there is none. */
+  read<Result>(query: (database: Database) => Result): Result | undefined {
+    return this.#translating(() => {
+      const database = this.#current();
+      return database === undefined ? undefined : query(database);
+    });
+  }
+
+  /** Writes to the database, which is made first where it does not exist. */
+  write<Result>(change: (database: Database) => Result): Result {
+    return this.#translating(() => {
+      const database = this.#current() ?? this.#open();
+      const result = change(database);
+      // Empties the write-ahead log: a copy of the file is complete, and a copy over it meets no old log.
+      database.run("pragma wal_checkpoint(truncate)");
+      return result;
+    });
+  }
+
+  [Symbol.dispose](): void {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    if (opened === undefined) return;
+    // The last connection removes the log by its name, which may belong to another database by now.
+    if (opened.log !== this.#look().log?.identity) {
+      opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
+    }
+    opened.database.close();
+  }
+
+  /** Undefined where no key was ever given out, and while the file is gone or empty. */
+  #current(): Database | undefined {
+    const opened = this.#opened;
+    const look = this.#look();
+    const isThere = look.file !== undefined && look.file.size > 0;
+    if (opened?.before !== undefined && opened.before === stateIn(look, opened)) {
+      return opened.database;
+    }
+    this[Symbol.dispose]();
+    return isThere ? this.#open() : undefined;
+  }
+
+  #open(): Database {
+    const look = this.#look();
+    const now = Date.now();
+    const keys = openKeys(this.#path);
+    const { file } = look;
+    // An open connection sees changes by itself; for a read-only one only the stamps tell.
+    const tells =
+      keys.followsChanges ||
+      (file !== undefined && Math.abs(now - file.changedMs) > coarsestClockMs);
+    this.#opened = {
+      ...keys,
+      before: tells ? stateIn(look, keys) : undefined,
+      log: this.#look().log?.identity,
+    };
+    return keys.database;
+  }
+
+  #look(): Look {
+    return { file: stampOf(this.#path), log: stampOf(`${this.#path}-wal`) };
+  }
+
+  #translating<Result>(work: () => Result): Result {
+    try {
+      return work();
+    } catch (cause) {
+      if (cause instanceof NodeError) throw cause;
+      // Perhaps the file is being copied just now: the next request tries again.
+      this[Symbol.dispose]();
+      throw new NodeError(
+        "unavailable",
+        `The keys in ${this.#path} cannot be used: ${reasonOf(cause)}. Give this user the right to read and write it and its folder, or restore it from a backup.`,
+        { cause },
+      );
+    }
+  }
+}
+
+const stateIn = ({ file, log }: Look, { followsChanges }: OpenKeys): string =>
+  followsChanges ? String(file?.state) : `${file?.state} ${log?.state}`;
+
+/** Opens the database of keys, readable by its owner only; on a read-only disk for reading. */
+
+export interface OpenKeys {
+  database: Database;
+  /** Whether changes of other processes are seen without opening it again. */
+  followsChanges: boolean;
+}
+
+const ownerOnly = 0o600;
+const folderOfOwner = 0o700;
+
+const table = `
+  create table if not exists keys (
+    id text primary key,
+    name text not null unique,
+    scopes text not null,
+    salt blob not null,
+    digest blob not null,
+    created_at integer not null,
+    expires_at integer,
+    revoked_at integer
+  ) strict`;
+
+/** Columns that files of earlier versions do not have. */
+const laterColumns = {
+  requests_per_minute: "integer",
+  tokens_per_minute: "integer",
+  concurrency: "integer",
+  document_bytes: "integer",
+  document_passages: "integer",
+  vector_stores: "text",
+} as const;
+
+export function openKeys(path: string): OpenKeys {
+  let database: Database | undefined;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
+    // SQLite would make it readable by everyone; the files that it makes beside it get the same rights.
+    if (!existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
+    database = new Database(path, { create: true, strict: true });
+    database.run("pragma busy_timeout = 10000");
+    database.run("pragma journal_mode = wal");
+    database.run("pragma synchronous = full");
+    database.run(table);
+    addLaterColumns(database);
+    for (const suffix of ["", "-wal", "-shm"]) {
+      const file = statSync(`${path}${suffix}`, { throwIfNoEntry: false });
+      if (file !== undefined && (file.mode & 0o777) !== ownerOnly) {
+        chmodSync(`${path}${suffix}`, ownerOnly);
+      }
+    }
+    return { database, followsChanges: true };
+  } catch (cause) {
+    database?.close();
+    const immutable = openImmutable(path, cause);
+    if (immutable !== undefined) return { database: immutable, followsChanges: false };
+    throw new NodeError(
+      "unavailable",
+      `The keys in ${path} cannot be opened: ${reasonOf(cause)}. Give this user the right to read and write it and its folder.`,
+      { cause },
+    );
+  }
+}
+
+function addLaterColumns(database: Database): void {
+  const missing = () => {
+    const held = database
+      .query<{ name: string }, []>("select name from pragma_table_info('keys')")
+      .all()
+      .map(({ name }) => name);
+    return Object.entries(laterColumns).filter(([column]) => !held.includes(column));
+  };
+  if (missing().length === 0) return;
+  // Two processes may migrate an old file at the same time, so the check is repeated inside the transaction.
+  const add = database.transaction(() => {
+    for (const [column, type] of missing()) {
+      database.run(`alter table keys add column ${column} ${type}`);
+    }
+  });
+  add.immediate();
 }

@@ -1,8 +1,10 @@
 /** Calls to a Qdrant server: with a timeout, retries, a circuit breaker, and the node's errors. */
-import { QdrantClient } from "@qdrant/js-client-rest";
-import { copyOf, NodeError } from "../../core/errors.ts";
-import { qdrantAddress } from "./address.ts";
-import { isTimeout, retriesFor, toNodeError } from "./errors.ts";
+import {
+  QdrantClient,
+  QdrantClientResourceExhaustedError,
+  QdrantClientTimeoutError,
+} from "@qdrant/js-client-rest";
+import { copyOf, NodeError, reasonOf } from "../../core/errors.ts";
 
 export interface QdrantOptions {
   /** `http://host:6333`, `https://host/path`. */
@@ -84,4 +86,162 @@ function checkedKey(apiKey: string): string {
     "invalid_request",
     "The API key for the Qdrant server holds spaces or characters that a key cannot have.",
   );
+}
+
+/** A Qdrant server's address: what the client must be told, and what may be shown to people. */
+
+export interface QdrantAddress {
+  /** Without a credential. */
+  shown: string;
+  /** As the client's constructor takes them: it drops a path in `url` and takes 6333 for any port that is not given. */
+  client: { url: string; port: number; prefix: string };
+}
+
+const defaultPorts: Readonly<Record<string, number>> = { "http:": 6333, "https:": 443 };
+
+/** `https://host` is a server behind a proxy, on 443; `http://host` is Qdrant itself, on 6333. */
+export function qdrantAddress(url: string): QdrantAddress {
+  const parsed = URL.parse(url);
+  const defaultPort = defaultPorts[parsed?.protocol ?? ""];
+  if (parsed === null || defaultPort === undefined) {
+    throw refused("is none; write it as http://host:6333 or https://host");
+  }
+  const { protocol, hostname, pathname } = parsed;
+  if (parsed.username !== "" || parsed.password !== "") {
+    throw refused(`(${hostname}) holds a credential; give the key as the API key instead`);
+  }
+  if (parsed.search !== "" || parsed.hash !== "") {
+    throw refused(`(${hostname}) may have a path, but no query and no fragment`);
+  }
+  const port = explicitPort(url, parsed) ?? defaultPort;
+  const origin = `${protocol}//${hostname}`;
+  const prefix = pathname.replace(/\/+$/, "");
+  const isUsual = protocol === "https:" && port === 443;
+  return {
+    shown: `${origin}${isUsual ? "" : `:${port}`}${prefix}`,
+    client: { url: origin, port, prefix },
+  };
+}
+
+/** A parsed URL forgets a port that its protocol has anyway, but `http://host:80` does not mean 6333. */
+function explicitPort(url: string, { protocol, port }: URL): number | undefined {
+  if (port !== "") return Number(port);
+  return protocol === "http:" && /^\s*http:\/*[^/?#]*:0*80\s*(?:[/?#]|$)/i.test(url)
+    ? 80
+    : undefined;
+}
+
+const refused = (reason: string): NodeError =>
+  new NodeError("invalid_request", `The address of the Qdrant server ${reason}.`);
+
+/** Maps failures of the client to the node's errors, and says how often each is retried. */
+
+export interface ServerInWords {
+  /** Its address, without a credential. */
+  url: string;
+  hasKey: boolean;
+  timeoutMs: number;
+}
+
+/** An answer of the server that is not a result. */
+interface Refusal {
+  status: number;
+  /** Qdrant's own message; absent where something else answered, such as a proxy. */
+  reason: string | undefined;
+}
+
+export function toNodeError(error: unknown, { url, hasKey, timeoutMs }: ServerInWords): NodeError {
+  const unavailable = (words: string): NodeError =>
+    new NodeError("unavailable", `Qdrant at ${url} ${words}`, { cause: error });
+  if (error instanceof NodeError) return error;
+  if (error instanceof QdrantClientTimeoutError) {
+    return unavailable(
+      `did not answer within ${timeoutMs / 1000} s. Check that it is well and not overloaded.`,
+    );
+  }
+  if (connectionCodeOf(error) !== undefined) {
+    return unavailable(
+      `cannot be reached (${reasonOf(error)}). Check that it is running and that the address is right.`,
+    );
+  }
+  const refusal = refusalOf(error);
+  if (refusal === undefined) {
+    return unavailable(
+      `gave an answer that cannot be read (${reasonOf(error)}). Check that the address is a Qdrant server's.`,
+    );
+  }
+  const { status, reason } = refusal;
+  const because = `${status}${reason === undefined ? "" : `: ${reason}`}`;
+  if (status === 401 || status === 403) {
+    return unavailable(
+      hasKey
+        ? `refuses the API key (${status}). Give the node the key that the server was started with.`
+        : `asks for an API key (${status}). Give the node the key that the server was started with.`,
+    );
+  }
+  if (status === 404 && reason === undefined) {
+    return unavailable("knows no such path (404). Check that the address is a Qdrant server's.");
+  }
+  if (status === 404) return unavailable(`does not have what was asked for (${because}).`);
+  if (isPassing(status)) {
+    return unavailable(`cannot answer now (${because}). Try again later.`);
+  }
+  return new NodeError("internal", `Qdrant at ${url} refused a request (${because}).`, {
+    cause: error,
+  });
+}
+
+/** A timeout is not retried: that would only burden a slow server more. */
+export function retriesFor(error: unknown): number {
+  if (isTimeout(error)) return 0;
+  if (connectionCodeOf(error) !== undefined) return 2;
+  const status = refusalOf(error)?.status ?? 0;
+  return isPassing(status) ? 2 : 0;
+}
+
+/** 408: it was given up by the server itself, as after a pause of the machine. */
+const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+
+export const isTimeout = (error: unknown): boolean => error instanceof QdrantClientTimeoutError;
+
+/** The result, or undefined where Qdrant itself answers with that status. */
+export async function unlessRefused<Result>(
+  status: number,
+  result: Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await result;
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal?.status === status && refusal.reason !== undefined) return undefined;
+    throw error;
+  }
+}
+
+function refusalOf(error: unknown): Refusal | undefined {
+  if (error instanceof QdrantClientResourceExhaustedError) {
+    return { status: 429, reason: error.message };
+  }
+  // The client's class for these cannot be imported, and has no name of its own.
+  if (!(error instanceof Error && "status" in error && typeof error.status === "number")) {
+    return undefined;
+  }
+  return { status: error.status, reason: "data" in error ? reasonIn(error.data) : undefined };
+}
+
+/** `{ status: { error: "…" } }` */
+function reasonIn(body: unknown): string | undefined {
+  const status = field(body, "status");
+  const reason = field(status, "error");
+  return typeof reason === "string" ? reason : undefined;
+}
+
+/** Bun's `fetch` names what went wrong with a connection: ECONNREFUSED, ENOTFOUND, a certificate's fault … */
+function connectionCodeOf(error: unknown): string | undefined {
+  const code = error instanceof Error ? field(error, "code") : undefined;
+  return typeof code === "string" ? code : undefined;
+}
+
+function field(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
 }

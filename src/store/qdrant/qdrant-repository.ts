@@ -13,15 +13,24 @@ import type {
   StoredDocument,
   WordMatch,
 } from "../../core/ports/passage-repository.ts";
-import { checkVector } from "../../core/retrieval/check-vector.ts";
+import { checkVector } from "../../core/retrieval/collection.ts";
 import { type CollectionShape, documentField, wordsVector } from "./collection-shape.ts";
 import type { QdrantConnection } from "./connection.ts";
-import { cosine } from "./cosine.ts";
-import { DocumentTally } from "./document-tally.ts";
-import { passageOf, payloadFields, pointId, pointOf, vectorOf } from "./payload.ts";
-import { askFor, questionTerms } from "./sparse-words.ts";
-import { batchesOf } from "./upsert-batches.ts";
-import { fullScore, shareOf } from "./word-share.ts";
+import {
+  askFor,
+  batchesOf,
+  cosine,
+  countOr,
+  fullScore,
+  passageOf,
+  payloadFields,
+  pointId,
+  pointOf,
+  questionTerms,
+  shareOf,
+  textOr,
+  vectorOf,
+} from "./points.ts";
 
 type ScoredPoint = Schemas["ScoredPoint"];
 
@@ -293,3 +302,35 @@ const isNothing = (documents: DocumentSelection | undefined): boolean =>
 const ofDocument = (document: string) => ({
   must: [{ key: documentField, match: { value: document } }],
 });
+
+interface Tally {
+  passages: number;
+  parts: number;
+  hashes: Set<string>;
+}
+
+/** Counts the documents and their passages from the payloads of the points. */
+class DocumentTally {
+  readonly #tallies = new Map<string, Tally>();
+
+  /** A passage that names no document belongs to none. */
+  add({ document, document_hash, parts }: Record<string, unknown>): void {
+    const name = textOr(document);
+    if (name === "") return;
+    const tally = this.#tallies.get(name) ?? { passages: 0, parts: 0, hashes: new Set() };
+    this.#tallies.set(name, tally);
+    tally.passages += 1;
+    tally.parts = Math.max(tally.parts, countOr(parts));
+    tally.hashes.add(textOr(document_hash));
+  }
+
+  documents(): StoredDocument[] {
+    return [...this.#tallies]
+      .map(([name, { passages, parts, hashes }]) => {
+        const [hash = "", ...others] = hashes;
+        const isKnown = hash !== "" && others.length === 0;
+        return { name, ...(isKnown && { hash }), passages, parts };
+      })
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+}

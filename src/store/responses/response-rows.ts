@@ -1,8 +1,7 @@
 /** Kept responses, as rows; every call is one transaction. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import type { TidiedResponses } from "../../core/ports/response-store.ts";
-import type { ResponsesFile } from "./responses-file.ts";
-import { unfinished } from "./tables.ts";
+import { type ResponsesFile, unfinished } from "./responses-file.ts";
 
 /** What is JSON is text here. */
 export interface ResponseRow {

@@ -2,10 +2,9 @@
 import { constants, type Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { reasonOf } from "../../core/errors.ts";
+import { openOwnDatabase, type TablesOfVersion } from "../database.ts";
 import { stampOf } from "../file-stamp.ts";
-import { openOwnDatabase } from "../own-database.ts";
-import { remedyFor } from "../sqlite/errors.ts";
-import { type FormerOwners, renameOwners, responseTables } from "./tables.ts";
+import { remedyFor } from "../sqlite/collection-file.ts";
 
 const pragmas = [
   // Room of what was deleted can be given back; it has to be said before anything is in the file.
@@ -88,4 +87,90 @@ export class ResponsesFile implements Disposable {
       });
     }
   }
+}
+
+// The tables of `responses.sqlite`.
+
+/** Those that are made behind their requests, and not done yet. */
+export const unfinished = "status in ('queued', 'in_progress')";
+
+/** Owners by the ids that an older version knew them by. */
+export type FormerOwners = Readonly<Record<string, string>>;
+
+/**
+ * What each owner stores is kept along: adding up a large table at every change would take its time.
+ * Callers who need no key are the owner with the empty name.
+ */
+const owners = `
+  create table owners (owner text primary key, bytes integer not null) strict, without rowid;
+  create index responses_by_owner on responses (owner, created_at, seq);
+  create trigger response_added after insert on responses begin
+    insert into owners values (coalesce(new.owner, ''), new.bytes)
+      on conflict (owner) do update set bytes = bytes + excluded.bytes;
+  end;
+  create trigger response_changed after update on responses begin
+    update owners set bytes = bytes - old.bytes where owner = coalesce(old.owner, '');
+    insert into owners values (coalesce(new.owner, ''), new.bytes)
+      on conflict (owner) do update set bytes = bytes + excluded.bytes;
+    delete from owners where owner = coalesce(old.owner, '') and bytes <= 0;
+  end;
+  create trigger response_removed after delete on responses begin
+    update owners set bytes = bytes - old.bytes where owner = coalesce(old.owner, '');
+    delete from owners where owner = coalesce(old.owner, '') and bytes <= 0;
+  end;
+`;
+
+const sql = `
+  create table responses (
+    seq integer primary key autoincrement,
+    id text not null unique,
+    owner text,
+    created_at integer not null,
+    status text not null,
+    failure text,
+    background integer not null,
+    body text not null,
+    input text not null,
+    conversation text not null,
+    bytes integer not null generated always as
+      (octet_length(body) + octet_length(input) + octet_length(conversation)) stored
+  ) strict;
+  create index responses_by_age on responses (created_at, seq);
+  create index responses_unfinished on responses (seq) where ${unfinished};
+  ${owners}
+`;
+
+export const responseTables: TablesOfVersion = {
+  version: 2,
+  sql,
+  upgrade: (database) => {
+    database.run(`
+      drop trigger response_added;
+      drop trigger response_changed;
+      drop trigger response_removed;
+      drop table totals;
+      ${owners}
+      insert into owners select coalesce(owner, ''), sum(bytes) from responses group by 1;
+    `);
+  },
+};
+
+/** An owner as the first version called a configured key: by its place in the list. */
+const isPlace = "owner glob 'configured [0-9]*' and length(owner) < 20";
+
+/**
+ * Gives what is stored under places to the keys that are there now, once: what is left is nobody's,
+ * and no key that joins the list later has it. Where no keys are known it waits.
+ */
+export function renameOwners(database: Database, former: FormerOwners): void {
+  const names = Object.entries(former);
+  const isDue = database.query(`select 1 from owners where ${isPlace} limit 1`);
+  if (names.length === 0 || isDue.get() === null) return;
+  database
+    .transaction(() => {
+      const rename = database.query("update responses set owner = ? where owner = ?");
+      for (const [before, owner] of names) rename.run(owner, before);
+      database.run(`update responses set owner = 'formerly ' || owner where ${isPlace}`);
+    })
+    .immediate();
 }

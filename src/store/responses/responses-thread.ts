@@ -7,8 +7,7 @@ import { reasonOf } from "../../core/errors.ts";
 import type { TidiedResponses } from "../../core/ports/response-store.ts";
 import type { ThreadCall, ThreadReply } from "../thread-calls.ts";
 import { type ResponseRow, ResponseRows, type RowBounds, type RowChange } from "./response-rows.ts";
-import { ResponsesFile } from "./responses-file.ts";
-import type { FormerOwners } from "./tables.ts";
+import { type FormerOwners, ResponsesFile } from "./responses-file.ts";
 
 export type ResponseCall = { bounds: RowBounds } & (
   | { type: "save"; row: ResponseRow }

@@ -1,5 +1,5 @@
 /**
- * An index's file beside its collection: written aside and renamed, named anew each time, checked
+ * An index's file beside its collection: written beside it and renamed, with a new name each time, checked
  * when read. Syncing and reading back take turns with others.
  */
 import { existsSync, statSync } from "node:fs";
@@ -15,7 +15,7 @@ export interface IndexFile {
 /** Bytes that are digested before others get their turn; about a millisecond. */
 const slice = 1 << 18;
 
-/** Has `save` write the file of a collection; a crash leaves the one before untouched. */
+/** Lets `save` write the file of a collection; a crash leaves the one before untouched. */
 export async function writeIndexFile(
   folder: string,
   collection: string,
@@ -36,7 +36,7 @@ export async function writeIndexFile(
   }
 }
 
-/** Has `load` read the file where it is what was written; says whether it was. */
+/** Lets `load` read the file if it is what was written; says whether it was. */
 export async function readIndexFile(
   folder: string,
   { file, bytes, checksum }: IndexFile,
@@ -56,7 +56,7 @@ export async function readIndexFile(
   }
 }
 
-/** Not on the loop: a large file takes the system its time to remove. */
+/** Not on the loop: the system needs time to remove a large file. */
 export async function removeIndexFile(
   folder: string,
   { file }: Pick<IndexFile, "file">,

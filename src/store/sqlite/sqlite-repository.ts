@@ -14,14 +14,18 @@ import type {
   StoredDocument,
   WordMatch,
 } from "../../core/ports/passage-repository.ts";
-import { checkVector } from "../../core/retrieval/check-vector.ts";
-import type { Candidate } from "./best-candidates.ts";
-import { writing } from "./errors.ts";
-import { hasCurrentWords, readMeta, termsOf } from "./schema.ts";
-import { removeInSlices, turn } from "./slices.ts";
+import { checkVector } from "../../core/retrieval/collection.ts";
+import { hasCurrentWords, readMeta, termsOf, writing } from "./collection-file.ts";
 import { type IndexHome, VectorIndex } from "./vector-index.ts";
-import { VectorSearch } from "./vector-search.ts";
-import { sameBytes, toBytes, toVector } from "./vectors.ts";
+import {
+  type Candidate,
+  removeInSlices,
+  sameBytes,
+  toBytes,
+  toVector,
+  turn,
+  VectorSearch,
+} from "./vector-search.ts";
 import { searchWords } from "./word-search.ts";
 
 interface Row {

@@ -6,6 +6,8 @@
 import type { Database } from "bun:sqlite";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import { ThreadCalls } from "../thread-calls.ts";
+import { readMeta, writeMeta } from "./collection-file.ts";
 import {
   type IndexFile,
   readIndexFile,
@@ -13,10 +15,8 @@ import {
   removeIndexFiles,
   writeIndexFile,
 } from "./index-file.ts";
-import type { IndexState } from "./index-thread.ts";
-import { readMeta, writeMeta } from "./schema.ts";
-import { ThreadedIndex } from "./threaded-index.ts";
-import { toVector } from "./vectors.ts";
+import type { IndexCall, IndexOptions, IndexState } from "./index-thread.ts";
+import { toVector } from "./vector-search.ts";
 
 /** Rows beyond the index that are scanned with each search rather than added; less than half a millisecond. */
 const longestTail = 200;
@@ -263,5 +263,53 @@ export class VectorIndex {
     if (before !== undefined) await removeIndexFile(folder, before);
     // What a process left that was killed while it saved.
     await removeIndexFiles(folder, collection, Date.now() - abandonedAfterMs);
+  }
+}
+
+/** In the executable all modules are one file, and this path begins at the folder of main.ts. */
+const thread = import.meta.url.endsWith("/vector-index.ts")
+  ? "./index-thread.ts"
+  : "./store/sqlite/index-thread.ts";
+
+/** A usearch index in a thread of its own, which does the calls in their order. */
+export class ThreadedIndex {
+  readonly #calls: ThreadCalls<IndexCall, IndexState>;
+
+  constructor(options: IndexOptions) {
+    this.#calls = new ThreadCalls({
+      module: new URL(thread, import.meta.url),
+      data: options,
+      called: "the index",
+      close: { type: "close" },
+    });
+  }
+
+  add(keys: BigUint64Array, vectors: Float32Array): Promise<IndexState> {
+    return this.#calls.call({ type: "add", keys, vectors });
+  }
+
+  /** Keys that are not there are ignored. */
+  remove(keys: BigUint64Array): Promise<IndexState> {
+    return this.#calls.call({ type: "remove", keys });
+  }
+
+  /** Keys of about the nearest vectors. */
+  search(vector: Float32Array, count: number): Promise<IndexState> {
+    // Of a part of a larger buffer all of that would be sent.
+    return this.#calls.call({ type: "search", vector: vector.slice(), count });
+  }
+
+  save(path: string): Promise<IndexState> {
+    return this.#calls.call({ type: "save", path });
+  }
+
+  /** Loads what was saved, whose last key was this one; the index must be new. */
+  load(path: string, lastKey: number): Promise<IndexState> {
+    return this.#calls.call({ type: "load", path, lastKey });
+  }
+
+  /** Ends the thread once the calls before are done. */
+  async close(): Promise<void> {
+    await this.#calls.close();
   }
 }

@@ -1,10 +1,8 @@
 /** The nearest rows of a collection: candidates from its index, decided by the rows' own vectors. */
 import type { Database } from "bun:sqlite";
 import type { DocumentSelection, SearchBounds } from "../../core/ports/passage-repository.ts";
-import { BestCandidates, type Candidate } from "./best-candidates.ts";
-import { turn } from "./slices.ts";
+import { writing } from "./collection-file.ts";
 import type { VectorIndex } from "./vector-index.ts";
-import { cosine, toVector } from "./vectors.ts";
 
 interface Row {
   key: number;
@@ -123,4 +121,86 @@ function chooserOf(documents: DocumentSelection | undefined): (document: string)
   if (documents === undefined) return () => true;
   if ("only" in documents) return (document) => documents.only.has(document);
   return (document) => !documents.except.has(document);
+}
+
+/** The best of many scored rows, without keeping the rest. */
+
+export interface Candidate {
+  key: number;
+  score: number;
+}
+
+export class BestCandidates {
+  readonly #most: number;
+  readonly #threshold: number;
+  /** In descending score. */
+  readonly #best: Candidate[] = [];
+
+  constructor(most: number, threshold: number) {
+    this.#most = most;
+    this.#threshold = threshold;
+  }
+
+  offer(candidate: Candidate): void {
+    const { score } = candidate;
+    const worst = this.#best.at(-1);
+    const isFull = this.#best.length >= this.#most;
+    if (score < this.#threshold || (isFull && score <= (worst?.score ?? 1))) return;
+    const place = this.#best.findIndex((kept) => kept.score < score);
+    this.#best.splice(place === -1 ? this.#best.length : place, 0, candidate);
+    if (this.#best.length > this.#most) this.#best.pop();
+  }
+
+  sorted(): readonly Candidate[] {
+    return this.#best;
+  }
+}
+
+// Work on many rows in slices, between which others get their turn.
+
+/** Rows that are removed at a time, with their words: some tens of milliseconds. */
+const slice = 512;
+
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Removes rows by their keys; says how many there were. One that is interrupted is not whole. */
+export async function removeInSlices(
+  database: Database,
+  collection: string,
+  keys: readonly number[],
+): Promise<number> {
+  const remove = database.query<void, [string]>(
+    "delete from passages where key in (select value from json_each(?))",
+  );
+  let removed = 0;
+  for (let start = 0; start < keys.length; start += slice) {
+    if (start > 0) await turn();
+    const some = JSON.stringify(keys.slice(start, start + slice));
+    removed += writing(collection, () => remove.run(some).changes);
+  }
+  return removed;
+}
+
+/** Converts vectors to and from SQLite blobs. */
+
+export function toBytes({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+/** SQLite's bytes may start anywhere; floats must start at a multiple of four. */
+export function toVector(bytes: Uint8Array): Float32Array {
+  return bytes.byteOffset % 4 === 0
+    ? new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)
+    : new Float32Array(bytes.slice().buffer);
+}
+
+/** Cosine similarity of unit vectors, clamped to -1 to 1 against rounding. */
+export function cosine(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0);
+  return Math.min(1, Math.max(-1, sum));
+}
+
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && Buffer.compare(a, b) === 0;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
-import type { ReplicaStatus } from "../../../src/core/ports/replica-telemetry.ts";
+import type { ReplicaStatus } from "../../../src/core/ports/telemetry.ts";
 import { ReplicaMetrics } from "../../../src/telemetry/replica-metrics.ts";
 import { parsePrometheus, sampleValue } from "../../support/prometheus-text.ts";
 

@@ -5,7 +5,7 @@ import type {
   PassageRepository,
 } from "../../../../src/core/ports/passage-repository.ts";
 import { openCollection } from "../../../../src/core/retrieval/collection.ts";
-import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collection-store.ts";
+import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
 import { passage } from "../../../support/passages.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../../../src/config/load.ts";
-import type { ReplicaEvent, ReplicaStatus } from "../../../../src/core/ports/replica-telemetry.ts";
+import type { ReplicaEvent, ReplicaStatus } from "../../../../src/core/ports/telemetry.ts";
 import { UpstreamModels } from "../../../../src/node/gateway/upstream-models.ts";
 import { silentLog } from "../../../support/silence.ts";
 

@@ -1,4 +1,6 @@
 /** The collections of a Qdrant server: the node's own, and those that others made. */
+
+import type { Schemas } from "@qdrant/js-client-rest";
 import { NodeError } from "../../core/errors.ts";
 import type {
   CollectionDescription,
@@ -6,11 +8,17 @@ import type {
   CollectionStore,
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
-import { type CollectionShape, definitionOf, documentField, shapeOf } from "./collection-shape.ts";
-import { QdrantConnection, type QdrantOptions } from "./connection.ts";
-import { unlessRefused } from "./errors.ts";
+import { wordForm } from "../words.ts";
+import {
+  type CollectionShape,
+  definitionOf,
+  documentField,
+  shapeOf,
+  wordsVector,
+} from "./collection-shape.ts";
+import { QdrantConnection, type QdrantOptions, unlessRefused } from "./connection.ts";
+import { textOr, wordWeights } from "./points.ts";
 import { QdrantRepository } from "./qdrant-repository.ts";
-import { rebuildWords } from "./rebuild-words.ts";
 
 export class QdrantCollectionStore implements CollectionStore {
   readonly #connection: QdrantConnection;
@@ -91,3 +99,29 @@ export class QdrantCollectionStore implements CollectionStore {
 
 const goneAgain = (name: string): NodeError =>
   new NodeError("unavailable", `The collection '${name}' is removed each time it is made.`);
+
+/** Makes the words of a collection anew that an older version of the node filled. */
+
+const page = 256;
+
+/** The collection says that its words are today's once all are: who is interrupted begins again. */
+export async function rebuildWords(connection: QdrantConnection, name: string): Promise<void> {
+  let offset: Schemas["ScrollRequest"]["offset"] = null;
+  do {
+    const from = offset;
+    const found: Schemas["ScrollResult"] = await connection.read((client) =>
+      client.scroll(name, { with_payload: ["source"], limit: page, offset: from }),
+    );
+    const points = found.points.map(({ id, payload }) => ({
+      id,
+      vector: { [wordsVector]: wordWeights(textOr(payload?.source)) },
+    }));
+    if (points.length > 0) {
+      await connection.change((client) => client.updateVectors(name, { points, wait: true }));
+    }
+    offset = found.next_page_offset ?? null;
+  } while (offset !== null);
+  await connection.change((client) =>
+    client.updateCollection(name, { metadata: { [wordsVector]: wordForm } }),
+  );
+}

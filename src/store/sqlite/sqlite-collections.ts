@@ -5,17 +5,25 @@ import { join } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type {
+  CollectionDescription,
   CollectionSpec,
   CollectionStore,
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
-import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection-name.ts";
-import { openImmutable } from "../immutable-database.ts";
-import { remedyFor } from "./errors.ts";
+import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection.ts";
+import { openImmutable } from "../database.ts";
+import {
+  describeOnce,
+  empty,
+  forget,
+  openReadOnly,
+  prepareTables,
+  readMeta,
+  remedyFor,
+} from "./collection-file.ts";
 import { removeIndexFiles } from "./index-file.ts";
-import { describeOnce, empty, forget, prepareTables, readMeta } from "./schema.ts";
-import { removeInSlices } from "./slices.ts";
-import { SqliteRepository } from "./sqlite-repository.ts";
+import { SqliteRepository, toIdentity } from "./sqlite-repository.ts";
+import { removeInSlices } from "./vector-search.ts";
 
 const extension = ".sqlite";
 
@@ -145,4 +153,65 @@ export function openDatabase(
       { cause },
     );
   }
+}
+
+/** A collection store for dry runs: a new collection is made in memory, and nothing is dropped. */
+
+export class DryRunCollectionStore implements CollectionStore {
+  readonly #store: CollectionStore;
+
+  constructor(store: CollectionStore) {
+    this.#store = store;
+  }
+
+  list(): Promise<string[]> {
+    return this.#store.list();
+  }
+
+  open(name: string): Promise<PassageRepository | undefined> {
+    return this.#store.open(name);
+  }
+
+  async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
+    const database = openDatabase(name, ":memory:", spec);
+    const silent = { debug() {}, info() {}, warn() {}, error() {} };
+    return new SqliteRepository({ database, collection: name, log: silent });
+  }
+
+  async drop(): Promise<void> {}
+}
+
+/** Reads what a collection's file holds and checks its integrity, without changing it. */
+
+export interface InspectedCollection {
+  description: CollectionDescription;
+  passages: number;
+  /** Problems that SQLite's integrity check found. */
+  faults: readonly string[];
+}
+
+/** Undefined where the file holds no collection. */
+export function inspectCollection(name: string, path: string): InspectedCollection | undefined {
+  using database = openReadOnly(path);
+  const faults = database
+    .query<{ quick_check: string }, []>("pragma quick_check(3)")
+    .all()
+    .map(({ quick_check: said }) => said)
+    .filter((said) => said !== "ok");
+  const hasMeta = database.query("select 1 from sqlite_master where name = 'meta'").get() !== null;
+  const dimension = hasMeta ? readMeta(database, "dimension") : undefined;
+  if (dimension === undefined) return undefined;
+  const embedding = readMeta(database, "embedding");
+  const row = database.query<{ count: number }, []>("select count(*) as count from passages").get();
+  return {
+    description: {
+      name,
+      dimension: Number(dimension),
+      distance: "cosine",
+      url: "embedded",
+      ...(embedding === undefined ? {} : { embedding: toIdentity(embedding) }),
+    },
+    passages: row?.count ?? 0,
+    faults,
+  };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ThreadedIndex } from "../../../../src/store/sqlite/threaded-index.ts";
+import { ThreadedIndex } from "../../../../src/store/sqlite/vector-index.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { skipUnless } from "../../../support/skip-reason.ts";
 import { tempDir } from "../../../support/temp-dir.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { CollectionSpec } from "../../../../src/core/ports/passage-repository.ts";
-import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collection-store.ts";
+import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
 import { collect } from "../../../support/collect.ts";
 import { passage } from "../../../support/passages.ts";
 import { silentLog } from "../../../support/silence.ts";

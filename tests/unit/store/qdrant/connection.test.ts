@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { QdrantClient } from "@qdrant/js-client-rest";
 import { NodeError } from "../../../../src/core/errors.ts";
-import { qdrantAddress } from "../../../../src/store/qdrant/address.ts";
+import { qdrantAddress } from "../../../../src/store/qdrant/connection.ts";
 
 describe("the address of a Qdrant server", () => {
   test.each([

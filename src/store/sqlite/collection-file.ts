@@ -1,5 +1,8 @@
 /** The tables of a collection's file, and the migration of older files. */
-import type { Database } from "bun:sqlite";
+import { constants, Database, SQLiteError } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { CollectionSpec } from "../../core/ports/passage-repository.ts";
 import { wordForm, wordsOf } from "../words.ts";
 
@@ -195,4 +198,63 @@ export function writeMeta(database: Database, key: string, value: string): void 
       "insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value",
     )
     .run(key, value);
+}
+
+/** Opens a SQLite file read-only, without making or changing any file beside it, whoever else has it open. */
+
+export function openReadOnly(path: string): Database {
+  const url = pathToFileURL(path);
+  // With a write-ahead log, its index file is used read-only; without one, nobody is writing.
+  const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  if (hasLog && existsSync(`${path}-shm`)) {
+    url.searchParams.set("mode", "ro");
+    url.searchParams.set("readonly_shm", "1");
+  } else url.searchParams.set("immutable", "1");
+  const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
+  return new Database(url.href, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+}
+
+// SQLite's errors, explained with what the operator can do about them.
+
+/** What to do about a refusal, by the beginning of SQLite's code for it. */
+const remedies: readonly (readonly [string, string])[] = [
+  [
+    "SQLITE_FULL",
+    "the disk is full. Free some space, then do it again; what was stored before is kept",
+  ],
+  [
+    "SQLITE_READONLY",
+    "it can only be read. Give this user the right to write to the data dir, or mount its disk for writing",
+  ],
+  [
+    "SQLITE_CANTOPEN",
+    "it or its lock files beside it cannot be opened. Give this user the right to read and write the data dir, or mount its disk for writing",
+  ],
+  ["SQLITE_BUSY", "another process keeps it locked. Wait until that has ended, then do it again"],
+  [
+    "SQLITE_IOERR",
+    "the disk does not read or write as it should. Look at it and at its free space",
+  ],
+];
+
+/** The explanation of an error; undefined where there is none. */
+export function remedyFor(error: unknown): string | undefined {
+  if (!(error instanceof SQLiteError)) return undefined;
+  const { code = "" } = error;
+  return remedies.find(([beginning]) => code.startsWith(beginning))?.[1];
+}
+
+/** Runs a write to a collection, and explains SQLite's errors. */
+export function writing<Result>(collection: string, write: () => Result): Result {
+  try {
+    return write();
+  } catch (cause) {
+    const remedy = remedyFor(cause);
+    if (remedy === undefined) throw cause;
+    throw new NodeError(
+      "unavailable",
+      `The collection '${collection}' cannot be written: ${remedy}. (${reasonOf(cause)})`,
+      { cause },
+    );
+  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { rendezvousOrder } from "../../../../src/gateway/replicas/choose-replica.ts";
+import { Placements, rendezvousOrder } from "../../../../src/gateway/replicas/choose-replica.ts";
 
 const replicas = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ url: `http://gpu-${at}:8000/v1` }));
@@ -51,4 +51,19 @@ describe("rendezvous hashing", () => {
       "http://gpu-1:8000/v1",
     ]);
   });
+});
+
+test("remembers the prompts that were placed last, and no more than it may", () => {
+  const placements = new Placements(2);
+  placements.set("a", "http://1");
+  placements.set("b", "http://1");
+  placements.set("a", "http://2");
+  placements.set("c", "http://3");
+  expect(["a", "b", "c"].map((prefix) => placements.of(prefix))).toEqual([
+    "http://2",
+    undefined,
+    "http://3",
+  ]);
+  placements.forget("a");
+  expect([placements.of("a"), placements.size]).toEqual([undefined, 1]);
 });

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collection-store.ts";
+import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
 import { SqliteRepository } from "../../../../src/store/sqlite/sqlite-repository.ts";
 import { collect } from "../../../support/collect.ts";
 import { recordingLog } from "../../../support/recording-log.ts";

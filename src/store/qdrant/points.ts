@@ -1,0 +1,197 @@
+/** Passages as points of Qdrant, and points as passages, of foreign collections too. */
+import type { Schemas } from "@qdrant/js-client-rest";
+import { NodeError } from "../../core/errors.ts";
+import type { EmbeddedPassage, Passage } from "../../core/ports/passage-repository.ts";
+import { wordsOf } from "../words.ts";
+import { type CollectionShape, documentField, wordsVector } from "./collection-shape.ts";
+
+type PointId = Schemas["ExtendedPointId"];
+
+interface Point {
+  id: PointId;
+  payload?: Record<string, unknown> | null;
+  vector?: unknown;
+}
+
+/** What is asked for of a payload; a foreign one may hold much more. */
+export const payloadFields = [
+  "source",
+  documentField,
+  "heading",
+  "position",
+  "hash",
+  "document_hash",
+  "parts",
+];
+
+export function pointOf(
+  passage: EmbeddedPassage,
+  { dense, hasWords }: CollectionShape,
+): Schemas["PointStruct"] {
+  const { id, vector, documentHash, ...fields } = passage;
+  return {
+    id: pointId(id),
+    vector: {
+      [dense]: [...vector],
+      ...(hasWords && { [wordsVector]: wordWeights(fields.source) }),
+    },
+    payload: { ...fields, document_hash: documentHash },
+  };
+}
+
+/** Undefined for a point that holds no text. */
+export function passageOf({ id, payload }: Point): Passage | undefined {
+  const { source, document, heading, position, hash, document_hash, parts } = payload ?? {};
+  if (typeof source !== "string") return undefined;
+  return {
+    id: String(id),
+    source,
+    document: textOr(document),
+    heading: textOr(heading),
+    position: countOr(position),
+    hash: textOr(hash),
+    documentHash: textOr(document_hash),
+    parts: countOr(parts),
+  };
+}
+
+/** The point's dense vector; undefined where it has none. */
+export function vectorOf({ vector }: Point, { dense }: CollectionShape): Float32Array | undefined {
+  const found =
+    typeof vector === "object" && vector !== null && !Array.isArray(vector)
+      ? Reflect.get(vector, dense)
+      : vector;
+  return isNumbers(found) ? Float32Array.from(found) : undefined;
+}
+
+/** Qdrant knows UUIDs and whole numbers; the latter are what foreign collections often have. */
+export function pointId(id: string): PointId {
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
+  const number = /^\d+$/.test(id) ? Number(id) : Number.NaN;
+  if (Number.isSafeInteger(number)) return number;
+  throw new NodeError("invalid_request", `A passage's id must be a UUID; '${id}' is none.`);
+}
+
+export const textOr = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** A place or a number of passages; 0 for what is none. */
+export const countOr = (value: unknown): number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+
+const isNumbers = (value: unknown): value is number[] =>
+  Array.isArray(value) && value.every((item) => typeof item === "number");
+
+/** Texts as sparse vectors of their words, so that a server that weighs by rarity scores as BM25 does. */
+
+export interface SparseWords {
+  indices: number[];
+  values: number[];
+}
+
+/** How soon a word's repetitions stop counting. */
+const saturation = 1.2;
+/** How much a long passage's words count less. */
+const lengthShare = 0.75;
+/**
+ * The words of an average passage. BM25 takes the collection's own average, which is not known when
+ * a passage is stored; a wrong guess scales all scores nearly alike.
+ */
+const averageLength = 150;
+/** Each is a search of its own; a longer question is a document, and its start says what it is about. */
+const mostTerms = 32;
+
+/** What a stored passage's words weigh: BM25's part of the term, without its rarity. */
+export function wordWeights(text: string): SparseWords {
+  const words = wordsOf(text);
+  const counts = new Map<number, number>();
+  for (const word of words) {
+    const index = indexOf(word);
+    counts.set(index, (counts.get(index) ?? 0) + 1);
+  }
+  const norm = saturation * (1 - lengthShare + (lengthShare * words.length) / averageLength);
+  return {
+    indices: [...counts.keys()],
+    values: [...counts.values()].map((count) => (count * (saturation + 1)) / (count + norm)),
+  };
+}
+
+/** A question's distinct words, in order. */
+export function questionTerms(text: string): number[] {
+  const terms = new Set<number>();
+  for (const word of wordsOf(text)) {
+    terms.add(indexOf(word));
+    if (terms.size === mostTerms) break;
+  }
+  return [...terms];
+}
+
+export const askFor = (terms: readonly number[]): SparseWords => ({
+  indices: [...terms],
+  values: terms.map(() => 1),
+});
+
+/** Two words with the same index among a collection's some hundred thousand are rare, and harm little. */
+const indexOf = (word: string): number => Bun.hash.xxHash32(word);
+
+/** Passages in requests of a size that a server takes well. */
+
+const mostPassages = 256;
+/** Qdrant refuses requests over 32 MB. */
+const mostBytes = 4 << 20;
+/** A vector's value in JSON: `-0.01234567890123456,` */
+const bytesOfValue = 21;
+/** A word of the passage in JSON, as sparse index and value. */
+const bytesOfCharacter = 8;
+
+export function* batchesOf(passages: readonly EmbeddedPassage[]): Generator<EmbeddedPassage[]> {
+  let batch: EmbeddedPassage[] = [];
+  let bytes = 0;
+  for (const passage of passages) {
+    const size = sizeOf(passage);
+    if (batch.length > 0 && (batch.length === mostPassages || bytes + size > mostBytes)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(passage);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** About as many bytes as its request has, rather more. */
+const sizeOf = ({ vector, source }: EmbeddedPassage): number =>
+  vector.length * bytesOfValue + source.length * bytesOfCharacter;
+
+/**
+ * The score of a passage that would have each word as well as the best passage for that word has it.
+ * A word that no passage has is rare, and counts as much as the one that counts most. It is never
+ * less than what one rare word gives: a question of common words alone is not answered in full by a
+ * passage that has them.
+ */
+export function fullScore(bestOfEachTerm: readonly number[], passages: number): number {
+  const most = Math.max(0, ...bestOfEachTerm);
+  const sum = bestOfEachTerm.reduce((total, best) => total + (best > 0 ? best : most), 0);
+  return Math.max(sum, rarity(passages));
+}
+
+/** As the server weighs a word that one passage has. */
+const rarity = (passages: number): number => Math.log(1 + (passages - 0.5) / 1.5);
+
+/** BM25 scores only rank passages: the share of the question's words that a passage has. */
+export const shareOf = (score: number, full: number): number =>
+  full > 0 ? Math.min(1, Math.max(0, score / full)) : 0;
+
+/** Cosine similarity, for collections whose own distance is another. */
+export function cosine(a: Float32Array, b: Float32Array): number {
+  const lengths = length(a) * length(b);
+  return lengths === 0 ? 0 : dot(a, b) / lengths;
+}
+
+const length = (vector: Float32Array): number => Math.sqrt(dot(vector, vector));
+
+function dot(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0);
+  return sum;
+}
