@@ -1,4 +1,4 @@
-/** A SQLite file of the node's own: readable by its owner only, with tables of one version. */
+/** The node's own SQLite files: readable by their owner only, with tables of one version, also on a read-only disk. */
 import { constants, Database, SQLiteError } from "bun:sqlite";
 import {
   constants as access,
@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 
-const ownerOnly = 0o600;
+export const ownerOnly = 0o600;
 const folderOfOwner = 0o700;
 
 export interface TablesOfVersion {
@@ -22,12 +22,19 @@ export interface TablesOfVersion {
   upgrade?: (database: Database, found: number) => void;
 }
 
-/** Opens it, or makes it; a file that can only be read is opened as it is. `pragmas`: said before its journal. */
-export function openOwnDatabase(
+/** Opens or makes a file with these tables; one that can only be read is opened as it is. `pragmas`: set before its journal. */
+export const openOwnDatabase = (
   path: string,
   tables: TablesOfVersion,
   pragmas: readonly string[] = [],
-): Database {
+): Database => openOwn(path, (database) => prepareTables(database, tables), pragmas).database;
+
+/** The same with tables that `prepare` makes; says whether the file can only be read. */
+export function openOwn(
+  path: string,
+  prepare: (database: Database) => void,
+  pragmas: readonly string[] = [],
+): { database: Database; isReadOnly: boolean } {
   mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
   let database: Database | undefined;
   try {
@@ -38,12 +45,12 @@ export function openOwnDatabase(
     for (const pragma of pragmas) database.run(`pragma ${pragma}`);
     database.run("pragma journal_mode = wal");
     database.run("pragma synchronous = full");
-    prepareTables(database, tables);
-    return database;
+    prepare(database);
+    return { database, isReadOnly: false };
   } catch (cause) {
     database?.close();
     const immutable = openImmutable(path, cause);
-    if (immutable !== undefined) return immutable;
+    if (immutable !== undefined) return { database: immutable, isReadOnly: true };
     throw cause;
   }
 }
@@ -72,8 +79,6 @@ function versionOf(database: Database): number {
   return row?.user_version ?? 0;
 }
 
-// Opens databases on a read-only disk, where SQLite cannot make its lock files.
-
 /**
  * Opens the database as immutable, after opening it as usual failed with `cause`. Undefined where the
  * disk is writable, or where a crash left a write-ahead log, which only a writer can apply.
@@ -100,3 +105,28 @@ function isWritable(folder: string): boolean {
 
 const hasBytes = (path: string): boolean =>
   (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+
+/** Tells whether a file is still the one that was opened, by its inode, size and times. */
+
+export interface FileStamp {
+  /** The identity of the file: device and inode. */
+  identity: string;
+  /** Differs when the file was changed in any way. */
+  state: string;
+  size: number;
+  /** When it was last changed, in milliseconds. */
+  changedMs: number;
+}
+
+/** Undefined where there is no file. */
+export function stampOf(path: string): FileStamp | undefined {
+  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (file === undefined) return undefined;
+  const { dev, ino, size, mtimeNs, ctimeNs } = file;
+  return {
+    identity: `${dev}:${ino}`,
+    state: [dev, ino, size, mtimeNs, ctimeNs].join(":"),
+    size: Number(size),
+    changedMs: Math.max(Number(file.mtimeMs), Number(file.ctimeMs)),
+  };
+}

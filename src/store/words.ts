@@ -1,9 +1,9 @@
-/** The words of a text, as both stores keep them and ask for them. */
+/** The words of a text, as both stores save and look for them. */
 import { stemmer } from "stemmer";
 
 /**
  * Which words `wordsOf` makes of a text. A collection says which form its words have, and those of
- * another form are made anew: a change of `wordsOf` must change this number.
+ * another form are rebuilt: a change of `wordsOf` must change this number.
  */
 export const wordForm = 2;
 

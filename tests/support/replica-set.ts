@@ -13,7 +13,6 @@ import { recordingLog } from "./recording-log.ts";
 export const urlsOf = (...names: string[]): string[] => names.map((name) => `http://${name}/v1`);
 
 export const choiceOf = (choice: Partial<ReplicaChoice> = {}): ReplicaChoice => ({
-  isRepeatable: true,
   signal: new AbortController().signal,
   ...choice,
 });

@@ -1,4 +1,4 @@
-/** What a caller beyond its limits is told, whoever keeps count. */
+/** What a caller beyond its limits is told, by a node alone or by several that share limits. */
 import { NodeError } from "../errors.ts";
 import type { LimitedCaller } from "./rate-limiter.ts";
 

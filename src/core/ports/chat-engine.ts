@@ -139,7 +139,7 @@ export type Finish = Extract<GenerationEvent, { type: "finish" }>;
 
 export interface CallOptions {
   signal: AbortSignal;
-  /** Who asks: callers that wait are served in turn. */
+  /** The caller: those that wait are served in turn. */
   caller?: string;
   /** Only prompts of one scope share what is evaluated of them; absent: everybody's who names none. */
   prefixScope?: string;

@@ -1,6 +1,6 @@
 /** Where the bytes of uploaded files live. */
 
-/** A file that has come whole, and is not kept yet: disposing of it removes it, unless it was kept. */
+/** A file that has come whole, and is not saved yet: disposing of it removes it, unless it was saved. */
 export interface IncomingFile extends AsyncDisposable {
   bytes: number;
   /** Of its content, in hexadecimal digits. */
@@ -17,7 +17,7 @@ export interface FileStore {
     pieces: AsyncIterable<Uint8Array>,
     admit: (bytes: number) => Promise<void>,
   ): Promise<IncomingFile>;
-  /** The bytes of a file that is kept; undefined where there is none. */
+  /** The bytes of a saved file; undefined where there is none. */
   open(id: string): Promise<Blob | undefined>;
   /** One that is not there is no failure. */
   remove(id: string): Promise<void>;

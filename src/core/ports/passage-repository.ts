@@ -93,7 +93,7 @@ export interface PassageRepository extends AsyncDisposable {
   read(ids: readonly string[]): Promise<Passage[]>;
   /** Stores the passages; when it returns they survive a crash. Refuses all where one vector is of another dimension or not finite. */
   upsert(passages: readonly EmbeddedPassage[]): Promise<void>;
-  /** Removes a document's passages, except those whose ids are to be kept; returns how many. */
+  /** Removes a document's passages, except those with the ids of `keep`; returns how many. */
   delete(document: string, keep?: ReadonlySet<string>): Promise<number>;
   /** The nearest passages in descending score, at most `limit`, none under `scoreThreshold`. */
   search(
@@ -120,7 +120,7 @@ export interface CollectionStore {
   create(name: string, spec: CollectionSpec): Promise<PassageRepository>;
   /**
    * Removes a collection with all it holds; one that is not there is no failure. `forGood`: none of
-   * that name comes again, so nothing of it is kept for those who have it open.
+   * that name comes again, so nothing of it stays for those who have it open.
    */
   drop(name: string, options?: { forGood: boolean }): Promise<void>;
 }

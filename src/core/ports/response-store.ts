@@ -1,4 +1,4 @@
-/** Responses that are kept, so that callers can ask for them again and go on from them. */
+/** Stored responses, which callers can read later and continue from. */
 import type { ChatMessage } from "./chat-engine.ts";
 
 /** The first two are those of one that is made in the background, and not done yet. */
@@ -62,7 +62,7 @@ export interface TidiedResponses {
  * `payload_too_large` for a response that is larger than the store takes.
  */
 export interface ResponseStore {
-  /** Keeps it in the place of one with its id; the oldest of whoever stores most go where all are too large together. */
+  /** Stores it in the place of one with its id; if all are too large together, the oldest of the caller who stores most go. */
   save(response: KeptResponse): Promise<void>;
   /** Changes one that is not finished; false where it is, where it is gone, or its time is over. */
   change(id: string, change: ResponseChange): Promise<boolean>;

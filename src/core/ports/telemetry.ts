@@ -96,13 +96,11 @@ export interface Telemetry {
   watchMemory(process: string, residentBytes: () => number | undefined): Disposable;
 }
 
-/** The numbers of the node as a page for whoever collects them. */
+/** The numbers of the node as a page for a collector. */
 export interface MetricsPage {
   readonly contentType: string;
   text(): Promise<string>;
 }
-
-// What the replicas of models elsewhere tell of themselves, and who hears it.
 
 /** Something that happened with a replica; `url` has no credentials. */
 export type ReplicaEvent =

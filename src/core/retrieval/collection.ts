@@ -30,7 +30,7 @@ export async function openCollection(
     if (mismatch === undefined) {
       return toOpen(found, filledWith(description, spec, log));
     }
-    // An empty collection can be made anew without a loss; one that Paddock did not make is left alone.
+    // An empty collection can be recreated without a loss; one that Paddock did not make is left alone.
     if (description.embedding === undefined || (await found.count()) > 0) {
       throw new NodeError(
         "collection_mismatch",
@@ -43,7 +43,7 @@ export async function openCollection(
   }
   await found[Symbol.asyncDispose]();
   await store.drop(name);
-  log.info("the empty collection was made anew for another embedding model", { collection: name });
+  log.info("the empty collection was recreated for another embedding model", { collection: name });
   return toOpen(await store.create(name, spec), spec.embedding);
 }
 
@@ -84,11 +84,14 @@ function filledWith(
   }
   const { queryPrefix, documentPrefix } = spec.embedding;
   if (embedding.queryPrefix !== queryPrefix || embedding.documentPrefix !== documentPrefix) {
-    log.warn("the collection was filled with other prefixes than the model's; they are kept", {
-      collection: name,
-      query_prefix: embedding.queryPrefix,
-      document_prefix: embedding.documentPrefix,
-    });
+    log.warn(
+      "the collection was filled with other prefixes than the model's; its own stay in use",
+      {
+        collection: name,
+        query_prefix: embedding.queryPrefix,
+        document_prefix: embedding.documentPrefix,
+      },
+    );
   }
   return embedding;
 }
@@ -117,17 +120,14 @@ export function findMismatch(
 const short = (fingerprint: string): string => fingerprint.slice(0, 12);
 
 const remedy = (name: string, model: string): string =>
-  `Configure the model that filled it; or name another collection ([vectorstore] collection_name) and ingest into it; or embed what it holds anew into another one: 'paddock collections copy ${name} --model ${model} --as ${name}-2', then collection_name = "${name}-2".`;
+  `Configure the model that filled it; or name another collection ([vectorstore] collection_name) and ingest into it; or embed what it holds again, into another one: 'paddock collections copy ${name} --model ${model} --as ${name}-2', then collection_name = "${name}-2".`;
 
 /** What a collection may be called: a word that is also a file's name on every platform. */
-
 export const collectionNamePattern = "^[A-Za-z0-9_-]{1,64}$";
 export const collectionNameRule = "1 to 64 letters, digits, '_' or '-'";
 
 export const isCollectionName = (name: string): boolean =>
   new RegExp(collectionNamePattern).test(name);
-
-// Which vectors a collection takes, whatever its store: one rule, and one sentence for each breach.
 
 /** Refuses a vector of another dimension, and one that holds NaN or an infinity: it would compare with nothing. */
 export function checkVector(

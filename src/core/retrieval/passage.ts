@@ -16,7 +16,6 @@ export interface FoundPassage extends ScoredPassage {
 export type PassagePlace = Pick<FoundPassage, "id" | "store" | "score">;
 
 /** Says where a passage lies, and calls its document as people know it. */
-
 export function located(
   passage: ScoredPassage,
   { store, collection }: { store: string; collection: string },

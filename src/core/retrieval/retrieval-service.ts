@@ -165,7 +165,7 @@ export class RetrievalService {
     }
   }
 
-  /** Those of the passages that their collections have now, for whoever was given them before. */
+  /** Those of the passages that their collections have now, for a caller that was given them before. */
   async read(places: readonly PassagePlace[], caller: DocumentCaller): Promise<FoundPassage[]> {
     const passages: FoundPassage[] = [];
     for (const [store, held] of Map.groupBy(places, ({ store }) => store)) {

@@ -11,7 +11,7 @@ import type {
 import type { RetrievalBackend } from "./retrieval-service.ts";
 
 export interface SearchScope {
-  /** Who asks: it is searched in what is theirs to see. */
+  /** The caller: only what it may see is searched. */
   caller: DocumentCaller;
   /** Ids or names of vector stores; absent: those that the caller is bound to, or the node's collection. */
   stores?: readonly string[];
@@ -46,8 +46,6 @@ export interface SearchScopes {
   /** `ready`: the node's own collection, or why it is not there. */
   open(scope: SearchScope, ready: () => RetrievalBackend): Promise<SearchTargets>;
 }
-
-// One score from vectors and words.
 
 /**
  * How far a passage that has all of the question's words is raised towards 1. It is what served

@@ -1,8 +1,7 @@
 /**
  * Which replica a request goes to. By prefix: consistent hashing with bounded loads, over rendezvous
- * hashing. Without one: whoever has least to do. Where nobody is up: the least bad.
+ * hashing. Without one: the one with least to do. If none is up: the least bad.
  */
-
 import { createHash } from "node:crypto";
 import type { Member } from "./member.ts";
 import type { Replica } from "./replica.ts";
@@ -71,11 +70,11 @@ function leastBad(members: readonly Member[]): Member | undefined {
     )[0];
 }
 
-// Rendezvous hashing (highest random weight): each key has an order of preference over all addresses.
-// One that comes takes only the keys that it is now the first choice of, one that goes leaves only
-// its own to others, and several nodes with the same addresses agree without talking.
-
-/** The replicas in the key's order, its first choice first. */
+/**
+ * The replicas in the key's order of preference, by rendezvous hashing (highest random weight). A new
+ * one gets only the keys that it is now the first choice of, one that goes leaves only its own to
+ * others, and several nodes with the same addresses agree without talking.
+ */
 export function rendezvousOrder<Member extends Replica>(
   key: string,
   members: readonly Member[],
@@ -93,12 +92,13 @@ const weightBytes = 6;
 const weightOf = (key: string, url: string): number =>
   createHash("sha256").update(key).update("\n").update(url).digest().readUIntBE(0, weightBytes);
 
-// Where prompts went that did not go to their first choice. A conversation that was given to another
-// because its replica was busy has its beginning there, so its next turn goes there too.
-
 /** Each takes about 200 bytes. */
 const defaultMost = 10_000;
 
+/**
+ * Where prompts went that did not go to their first choice. A conversation that was given to another
+ * replica because its own was busy has its beginning there, so its next turn goes there too.
+ */
 export class Placements {
   readonly #most: number;
   /** In the order of their last use. */

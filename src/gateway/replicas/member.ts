@@ -13,8 +13,10 @@ export interface MemberOptions {
   onUp: (member: Member) => void;
 }
 
-/** So many errors of its own without an answer between are a failure. */
+/** So many different requests in a row that get an error of its own are a failure. */
 const mostFaults = 3;
+/** How many of them are remembered, so that a caller who repeats them does not fail its next trial. */
+const rememberedFaults = 16;
 /** How long one is spared that has no room, where it does not say. */
 const defaultSpareMs = 1000;
 /** One that asks for more is looked at again after so long all the same. */
@@ -27,8 +29,8 @@ export class Member implements Replica {
   #inFlight = 0;
   #trials = 0;
   #sparedUntil = 0;
-  /** Errors of its own in a row. */
-  #faults = 0;
+  /** The requests in a row that got an error of its own, each once. */
+  readonly #faults = new Set<unknown>();
   #lastLease = 0;
 
   constructor(url: string, options: MemberOptions) {
@@ -62,8 +64,8 @@ export class Member implements Replica {
     return this.#options.now() < this.#sparedUntil;
   }
 
-  /** A request is with it until the lease is disposed of. */
-  lease(): ReplicaLease {
+  /** A request is with it until the lease is disposed of; without `request`, it is one of its own. */
+  lease(request?: string): ReplicaLease {
     const { circuit } = this;
     const { onUp, onFailed } = this.#options;
     const outages = circuit.outages;
@@ -78,12 +80,11 @@ export class Member implements Replica {
     };
     const failed = (why: string): void => {
       endTrial();
-      this.#faults = 0;
       onFailed(this, why, circuit.failed(outages));
     };
     const succeeded = (): void => {
       endTrial();
-      this.#faults = 0;
+      this.#faults.clear();
       if (circuit.state === "up") return;
       circuit.succeeded();
       onUp(this);
@@ -97,8 +98,9 @@ export class Member implements Replica {
       },
       failed,
       faulted: (why) => {
-        // One on trial has failed it.
-        if (++this.#faults >= mostFaults || circuit.state !== "up") failed(why);
+        const isNew = this.#rememberFault(request ?? Symbol());
+        // One on trial has failed it, unless the request fails everywhere.
+        if (isNew && (this.#faults.size >= mostFaults || circuit.state !== "up")) failed(why);
         else endTrial();
       },
       [Symbol.dispose]: () => {
@@ -107,5 +109,14 @@ export class Member implements Replica {
         isHeld = false;
       },
     };
+  }
+
+  /** Whether it is another request than those in a row that got an error before. */
+  #rememberFault(request: unknown): boolean {
+    const isNew = !this.#faults.has(request);
+    this.#faults.add(request);
+    const [oldest] = this.#faults;
+    if (this.#faults.size > rememberedFaults) this.#faults.delete(oldest);
+    return isNew;
   }
 }

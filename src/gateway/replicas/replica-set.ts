@@ -22,7 +22,7 @@ export interface ReplicaSetOptions {
   named: string;
   /** Each once; at least one. */
   urls: readonly string[];
-  /** Asks one that is out how it is; default: a request has to try it. */
+  /** Checks one that is out; default: a request has to try it. */
   probe?: Probe;
   onEvent?: (event: ReplicaEvent) => void;
   log: Log;
@@ -68,7 +68,7 @@ export class ReplicaSet implements Replicas, Disposable {
   }
 
   async attempt<Result>(
-    { prefix, isRepeatable, signal }: ReplicaChoice,
+    { prefix, request, signal }: ReplicaChoice,
     attempt: (lease: ReplicaLease) => Promise<Result>,
   ): Promise<Result> {
     const tried: Member[] = [];
@@ -81,14 +81,14 @@ export class ReplicaSet implements Replicas, Disposable {
       if (before !== undefined) this.#tell(before, { type: "given-on", url: before.url });
       tried.push(member);
       this.#tell(member, { type: "asked", url: member.url });
-      const lease = member.lease();
+      const lease = member.lease(request);
       try {
         return await attempt(lease);
       } catch (error) {
         lease[Symbol.dispose]();
         if (!(error instanceof NotBegun)) throw error;
         reason = error.reason;
-        if (!isRepeatable || tried.length > mostRetries) throw reason;
+        if (tried.length > mostRetries) throw reason;
       }
     }
   }
@@ -174,15 +174,13 @@ export class ReplicaSet implements Replicas, Disposable {
   }
 }
 
-// Asks replicas that are out how they are, in the background: each when its pause is over, one question at a time.
-
-/** Asks a replica how it is, such as by its list of models; throws where the answer is not a working server's. */
+/** Checks a replica, such as by its list of models; throws where the answer is not a working server's. */
 export type Probe = (replica: Replica, signal: AbortSignal) => Promise<void>;
 
 /** How long an answer may take. */
 const timeoutMs = 5000;
 
-export interface ProbesOptions {
+interface ProbesOptions {
   /** Absent: one whose pause is over is tried by a request. */
   probe: Probe | undefined;
   clock: Clock;
@@ -190,7 +188,8 @@ export interface ProbesOptions {
   onFailed: (member: Member, why: string) => void;
 }
 
-export class Probes implements Disposable {
+/** Checks replicas that are out in the background: each when its pause is over, one check at a time. */
+class Probes implements Disposable {
   readonly #options: ProbesOptions;
   /** What ends the waiting, and the asking, for each. */
   readonly #waiting = new Map<Member, Disposable>();

@@ -1,22 +1,21 @@
-/** The addresses that a model elsewhere is served at, as what asks them sees them. */
+/** The addresses that serve an upstream model, as its engines see them. */
 import type { NodeError } from "../../core/errors.ts";
 
-/** One address of an engine elsewhere. */
+/** One address of an upstream engine. */
 export interface Replica {
   /** With its path, such as `http://gpu-1:8000/v1`; without credentials and without a slash at its end. */
   readonly url: string;
 }
 
-/** What a request says about which replica would suit it. */
+/**
+ * What a request says about which replica would suit it. Every request may be sent a second time:
+ * chats, embeddings, reranking and counting of tokens have no effect besides their answer.
+ */
 export interface ReplicaChoice {
-  /** The beginning of its prompt, by digest: requests that begin alike go where it is cached. Absent: whoever has least to do. */
+  /** The beginning of its prompt, by digest: requests that begin alike go where it is cached. Absent: the one with least to do. */
   prefix?: string;
-  /**
-   * Whether it may be asked a second time: it has no effect besides its answer. Chats, embeddings,
-   * reranking and counting of tokens have none. One that makes the upstream store, send or run
-   * something has, and is with one replica only, whatever comes of it.
-   */
-  isRepeatable: boolean;
+  /** Tells this request from others, by digest: a replica is not blamed for one request that fails again and again. */
+  request?: string;
   signal: AbortSignal;
 }
 
@@ -25,33 +24,32 @@ export interface ReplicaLease extends Disposable {
   readonly replica: Replica;
   /** It answered, with whatever status a working server answers. */
   succeeded(): void;
-  /** The same, and it has no room for more now: others are asked first until it has (default: a second). */
+  /** The same, and it has no room for more now: others come first until it has (default: a second). */
   overloaded(retryAfterMs?: number): void;
-  /** It failed with an error of its own. That may be the request's doing, so some in a row are a failure. */
+  /** It failed with an error of its own. That may be the request's doing, so only several requests in a row are a failure. */
   faulted(why: string): void;
   /** It could not be reached, broke off, was silent for too long, or answered what no working server answers. */
   failed(why: string): void;
 }
 
 export interface Replicas {
-  /** Every address, for those who ask each (`doctor`, node information). */
+  /** Every address, for node information. */
   all(): readonly Replica[];
   /**
    * Runs `attempt` with a replica. Where it throws a `NotBegun`, nothing of its answer has been
-   * seen, and another replica is tried, at most twice, if the request may be repeated; what it
-   * throws else is thrown on. A lease is disposed of where `attempt` throws; where it returns, by
-   * whoever reads the answer to its end.
+   * seen, and another replica is tried, at most twice; any other
+   * error is thrown on. A lease is disposed of where `attempt` throws; where it returns, by the
+   * reader of the answer.
    */
   attempt<Result>(
     choice: ReplicaChoice,
     attempt: (lease: ReplicaLease) => Promise<Result>,
   ): Promise<Result>;
-  /** Why nobody can be asked now; undefined while one of them can. It names no address. */
+  /** Why none can be used now; undefined while one of them can. It names no address. */
   problem(): string | undefined;
 }
 
-/** A request that a replica did not begin to answer: another may be asked. */
-
+/** A request that a replica did not begin to answer: another may be tried. */
 export class NotBegun extends Error {
   override readonly name = "NotBegun";
 
@@ -62,7 +60,6 @@ export class NotBegun extends Error {
 }
 
 /** Time as replicas use it, so that a test can have its own. */
-
 export interface Clock {
   /** Milliseconds of a clock that never jumps. */
   now(): number;

@@ -1,4 +1,4 @@
-/** Asks a replica, and tells its failures apart: those of the request, of the node, and of the server. */
+/** Sends a request to a replica, and tells its failures apart: those of the request, of the node, and of the server. */
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
@@ -43,35 +43,42 @@ function mostBytesOf({ body = "", mostBytes: asked }: Question): number {
 
 /** The JSON that a replica answers. */
 export async function askJson(
-  target: Upstream,
+  upstream: Upstream,
   question: Question,
-  choice: Omit<ReplicaChoice, "isRepeatable">,
+  choice: ReplicaChoice,
 ): Promise<unknown> {
-  return await target.replicas.attempt({ ...choice, isRepeatable: true }, async (lease) => {
-    using response = await openResponse(target, question, lease, choice.signal);
-    const text = await orNotBegun(target, lease, () => readText(response, mostBytesOf(question)));
-    if (text === undefined) throw notBegun(lease, garbage(target, tooMuch), tooMuch);
+  const request = digestOf(question.body);
+  return await upstream.replicas.attempt({ request, ...choice }, async (lease) => {
+    using response = await openResponse(upstream, question, lease, choice.signal);
+    const text = await orNotBegun(upstream, lease, () => readText(response, mostBytesOf(question)));
+    if (text === undefined) throw notBegun(lease, garbage(upstream, tooMuch), tooMuch);
     const body = parseJson(text);
-    if (body === undefined) throw notBegun(lease, garbage(target, "what is no JSON"));
+    if (body === undefined) throw notBegun(lease, garbage(upstream, "something that is not JSON"));
     lease.succeeded();
     lease[Symbol.dispose]();
     return body;
   });
 }
 
+/** Tells the requests of a replica apart. */
+export function digestOf(body: Question["body"] = ""): string {
+  const hash = new Bun.CryptoHasher("sha1");
+  for (const part of typeof body === "string" ? [body] : body) hash.update(part);
+  return hash.digest("hex");
+}
+
 /**
- * A response of 2xx. Throws a `NotBegun` where another replica may be asked, else what the caller is
- * told.
+ * A response of 2xx. Throws a `NotBegun` if another replica may be tried, else what the caller is told.
  */
 export async function openResponse(
-  target: Upstream,
+  upstream: Upstream,
   { path, isBesideVersion = false, body, field = "input", isTrial = false }: Question,
   lease: ReplicaLease,
   signal: AbortSignal,
 ): Promise<UpstreamResponse> {
   const { url } = lease.replica;
-  const { key, silenceMs } = target;
-  const response = await orNotBegun(target, lease, () =>
+  const { key, silenceMs } = upstream;
+  const response = await orNotBegun(upstream, lease, () =>
     exchange({
       url: `${isBesideVersion ? rootOf(url) : url}${path}`,
       signal,
@@ -81,12 +88,12 @@ export async function openResponse(
   );
   if (response.status >= 200 && response.status < 300) return response;
   using _ = response;
-  const text = await orNotBegun(target, lease, () => readText(response, mostErrorBytes));
+  const text = await orNotBegun(upstream, lease, () => readText(response, mostErrorBytes));
   const { status } = response;
   const retryAfter = response.header("retry-after");
   const answered = { status, body: parseJson(text ?? ""), retryAfter };
-  const error = toRefusal(answered, { named: target.named, field });
-  tellOperator(target, url, status, text, error);
+  const error = toRefusal(answered, { named: upstream.named, field });
+  tellOperator(upstream, url, status, text, error);
   if (status === 502) throw notBegun(lease, error, `status ${status}`);
   const isWell = status < 500 && status !== 429;
   if (!isWell && status !== 504 && !(isTrial && error.kind === "upstream_failed")) {
@@ -97,7 +104,7 @@ export async function openResponse(
   throw error;
 }
 
-/** What a refusal says of the replica; a NotBegun where another may be asked. */
+/** What a refusal says of the replica; a NotBegun if another may be tried. */
 export function refusedBy(lease: ReplicaLease, reason: NodeError): Error {
   const { kind, message, retryAfterMs } = reason;
   const isBusy = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
@@ -111,11 +118,11 @@ export function refusedBy(lease: ReplicaLease, reason: NodeError): Error {
 }
 
 /**
- * What is read of a connection before anything of the answer was seen. Silence is not asked of another
+ * Reads from a connection before anything of the answer was seen. Silence is not retried with another
  * replica: a slow prompt would be computed by each of them, and its caller has waited for long.
  */
 export async function orNotBegun<Result>(
-  target: Upstream,
+  upstream: Upstream,
   lease: ReplicaLease,
   read: () => Promise<Result>,
 ): Promise<Result> {
@@ -123,7 +130,7 @@ export async function orNotBegun<Result>(
     return await read();
   } catch (error) {
     if (!(error instanceof ConnectionFailure)) throw error;
-    const reason = notBegun(lease, toNodeError(target, error), error.message);
+    const reason = notBegun(lease, toNodeError(upstream, error), error.message);
     throw error.isSilence ? reason.reason : reason;
   }
 }
@@ -151,7 +158,7 @@ export function notBegun(lease: ReplicaLease, reason: NodeError, why = reason.me
 }
 
 /**
- * The caller learns what it can do; what the server said of this node is for who runs it. Why a
+ * The caller learns what it can do; what the server said of this node is for its operator. Why a
  * server failed may repeat what it was asked, and is not written.
  */
 function tellOperator(
@@ -163,7 +170,7 @@ function tellOperator(
 ): void {
   if (kind !== "upstream_refused" && kind !== "upstream_failed") return;
   const said = kind === "upstream_refused" ? (text ?? "").slice(0, mostLogged) : undefined;
-  log.warn("a server elsewhere refused or failed", {
+  log.warn("an upstream server refused or failed", {
     of: named,
     url,
     status,
@@ -173,8 +180,7 @@ function tellOperator(
 
 const mostLogged = 500;
 
-/** A model that runs elsewhere, as what asks for it knows it. */
-
+/** A model on upstream servers, as its engines know it. */
 export interface Upstream {
   /** What it is in a sentence: `the model 'llama-70b'`. */
   named: string;

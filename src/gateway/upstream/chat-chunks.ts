@@ -156,7 +156,6 @@ export class ChatChunks {
 }
 
 /** Log probabilities as servers send them: some leave the bytes out, and some have no alternatives. */
-
 export const toLogprobs = (logprobs: object): TokenLogprobs[] => {
   const content = listAt(logprobs, "content");
   if (content.length === 0) return fromLists(logprobs);

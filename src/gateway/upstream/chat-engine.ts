@@ -1,4 +1,4 @@
-/** Chat with a model that runs elsewhere, over the OpenAI API. */
+/** Chat with an upstream model, over the OpenAI API. */
 import { longerThanContext } from "../../core/chat/input-length.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
@@ -14,11 +14,12 @@ import type {
 } from "../../core/ports/chat-engine.ts";
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
-import { openResponse, type Question, type Upstream } from "./ask.ts";
+import { digestOf, openResponse, type Question, type Upstream } from "./ask.ts";
 import { echoOf, toChatBody, toCompletionBody } from "./chat-request.ts";
 import { type AskedAnswer, StreamedAnswer } from "./chat-stream.ts";
 import type { ServerKind } from "./server-facts.ts";
-import { type ChatCounter, mostBytesPerToken, TokenEstimate } from "./token-counts.ts";
+import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
+import type { ChatCounter } from "./tokenizer.ts";
 
 export interface UpstreamChatOptions {
   kind: ServerKind;
@@ -50,18 +51,18 @@ interface Asked {
 export class UpstreamChatEngine implements ChatEngine {
   readonly contextSize: number;
   readonly tokenizer: Tokenizer | undefined;
-  readonly #target: Upstream;
+  readonly #upstream: Upstream;
   readonly #kind: ServerKind;
   readonly #count: ChatCounter | undefined;
   readonly #estimate = new TokenEstimate();
   readonly #closing = new AbortController();
   #hasToldOfUsage = false;
 
-  constructor(target: Upstream, options: UpstreamChatOptions) {
+  constructor(upstream: Upstream, options: UpstreamChatOptions) {
     const { kind, contextSize, count, tokenizer } = options;
     this.contextSize = contextSize;
     this.tokenizer = tokenizer;
-    this.#target = target;
+    this.#upstream = upstream;
     this.#kind = kind;
     this.#count = count;
   }
@@ -91,8 +92,8 @@ export class UpstreamChatEngine implements ChatEngine {
       if (waits) onStart?.(promptTokens);
       waits = false;
     };
-    const choice = { prefix, isRepeatable: true, signal };
-    using answer = await this.#target.replicas.attempt(choice, (lease) =>
+    const choice = { prefix, request: digestOf(asked.question.body), signal };
+    using answer = await this.#upstream.replicas.attempt(choice, (lease) =>
       this.#begin(asked, lease, signal, start),
     );
     if (echoed !== "") yield { type: "text", text: echoed, echoed: true };
@@ -114,7 +115,7 @@ export class UpstreamChatEngine implements ChatEngine {
     const { messages, toolUse } = request;
     if (this.#isTooLong(messages)) throw longerThanContext(this.contextSize, "messages");
     const tools = toolUse?.tools ?? [];
-    const { upstreamModel: model } = this.#target;
+    const { upstreamModel: model } = this.#upstream;
     const server = { model, kind: this.#kind, contextSize: this.contextSize };
     const body = toChatBody(request, { ...server, ...given({ prefixScope }) });
     const promptTokens = this.#estimate.ofChat(messages, tools);
@@ -132,7 +133,7 @@ export class UpstreamChatEngine implements ChatEngine {
     const { prompt } = request;
     const most = this.contextSize * (typeof prompt === "string" ? mostBytesPerToken : 1);
     if (prompt.length > most) throw longerThanContext(this.contextSize, "prompt");
-    const { upstreamModel: model } = this.#target;
+    const { upstreamModel: model } = this.#upstream;
     const { contextSize } = this;
     const options = { model, kind: this.#kind, contextSize, ...given({ prefixScope }) };
     const body = toCompletionBody(request, options);
@@ -153,11 +154,11 @@ export class UpstreamChatEngine implements ChatEngine {
     signal: AbortSignal,
     start: () => void,
   ): Promise<StreamedAnswer> {
-    const response = await openResponse(this.#target, question, lease, signal);
+    const response = await openResponse(this.#upstream, question, lease, signal);
     using resources = new DisposableStack();
     resources.use(response);
     start();
-    const answer = new StreamedAnswer(this.#target, lease, response, asked);
+    const answer = new StreamedAnswer(this.#upstream, lease, response, asked);
     await answer.begin();
     resources.move();
     return answer;
@@ -193,17 +194,15 @@ export class UpstreamChatEngine implements ChatEngine {
   #tellOfUsage(): void {
     if (this.#hasToldOfUsage) return;
     this.#hasToldOfUsage = true;
-    const { named, log } = this.#target;
-    log.warn("a server elsewhere does not count tokens; they are estimated", { of: named });
+    const { named, log } = this.#upstream;
+    log.warn("an upstream server does not count tokens; they are estimated", { of: named });
   }
 }
-
-// The beginning of a conversation that stays the same from turn to turn, as a digest.
 
 /** Two conversations that begin alike for so long may share a replica. */
 const mostCharacters = 64 * 1024;
 
-/** Of the scope, the model, and everything up to the first user message. */
+/** The part of a conversation that stays the same from turn to turn, as a digest: scope, model, and everything up to the first user message. */
 export function promptPrefix(
   messages: readonly ChatMessage[],
   { model, scope = "" }: { model: string; scope?: string | undefined },
@@ -216,7 +215,7 @@ export function promptPrefix(
   return hash.digest("hex");
 }
 
-/** A prompt that grows keeps its beginning, however little of it is looked at. */
+/** A prompt that grows begins the same, however little of it is looked at. */
 const mostOfPrompt = 256;
 
 /** The same for a prompt without a template. */
@@ -228,17 +227,17 @@ export const rawPrefix = (
     .update(JSON.stringify([scope, model, prompt.slice(0, mostOfPrompt)]))
     .digest("hex");
 
-// Whether a server would answer a chat: its list of models may be open to those whose key is wrong.
-
-/** Asks for an answer to nothing, which is refused by whoever would have answered something. */
-export async function checkChat(target: Upstream, signal: AbortSignal): Promise<void> {
-  const { upstreamModel: model } = target;
+/**
+ * Checks that a server would answer a chat, since its list of models may be open without a key. It
+ * requests an answer to nothing, which a server refuses that would answer something.
+ */
+export async function checkChat(upstream: Upstream, signal: AbortSignal): Promise<void> {
+  const { upstreamModel: model } = upstream;
   const body = JSON.stringify({ model, messages: [], max_tokens: 1 });
   const question = { path: "/chat/completions", body, field: "messages", isTrial: true } as const;
-  const choice = { isRepeatable: true, signal };
   try {
-    await target.replicas.attempt(choice, async (lease) => {
-      using _ = await openResponse(target, question, lease, signal);
+    await upstream.replicas.attempt({ signal }, async (lease) => {
+      using _ = await openResponse(upstream, question, lease, signal);
       lease.succeeded();
       lease[Symbol.dispose]();
     });

@@ -48,7 +48,7 @@ export function toChatBody(
   return withMessages(rest, messages);
 }
 
-/** These refuse more than the context holds; where nothing is said, they fill it. */
+/** These refuse more than the context holds; without a number, they fill it. */
 function toMaxTokens(
   { maxTokens }: GenerationRequest,
   kind: ServerKind,
@@ -123,8 +123,6 @@ export const saltOf = (kind: ServerKind, prefixScope: string | undefined): strin
 const digest = (text: string): string =>
   new Bun.CryptoHasher("sha256").update(text).digest("base64url");
 
-// A prompt without a template as a request of the OpenAI API's completions, which the server has itself.
-
 /** JSON. Throws where servers do not agree on what they would make of it. */
 export function toCompletionBody(
   request: CompletionRequest,
@@ -168,6 +166,6 @@ function refuseUnknown({ prompt, echo, suffix, topLogprobs, maxTokens }: Complet
 const refused = (param: string, what: string): NodeError =>
   new NodeError(
     "invalid_request",
-    `'${param}' cannot be honoured like this for a model that runs elsewhere; ${what}.`,
+    `'${param}' cannot be honoured like this for an upstream model; ${what}.`,
     { param },
   );

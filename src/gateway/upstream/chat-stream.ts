@@ -1,4 +1,4 @@
-/** An answer of a server elsewhere while it comes: read as it is asked for, and ended with who reads it. */
+/** A streamed answer of an upstream server: read as the caller pulls it, and ended with the caller. */
 
 import { createParser } from "eventsource-parser";
 import { NodeError } from "../../core/errors.ts";
@@ -33,7 +33,7 @@ export interface AskedAnswer {
 }
 
 export class StreamedAnswer implements Disposable {
-  readonly #target: Upstream;
+  readonly #upstream: Upstream;
   readonly #lease: ReplicaLease;
   readonly #response: UpstreamResponse;
   readonly #data: AsyncIterator<string[]>;
@@ -45,12 +45,12 @@ export class StreamedAnswer implements Disposable {
   #failure: Error | undefined;
 
   constructor(
-    target: Upstream,
+    upstream: Upstream,
     lease: ReplicaLease,
     response: UpstreamResponse,
     { field, tokens, most, topLogprobs }: AskedAnswer,
   ) {
-    this.#target = target;
+    this.#upstream = upstream;
     this.#field = field;
     this.#lease = lease;
     this.#response = response;
@@ -68,15 +68,18 @@ export class StreamedAnswer implements Disposable {
   async begin(): Promise<void> {
     const type = this.#response.header("content-type") ?? "";
     if (!type.includes("text/event-stream")) {
-      throw notBegun(this.#lease, garbage(this.#target, "with no stream where one was asked for"));
+      throw notBegun(
+        this.#lease,
+        garbage(this.#upstream, "with no stream where one was asked for"),
+      );
     }
     try {
-      await orNotBegun(this.#target, this.#lease, async () => {
+      await orNotBegun(this.#upstream, this.#lease, async () => {
         while (this.#ready.length === 0 && !this.#isOver) await this.#more();
       });
     } catch (error) {
       if (error instanceof SentInStream) throw refusedBy(this.#lease, error.reason);
-      if (isGarbage(error)) throw notBegun(this.#lease, garbage(this.#target, error.message));
+      if (isGarbage(error)) throw notBegun(this.#lease, garbage(this.#upstream, error.message));
       throw error;
     }
     this.#lease.succeeded();
@@ -133,14 +136,14 @@ export class StreamedAnswer implements Disposable {
       return;
     }
     const chunk = parseJson(data);
-    if (!isObject(chunk)) throw new BadChunk("what is no JSON");
+    if (!isObject(chunk)) throw new BadChunk("something that is not JSON");
     if ("error" in chunk) throw new SentInStream(this.#toRefusal(chunk));
     for (const event of this.#chunks.take(chunk)) this.#ready.push(event);
   }
 
   #toRefusal(chunk: object): NodeError {
     const status = statusOf(sentError(chunk));
-    return toRefusal({ status, body: chunk }, { named: this.#target.named, field: this.#field });
+    return toRefusal({ status, body: chunk }, { named: this.#upstream.named, field: this.#field });
   }
 
   /** What the caller is told, who has seen a part of the answer. */
@@ -149,12 +152,12 @@ export class StreamedAnswer implements Disposable {
     if (error instanceof SentInStream) return error.reason;
     if (isGarbage(error)) {
       this.#lease.failed(error.message);
-      return garbage(this.#target, error.message);
+      return garbage(this.#upstream, error.message);
     }
     if (!(error instanceof ConnectionFailure)) return error;
     this.#lease.failed(error.message);
-    if (error.isSilence) return toNodeError(this.#target, error);
-    const why = `The server of ${this.#target.named} broke off its answer: ${error.message}.`;
+    if (error.isSilence) return toNodeError(this.#upstream, error);
+    const why = `The server of ${this.#upstream.named} broke off its answer: ${error.message}.`;
     return new NodeError("upstream_failed", why, { cause: error });
   }
 }
@@ -171,18 +174,16 @@ class SentInStream extends Error {
 const isGarbage = (error: unknown): error is Error =>
   error instanceof BadChunk || error instanceof AnswerTooLong;
 
-// The data of server-sent events, however their bytes are cut on the way, and bounded.
-
 /** Longest event: a whole answer in one, with its log probabilities. */
 const mostBytes = 8 * 1024 * 1024;
 
 /** More than a working server sends. */
-export class AnswerTooLong extends Error {
+class AnswerTooLong extends Error {
   override readonly name = "AnswerTooLong";
 }
 
 /** What all of an answer may have. */
-export interface AnswerBounds {
+interface AnswerBounds {
   events: number;
   bytes: number;
 }
@@ -202,7 +203,7 @@ export const answerBounds = (tokens: number, topLogprobs?: number): AnswerBounds
     tokens * bytesPerToken * (topLogprobs === undefined ? 1 : 2 + Math.max(topLogprobs, 1)),
 });
 
-/** What each piece of the body brings, so that nothing waits for events that are not there yet. */
+/** The data of server-sent events, in bounds: what each piece of the body brings, so that nothing waits for later events. */
 export async function* eventData(
   bytes: AsyncIterable<Uint8Array>,
   bounds: AnswerBounds,

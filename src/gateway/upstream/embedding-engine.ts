@@ -1,4 +1,4 @@
-/** Embeddings from a model that runs elsewhere, over the OpenAI API. */
+/** Embeddings from an upstream model, over the OpenAI API. */
 import { toUnitLength } from "../../core/embedding/embedding-service.ts";
 import { NodeError } from "../../core/errors.ts";
 import type {
@@ -11,7 +11,8 @@ import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import { askJson, garbage, type Upstream } from "./ask.ts";
 import { inBatches } from "./batches.ts";
 import { countAt, listAt, objectAt } from "./json-fields.ts";
-import { mostBytesPerToken, type TextCounter, TokenEstimate } from "./token-counts.ts";
+import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
+import type { TextCounter } from "./tokenizer.ts";
 
 export interface UpstreamEmbeddingOptions {
   dimension: number;
@@ -33,18 +34,18 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
   readonly maxTokens: number;
   readonly vocabularySize: number;
   readonly tokenizer: Tokenizer | undefined;
-  readonly #target: Upstream;
+  readonly #upstream: Upstream;
   readonly #maxBatch: number;
   readonly #count: TextCounter | undefined;
   readonly #estimate = new TokenEstimate();
   readonly #closing = new AbortController();
 
-  constructor(target: Upstream, options: UpstreamEmbeddingOptions) {
+  constructor(upstream: Upstream, options: UpstreamEmbeddingOptions) {
     this.dimension = options.dimension;
     this.maxTokens = options.maxTokens;
     this.vocabularySize = options.vocabularySize;
     this.tokenizer = options.tokenizer;
-    this.#target = target;
+    this.#upstream = upstream;
     this.#maxBatch = options.maxBatch;
     this.#count = options.count;
   }
@@ -86,7 +87,7 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
     const bounds = { most: this.#maxBatch, atOnce };
     return await inBatches(inputs, bounds, async (batch, start) => {
       try {
-        return await embedBatch(this.#target, batch, { signal, dimension: this.dimension });
+        return await embedBatch(this.#upstream, batch, { signal, dimension: this.dimension });
       } catch (error) {
         throw shifted(error, start);
       }
@@ -119,21 +120,21 @@ const bytesPerNumber = 64;
 
 /** `dimension`: that of every vector, once it is known. */
 export async function embedBatch(
-  target: Upstream,
+  upstream: Upstream,
   inputs: readonly EmbeddingInput[],
   { signal, dimension }: { signal: AbortSignal; dimension?: number },
 ): Promise<Embedding[]> {
-  const { upstreamModel: model } = target;
+  const { upstreamModel: model } = upstream;
   // Bytes are a fraction of the text that numbers are; who cannot send them sends numbers.
   const body = JSON.stringify({ model, input: inputs, encoding_format: "base64" });
   const mostBytes = inputs.length * (dimension ?? mostDimension) * bytesPerNumber;
   const question = { path: "/embeddings", body, field: "input", mostBytes } as const;
-  const answer = await askJson(target, question, { signal });
+  const answer = await askJson(upstream, question, { signal });
   const vectors = readVectors(answer, inputs.length);
-  if (vectors === undefined) throw garbage(target, "with vectors that are none");
+  if (vectors === undefined) throw garbage(upstream, "with vectors that are none");
   if (dimension !== undefined && vectors[0]?.length !== dimension) {
     throw garbage(
-      target,
+      upstream,
       `with vectors of ${vectors[0]?.length} numbers, and of ${dimension} before`,
     );
   }
@@ -156,9 +157,7 @@ function shares(inputs: readonly EmbeddingInput[], total: number): number[] {
   });
 }
 
-// Vectors as servers send them: lists of numbers, or their bytes in base64.
-
-/** One for each text, in their order; undefined where that is not what came. */
+/** Vectors as servers send them, as lists of numbers or as base64: one for each text, in their order; undefined where that is not what came. */
 export function readVectors(answer: unknown, count: number): Float32Array[] | undefined {
   const data = listAt(answer, "data");
   if (data.length !== count) return undefined;

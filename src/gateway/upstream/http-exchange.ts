@@ -1,5 +1,5 @@
 /**
- * One HTTP request to a server elsewhere, and its response as it comes. With node:http and not with
+ * One HTTP request to an upstream server, and its response as it comes. With node:http and not with
  * fetch, which holds 256 requests of the whole process at most; see docs/decisions.
  */
 import http from "node:http";
@@ -28,8 +28,8 @@ export interface UpstreamResponse extends Disposable {
   release(): void;
 }
 
-const kept = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY };
-const agents = { http: new http.Agent(kept), https: new https.Agent(kept) };
+const pooled = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY };
+const agents = { http: new http.Agent(pooled), https: new https.Agent(pooled) };
 
 /** Settles with the response's head, whatever its status; throws a ConnectionFailure, or the signal's reason. */
 export async function exchange(asked: ExchangeRequest): Promise<UpstreamResponse> {
@@ -86,7 +86,7 @@ class Attempt {
   }
 
   #toResponse(head: http.IncomingMessage): UpstreamResponse {
-    // Told to whoever reads; who does not read need not hear it.
+    // The reader gets it; without one nobody needs it.
     head.on("error", () => {});
     this.#silence.heard();
     return {
@@ -170,8 +170,7 @@ const lengthOf = (parts: readonly (string | Uint8Array)[]): number =>
 /** How long the rest of a response that nobody needs may take to come. */
 const releaseMs = 1000;
 
-/** Why a server elsewhere could not be asked, or broke off, in words that name no address. */
-
+/** Why an upstream server could not be reached, or broke off, in words that name no address. */
 export class ConnectionFailure extends Error {
   override readonly name = "ConnectionFailure";
   /** Whether it took too long, rather than failed. */
@@ -206,7 +205,7 @@ const reasons: readonly (readonly [code: string, reason: string])[] = [
   ["ERR_TLS_CERT_ALTNAME_INVALID", "its certificate is for another host"],
 ];
 
-export function toConnectionFailure(error: unknown): ConnectionFailure {
+function toConnectionFailure(error: unknown): ConnectionFailure {
   if (error instanceof ConnectionFailure) return error;
   const known = reasons.find(([code]) => hasCode(error, code));
   const isReset = /socket hang up|aborted/i.test(reasonOf(error));
@@ -214,12 +213,11 @@ export function toConnectionFailure(error: unknown): ConnectionFailure {
   return new ConnectionFailure(reason, { cause: error });
 }
 
-export const silence = (ms: number): ConnectionFailure =>
+const silence = (ms: number): ConnectionFailure =>
   new ConnectionFailure(`no answer for ${ms / 1000} s`, { isSilence: true });
 
 /** Notices that nothing comes while somebody waits; the time in which nobody reads does not count. */
-
-export class SilenceWatch implements Disposable {
+class SilenceWatch implements Disposable {
   readonly #ms: number;
   readonly #onSilent: () => void;
   #since: number | undefined;
@@ -257,9 +255,7 @@ export class SilenceWatch implements Disposable {
   }
 }
 
-// The whole of a response, as far as it may be long.
-
-/** Undefined where it is longer. */
+/** The whole text of a response; undefined where it is longer than `mostBytes`. */
 export async function readText(
   response: UpstreamResponse,
   mostBytes: number,

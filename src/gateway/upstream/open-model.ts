@@ -1,4 +1,4 @@
-/** A model that runs elsewhere becomes one of the node's: its server is asked what it is, once it can be. */
+/** Opens an upstream model: finds out what its server is, checks that it has the model, and makes its engine. */
 import { type EmbeddingPrefixes, knownPrefixes } from "../../core/embedding/embedding-prefixes.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
@@ -17,8 +17,7 @@ import {
   type ServerFacts,
   type ServerKind,
 } from "./server-facts.ts";
-import { chatCounter, textCounter } from "./token-counts.ts";
-import { upstreamTokenizer } from "./tokenizer.ts";
+import { chatCounter, textCounter, upstreamTokenizer } from "./tokenizer.ts";
 
 export interface UpstreamSpec {
   name: string;
@@ -35,11 +34,11 @@ const assumedBatch = 32;
 /** Throws where the server cannot be asked, does not take the key, or does not know the model. */
 export async function openUpstreamModel(
   spec: UpstreamSpec,
-  target: Upstream,
+  upstream: Upstream,
   signal: AbortSignal,
 ): Promise<LoadedModel> {
-  const facts = await serverFacts(target, signal);
-  const asked = withModelThere(spec, target, facts);
+  const facts = await serverFacts(upstream, signal);
+  const asked = withModelThere(spec, upstream, facts);
   const listed = checkListed(spec, asked, facts);
   const settings = { ...spec.settings, ctxSize: contextOf(spec, asked, facts, listed) };
   return await openers[spec.type]({ ...spec, settings }, asked, { facts, listed, signal });
@@ -48,24 +47,24 @@ export async function openUpstreamModel(
 /** A server is asked for the model that it has, where nobody says what it is called there. */
 function withModelThere(
   { type }: UpstreamSpec,
-  target: Upstream,
+  upstream: Upstream,
   { models = [] }: ServerFacts,
 ): Upstream {
-  if (target.upstreamModel !== "") return target;
+  if (upstream.upstreamModel !== "") return upstream;
   const found = models.find((model) => model.type === type) ?? models[0];
-  return { ...target, upstreamModel: found?.id ?? "" };
+  return { ...upstream, upstreamModel: found?.id ?? "" };
 }
 
-async function serverFacts(target: Upstream, signal: AbortSignal): Promise<ServerFacts> {
-  const { replicas, named, key } = target;
-  return await replicas.attempt({ isRepeatable: true, signal }, async (lease) => {
+async function serverFacts(upstream: Upstream, signal: AbortSignal): Promise<ServerFacts> {
+  const { replicas, named, key } = upstream;
+  return await replicas.attempt({ signal }, async (lease) => {
     const { url } = lease.replica;
     const question = { url, signal, named, ...given({ key }) };
     const facts = await askServer(question).catch((error: unknown) => {
       if (error instanceof NodeError) throw refusedBy(lease, error);
       // It answers at once or not at all, so that silence, too, is a reason to ask another.
       if (!(error instanceof ConnectionFailure)) throw error;
-      throw notBegun(lease, toNodeError(target, error), error.message);
+      throw notBegun(lease, toNodeError(upstream, error), error.message);
     });
     lease.succeeded();
     lease[Symbol.dispose]();
@@ -81,55 +80,55 @@ interface Opening {
 
 async function openChat(
   spec: UpstreamSpec,
-  target: Upstream,
+  upstream: Upstream,
   { facts, listed, signal }: Opening,
 ): Promise<LoadedModel> {
   const { kind } = facts;
-  await checkChat(target, signal);
-  const count = await orEstimated(target, chatCounter(target, kind), (counter) =>
+  await checkChat(upstream, signal);
+  const count = await orEstimated(upstream, chatCounter(upstream, kind), (counter) =>
     counter([{ role: "user", content: "Hello" }], [], signal),
   );
   const { ctxSize: contextSize } = spec.settings;
-  const tokenizer = tokenizerOf(target, { kind, contextSize, isCounted: count !== undefined });
+  const tokenizer = tokenizerOf(upstream, { kind, contextSize, isCounted: count !== undefined });
   const told = given({ count, tokenizer });
-  const engine = new UpstreamChatEngine(target, { kind, contextSize, ...told });
+  const engine = new UpstreamChatEngine(upstream, { kind, contextSize, ...told });
   return {
     type: "chat",
-    card: cardOf(spec, target, { facts, listed, isCounted: count !== undefined }),
+    card: cardOf(spec, upstream, { facts, listed, isCounted: count !== undefined }),
     engine,
-    fingerprint: fingerprintOf(spec, target, facts),
+    fingerprint: fingerprintOf(spec, upstream, facts),
     ignores: ignoredSampling(kind),
-    problem: () => target.replicas.problem(),
+    problem: () => upstream.replicas.problem(),
     [Symbol.asyncDispose]: async () => engine.close(),
   };
 }
 
 async function openEmbedding(
   spec: UpstreamSpec,
-  target: Upstream,
+  upstream: Upstream,
   { facts, listed, signal }: Opening,
 ): Promise<LoadedModel> {
-  const [probe] = await embedBatch(target, ["dimension"], { signal });
-  const count = await orEstimated(target, textCounter(target, facts.kind), (counter) =>
+  const [probe] = await embedBatch(upstream, ["dimension"], { signal });
+  const count = await orEstimated(upstream, textCounter(upstream, facts.kind), (counter) =>
     counter(["Hello"], signal),
   );
   const { kind } = facts;
   const { ctxSize: contextSize } = spec.settings;
-  const tokenizer = tokenizerOf(target, { kind, contextSize, isCounted: count !== undefined });
-  const engine = new UpstreamEmbeddingEngine(target, {
+  const tokenizer = tokenizerOf(upstream, { kind, contextSize, isCounted: count !== undefined });
+  const engine = new UpstreamEmbeddingEngine(upstream, {
     dimension: probe?.vector.length ?? 0,
     maxTokens: spec.settings.ctxSize,
     vocabularySize: listed?.vocabularySize ?? Number.MAX_SAFE_INTEGER,
     maxBatch: Math.min(facts.maxBatch ?? assumedBatch, assumedBatch),
     ...given({ count, tokenizer }),
   });
-  const { upstreamModel } = target;
+  const { upstreamModel } = upstream;
   const known = knownPrefixes([spec.name, upstreamModel]);
   return {
     type: "embedding",
-    card: cardOf(spec, target, { facts, listed, isCounted: count !== undefined }),
+    card: cardOf(spec, upstream, { facts, listed, isCounted: count !== undefined }),
     engine,
-    fingerprint: fingerprintOf(spec, target, facts),
+    fingerprint: fingerprintOf(spec, upstream, facts),
     identity: {
       model: spec.name,
       // Nobody sees the weights; a server that says which they are is believed.
@@ -137,24 +136,24 @@ async function openEmbedding(
       queryPrefix: spec.prefixes?.query ?? known.query,
       documentPrefix: spec.prefixes?.document ?? known.document,
     },
-    problem: () => target.replicas.problem(),
+    problem: () => upstream.replicas.problem(),
     [Symbol.asyncDispose]: async () => engine.close(),
   };
 }
 
 async function openReranker(
   spec: UpstreamSpec,
-  target: Upstream,
+  upstream: Upstream,
   { facts, listed, signal }: Opening,
 ): Promise<LoadedModel> {
-  const engine = new UpstreamReranker(target, { facts, maxTokens: spec.settings.ctxSize });
+  const engine = new UpstreamReranker(upstream, { facts, maxTokens: spec.settings.ctxSize });
   await engine.rank("Does it rank?", ["It ranks."], { signal, cutsQuestion: true });
   return {
     type: "reranker",
-    card: cardOf(spec, target, { facts, listed, isCounted: engine.countsTokens }),
+    card: cardOf(spec, upstream, { facts, listed, isCounted: engine.countsTokens }),
     engine,
-    fingerprint: fingerprintOf(spec, target, facts),
-    problem: () => target.replicas.problem(),
+    fingerprint: fingerprintOf(spec, upstream, facts),
+    problem: () => upstream.replicas.problem(),
     [Symbol.asyncDispose]: async () => engine.close(),
   };
 }
@@ -163,11 +162,11 @@ const openers = { chat: openChat, embedding: openEmbedding, reranker: openRerank
 
 /** A server that refuses to count does not tell its tokens either; a node of this program is not asked to count. */
 function tokenizerOf(
-  target: Upstream,
+  upstream: Upstream,
   { kind, contextSize, isCounted }: { kind: ServerKind; contextSize: number; isCounted: boolean },
 ): Tokenizer | undefined {
   if (!isCounted && kind !== "paddock") return undefined;
-  return upstreamTokenizer(target, kind, contextSize);
+  return upstreamTokenizer(upstream, kind, contextSize);
 }
 
 /** The counter, where it counts; a server may be without, or behind something that does not pass it on. */
@@ -183,20 +182,18 @@ async function orEstimated<Counter>(
   } catch (error) {
     if (!(error instanceof NodeError) || error.kind !== "upstream_refused") throw error;
   }
-  log.info("tokens of a model elsewhere are estimated, rather too many than too few", {
+  log.info("tokens of an upstream model are estimated, rather too many than too few", {
     of: named,
     why,
   });
   return undefined;
 }
 
-// What a server says of the model that it is asked for, against what the configuration says.
-
-/** Tokens that are taken to fit where neither the server nor the configuration says so. */
+/** The context size if neither the server nor the configuration names one. */
 const assumedContext = { chat: 4096, embedding: 512, reranker: 512 } as const;
 
 /** What the server says of the model; llama-server and TEI serve one model, whatever they are asked for. */
-export function checkListed(
+function checkListed(
   { type }: UpstreamSpec,
   { named, upstreamModel }: Upstream,
   { kind, models }: ServerFacts,
@@ -226,7 +223,7 @@ export function checkListed(
 const mostNamed = 8;
 
 /** The server's, or less where the configuration says so. */
-export function contextOf(
+function contextOf(
   { type, settings: { ctxSize } }: UpstreamSpec,
   { named, log }: Upstream,
   facts: ServerFacts,
@@ -234,7 +231,7 @@ export function contextOf(
 ): number {
   const theirs = listed?.contextSize ?? facts.contextSize;
   if (theirs !== undefined && ctxSize > theirs) {
-    log.warn("ctx_size is more than the server of a model takes", {
+    log.warn("ctx_size is more than an upstream model's context", {
       of: named,
       ctx_size: ctxSize,
       theirs,
@@ -243,14 +240,12 @@ export function contextOf(
   if (theirs !== undefined) return ctxSize === 0 ? theirs : Math.min(ctxSize, theirs);
   if (ctxSize > 0) return ctxSize;
   const assumed = assumedContext[type];
-  log.warn("nobody says how many tokens a model elsewhere takes; set 'ctx_size'", {
+  log.warn("the context size of an upstream model is not known; set 'ctx_size'", {
     of: named,
     assumed,
   });
   return assumed;
 }
-
-/** What a node tells of a model that runs elsewhere. */
 
 interface Known {
   facts: ServerFacts;
@@ -258,7 +253,7 @@ interface Known {
   isCounted: boolean;
 }
 
-export function cardOf(
+function cardOf(
   { name, type, settings }: UpstreamSpec,
   { upstreamModel, replicas }: Upstream,
   { facts, listed, isCounted }: Known,
@@ -281,11 +276,11 @@ export function cardOf(
 }
 
 /** Changes only when the model's name there, its server or the settings do. */
-export const fingerprintOf = (
+const fingerprintOf = (
   { settings }: UpstreamSpec,
   { upstreamModel }: Upstream,
   { kind, version, weights }: ServerFacts,
 ): string => `fp_${digest([upstreamModel, kind, version, weights, settings]).slice(0, 12)}`;
 
-export const digest = (parts: unknown): string =>
+const digest = (parts: unknown): string =>
   new Bun.CryptoHasher("sha256").update(JSON.stringify(parts)).digest("hex");

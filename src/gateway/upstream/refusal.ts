@@ -1,4 +1,4 @@
-/** What a status other than 2xx of a server elsewhere means to the caller of this node. */
+/** What a status other than 2xx of an upstream server means to the caller of this node. */
 import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { isObject, listAt, objectAt, textAt } from "./json-fields.ts";
@@ -113,8 +113,8 @@ function describe(kind: ErrorKind, named: string): string {
   if (kind === "payload_too_large") return `The request is too large for the server of ${named}.`;
   const why = kind === "too_many_requests" ? "is asked for more than it allows" : "is busy";
   return kind === "overloaded" || kind === "too_many_requests"
-    ? `The server of ${named} ${why}. Ask again later.`
-    : `The server of ${named} is not ready. Ask again later.`;
+    ? `The server of ${named} ${why}. Try again later.`
+    : `The server of ${named} is not ready. Try again later.`;
 }
 
 /** Fields that this node has another name for. */
@@ -130,8 +130,7 @@ function toMilliseconds(text: string | undefined): number | undefined {
 
 const longestRetryMs = 60 * 60 * 1000;
 
-/** The error in the body of a server that speaks the OpenAI API; each kind of server has a form of its own. */
-
+/** An error in a body; each kind of server has its own form. */
 export interface SentError {
   message: string;
   /** The field at fault, as that server calls it. */

@@ -1,4 +1,4 @@
-/** A reranking model that runs elsewhere: vLLM, SGLang, llama-server and others at `/v1/rerank`, TEI at `/rerank`. */
+/** An upstream reranking model: vLLM, SGLang, llama-server and others at `/v1/rerank`, TEI at `/rerank`. */
 import { NodeError } from "../../core/errors.ts";
 import type { Ranking, RankOptions, Reranker } from "../../core/ports/reranker.ts";
 import { mostQuestionTokens, questionTooLong } from "../../core/reranking/rerank-service.ts";
@@ -6,7 +6,8 @@ import { askJson, garbage, type Upstream } from "./ask.ts";
 import { inBatches } from "./batches.ts";
 import { countAt, listAt, numberAt, objectAt } from "./json-fields.ts";
 import type { ServerFacts } from "./server-facts.ts";
-import { type TextCounter, TokenEstimate, textCounter } from "./token-counts.ts";
+import { TokenEstimate } from "./token-estimate.ts";
+import { type TextCounter, textCounter } from "./tokenizer.ts";
 
 /** Passages of a request, where the server does not say how many it takes. */
 const defaultBatch = 64;
@@ -22,7 +23,7 @@ export interface UpstreamRerankerOptions {
 
 export class UpstreamReranker implements Reranker {
   readonly maxTokens: number;
-  readonly #target: Upstream;
+  readonly #upstream: Upstream;
   readonly #facts: ServerFacts;
   readonly #count: TextCounter | undefined;
   readonly #estimate = new TokenEstimate();
@@ -31,11 +32,11 @@ export class UpstreamReranker implements Reranker {
   #areLogits = false;
   #countsTokens = true;
 
-  constructor(target: Upstream, { facts, maxTokens }: UpstreamRerankerOptions) {
+  constructor(upstream: Upstream, { facts, maxTokens }: UpstreamRerankerOptions) {
     this.maxTokens = maxTokens;
-    this.#target = target;
+    this.#upstream = upstream;
     this.#facts = facts;
-    this.#count = textCounter(target, facts.kind);
+    this.#count = textCounter(upstream, facts.kind);
   }
 
   /** Whether its server says how many tokens it read; known once it was asked. */
@@ -96,13 +97,13 @@ export class UpstreamReranker implements Reranker {
     if (wanted === undefined) return passages;
     throw new NodeError(
       "invalid_request",
-      `'max_tokens_per_doc' cannot be honoured: ${this.#target.named} runs elsewhere, and its server counts no tokens. Leave it out.`,
+      `'max_tokens_per_doc' cannot be honoured: ${this.#upstream.named} runs on an upstream server, which counts no tokens. Leave it out.`,
       { param: "max_tokens_per_doc" },
     );
   }
 
   async #ask(question: string, passages: readonly string[], signal: AbortSignal): Promise<Ranking> {
-    const { upstreamModel: model } = this.#target;
+    const { upstreamModel: model } = this.#upstream;
     const { kind } = this.#facts;
     const isTei = kind === "tei";
     const body = isTei
@@ -115,7 +116,7 @@ export class UpstreamReranker implements Reranker {
           ...(kind === "vllm" ? { truncate_prompt_tokens: -1 } : {}),
         };
     const answer = await askJson(
-      this.#target,
+      this.#upstream,
       { path: "/rerank", body: JSON.stringify(body), isBesideVersion: isTei, field: "documents" },
       { signal },
     );
@@ -141,13 +142,11 @@ export class UpstreamReranker implements Reranker {
     }
     const found = scores.filter((score) => score !== undefined);
     if (found.length === count) return found;
-    throw garbage(this.#target, "with scores that are none");
+    throw garbage(this.#upstream, "with scores that are none");
   }
 }
 
 const sigmoid = (logit: number): number => 1 / (1 + Math.exp(-logit));
-
-// Texts that are cut to what a server reads at once, where it does not do that itself.
 
 /** How much of what seems to fit is taken: tokens are not of one length. */
 const share = 0.9;

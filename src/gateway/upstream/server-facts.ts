@@ -1,4 +1,4 @@
-/** What a server elsewhere says of itself: what it is, what it serves, and how much it takes. */
+/** What an upstream server says of itself: what it is, what it serves, and how much it accepts. */
 import { given } from "../../core/given.ts";
 import type { Sampling } from "../../core/ports/chat-engine.ts";
 import type { Probe } from "../replicas/replica-set.ts";
@@ -142,8 +142,6 @@ function paddockNode(info: unknown): ServerFacts {
   return { kind: "paddock", models, ...given({ version: textAt(info, "version") }) };
 }
 
-// The kinds of servers that speak the OpenAI API, and what each does with what the API does not have.
-
 /** `plain`: none of those that are known. */
 export type ServerKind = "vllm" | "sglang" | "llama-server" | "tei" | "paddock" | "plain";
 
@@ -233,10 +231,8 @@ const apiDefaults: Readonly<Record<string, number>> = {
   frequency_penalty: 0,
 };
 
-// Whether a server elsewhere works, as far as its list of models tells.
-
 /**
- * One that refuses works: a server without such a list answers 404, one that wants another key 401.
+ * Checks whether a server works by its list of models. One that refuses works: a server without such a list answers 404, one that wants another key 401.
  * One that loads its model, or stops, answers 503.
  */
 export const probeServer =

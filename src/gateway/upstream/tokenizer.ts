@@ -1,12 +1,23 @@
-/** The tokenizer of a model that runs elsewhere, where its server answers for it. */
+/** Tokens as the server of an upstream model has them, if it tells: each kind of server has its own way to be asked. */
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
+import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
 import type { TokenizedText, Tokenizer, TokenizerInput } from "../../core/ports/tokenizer.ts";
 import { askJson, garbage, type Upstream } from "./ask.ts";
+import { inBatches } from "./batches.ts";
 import { toWireTools, withMessages } from "./chat-request.ts";
-import { isObject, listAt, textAt } from "./json-fields.ts";
+import { countAt, isObject, listAt, textAt } from "./json-fields.ts";
 import type { ServerKind } from "./server-facts.ts";
-import { mostBytesPerToken } from "./token-counts.ts";
+import { mostBytesPerToken } from "./token-estimate.ts";
+
+export type ChatCounter = (
+  messages: readonly ChatMessage[],
+  tools: readonly Tool[],
+  signal: AbortSignal,
+) => Promise<number>;
+
+/** How many tokens each text has, with the model's own markers. */
+export type TextCounter = (texts: readonly string[], signal: AbortSignal) => Promise<number[]>;
 
 type Ask = (path: string, body: string | (string | Uint8Array)[]) => Promise<unknown>;
 type TextInput = Extract<TokenizerInput, { text: string }>;
@@ -16,28 +27,21 @@ type ChatInput = Extract<TokenizerInput, { messages: unknown }>;
 interface Dialect {
   text(ask: Ask, model: string, input: TextInput): Promise<unknown>;
   chat(ask: Ask, model: string, input: ChatInput): Promise<unknown>;
-  /** The tokens of such an answer. */
-  tokens(answer: unknown): readonly unknown[];
+  /** The tokens of such an answer; undefined where it has none. */
+  tokens(answer: unknown): readonly unknown[] | undefined;
   detokenize(ask: Ask, model: string, tokens: readonly number[]): Promise<unknown>;
 }
 
 /** Undefined where such a server does not tell its tokens. */
 export function upstreamTokenizer(
-  target: Upstream,
+  upstream: Upstream,
   kind: ServerKind,
   contextSize: number,
 ): Tokenizer | undefined {
   const dialect = dialects[kind];
   if (dialect === undefined) return undefined;
-  const { upstreamModel: model } = target;
-  const asker =
-    (signal: AbortSignal): Ask =>
-    async (path, body) =>
-      await askJson(
-        target,
-        { path, body, isBesideVersion: kind !== "paddock", field: "prompt" },
-        { signal },
-      );
+  const { upstreamModel: model } = upstream;
+  const asker = (signal: AbortSignal): Ask => askerOf(upstream, kind, "prompt", signal);
   return {
     async tokenize(input, { signal }) {
       if ("text" in input && input.text.length > contextSize * mostBytesPerToken) return undefined;
@@ -46,9 +50,9 @@ export function upstreamTokenizer(
         "text" in input
           ? await dialect.text(ask, model, input)
           : await dialect.chat(ask, model, input);
-      const sent = dialect.tokens(answer);
+      const sent = dialect.tokens(answer) ?? [];
       const tokens = sent.filter(isToken);
-      if (tokens.length < sent.length) throw garbage(target, "tokens that are none");
+      if (tokens.length < sent.length) throw garbage(upstream, "tokens that are none");
       const strings = listAt(answer, "token_strs").filter((one) => typeof one === "string");
       const pieces: TokenizedText["pieces"] = input.pieces === undefined ? undefined : strings;
       return { tokens: Uint32Array.from(tokens), ...given({ pieces }) };
@@ -56,10 +60,52 @@ export function upstreamTokenizer(
     async detokenize(tokens, { signal }) {
       const text = await dialect.detokenize(asker(signal), model, tokens);
       if (typeof text === "string") return text;
-      throw garbage(target, "a text that is none");
+      throw garbage(upstream, "a text that is none");
     },
   };
 }
+
+/** Undefined where such a server counts no conversations; a node of this program is not asked to. */
+export function chatCounter(upstream: Upstream, kind: ServerKind): ChatCounter | undefined {
+  const dialect = dialects[kind];
+  if (dialect === undefined || kind === "paddock" || kind === "tei") return undefined;
+  return async (messages, tools, signal) => {
+    const ask = askerOf(upstream, kind, "messages", signal);
+    const input = { messages, ...given({ tools: tools.length === 0 ? undefined : tools }) };
+    return countOf(upstream, dialect, await dialect.chat(ask, upstream.upstreamModel, input));
+  };
+}
+
+/** Requests for one count each that are under way at the same time. */
+const atOnce = 8;
+
+/** Undefined where such a server counts no texts. */
+export function textCounter(upstream: Upstream, kind: ServerKind): TextCounter | undefined {
+  const dialect = dialects[kind];
+  if (dialect === undefined || kind === "paddock") return undefined;
+  return async (texts, signal) =>
+    await inBatches(texts, { most: 1, atOnce }, async ([text = ""]) => {
+      const ask = askerOf(upstream, kind, "input", signal);
+      const input = { text, addSpecial: true, parseSpecial: true };
+      return [countOf(upstream, dialect, await dialect.text(ask, upstream.upstreamModel, input))];
+    });
+}
+
+function countOf(upstream: Upstream, dialect: Dialect, answer: unknown): number {
+  const count = countAt(answer, "count") ?? dialect.tokens(answer)?.length;
+  if (count !== undefined) return count;
+  throw garbage(upstream, "a count of tokens that is none");
+}
+
+const askerOf =
+  (
+    upstream: Upstream,
+    kind: ServerKind,
+    field: "prompt" | "messages" | "input",
+    signal: AbortSignal,
+  ): Ask =>
+  async (path, body) =>
+    await askJson(upstream, { path, body, isBesideVersion: kind !== "paddock", field }, { signal });
 
 /** An id that 32 bits hold. */
 const isToken = (value: unknown): value is number =>
@@ -79,7 +125,7 @@ const vllm = (hasRest: boolean): Dialect => ({
     const fields = { model, ...given({ tools: tools && toWireTools(tools) }), ...strings(pieces) };
     return await ask("/tokenize", withMessages(fields, messages));
   },
-  tokens: (answer) => listAt(answer, "tokens"),
+  tokens: tokensIn,
   detokenize: async (ask, model, tokens) =>
     textAt(await ask("/detokenize", JSON.stringify({ model, tokens })), "prompt"),
 });
@@ -97,7 +143,7 @@ const llamaServer: Dialect = {
     const special = { addSpecial: true, parseSpecial: true };
     return await llamaServer.text(ask, model, { ...input, text, ...special });
   },
-  tokens: (answer) => listAt(answer, "tokens"),
+  tokens: tokensIn,
   detokenize: async (ask, _, tokens) =>
     textAt(await ask("/detokenize", JSON.stringify({ tokens })), "content"),
 };
@@ -111,13 +157,19 @@ const textEmbeddings: Dialect = {
   chat: () => Promise.reject(unknown("messages")),
   tokens: (answer) => {
     const [first] = Array.isArray(answer) ? answer : [];
-    return Array.isArray(first) ? first.map((token) => (isObject(token) ? token.id : token)) : [];
+    if (!Array.isArray(first)) return undefined;
+    return first.map((token) => (isObject(token) ? token.id : token));
   },
   async detokenize(ask, _, ids) {
     const answer = await ask("/decode", JSON.stringify({ ids, skip_special_tokens: false }));
     return Array.isArray(answer) ? answer[0] : undefined;
   },
 };
+
+function tokensIn(answer: unknown): readonly unknown[] | undefined {
+  const tokens = isObject(answer) ? answer.tokens : undefined;
+  return Array.isArray(tokens) ? tokens : undefined;
+}
 
 const dialects: Partial<Record<ServerKind, Dialect>> = {
   vllm: vllm(false),

@@ -135,8 +135,7 @@ export class SharedState implements Disposable {
   }
 }
 
-/** What a node that shares its keys and limits keeps to itself all the same, and what to do about it. */
-
+/** What a node that shares keys and limits does not share all the same, and what to do about it. */
 export interface SharingNotice {
   message: string;
   remedy: string;

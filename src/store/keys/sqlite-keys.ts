@@ -2,10 +2,8 @@
  * API keys in a SQLite file of the data dir. Only a salted digest of a key is stored, so that nobody
  * can authenticate with what the file holds. Every process that has it open sees a change at once.
  */
-
-import { constants, Database } from "bun:sqlite";
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { constants, type Database } from "bun:sqlite";
+import { chmodSync, statSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import {
   type ApiKey,
@@ -14,8 +12,7 @@ import {
   type NewKey,
   nameIsTaken,
 } from "../../core/limits/api-key.ts";
-import { openImmutable } from "../database.ts";
-import { type FileStamp, stampOf } from "../file-stamp.ts";
+import { type FileStamp, openOwn, ownerOnly, stampOf } from "../database.ts";
 import { type KeyRecord, matchKey, newKeyRecord, toKey } from "./key-record.ts";
 
 /** Its name in the data dir. */
@@ -68,7 +65,7 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
     return this.records().map(toKey);
   }
 
-  /** The rows themselves, to be kept elsewhere. */
+  /** The rows themselves, to be shared with other nodes. */
   records(): KeyRecord[] {
     const rows = this.#file.read((database) =>
       database.query<KeyRecord, []>("select * from keys order by created_at").all(),
@@ -111,10 +108,11 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
   }
 }
 
-/**
- * The database of keys as it is on the disk now. Another process may change, replace or remove it,
- * and in none of these cases may a revoked key stay valid.
- */
+interface OpenKeys {
+  database: Database;
+  /** Whether changes of other processes are seen without opening it again. */
+  followsChanges: boolean;
+}
 
 interface Opened extends OpenKeys {
   /** The stamps of the files just before the read; undefined where they are too new to show a later change. */
@@ -132,7 +130,11 @@ interface Look {
 /** The resolution of file times: a file may change for so long without its times changing. */
 const coarsestClockMs = 2000;
 
-export class KeysFile implements Disposable {
+/**
+ * The database of keys as it is on the disk now. Another process may change, replace or remove it,
+ * and in none of these cases may a revoked key stay valid.
+ */
+class KeysFile implements Disposable {
   readonly #path: string;
   #opened: Opened | undefined;
 
@@ -223,17 +225,6 @@ export class KeysFile implements Disposable {
 const stateIn = ({ file, log }: Look, { followsChanges }: OpenKeys): string =>
   followsChanges ? String(file?.state) : `${file?.state} ${log?.state}`;
 
-/** Opens the database of keys, readable by its owner only; on a read-only disk for reading. */
-
-export interface OpenKeys {
-  database: Database;
-  /** Whether changes of other processes are seen without opening it again. */
-  followsChanges: boolean;
-}
-
-const ownerOnly = 0o600;
-const folderOfOwner = 0o700;
-
 const table = `
   create table if not exists keys (
     id text primary key,
@@ -256,35 +247,19 @@ const laterColumns = {
   vector_stores: "text",
 } as const;
 
-export function openKeys(path: string): OpenKeys {
-  let database: Database | undefined;
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
-    // SQLite would make it readable by everyone; the files that it makes beside it get the same rights.
-    if (!existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
-    database = new Database(path, { create: true, strict: true });
-    database.run("pragma busy_timeout = 10000");
-    database.run("pragma journal_mode = wal");
-    database.run("pragma synchronous = full");
-    database.run(table);
-    addLaterColumns(database);
+/** On a read-only disk for reading. */
+function openKeys(path: string): OpenKeys {
+  const { database, isReadOnly } = openOwn(path, (opened) => {
+    opened.run(table);
+    addLaterColumns(opened);
     for (const suffix of ["", "-wal", "-shm"]) {
       const file = statSync(`${path}${suffix}`, { throwIfNoEntry: false });
       if (file !== undefined && (file.mode & 0o777) !== ownerOnly) {
         chmodSync(`${path}${suffix}`, ownerOnly);
       }
     }
-    return { database, followsChanges: true };
-  } catch (cause) {
-    database?.close();
-    const immutable = openImmutable(path, cause);
-    if (immutable !== undefined) return { database: immutable, followsChanges: false };
-    throw new NodeError(
-      "unavailable",
-      `The keys in ${path} cannot be opened: ${reasonOf(cause)}. Give this user the right to read and write it and its folder.`,
-      { cause },
-    );
-  }
+  });
+  return { database, followsChanges: !isReadOnly };
 }
 
 function addLaterColumns(database: Database): void {

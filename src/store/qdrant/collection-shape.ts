@@ -1,4 +1,4 @@
-/** The vectors and indexes of a Qdrant collection, whoever made it. */
+/** The vectors and indexes of a Qdrant collection, Paddock's own or another program's. */
 import type { Schemas } from "@qdrant/js-client-rest";
 import { NodeError } from "../../core/errors.ts";
 import type { CollectionSpec, EmbeddingIdentity } from "../../core/ports/passage-repository.ts";

@@ -88,8 +88,7 @@ function checkedKey(apiKey: string): string {
   );
 }
 
-/** A Qdrant server's address: what the client must be told, and what may be shown to people. */
-
+/** A Qdrant server's address: what the client needs, and what may be shown to people. */
 export interface QdrantAddress {
   /** Without a credential. */
   shown: string;
@@ -134,9 +133,7 @@ function explicitPort(url: string, { protocol, port }: URL): number | undefined 
 const refused = (reason: string): NodeError =>
   new NodeError("invalid_request", `The address of the Qdrant server ${reason}.`);
 
-/** Maps failures of the client to the node's errors, and says how often each is retried. */
-
-export interface ServerInWords {
+interface ServerInWords {
   /** Its address, without a credential. */
   url: string;
   hasKey: boolean;

@@ -81,8 +81,7 @@ export const countOr = (value: unknown): number =>
 const isNumbers = (value: unknown): value is number[] =>
   Array.isArray(value) && value.every((item) => typeof item === "number");
 
-/** Texts as sparse vectors of their words, so that a server that weighs by rarity scores as BM25 does. */
-
+/** A text as a sparse vector of its words, so that a server that weighs by rarity scores as BM25 does. */
 export interface SparseWords {
   indices: number[];
   values: number[];
@@ -133,8 +132,6 @@ export const askFor = (terms: readonly number[]): SparseWords => ({
 /** Two words with the same index among a collection's some hundred thousand are rare, and harm little. */
 const indexOf = (word: string): number => Bun.hash.xxHash32(word);
 
-/** Passages in requests of a size that a server takes well. */
-
 const mostPassages = 256;
 /** Qdrant refuses requests over 32 MB. */
 const mostBytes = 4 << 20;
@@ -143,6 +140,7 @@ const bytesOfValue = 21;
 /** A word of the passage in JSON, as sparse index and value. */
 const bytesOfCharacter = 8;
 
+/** Passages in requests of a size that a server handles well. */
 export function* batchesOf(passages: readonly EmbeddedPassage[]): Generator<EmbeddedPassage[]> {
   let batch: EmbeddedPassage[] = [];
   let bytes = 0;

@@ -100,12 +100,13 @@ export class QdrantCollectionStore implements CollectionStore {
 const goneAgain = (name: string): NodeError =>
   new NodeError("unavailable", `The collection '${name}' is removed each time it is made.`);
 
-/** Makes the words of a collection anew that an older version of the node filled. */
-
 const page = 256;
 
-/** The collection says that its words are today's once all are: who is interrupted begins again. */
-export async function rebuildWords(connection: QdrantConnection, name: string): Promise<void> {
+/**
+ * Rebuilds the words of a collection that an older version of the node filled. The collection says
+ * that its words are current once all are, so an interrupted rebuild begins again.
+ */
+async function rebuildWords(connection: QdrantConnection, name: string): Promise<void> {
   let offset: Schemas["ScrollRequest"]["offset"] = null;
   do {
     const from = offset;

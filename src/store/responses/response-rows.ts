@@ -1,4 +1,4 @@
-/** Kept responses, as rows; every call is one transaction. */
+/** Stored responses, as rows; every call is one transaction. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import type { TidiedResponses } from "../../core/ports/response-store.ts";
 import { type ResponsesFile, unfinished } from "./responses-file.ts";
@@ -159,10 +159,10 @@ function expire(database: Database, { before }: RowBounds): number {
 }
 
 /**
- * As long as all are too large together, removes the oldest of whoever stores most, up to a step of
+ * As long as all are too large together, removes the oldest of the caller who stores most, up to a step of
  * them: nobody's go for another's who stores more.
  */
-function makeRoom(database: Database, { maxBytes }: RowBounds, kept = ""): number {
+function makeRoom(database: Database, { maxBytes }: RowBounds, spared = ""): number {
   const oldest = database.query<{ seq: number }, [string, string]>(
     `select seq from responses where owner is nullif(?, '') and id <> ? and not (${unfinished})
      order by created_at, seq limit 1`,
@@ -172,7 +172,7 @@ function makeRoom(database: Database, { maxBytes }: RowBounds, kept = ""): numbe
     const owners = database
       .query<{ owner: string }, []>("select owner from owners order by bytes desc")
       .all();
-    const next = firstOf(owners, ({ owner }) => oldest.get(owner, kept) ?? undefined);
+    const next = firstOf(owners, ({ owner }) => oldest.get(owner, spared) ?? undefined);
     if (next === undefined) break;
     remove(database, [next]);
     going++;

@@ -1,9 +1,8 @@
-/** The file of kept responses: opened when it is first needed, readable by its owner only. */
+/** The file of stored responses and its tables: opened when it is first needed, readable by its owner only. */
 import { constants, type Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { reasonOf } from "../../core/errors.ts";
-import { openOwnDatabase, type TablesOfVersion } from "../database.ts";
-import { stampOf } from "../file-stamp.ts";
+import { openOwnDatabase, stampOf, type TablesOfVersion } from "../database.ts";
 import { remedyFor } from "../sqlite/collection-file.ts";
 
 const pragmas = [
@@ -82,14 +81,15 @@ export class ResponsesFile implements Disposable {
       const remedy =
         remedyFor(cause) ??
         `${reasonOf(cause)}; restore it from a backup, or move it away, and a new one is made`;
-      throw new Error(`Kept responses cannot be ${what}: ${remedy}. Their file is ${this.#path}.`, {
-        cause,
-      });
+      throw new Error(
+        `Stored responses cannot be ${what}: ${remedy}. Their file is ${this.#path}.`,
+        {
+          cause,
+        },
+      );
     }
   }
 }
-
-// The tables of `responses.sqlite`.
 
 /** Those that are made behind their requests, and not done yet. */
 export const unfinished = "status in ('queued', 'in_progress')";
@@ -98,7 +98,7 @@ export const unfinished = "status in ('queued', 'in_progress')";
 export type FormerOwners = Readonly<Record<string, string>>;
 
 /**
- * What each owner stores is kept along: adding up a large table at every change would take its time.
+ * What each owner stores is counted along: adding up a large table at every change would take its time.
  * Callers who need no key are the owner with the empty name.
  */
 const owners = `

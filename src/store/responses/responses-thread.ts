@@ -1,5 +1,5 @@
 /**
- * The thread that has the file of kept responses to itself: a response may be megabytes, and a disk
+ * The thread that has the file of stored responses to itself: a response may be megabytes, and a disk
  * takes its time to say that they are written. Here that keeps nobody else from their turn.
  */
 import { parentPort, workerData } from "node:worker_threads";

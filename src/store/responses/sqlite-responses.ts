@@ -1,4 +1,4 @@
-/** Kept responses in a SQLite file of the data dir, which a thread of its own reads and writes. */
+/** Stored responses in a SQLite file of the data dir, which a thread of its own reads and writes. */
 import { existsSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
@@ -21,9 +21,9 @@ export const responsesFile = "responses.sqlite";
 
 export interface SqliteResponsesOptions {
   path: string;
-  /** How long after it was made a response is kept; those that are there already, too. */
+  /** How long after it was made a response is stored; this holds for existing ones too. */
   keepForMs: number;
-  /** Bytes of all together; the oldest of whoever stores most go first. */
+  /** Bytes of all together; the oldest of the caller who stores most go first. */
   maxBytes: number;
   /** Bytes of one. */
   maxResponseBytes: number;
@@ -121,7 +121,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
         path: this.#options.path,
         formerOwners: this.#options.formerOwners ?? {},
       } satisfies ResponsesThreadData,
-      called: "kept responses",
+      called: "stored responses",
       close: { type: "close", bounds: this.#bounds() },
     });
   }
@@ -197,8 +197,6 @@ const toResponse = (row: ResponseRow): KeptResponse => ({
 const statusOf = (text: string): ResponseStatus =>
   responseStatuses.find((status) => status === text) ?? "failed";
 
-// How large a response may be that is kept, told without writing it as text.
-
 /** Whether all together are too large as JSON. Counts no more than the text would have at least, and no further than to the bound. */
 export function isLargerThan(most: number, values: readonly unknown[]): boolean {
   let left = most;
@@ -228,6 +226,6 @@ export function isLargerThan(most: number, values: readonly unknown[]): boolean 
 export const tooLarge = (bytes: string, most: number): NodeError =>
   new NodeError(
     "payload_too_large",
-    `The response has ${bytes} bytes with its conversation, and ${most} are kept at most. Send a shorter conversation, send 'store': false, or raise responses.max_response_bytes.`,
+    `The response has ${bytes} bytes with its conversation, and at most ${most} are stored. Send a shorter conversation, send 'store': false, or raise responses.max_response_bytes.`,
     { param: "store" },
   );

@@ -1,4 +1,4 @@
-/** The tables of a collection's file, and the migration of older files. */
+/** The SQLite file of a collection: its tables, the migration of older files, and what to do about SQLite's errors. */
 import { constants, Database, SQLiteError } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -33,7 +33,7 @@ const tables = `
 `;
 
 /**
- * The index of words. A passage's words come with it, made by `wordsOf` and kept as they are; a
+ * The index of words. A passage's words come with it, made by `wordsOf` and stored as they are; a
  * program of before, which does not bring them, is refused rather than mixed in.
  */
 const wordTables = `
@@ -113,7 +113,7 @@ function makeTables(database: Database): void {
   rebuildWords(database);
 }
 
-/** The words of every passage, made anew; keys and vectors stay, and with them the index of vectors. */
+/** Rebuilds the words of every passage; keys and vectors stay, and with them the index of vectors. */
 function rebuildWords(database: Database): void {
   for (const trigger of ["passage_without_words", "passage_added", "passage_removed"]) {
     database.run(`drop trigger if exists ${trigger}`);
@@ -200,8 +200,7 @@ export function writeMeta(database: Database, key: string, value: string): void 
     .run(key, value);
 }
 
-/** Opens a SQLite file read-only, without making or changing any file beside it, whoever else has it open. */
-
+/** Opens a SQLite file read-only, without making or changing any file beside it, even if others have it open. */
 export function openReadOnly(path: string): Database {
   const url = pathToFileURL(path);
   // With a write-ahead log, its index file is used read-only; without one, nobody is writing.
@@ -214,13 +213,11 @@ export function openReadOnly(path: string): Database {
   return new Database(url.href, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 }
 
-// SQLite's errors, explained with what the operator can do about them.
-
 /** What to do about a refusal, by the beginning of SQLite's code for it. */
 const remedies: readonly (readonly [string, string])[] = [
   [
     "SQLITE_FULL",
-    "the disk is full. Free some space, then do it again; what was stored before is kept",
+    "the disk is full. Free some space, then do it again; what was stored before is still there",
   ],
   [
     "SQLITE_READONLY",

@@ -93,7 +93,7 @@ export class SqliteCollectionStore implements CollectionStore {
 
   #open(name: string, spec?: CollectionSpec): PassageRepository {
     const database = openDatabase(name, this.#path(name), spec, () =>
-      this.#log.info("a collection that an older version filled has its words made anew, once", {
+      this.#log.info("a collection that an older version filled has its words rebuilt, once", {
         collection: name,
       }),
     );
@@ -149,14 +149,13 @@ export function openDatabase(
     if (immutable !== undefined) return describing(immutable);
     throw new NodeError(
       "unavailable",
-      `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start anew`}. Its file is ${path}.`,
+      `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start with an empty one`}. Its file is ${path}.`,
       { cause },
     );
   }
 }
 
 /** A collection store for dry runs: a new collection is made in memory, and nothing is dropped. */
-
 export class DryRunCollectionStore implements CollectionStore {
   readonly #store: CollectionStore;
 
@@ -181,8 +180,6 @@ export class DryRunCollectionStore implements CollectionStore {
   async drop(): Promise<void> {}
 }
 
-/** Reads what a collection's file holds and checks its integrity, without changing it. */
-
 export interface InspectedCollection {
   description: CollectionDescription;
   passages: number;
@@ -190,7 +187,7 @@ export interface InspectedCollection {
   faults: readonly string[];
 }
 
-/** Undefined where the file holds no collection. */
+/** Reads what a collection's file holds and checks its integrity, without changing it; undefined where it holds no collection. */
 export function inspectCollection(name: string, path: string): InspectedCollection | undefined {
   using database = openReadOnly(path);
   const faults = database

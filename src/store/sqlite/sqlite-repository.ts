@@ -273,13 +273,13 @@ export class SqliteRepository implements PassageRepository {
     });
   }
 
-  /** Another process may have dropped the collection, and made it anew for another model. */
+  /** Another process may have dropped the collection, and created it again for another model. */
   #checkIdentity(): void {
     const now = readMeta(this.#database, "embedding");
     if (now === this.#identity || now === undefined) return;
     throw new NodeError(
       "collection_mismatch",
-      `The collection '${this.#collection}' was dropped and made anew for another model since it was opened. Start the node again.`,
+      `The collection '${this.#collection}' was dropped and created again for another model since it was opened. Start the node again.`,
     );
   }
 

@@ -48,7 +48,7 @@ export interface IndexHome {
 export interface VectorIndexOptions {
   database: Database;
   dimension: number;
-  /** Where the index is kept between runs; undefined: nowhere. */
+  /** Where the index is saved between runs; undefined: nowhere. */
   home: IndexHome | undefined;
   log: Log;
 }
@@ -61,7 +61,7 @@ const nothing: IndexState = { keys: [], lastKey: 0 };
 export class VectorIndex {
   readonly #database: Database;
   readonly #dimension: number;
-  /** Where the index is kept between runs; undefined: nowhere. */
+  /** Where the index is saved between runs; undefined: nowhere. */
   readonly #home: IndexHome | undefined;
   readonly #log: Log;
   /** Undefined until there are rows enough to be worth a thread. */
@@ -140,7 +140,7 @@ export class VectorIndex {
     try {
       await this.#save();
     } catch (error) {
-      this.#log.warn("the index of vectors was not saved; the next start builds it anew", {
+      this.#log.warn("the index of vectors was not saved; the next start rebuilds it", {
         collection: this.#home?.collection,
         reason: reasonOf(error),
       });

@@ -123,14 +123,13 @@ function chooserOf(documents: DocumentSelection | undefined): (document: string)
   return (document) => !documents.except.has(document);
 }
 
-/** The best of many scored rows, without keeping the rest. */
-
 export interface Candidate {
   key: number;
   score: number;
 }
 
-export class BestCandidates {
+/** The best of many scored rows, without holding the rest. */
+class BestCandidates {
   readonly #most: number;
   readonly #threshold: number;
   /** In descending score. */
@@ -146,7 +145,7 @@ export class BestCandidates {
     const worst = this.#best.at(-1);
     const isFull = this.#best.length >= this.#most;
     if (score < this.#threshold || (isFull && score <= (worst?.score ?? 1))) return;
-    const place = this.#best.findIndex((kept) => kept.score < score);
+    const place = this.#best.findIndex((other) => other.score < score);
     this.#best.splice(place === -1 ? this.#best.length : place, 0, candidate);
     if (this.#best.length > this.#most) this.#best.pop();
   }
@@ -156,14 +155,12 @@ export class BestCandidates {
   }
 }
 
-// Work on many rows in slices, between which others get their turn.
-
 /** Rows that are removed at a time, with their words: some tens of milliseconds. */
 const slice = 512;
 
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Removes rows by their keys; says how many there were. One that is interrupted is not whole. */
+/** Removes rows by their keys in slices, between which others get their turn; says how many there were. One that is interrupted is not whole. */
 export async function removeInSlices(
   database: Database,
   collection: string,
@@ -181,8 +178,7 @@ export async function removeInSlices(
   return removed;
 }
 
-/** Converts vectors to and from SQLite blobs. */
-
+/** A vector as a SQLite blob. */
 export function toBytes({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }

@@ -62,7 +62,7 @@ describe("an answer of a server elsewhere that goes wrong", () => {
 
   test.each([
     ["a page of HTML", () => new Response("<html>", { headers: { "content-type": "text/html" } })],
-    ["what is no JSON", () => streamOf(["data: hello\n\n"])],
+    ["something that is not JSON", () => streamOf(["data: hello\n\n"])],
     ["an event without end", () => streamOf(["data: ", "x".repeat(9 * 1024 * 1024)])],
     ["a list", () => streamOf(["data: []\n\n"])],
     [

@@ -278,8 +278,8 @@ describe("a server that is not there when the node starts", () => {
     ["two\nlines-of-a-secret", "is not a valid key"],
   ])("needs its key in the variable that is named: %j", async (value, why) => {
     const env = { FAR_KEY: value };
-    await using node = await front(model("chat", "http://127.0.0.1:1"), { env });
-    expect(await rejectionOf(node.prepare())).toMatchObject({
+    const started = front(model("chat", "http://127.0.0.1:1"), { env });
+    expect(await rejectionOf(started)).toMatchObject({
       name: "ConfigError",
       message: `The environment variable FAR_KEY ${why}: 'api_key_env' of the model 'far-chat' says that it holds the key of its server.`,
     });

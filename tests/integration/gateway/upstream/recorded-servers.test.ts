@@ -52,7 +52,7 @@ describe("vLLM, by its documentation", () => {
     await using large = await openFarChat(target, { ctxSize: 100_000 });
     expect([small.engine.contextSize, large.engine.contextSize]).toEqual([8192, 40_960]);
     expect(lines.map(({ message }) => message)).toContain(
-      "ctx_size is more than the server of a model takes",
+      "ctx_size is more than an upstream model's context",
     );
   });
 
@@ -174,7 +174,7 @@ describe("vLLM, by its documentation", () => {
     expect(model.card.upstream?.tokens).toBe("estimated");
     expect(await model.engine.countTokens(request.messages)).toBeGreaterThan(20);
     expect(lines.map(({ message }) => message)).toContain(
-      "tokens of a model elsewhere are estimated, rather too many than too few",
+      "tokens of an upstream model are estimated, rather too many than too few",
     );
   });
 });
@@ -252,9 +252,9 @@ describe("a server that nobody knows", () => {
     const events = await Array.fromAsync(model.engine.generate(request, { signal }));
     expect(events.at(-1)).toMatchObject({ usage: { completionTokens: 1 } });
     expect(lines.map(({ message }) => message)).toEqual([
-      "nobody says how many tokens a model elsewhere takes; set 'ctx_size'",
-      "tokens of a model elsewhere are estimated, rather too many than too few",
-      "a server elsewhere does not count tokens; they are estimated",
+      "the context size of an upstream model is not known; set 'ctx_size'",
+      "tokens of an upstream model are estimated, rather too many than too few",
+      "an upstream server does not count tokens; they are estimated",
     ]);
   });
 

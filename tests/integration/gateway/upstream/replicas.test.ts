@@ -44,7 +44,7 @@ async function replicasOf(...behaviours: Behaviour[]) {
     }),
   );
   const ask = (choice: Partial<ReplicaChoice> = {}): Promise<unknown> => {
-    const whole = { isRepeatable: true, signal: new AbortController().signal, ...choice };
+    const whole = { signal: new AbortController().signal, ...choice };
     return set.attempt(whole, async (lease) => {
       using _ = lease;
       try {

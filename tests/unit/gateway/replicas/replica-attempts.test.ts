@@ -34,14 +34,6 @@ describe("an attempt", () => {
     });
   });
 
-  test("is not given on where it might have an effect twice", async () => {
-    const { askAround, events } = testReplicas(four);
-    const { asked, error } = await askAround(four, { isRepeatable: false });
-    expect(asked).toHaveLength(1);
-    expect(error).toEqual(new NodeError("unavailable", `${asked[0]} is away`));
-    expect(events.filter(({ type }) => type === "given-on")).toEqual([]);
-  });
-
   test("is not given on where it has begun, or where the request itself is wrong", async () => {
     const { set } = testReplicas(four);
     const wrong = new NodeError("invalid_request", "'stop' is too long.", { param: "stop" });

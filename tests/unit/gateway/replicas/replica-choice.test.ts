@@ -100,7 +100,7 @@ describe("the choice of a replica", () => {
   test("asks others first while one says that it has no room", async () => {
     const { set, clock, ask } = testReplicas(urlsOf("a", "b"));
     const [full] = await Promise.all([
-      set.attempt({ isRepeatable: true, signal: AbortSignal.any([]) }, async (lease) => {
+      set.attempt({ signal: AbortSignal.any([]) }, async (lease) => {
         using _ = lease;
         lease.overloaded(4000);
         return lease.replica.url;
@@ -114,7 +114,7 @@ describe("the choice of a replica", () => {
 
   test("asks one that has no room where none has", async () => {
     const { set, ask } = testReplicas(urlsOf("a"));
-    await set.attempt({ isRepeatable: true, signal: AbortSignal.any([]) }, async (lease) => {
+    await set.attempt({ signal: AbortSignal.any([]) }, async (lease) => {
       using _ = lease;
       lease.overloaded();
     });

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../../src/core/errors.ts";
+import { NotBegun } from "../../../../src/gateway/replicas/replica.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
 import { choiceOf, testReplicas, urlsOf } from "../../../support/replica-set.ts";
 
 const two = urlsOf("a", "b");
@@ -180,5 +182,53 @@ describe("where no replica is up", () => {
     await clock.pass(30_000);
     const pending = Array.from({ length: 3 }, () => set.attempt(choiceOf(), async () => {}));
     expect(await Promise.all(pending)).toHaveLength(3);
+  });
+});
+
+describe("errors of a replica's own", () => {
+  const wrong = new NodeError("upstream_failed", "status 500");
+
+  function faultyReplicas() {
+    const replicas = testReplicas(two, { probe: async () => {} });
+    /** Everybody answers this request with an error. */
+    const fault = async (request: string): Promise<void> => {
+      await rejectionOf(
+        replicas.set.attempt(choiceOf({ request }), async (lease) => {
+          lease.faulted(wrong.message);
+          throw new NotBegun(wrong);
+        }),
+      );
+    };
+    return { ...replicas, fault };
+  }
+
+  test("to one request that is repeated leave it up for everybody", async () => {
+    const { fault, states } = faultyReplicas();
+    for (let time = 0; time < 10; time++) await fault("odd");
+    expect(states()).toEqual(["up", "up"]);
+  });
+
+  test("to three different requests in a row leave it alone", async () => {
+    const { fault, states, ask } = faultyReplicas();
+    for (const request of ["one", "two"]) await fault(request);
+    for (const _ of two) await ask();
+    for (const request of ["one", "two"]) await fault(request);
+    expect(states()).toEqual(["up", "up"]);
+    await fault("three");
+    expect(states()).toEqual(["out", "out"]);
+  });
+
+  test("to a request that failed before do not fail a trial", async () => {
+    const { fault, states, clock, ask } = faultyReplicas();
+    for (const request of ["one", "two", "three"]) await fault(request);
+    await clock.pass(30_000);
+    expect(states()).toEqual(["trial", "trial"]);
+    await fault("three");
+    expect(states()).toEqual(["trial", "trial"]);
+    await fault("four");
+    expect(states()).toEqual(["out", "out"]);
+    await clock.pass(30_000);
+    for (const _ of two) await ask();
+    expect(states()).toEqual(["up", "up"]);
   });
 });

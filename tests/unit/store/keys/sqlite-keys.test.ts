@@ -166,7 +166,7 @@ describe("a keys file that was put in the place of another", () => {
     await truncate(path, 0);
     expect([node.hasKeys(), worth(node, text)]).toEqual([true, "unknown"]);
     await truncate(path, 100);
-    expect(() => worth(node, text)).toThrow("cannot be opened");
+    expect(() => worth(node, text)).toThrow("cannot be used");
     await copyFile(other, path);
     expect([node.hasKeys(), worth(node, text)]).toEqual([true, "revoked"]);
   });

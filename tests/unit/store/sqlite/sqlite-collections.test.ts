@@ -84,7 +84,7 @@ describe("a collection's file", () => {
     const store = new SqliteCollectionStore(folder.path, log);
     for (const _ of ["first", "second"]) await (await store.open("old"))?.[Symbol.asyncDispose]();
     expect(lines).toHaveLength(1);
-    expect(JSON.stringify(lines)).toContain("words made anew");
+    expect(JSON.stringify(lines)).toContain("words rebuilt");
     {
       await using repository = await store.open("old");
       expect(repository?.matchesWords).toBe(true);
