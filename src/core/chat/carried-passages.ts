@@ -2,8 +2,8 @@
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { FoundPassage, PassagePlace } from "../retrieval/passage.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
+import type { FoundPassage, PassagePlace } from "../retrieval/search.ts";
 import type { Turn } from "./fit-to-context.ts";
 import { GroundedTurns } from "./grounded-turns.ts";
 

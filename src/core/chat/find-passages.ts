@@ -4,9 +4,8 @@ import type { Log } from "../log.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { SearchBounds } from "../ports/passage-repository.ts";
-import type { FoundPassage } from "../retrieval/passage.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
-import type { SearchScope } from "../retrieval/search-scope.ts";
+import type { FoundPassage, SearchScope } from "../retrieval/search.ts";
 import { leansOnBefore } from "./follow-up.ts";
 import { questionOf } from "./question.ts";
 

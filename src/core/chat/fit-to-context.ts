@@ -1,6 +1,6 @@
 /** Which passages of a conversation stay, where not all fit the model's context. */
 import type { ChatEngine, ChatMessage, Tool } from "../ports/chat-engine.ts";
-import type { FoundPassage } from "../retrieval/passage.ts";
+import type { FoundPassage } from "../retrieval/search.ts";
 import { leastThatFits, promptRoom, roomAfterCut } from "./prompt-room.ts";
 
 export interface Conversation {

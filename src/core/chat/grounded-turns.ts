@@ -4,7 +4,7 @@
  * Only which passages they were is kept: their text is the collection's, as long as it has them.
  */
 import type { ChatMessage } from "../ports/chat-engine.ts";
-import type { PassagePlace } from "../retrieval/passage.ts";
+import type { PassagePlace } from "../retrieval/search.ts";
 
 /** Enough for the conversations that go on; the oldest is forgotten, which costs time only. */
 const mostTurns = 1000;

@@ -4,14 +4,14 @@ import { given } from "../given.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { SearchBounds } from "../ports/passage-repository.ts";
-import type { FoundPassage } from "../retrieval/passage.ts";
 import type { RetrievalBackend, RetrievalService } from "../retrieval/retrieval-service.ts";
 import type {
+  FoundPassage,
   SearchScope,
   SearchScopes,
   SearchTarget,
   SearchTargets,
-} from "../retrieval/search-scope.ts";
+} from "../retrieval/search.ts";
 import type { DocumentCaller } from "./document-caller.ts";
 import type { CollectionFiles, OpenCollections } from "./open-collections.ts";
 import type { AttributeFilter, Attributes, StoreRecord } from "./records.ts";

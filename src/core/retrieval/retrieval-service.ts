@@ -9,14 +9,16 @@ import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { PassageRepository, SearchBounds } from "../ports/passage-repository.ts";
 import type { Reranker } from "../ports/reranker.ts";
-import { type FoundPassage, located, type PassagePlace } from "./passage.ts";
 import {
+  type FoundPassage,
   fuse,
+  located,
+  type PassagePlace,
   type SearchScope,
   type SearchScopes,
   type SearchTarget,
   type SearchTargets,
-} from "./search-scope.ts";
+} from "./search.ts";
 
 export type RetrievalMode = "dense" | "hybrid";
 

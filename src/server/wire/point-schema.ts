@@ -1,6 +1,6 @@
 /** Where a passage comes from, on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import type { FoundPassage } from "../../core/retrieval/passage.ts";
+import type { FoundPassage } from "../../core/retrieval/search.ts";
 
 export const PointMetadata = T.Object({
   id: T.String(),

@@ -7,7 +7,7 @@ import type {
   RetrievalResult,
   RetrievalService,
 } from "../../../core/retrieval/retrieval-service.ts";
-import type { SearchScope } from "../../../core/retrieval/search-scope.ts";
+import type { SearchScope } from "../../../core/retrieval/search.ts";
 import { defineOperation } from "../../define-operation.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";

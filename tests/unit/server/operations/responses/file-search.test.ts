@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../../../src/core/errors.ts";
-import type { FoundPassage } from "../../../../../src/core/retrieval/passage.ts";
+import type { FoundPassage } from "../../../../../src/core/retrieval/search.ts";
 import {
   annotationsOf,
   checkedFileSearch,

@@ -1,7 +1,8 @@
-/** Where a question is searched for: in which vector stores, in which of their files, and for whom. */
+/** A search: in which vector stores and files, for which caller, and what it finds. */
 
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import type { AttributeFilter } from "../documents/records.ts";
+import { fileIdOf, shownName } from "../documents/records.ts";
 import type {
   DocumentSelection,
   PassageRepository,
@@ -67,4 +68,27 @@ export function fuse(
     found.set(passage.id, { ...passage, score });
   }
   return [...found.values()].sort((a, b) => b.score - a.score);
+}
+
+/** A passage that was found, with where it lies. */
+export interface FoundPassage extends ScoredPassage {
+  /** As people know it: of an uploaded file its name. */
+  document: string;
+  /** The vector store that it is in; empty where the node has none. */
+  store: string;
+  /** The id of its file. */
+  file: string;
+}
+
+/** Where a passage can be read again. */
+export type PassagePlace = Pick<FoundPassage, "id" | "store" | "score">;
+
+/** Says where a passage lies, and calls its document as people know it. */
+export function located(
+  passage: ScoredPassage,
+  { store, collection }: { store: string; collection: string },
+): FoundPassage {
+  const { document } = passage;
+  const file = document === "" ? "" : fileIdOf(collection, document);
+  return { ...passage, document: shownName(document), store, file };
 }
