@@ -1,8 +1,7 @@
 /** Writes the commands of docs/command-line.md from the program itself. */
 import { join } from "node:path";
 import type { Command, Option } from "commander";
-import { settingsGroup } from "../src/cli/configure.ts";
-import { examplesOf } from "../src/cli/examples.ts";
+import { examplesOf, settingsGroup } from "../src/cli/command-options.ts";
 import { commandsOf, type DescribedCommand, describedProgram } from "./docs/described-program.ts";
 import { toMarkdownTable } from "./docs/markdown-table.ts";
 import { withParts } from "./docs/marked-parts.ts";

@@ -5,8 +5,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { isatty } from "node:tty";
 import { version } from "../package.json" with { type: "json" };
-import { printable } from "./cli/printable.ts";
-import { wantsColour } from "./cli/style.ts";
+import { printable, wantsColour } from "./cli/printing.ts";
 import { handbookPagesIn } from "./ingest/handbook.ts";
 import { readerCommand } from "./ingest/reading-process.ts";
 import { cacheFolder } from "./packaging/cache-folder.ts";
@@ -40,15 +39,13 @@ async function beRunner(): Promise<void> {
   }
   await endWithParent();
   // Of the program a runner needs only this.
-  const { runRunner } = await import("./cli/runner.ts");
-  runRunner({
-    send,
-    listen: (hear) => void process.on("message", hear),
-    vitals: () => ({
-      bytes: process.memoryUsage.rss(),
-      pageFaults: process.resourceUsage().majorPageFault,
-    }),
-  });
+  const { serveCalls } = await import("./runner/serve-calls.ts");
+  const answer = serveCalls(send, () => ({
+    bytes: process.memoryUsage.rss(),
+    pageFaults: process.resourceUsage().majorPageFault,
+  }));
+  process.on("message", answer);
+  send({ type: "listening" });
 }
 
 /** Ends with who started it, and with nothing else: a Ctrl-C that reaches both is theirs to answer. */

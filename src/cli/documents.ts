@@ -1,10 +1,9 @@
 /** `paddock documents`: what was uploaded, when the node has lost sight of it. */
 import { Command } from "commander";
 import { recoverDocuments } from "../node/documents/node-documents.ts";
-import { addConfigOptions, readConfig } from "./configure.ts";
-import { addExamples } from "./examples.ts";
+import { addConfigOptions, addExamples, readConfig } from "./command-options.ts";
+import { toTable } from "./printing.ts";
 import type { Shell } from "./shell.ts";
-import { toTable } from "./table.ts";
 
 export function documentsCommand(shell: Shell): Command {
   const command = new Command("documents").description("recover uploads that the node has lost");

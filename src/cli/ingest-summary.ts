@@ -1,7 +1,7 @@
 /** What an ingest did, as lines for a person or as JSON for a program. */
 import type { IngestSummary } from "../ingest/pipeline.ts";
 import { isImageName } from "../ingest/readers/content-kinds.ts";
-import { printableJson, printableName } from "./printable.ts";
+import { printableJson, printableName } from "./printing.ts";
 
 export interface IngestOutcome {
   /** Documents that were removed. */

@@ -23,12 +23,10 @@ import { readableExtensions } from "../ingest/readers/formats.ts";
 import type { ReadLimits } from "../ingest/readers/limits.ts";
 import { ReadingProcess } from "../ingest/reading-process.ts";
 import { openCollectionToFill } from "../node/documents/open-collection.ts";
-import { addConfigOptions, readConfig } from "./configure.ts";
-import { addExamples } from "./examples.ts";
+import { addConfigOptions, addExamples, nodeOptions, readConfig } from "./command-options.ts";
 import { summaryJson, summaryLines } from "./ingest-summary.ts";
 import { createCommandLog } from "./log.ts";
-import { partOptions } from "./part-options.ts";
-import { printableName } from "./printable.ts";
+import { printableName } from "./printing.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -76,7 +74,7 @@ export function ingestCommand(shell: Shell): Command {
       command.error("Standard input cannot be watched.", { code: "paddock.usage" });
     }
     const config = await readConfig(shell, command);
-    const options = partOptions(shell, config, createCommandLog(config, shell.isTerminal));
+    const options = nodeOptions(shell, config, createCommandLog(config, shell.isTerminal));
     const create = flags.dryRun !== true;
     await using collection = await openCollectionToFill(options, shell.stopped, { create });
     await using reading = new ReadingProcess({ program: shell.program, ...config.ingest });

@@ -11,8 +11,7 @@ import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
 import { threadBudget } from "../engine/machine/machine.ts";
 import { readFacts } from "../engine/machine/model-memory.ts";
 import { carried } from "../packaging/carried.ts";
-import { addSettingOptions, defaultFile, settingFlags } from "./configure.ts";
-import { addExamples } from "./examples.ts";
+import { addExamples, addSettingOptions, defaultFile, settingFlags } from "./command-options.ts";
 import type { Shell } from "./shell.ts";
 
 interface InitFlags {

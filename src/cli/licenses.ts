@@ -7,9 +7,9 @@ import { carried } from "../packaging/carried.ts";
 import { gatherNotices, installedLibraries } from "../packaging/gather-notices.ts";
 import type { Notice } from "../packaging/notice.ts";
 import { unpackNotices } from "../packaging/packed-notices.ts";
-import { addExamples } from "./examples.ts";
+import { addExamples } from "./command-options.ts";
+import { toTable } from "./printing.ts";
 import type { Shell } from "./shell.ts";
-import { toTable } from "./table.ts";
 
 const rule = "=".repeat(80);
 

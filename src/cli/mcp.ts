@@ -1,14 +1,14 @@
 /** `paddock mcp`: documents for an editor or an agent, over MCP on standard input and output. */
 import { existsSync } from "node:fs";
 import { Command } from "commander";
+import { ApiError, statusError } from "../client/api-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { dataDirOf } from "../node/data-dir.ts";
 import { DocumentReader } from "../node/documents/document-reader.ts";
-import { addConfigOptions, readConfig } from "./configure.ts";
-import { addExamples } from "./examples.ts";
+import { addConfigOptions, addExamples, nodeOptions, readConfig } from "./command-options.ts";
 import { createCommandLog } from "./log.ts";
-import { remoteNode } from "./mcp/remote-node.ts";
-import { partOptions } from "./part-options.ts";
+import { baseUrlOf, toNodeError } from "./remote-server.ts";
 import type { Shell } from "./shell.ts";
 
 export function mcpCommand(shell: Shell): Command {
@@ -49,7 +49,7 @@ async function serveHere(shell: Shell, command: Command): Promise<void> {
   }
   const log = createCommandLog(config, shell.isTerminal);
   const signal = shell.stopped;
-  await using reader = new DocumentReader({ ...partOptions(shell, config, log), signal });
+  await using reader = new DocumentReader({ ...nodeOptions(shell, config, log), signal });
   // An editor waits for the answers to its first questions, and not for a model.
   reader.documents(signal).catch((error: unknown) => {
     if (!signal.aborted) log.warn("documents cannot be searched yet", { reason: reasonOf(error) });
@@ -74,4 +74,50 @@ async function passOn(shell: Shell, url: string): Promise<void> {
     signal: shell.stopped,
     onProblem: (reason) => shell.say(`${reason}\n`),
   });
+}
+
+interface RemoteOptions {
+  url: string;
+  key: string | undefined;
+}
+
+/** `http://host:8080`, with `/v1` or `/mcp` behind it or not. */
+export const mcpUrlOf = (url: string): string => `${baseUrlOf(url).replace(/\/(v1|mcp)$/, "")}/mcp`;
+
+/** Sends a running node one message over HTTP; undefined where there is nothing to answer. */
+export function remoteNode({ url, key }: RemoteOptions) {
+  const baseUrl = mcpUrlOf(url);
+  const post = async (message: object, headers: Record<string, string>, signal: AbortSignal) => {
+    try {
+      return await fetch(baseUrl, {
+        method: "POST",
+        headers: { ...headers, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
+        body: JSON.stringify(message),
+        // A key goes to the server that was named, and to no other.
+        redirect: "manual",
+        signal,
+      });
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw new ApiError("unreachable", "Nothing answers.", { cause });
+    }
+  };
+  return async (
+    message: object,
+    { signal, version }: { signal: AbortSignal; version: string | undefined },
+  ): Promise<unknown> => {
+    const headers = {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...given({ "mcp-protocol-version": version }),
+    };
+    try {
+      const response = await post(message, headers, signal);
+      if (!response.ok) throw await statusError(response);
+      return response.status === 202 ? undefined : await response.json();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      throw toNodeError(error, { baseUrl, hasKey: key !== undefined });
+    }
+  };
 }

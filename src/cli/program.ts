@@ -2,25 +2,23 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../config/config-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import { chatCommand } from "./chat.ts";
-import { collectionsCommand } from "./collections.ts";
+import { chatCommand } from "./chat/command.ts";
+import { collectionsCommand } from "./collections/command.ts";
+import { addExamples } from "./command-options.ts";
 import { completionsCommand } from "./completions.ts";
-import { doctorCommand } from "./doctor.ts";
+import { doctorCommand } from "./doctor/command.ts";
 import { documentsCommand } from "./documents.ts";
-import { addExamples } from "./examples.ts";
 import { ingestCommand } from "./ingest.ts";
 import { initCommand } from "./init.ts";
-import { keysCommand } from "./keys.ts";
+import { createSystemInfoCommand, probeCommand, quantizeCommand } from "./internal-commands.ts";
+import { keysCommand } from "./keys/command.ts";
 import { licensesCommand } from "./licenses.ts";
 import { mcpCommand } from "./mcp.ts";
-import { modelsCommand } from "./models.ts";
-import { probeCommand } from "./probe.ts";
+import { modelsCommand } from "./models/command.ts";
 import { pullCommand } from "./pull.ts";
-import { quantizeCommand } from "./quantize.ts";
 import { reloadCommand } from "./reload.ts";
-import { serveCommand } from "./serve.ts";
+import { serveCommand } from "./serve/command.ts";
 import type { Shell } from "./shell.ts";
-import { createSystemInfoCommand } from "./system-info.ts";
 
 /** In the order that help lists them. */
 const commands = [

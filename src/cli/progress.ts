@@ -1,7 +1,7 @@
 /** Progress of long work: one moving line on a terminal, a few plain lines elsewhere. */
 import { byteSize } from "../core/byte-size.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
-import { printableName } from "./printable.ts";
+import { printableName } from "./printing.ts";
 import type { Shell } from "./shell.ts";
 
 type Unit = Parameters<Progress["step"]>[2];

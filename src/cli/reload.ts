@@ -11,9 +11,8 @@ import {
   recordPath,
   requestReload,
 } from "../node/running-node.ts";
-import { addConfigOptions, configFrom, readConfigFile } from "./configure.ts";
-import { addExamples } from "./examples.ts";
-import { printableJson } from "./printable.ts";
+import { addConfigOptions, addExamples, configFrom, readConfigFile } from "./command-options.ts";
+import { printableJson } from "./printing.ts";
 import type { Shell } from "./shell.ts";
 
 interface NodeReport {

@@ -66,7 +66,7 @@ export interface Ending {
   stderrTail: string;
 }
 
-/** The hidden command that is a runner; see cli/runner.ts. */
+/** The hidden command that is a runner; see main.ts. */
 export const runnerCommand = "runner";
 
 /** Starts a process and waits until its model is loaded. */

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { commandLineFile, commandLinePage } from "../../scripts/command-line-docs.ts";
 import { commandsOf, describedProgram } from "../../scripts/docs/described-program.ts";
-import { settingsGroup } from "../../src/cli/configure.ts";
-import { examplesOf } from "../../src/cli/examples.ts";
+import { examplesOf, settingsGroup } from "../../src/cli/command-options.ts";
 import { settings } from "../../src/config/settings.ts";
 
 const page = await Bun.file(commandLineFile).text();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { errorFields } from "../../src/cli/error-fields.ts";
+import { errorFields } from "../../src/cli/log.ts";
 import { NodeError } from "../../src/core/errors.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { type TestApp, testApp } from "../support/test-app.ts";

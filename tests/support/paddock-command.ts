@@ -1,10 +1,9 @@
 /** A command of the program, run in this process: the same code behind the same shell, without the start of one. */
 import { join } from "node:path";
 import { version } from "../../package.json" with { type: "json" };
-import { printable } from "../../src/cli/printable.ts";
+import { printable, wantsColour } from "../../src/cli/printing.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import type { Shell } from "../../src/cli/shell.ts";
-import { wantsColour } from "../../src/cli/style.ts";
 import { handbookPagesIn } from "../../src/ingest/handbook.ts";
 import { processStart } from "../../src/subprocess/process-start.ts";
 import { engineEnvironment } from "../../src/subprocess/program.ts";

@@ -4,13 +4,13 @@
  * chat takes long, and one that finds the file GGML_TEST_STUCK never ends.
  */
 import { existsSync, rmSync } from "node:fs";
-import { type RunnerChannel, runRunner } from "../../src/cli/runner.ts";
 import { NativeChatContext } from "../../src/engine/native/contexts.ts";
 import type { ToRunner } from "../../src/runner/protocol.ts";
+import { type Send, serveCalls } from "../../src/runner/serve-calls.ts";
 
 type Fault = "abort" | "abort at once" | "hang" | "nan" | "no library" | "no memory" | "no file";
 
-const send: RunnerChannel["send"] = (message) => void process.send?.(message);
+const send: Send = (message) => void process.send?.(message);
 const fault = process.env.GGML_TEST_FAULT ?? "";
 
 const faults: Record<Fault, () => void> = {
@@ -59,13 +59,10 @@ NativeChatContext.prototype.decode = async function (parts, steady) {
 const isFault = (name: string): name is Fault => name in faults;
 
 process.on("disconnect", () => process.exit(0));
-runRunner({
-  send,
-  vitals: () => ({ bytes: process.memoryUsage.rss(), pageFaults: 0 }),
-  listen: (hear) =>
-    void process.on("message", (message: ToRunner) => {
-      const isTried = message.type === "load" && message.engine.backend !== "cpu";
-      if (isTried && isFault(fault)) faults[fault]();
-      else hear(message);
-    }),
+const answer = serveCalls(send, () => ({ bytes: process.memoryUsage.rss(), pageFaults: 0 }));
+process.on("message", (message: ToRunner) => {
+  const isTried = message.type === "load" && message.engine.backend !== "cpu";
+  if (isTried && isFault(fault)) faults[fault]();
+  else answer(message);
 });
+send({ type: "listening" });

@@ -1,4 +1,11 @@
-/** The conversation so far, with its model and system prompt, as it is sent to the server and saved into a file. */
+/** A conversation, as it is sent to the server and saved into a file, and the slash commands that change it. */
+import { writeFile } from "node:fs/promises";
+import { extname, resolve } from "node:path";
+import { closest, distance } from "fastest-levenshtein";
+import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
+import { printable, printableName, type Style } from "../printing.ts";
+import type { Shell } from "../shell.ts";
+import type { ChatServer } from "./chat-server.ts";
 
 interface Message {
   role: "system" | "user" | "assistant";
@@ -28,7 +35,7 @@ export class Conversation {
     ];
   }
 
-  /** Keeps a question with its answer; a question that has none is forgotten. */
+  /** Adds a question with its answer; a question that has none is forgotten. */
   keep(question: string, answer: string): void {
     if (answer === "") return;
     this.#turns.push({ role: "user", content: question }, { role: "assistant", content: answer });
@@ -51,3 +58,136 @@ export function toMarkdown({
   const parts = messages.map(({ role, content }) => `## ${titles[role]}\n\n${content.trim()}`);
   return `${[`# Chat with ${model}`, ...parts].join("\n\n")}\n`;
 }
+
+export interface ChatContext {
+  shell: Pick<Shell, "cwd" | "print" | "paint">;
+  server: ChatServer;
+  conversation: Conversation;
+  style: Style;
+  signal: AbortSignal;
+}
+
+interface SlashCommand {
+  usage: string;
+  help: string;
+  run(rest: string, context: ChatContext): Promise<void> | void;
+}
+
+const commands: Readonly<Record<string, SlashCommand>> = {
+  retrieve: {
+    usage: "/retrieve QUESTION",
+    help: "show the passages that fit a question",
+    run: retrieve,
+  },
+  model: {
+    usage: "/model [NAME]",
+    help: "list the models, or go on with another",
+    run: switchModel,
+  },
+  system: {
+    usage: "/system [TEXT]",
+    help: "show or set what the model is told first",
+    run: setSystem,
+  },
+  save: { usage: "/save FILE", help: "write the conversation as .md or .json", run: save },
+  clear: { usage: "/clear", help: "forget what was said", run: clear },
+  help: { usage: "/help", help: "this list", run: help },
+};
+
+/** What ends the chat, in the words that people try. */
+const exits = ["/exit", "/quit"];
+
+export const isSlashCommand = (line: string): boolean => line.startsWith("/");
+
+/** Returns whether the chat goes on. */
+export async function runSlashCommand(line: string, context: ChatContext): Promise<boolean> {
+  const [word = "", ...rest] = line.trim().split(/\s+/);
+  if (exits.includes(word)) return false;
+  const command = Object.hasOwn(commands, word.slice(1)) ? commands[word.slice(1)] : undefined;
+  if (command === undefined) {
+    const names = [...Object.keys(commands).map((name) => `/${name}`), ...exits];
+    const nearest = closest(word, names);
+    const guess = distance(word, nearest) <= 2 ? ` Did you mean ${nearest}?` : " /help lists them.";
+    throw new NodeError("invalid_request", `There is no command ${word}.${guess}`);
+  }
+  await command.run(rest.join(" "), context);
+  return true;
+}
+
+async function retrieve(question: string, { server, shell, style, signal }: ChatContext) {
+  if (question === "") throw missing("retrieve");
+  const passages = await server.retrieve(question, signal);
+  if (passages.length === 0) shell.print("No passage fits well enough.\n");
+  for (const { score, place, source } of passages) {
+    const where = style.faint(printableName(place ?? ""));
+    shell.paint(`${style.strong(score.toFixed(3))} ${where}
+${printable(source)}
+
+`);
+  }
+}
+
+async function switchModel(name: string, { server, conversation, shell, signal }: ChatContext) {
+  const names = await server.chatModels(signal);
+  if (name === "") {
+    const mark = (known: string): string => (known === conversation.model ? "*" : " ");
+    shell.print(names.map((known) => `${mark(known)} ${printableName(known)}\n`).join(""));
+    return;
+  }
+  if (!names.includes(name)) {
+    throw new NodeError(
+      "invalid_request",
+      `There is no model '${name}'. There are: ${names.join(", ")}.`,
+    );
+  }
+  conversation.model = name;
+  shell.print(`Going on with ${name}.\n`);
+}
+
+function setSystem(text: string, { conversation, shell }: ChatContext): void {
+  if (text === "") shell.print(`${conversation.system ?? "Nothing is said first."}\n`);
+  else {
+    conversation.system = text;
+    shell.print("The model is told so from now on.\n");
+  }
+}
+
+async function save(file: string, { conversation, shell }: ChatContext): Promise<void> {
+  if (file === "") throw missing("save");
+  const { model } = conversation;
+  const saved = { model, messages: conversation.messages() };
+  const writers: Readonly<Record<string, () => string>> = {
+    ".md": () => toMarkdown(saved),
+    ".json": () => `${JSON.stringify(saved, null, 2)}\n`,
+  };
+  const write = writers[extname(file).toLowerCase()];
+  if (write === undefined) {
+    throw new NodeError("invalid_request", `${file} must end in .md or .json.`);
+  }
+  try {
+    await writeFile(resolve(shell.cwd, file), write(), { flag: "wx" });
+  } catch (cause) {
+    const isThere = hasCode(cause, "EEXIST");
+    const why = isThere
+      ? "is there already; name another file"
+      : `was not written: ${reasonOf(cause)}`;
+    throw new NodeError("invalid_request", `${file} ${why}.`, { cause });
+  }
+  shell.print(`Saved as ${file}.\n`);
+}
+
+function clear(_: string, { conversation, shell }: ChatContext): void {
+  conversation.clear();
+  shell.print("Forgotten.\n");
+}
+
+function help(_: string, { shell }: ChatContext): void {
+  const width = Math.max(...Object.values(commands).map(({ usage }) => usage.length));
+  for (const { usage, help: text } of Object.values(commands)) {
+    shell.print(`${usage.padEnd(width)}  ${text}\n`);
+  }
+  shell.print(`${"/exit".padEnd(width)}  leave; Ctrl-D does too. Ctrl-C stops an answer\n`);
+}
+
+const missing = (name: string): NodeError =>
+  new NodeError("invalid_request", `Something is missing: ${commands[name]?.usage}.`);

@@ -1,13 +1,15 @@
 /** A chat in the terminal: questions and answers in turn, until the person leaves. */
-
+import { createInterface } from "node:readline";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import { printable, printableName } from "../printable.ts";
+import { createStyle, printable, printableName } from "../printing.ts";
 import type { Shell } from "../shell.ts";
-import { createStyle } from "../style.ts";
 import type { ChatServer } from "./chat-server.ts";
-import type { Conversation } from "./conversation.ts";
-import { type ChatContext, isSlashCommand, runSlashCommand } from "./slash-commands.ts";
-import { typedLines } from "./typed-lines.ts";
+import {
+  type ChatContext,
+  type Conversation,
+  isSlashCommand,
+  runSlashCommand,
+} from "./conversation.ts";
 
 const prompt = "> ";
 
@@ -75,3 +77,57 @@ async function answer(
 
 const sentence = (error: unknown): string =>
   error instanceof NodeError ? error.message : `Something failed: ${reasonOf(error)}`;
+
+/** The lines that a person types, with editing and a history, and what Ctrl-C means while they do. */
+export interface TypedLines extends Disposable {
+  /** The next line; undefined when there will be none. */
+  next(prompt: string): Promise<string | undefined>;
+  /** Calls back at each Ctrl-C. */
+  onInterrupt(heard: () => void): void;
+  /** Shows the prompt again, with what is typed so far left behind. */
+  redraw(): void;
+  /** Ends the input: a pending `next` resolves to undefined. */
+  end(): void;
+}
+
+export function typedLines({ input, stopped }: Shell): TypedLines {
+  const editor = createInterface({ ...input.terminal(), terminal: true, historySize: 1000 });
+  const typed: string[] = [];
+  let waiting: ((line: string | undefined) => void) | undefined;
+  let isOver = false;
+  const deliver = (): void => {
+    if (waiting === undefined || (typed.length === 0 && !isOver)) return;
+    const take = waiting;
+    waiting = undefined;
+    take(typed.shift());
+  };
+  const end = (): void => {
+    isOver = true;
+    deliver();
+  };
+  editor.on("line", (line) => {
+    typed.push(line);
+    deliver();
+  });
+  editor.on("close", end);
+  stopped.addEventListener("abort", end, { once: true });
+  return {
+    next(prompt) {
+      const { promise, resolve } = Promise.withResolvers<string | undefined>();
+      waiting = resolve;
+      if (typed.length === 0 && !isOver) {
+        editor.setPrompt(prompt);
+        editor.prompt();
+      }
+      deliver();
+      return promise;
+    },
+    onInterrupt: (heard) => void editor.on("SIGINT", heard),
+    redraw() {
+      editor.write(null, { ctrl: true, name: "u" });
+      editor.prompt();
+    },
+    end,
+    [Symbol.dispose]: () => editor.close(),
+  };
+}

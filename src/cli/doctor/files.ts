@@ -8,8 +8,7 @@ import { openRightsOf } from "../../node/data-dir.ts";
 import { inspectDocuments } from "../../node/documents/node-documents.ts";
 import { documentsFile } from "../../store/documents/sqlite-documents.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
-import { type Finding, note, ok, problem } from "./finding.ts";
-import type { Installation } from "./installation.ts";
+import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 
 export async function checkDataDir({ dataDir, config }: Installation): Promise<Finding> {
   const check = "data dir";
@@ -29,7 +28,7 @@ export async function checkDataDir({ dataDir, config }: Installation): Promise<F
     return problem(
       check,
       `This user may not write into ${place}.`,
-      `Give the node's user the folder (chown), or set data_dir elsewhere.`,
+      `Give the node's user the folder (chown), or set data_dir to another.`,
     );
   }
   if (!isThere) return ok(check, `${config.data_dir} is made at the first start, in ${place}.`);

@@ -1,4 +1,7 @@
-/** What a check of `paddock doctor` found. */
+/** What a check of `paddock doctor` looks at, and what it finds. */
+import type { Config } from "../../config/schema.ts";
+import type { SecretOf } from "../../node/gateway/upstream-models.ts";
+import type { Program } from "../../subprocess/program.ts";
 
 export interface Finding {
   /** What was looked at: `model tiny-chat`. */
@@ -26,3 +29,14 @@ export const problem = (check: string, message: string, remedy: string): Finding
   message,
   remedy,
 });
+
+/** What `paddock doctor` looks at: a node as it is installed and configured here. */
+export interface Installation {
+  config: Config;
+  /** What relative paths start from. */
+  baseDir: string;
+  dataDir: string;
+  program: Program;
+  /** The environment variables that hold keys of upstream servers. */
+  secretOf: SecretOf;
+}

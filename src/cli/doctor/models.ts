@@ -1,20 +1,24 @@
 /** Whether each model's file is here, whole, what it is configured as, and small enough for this machine. */
 import { access, constants } from "node:fs/promises";
 import { basename } from "node:path";
-import { isUpstream, type ModelConfig } from "../../config/model-schema.ts";
+import { ConfigError } from "../../config/config-error.ts";
+import { isUpstream, type ModelConfig, upstreamUrls } from "../../config/model-schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
-import { reasonOf } from "../../core/errors.ts";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import { noLog } from "../../core/log.ts";
+import { isLoopback } from "../../core/loopback.ts";
 import { type Machine, readMachineMemory, threadBudget } from "../../engine/machine/machine.ts";
-import type { ModelFacts } from "../../engine/machine/model-memory.ts";
-import { readFacts } from "../../engine/machine/model-memory.ts";
+import { type ModelFacts, readFacts } from "../../engine/machine/model-memory.ts";
+import type { Upstream } from "../../gateway/upstream/ask.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
 import { isRemote } from "../../models/sources/download.ts";
 import { findSource } from "../../models/sources/resolve.ts";
 import { checkStarterParts } from "../../models/sources/starter.ts";
 import { starterChat, starterEmbedding, starterGteSmall } from "../../models/starter-models.ts";
-import { loadedFile, toRow, withChosenSource } from "../model-rows.ts";
-import { type Finding, note, ok, problem } from "./finding.ts";
-import type { Installation } from "./installation.ts";
+import { toUpstreamSpec } from "../../node/node-settings.ts";
+import { loadedFile, toRow, withChosenSource } from "../models/rows.ts";
+import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 
 /** A model that can be loaded as it is. */
 export interface FoundModel {
@@ -134,7 +138,7 @@ async function damageOf(
   return {
     message: `${file} is not the file that it should be: its sha256 is ${found}, expected ${sha256}.`,
     remedy: isStarter
-      ? `Remove ${path}; the next start makes it anew.`
+      ? `Remove ${path}; the next start makes it again.`
       : `${getAgain} Or correct 'sha256' of the model.`,
   };
 }
@@ -181,3 +185,64 @@ function checkMemory(
   if (wanted > free) return note(check, words, `${smaller}, or end other programs.`);
   return ok(check, words);
 }
+
+/** Whether each server of an upstream model answers, accepts the node's key, and knows the model. */
+export async function checkUpstream(
+  { secretOf }: Pick<Installation, "secretOf">,
+  model: ModelConfig,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const check = `model ${model.name}`;
+  const { toUpstream } = await import("../../node/gateway/upstream-models.ts");
+  const findings: Finding[] = [];
+  for (const url of upstreamUrls(model)) {
+    const alone = { ...model, source: `openai:${url}`, replicas: [] };
+    try {
+      const upstream = toUpstream(alone, { log: noLog, ...given({ secretOf }) });
+      using _ = upstream.replicas;
+      findings.push(ok(check, `${url}: ${await ask(upstream, model, signal)}`));
+      if (upstream.key !== undefined && isOpenWay(url)) findings.push(clearKey(check, url));
+    } catch (error) {
+      if (error instanceof ConfigError) return [problem(check, error.message, "Set it.")];
+      findings.push(toFinding(check, url, error));
+    }
+  }
+  return findings;
+}
+
+/** What is known of it once it answers. */
+async function ask(upstream: Upstream, model: ModelConfig, signal: AbortSignal): Promise<string> {
+  const { openUpstreamModel } = await import("../../gateway/upstream/open-model.ts");
+  await using opened = await openUpstreamModel(toUpstreamSpec(model), upstream, signal);
+  const { upstream: served, settings } = opened.card;
+  return `${served?.server} has '${served?.model}', with ${settings.ctxSize} tokens; they are ${served?.tokens}.`;
+}
+
+function toFinding(check: string, url: string, error: unknown): Finding {
+  const message = `${url}: ${reasonOf(error)}`;
+  const kind = error instanceof NodeError ? error.kind : undefined;
+  if (kind !== "upstream_refused") {
+    return problem(
+      check,
+      message,
+      "Start the server, or correct the address; until then the node is not ready.",
+    );
+  }
+  return problem(
+    check,
+    message,
+    "Correct 'upstream_model' or 'api_key_env' of the model, or its server's settings.",
+  );
+}
+
+const isOpenWay = (url: string): boolean => {
+  const { protocol, hostname } = new URL(url);
+  return protocol === "http:" && !isLoopback(hostname);
+};
+
+const clearKey = (check: string, url: string): Finding =>
+  note(
+    check,
+    `${url}: the key goes there unencrypted.`,
+    "Have the server speak https, unless the network is yours alone.",
+  );

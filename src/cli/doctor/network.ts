@@ -10,8 +10,7 @@ import { toSharedServer } from "../../node/node-settings.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import { openReadOnly } from "../../store/sqlite/collection-file.ts";
 import { openSharedKeys } from "../keys/key-store.ts";
-import { type Finding, note, ok, problem } from "./finding.ts";
-import type { Installation } from "./installation.ts";
+import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 
 export async function checkPort({ config: { host, port } }: Installation): Promise<Finding> {
   const check = "port";

@@ -1,4 +1,4 @@
-/** Whether the collection can be opened, is sound, and was filled by the model that is configured. */
+/** Whether the collection can be opened, is sound, and was filled by the configured model; and the server that nodes share. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
@@ -6,11 +6,11 @@ import { given } from "../../core/given.ts";
 import type { CollectionDescription } from "../../core/ports/passage-repository.ts";
 import { findMismatch } from "../../core/retrieval/collection.ts";
 import { weightsDigest } from "../../engine/fingerprint.ts";
-import { toCollection } from "../../node/node-settings.ts";
+import { toCollection, toSharedServer } from "../../node/node-settings.ts";
 import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collections.ts";
 import { inspectCollection } from "../../store/sqlite/sqlite-collections.ts";
-import { type Finding, note, ok, problem } from "./finding.ts";
-import type { Installation } from "./installation.ts";
+import { openSharedKeys } from "../keys/key-store.ts";
+import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 import type { FoundModel } from "./models.ts";
 
 const check = "store";
@@ -43,7 +43,7 @@ async function inspectFile({ config, dataDir }: Installation): Promise<StoreFind
   const { collection_name: name } = config.vectorstore;
   const path = join(dataDir, "collections", `${name}.sqlite`);
   if (!existsSync(path) || statSync(path).size === 0) return { findings: [notYet(name)] };
-  const remedy = `Restore ${path} from a backup, or move it away to start anew.`;
+  const remedy = `Restore ${path} from a backup, or move it away to start with an empty one.`;
   try {
     const inspected = inspectCollection(name, path);
     if (inspected === undefined) return { findings: [notYet(name)] };
@@ -116,5 +116,38 @@ async function matchOf(
   );
 }
 
-/** As a collection keeps it. */
+/** As a collection stores it. */
 const fingerprintLength = 32;
+
+/** Whether the Redis server that several nodes share can be used, and what the node does not share with them. */
+export async function checkShared({ config, dataDir }: Installation): Promise<Finding[]> {
+  const server = toSharedServer(config);
+  if (server === undefined) return [];
+  const { embeddedCollection, sharingNotices } = await import("../../node/gateway/shared-state.ts");
+  const toNote = ({ message, remedy }: { message: string; remedy: string }): Finding =>
+    note("shared", `${message[0]?.toUpperCase()}${message.slice(1)}.`, remedy);
+  try {
+    using opened = await openSharedKeys(server);
+    const known = await opened.keys.read();
+    const facts = await opened.serverFacts();
+    const shared = { isKnown: true, size: known.size, has: (id: string) => known.has(id) };
+    const keys = `${known.size === 1 ? "one key is" : `${known.size} keys are`} shared`;
+    return [
+      ok("shared", `Redis ${facts.version} at ${opened.address} answers; ${keys}.`),
+      ...(facts.evictsKeys
+        ? [
+            note(
+              "shared",
+              `It may drop keys where memory is short (maxmemory-policy ${facts.evictionPolicy}).`,
+              "Set its maxmemory-policy to noeviction, or to one of volatile-*.",
+            ),
+          ]
+        : []),
+      ...sharingNotices(config, dataDir, shared).map(toNote),
+    ];
+  } catch (error) {
+    const remedy =
+      "Start the server, or correct PADDOCK_SHARED_REDIS ([shared] redis) and PADDOCK_SHARED_PASSWORD. Until then a node that starts knows no key.";
+    return [problem("shared", reasonOf(error), remedy), ...embeddedCollection(config).map(toNote)];
+  }
+}

@@ -1,5 +1,7 @@
 /** Runs the node: prepares the models and answers requests until it is asked to stop. */
+import { ConfigError } from "../../config/config-error.ts";
 import { serviceVariables } from "../../config/load.ts";
+import { planReload } from "../../config/reload.ts";
 import type { Config } from "../../config/schema.ts";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -7,17 +9,15 @@ import { readMachineMemory } from "../../engine/machine/machine.ts";
 import { dataDirOf } from "../../node/data-dir.ts";
 import { betterModel } from "../../node/models/node-models.ts";
 import { isStarterChat } from "../../node/node-settings.ts";
-import type { PaddockNode } from "../../node/paddock-node.ts";
-import { RunningNode } from "../../node/running-node.ts";
+import { PaddockNode } from "../../node/paddock-node.ts";
+import { type ReloadOutcome, RunningNode } from "../../node/running-node.ts";
 import { createApp } from "../../server/app.ts";
 import { docsPath } from "../../server/docs.ts";
 import { listen } from "../../server/listen.ts";
 import { pagePath } from "../../server/page.ts";
-import type { OpenSecrets } from "../configure.ts";
+import { nodeOptions, type OpenSecrets } from "../command-options.ts";
 import { createLog } from "../log.ts";
-import { nodeFor } from "../node-for.ts";
 import type { Shell } from "../shell.ts";
-import { RunningConfig } from "./running-config.ts";
 
 export interface ServedConfig {
   config: Config;
@@ -41,7 +41,9 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
       ...{ secrets: keys, rights, remedy: `chmod 600 ${path}` },
     });
   }
-  await using node = await nodeFor(shell, config, log);
+  const { version, handbook, residentMemory } = shell;
+  const options = nodeOptions(shell, config, log);
+  await using node = await PaddockNode.create({ ...options, version, handbook, residentMemory });
   await node.open();
   node.checkExposure();
   const server = bind(config, node, log);
@@ -134,4 +136,49 @@ function greeting(shell: Shell, config: Config, origin: string): string {
 async function stopOf(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+}
+
+export interface RunningConfigOptions {
+  /** What the node was started with. */
+  config: Config;
+  read: () => Promise<Config>;
+  /** Makes the node run with this one. */
+  apply: (config: Config) => void;
+  log: Log;
+}
+
+/** The configuration of a running node: read again on request, and applied as far as a running node can. */
+export class RunningConfig {
+  readonly #options: RunningConfigOptions;
+  #current: Config;
+
+  constructor(options: RunningConfigOptions) {
+    this.#options = options;
+    this.#current = options.config;
+  }
+
+  /** What the node runs with. */
+  get current(): Config {
+    return this.#current;
+  }
+
+  async reload(): Promise<ReloadOutcome> {
+    const { read, apply, log } = this.#options;
+    try {
+      const { config, changed, needsRestart } = planReload(this.#current, await read());
+      apply(config);
+      this.#current = config;
+      log.info("the configuration was read again", { changed });
+      if (needsRestart.length > 0) {
+        log.warn("some of what changed needs a restart", { keys: needsRestart });
+      }
+      return { changed, needsRestart };
+    } catch (error) {
+      const reason = reasonOf(error);
+      log.error("the configuration was read again and is wrong; nothing was changed", {
+        ...(error instanceof ConfigError ? { reason } : { error }),
+      });
+      return { changed: [], needsRestart: [], error: reason };
+    }
+  }
 }

@@ -9,7 +9,7 @@ import type { Log } from "../../core/log.ts";
 import type { Quantization } from "../../core/models/model-files.ts";
 import type { Program } from "../../subprocess/program.ts";
 
-/** The hidden command that is asked; see cli/system-info.ts. */
+/** The hidden command that is asked; see cli/internal-commands.ts. */
 export const systemInfoCommand = "system-info";
 
 /** Beside the models, so that later starts need not ask. */

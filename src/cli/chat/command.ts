@@ -1,0 +1,100 @@
+/** `paddock chat`: a conversation in the terminal, or one question from a pipe, over the OpenAI API. */
+import { Command } from "commander";
+import type { Config } from "../../config/schema.ts";
+import { NodeError } from "../../core/errors.ts";
+import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
+import type { Shell } from "../shell.ts";
+import { ChatServer } from "./chat-server.ts";
+import { Conversation } from "./conversation.ts";
+import type { LocalNode } from "./local-node.ts";
+import { talk } from "./talk.ts";
+
+interface ChatFlags {
+  url?: string;
+  model?: string;
+  system?: string;
+}
+
+export function chatCommand(shell: Shell): Command {
+  const command = addConfigOptions(
+    new Command("chat")
+      .description("talk with a model in the terminal, or have one question from a pipe answered")
+      .option(
+        "--url <address>",
+        "a server of the OpenAI API; its key is PADDOCK_KEY's. Default: the configured models, in this process",
+      )
+      .option("--model <name>", "whom to talk with; default: the first that can")
+      .option("--system <text>", "what the model is told first"),
+  );
+  addExamples(
+    command,
+    "paddock chat",
+    "paddock chat --url http://127.0.0.1:8080",
+    'echo "Say hello in French." | paddock chat',
+  );
+  return command.action(async () => {
+    const { url, model, system }: ChatFlags = command.opts();
+    const question = shell.input.isTerminal ? undefined : await readQuestion(shell);
+    await using resources = new AsyncDisposableStack();
+    const server =
+      url === undefined
+        ? resources.use(await localNode(shell, await readConfig(shell, command))).server
+        : serverFor(shell, url);
+    const name = await chosenModel(server, model, shell.stopped);
+    const conversation = new Conversation(name, system);
+    if (question === undefined) await talk(shell, server, conversation);
+    else await answerOnce(shell, server, conversation, question);
+  });
+}
+
+function serverFor({ env }: Shell, url: string): ChatServer {
+  const { PADDOCK_KEY: key } = env;
+  return new ChatServer({ url, ...(key === undefined || key === "" ? {} : { key }) });
+}
+
+async function chosenModel(
+  server: ChatServer,
+  wanted: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  const names = await server.chatModels(signal);
+  if (wanted !== undefined && names.includes(wanted)) return wanted;
+  const [first] = names;
+  if (wanted === undefined && first !== undefined) return first;
+  throw new NodeError(
+    "invalid_request",
+    first === undefined
+      ? "There is no model to chat with."
+      : `There is no model '${wanted}' to chat with. There are: ${names.join(", ")}.`,
+  );
+}
+
+async function readQuestion({ input }: Shell): Promise<string> {
+  const bytes = Buffer.concat(await Array.fromAsync(input.stream()));
+  const question = bytes.toString("utf8").trim();
+  if (question !== "") return question;
+  throw new NodeError(
+    "invalid_request",
+    "There is no question on standard input. Write one into the pipe, or run 'paddock chat' in a terminal.",
+  );
+}
+
+/** The answer alone, for scripts. */
+async function answerOnce(
+  shell: Shell,
+  server: ChatServer,
+  conversation: Conversation,
+  question: string,
+): Promise<void> {
+  const request = { model: conversation.model, messages: conversation.with(question) };
+  for await (const { type, text } of server.answer(request, shell.stopped)) {
+    if (type === "text") shell.print(text);
+  }
+  shell.print("\n");
+}
+
+/** A chat with another node need not wait for the server's libraries. */
+async function localNode(shell: Shell, config: Config): Promise<LocalNode> {
+  const { startLocalNode } = await import("./local-node.ts");
+  return await startLocalNode(shell, config);
+}

@@ -1,0 +1,182 @@
+/** `paddock collections copy`: a collection into another store, or embedded anew for another model. */
+import { Command } from "commander";
+import { NodeError } from "../../core/errors.ts";
+import type {
+  CollectionSpec,
+  EmbeddedPassage,
+  PassageRepository,
+} from "../../core/ports/passage-repository.ts";
+import { findMismatch } from "../../core/retrieval/collection.ts";
+import { embedWith, type TransferOptions, transfer } from "../../ingest/transfer.ts";
+import { collectionStore } from "../../node/documents/open-collection.ts";
+import { openEmbeddingModel } from "../../node/models/embedding-model.ts";
+import type { ModelOptions } from "../../node/node-settings.ts";
+import { addExamples } from "../command-options.ts";
+import { createProgress } from "../progress.ts";
+import type { Shell } from "../shell.ts";
+import { existing, withCollectionStore } from "./configured-store.ts";
+
+interface CopyOptions {
+  to?: string;
+  as?: string;
+  model?: string;
+}
+
+export function copy(shell: Shell): Command {
+  const command = new Command("copy")
+    .description("copy a collection into another store, or embed it anew for another model")
+    .argument("[name]", "default: the configured one")
+    .option("--to <url>", "'embedded', or the address of a Qdrant server; default: where it is")
+    .option("--as <name>", "what it is called there; default: the same")
+    .option("--model <name>", "an embedding model of the configuration that makes new vectors");
+  addExamples(
+    command,
+    "paddock collections copy notes --to http://127.0.0.1:6333 --as notes-2",
+    "paddock collections copy notes --model gte-small --as notes-gte",
+  );
+  return command.action((name: string | undefined) =>
+    withCollectionStore(shell, command, async ({ config, options: parts, store }) => {
+      const options: CopyOptions = command.opts<CopyOptions>();
+      const from = name ?? config.vectorstore.collection_name;
+      const to = options.as ?? from;
+      const place = options.to ?? config.vectorstore.url;
+      await using source = await existing(store, from);
+      if ((await source.describe()).url === place && from === to) {
+        throw new NodeError(
+          "invalid_request",
+          "A collection cannot be copied onto itself: name another with --as, or another store with --to.",
+        );
+      }
+      await using resources = new AsyncDisposableStack();
+      const work =
+        options.model === undefined
+          ? await asItIs(source, from)
+          : await anew(parts, options.model, shell, resources);
+      await using target = await openTarget(parts, place, to, work.spec);
+      const total = await source.count();
+      const step = createProgress(shell).step(work.label, total, "passages");
+      const left = options.model === undefined ? untold(source) : missingIn(target, source);
+      const stored = await transfer(left.passages, {
+        repository: target,
+        signal: shell.stopped,
+        onStored: (done) => step.update(left.there() + done),
+        ...(work.embed === undefined ? {} : { embed: work.embed }),
+      });
+      step.finish(`${stored} passages`);
+      work.tell();
+      const before = left.there() > 0 ? ` (${left.there()} were there already)` : "";
+      shell.print(
+        `${work.done} ${stored} passages${before}; '${to}' at ${place} now has ${await target.count()}.\n`,
+      );
+    }),
+  );
+}
+
+/** How the passages get their vectors. */
+interface CopyWork {
+  spec: CollectionSpec;
+  label: string;
+  done: string;
+  embed?: NonNullable<TransferOptions["embed"]>;
+  /** Says what became of passages that did not fit. */
+  tell: () => void;
+}
+
+async function asItIs(source: PassageRepository, name: string): Promise<CopyWork> {
+  const { dimension, embedding } = await source.describe();
+  if (embedding === undefined) {
+    throw new NodeError(
+      "invalid_request",
+      `The collection '${name}' does not say which model filled it; embed it anew with --model, or export it and import it.`,
+    );
+  }
+  return { spec: { dimension, embedding }, label: "Copying", done: "Copied", tell: () => {} };
+}
+
+/** The model stays loaded until the resources are disposed of. */
+async function anew(
+  parts: ModelOptions,
+  model: string,
+  shell: Shell,
+  resources: AsyncDisposableStack,
+): Promise<CopyWork> {
+  const { embedding } = resources.use(await openEmbeddingModel(parts, shell.stopped, model));
+  const { engine, identity } = embedding;
+  const changes = { cut: 0, "left out": 0 };
+  return {
+    spec: { dimension: engine.dimension, embedding: identity },
+    label: `Embedding with ${model}`,
+    done: "Embedded",
+    embed: embedWith(engine, {
+      documentPrefix: identity.documentPrefix,
+      keepVectors: false,
+      signal: shell.stopped,
+      onChange: (change) => {
+        changes[change]++;
+      },
+    }),
+    tell: () => {
+      if (changes.cut > 0) shell.say(`${changes.cut} were too long for the model, and were cut.\n`);
+      if (changes["left out"] === 0) return;
+      shell.say(`${changes["left out"]} were left out: the model can read nothing in them.\n`);
+    },
+  };
+}
+
+async function openTarget(
+  parts: ModelOptions,
+  place: string,
+  name: string,
+  spec: CollectionSpec,
+): Promise<PassageRepository> {
+  const target = await collectionStore(parts, place).create(name, spec);
+  try {
+    const there = await target.describe();
+    const mismatch = findMismatch(there, spec);
+    if (mismatch !== undefined) throw new NodeError("collection_mismatch", mismatch);
+    if (there.embedding?.documentPrefix === spec.embedding.documentPrefix) return target;
+    throw new NodeError(
+      "collection_mismatch",
+      `The collection '${name}' at ${there.url} is filled with other prefixes; export and import instead.`,
+    );
+  } catch (error) {
+    await target[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+interface LeftPassages {
+  passages: AsyncIterable<EmbeddedPassage>;
+  /** How many were passed over. */
+  there: () => number;
+}
+
+const untold = (source: PassageRepository): LeftPassages => ({
+  passages: source.passages(),
+  there: () => 0,
+});
+
+const page = 128;
+
+/** What the target does not have yet: who was interrupted need not embed all of it again. */
+function missingIn(target: PassageRepository, source: PassageRepository): LeftPassages {
+  let there = 0;
+  async function* missing(): AsyncGenerator<EmbeddedPassage> {
+    let batch: EmbeddedPassage[] = [];
+    async function* flush(): AsyncGenerator<EmbeddedPassage> {
+      const stored = await target.read(batch.map(({ id }) => id));
+      const known = new Map(stored.map(({ id, source }) => [id, source]));
+      for (const passage of batch) {
+        if (known.get(passage.id) === passage.source) there++;
+        else yield passage;
+      }
+      batch = [];
+    }
+    for await (const passage of source.passages()) {
+      batch.push(passage);
+      if (batch.length === page) yield* flush();
+    }
+    yield* flush();
+  }
+  return { passages: missing(), there: () => there };
+}

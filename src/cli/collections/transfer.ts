@@ -1,0 +1,132 @@
+/** `paddock collections export` and `import`: a collection into a file, and out of one. */
+import { createReadStream, existsSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import type { PassageRepository } from "../../core/ports/passage-repository.ts";
+import { linesOf, readArchive, toHeaderLine, toLine } from "../../ingest/archive.ts";
+import { embedWith, transfer } from "../../ingest/transfer.ts";
+import { openCollectionToFill } from "../../node/documents/open-collection.ts";
+import { addExamples } from "../command-options.ts";
+import { escapedJson } from "../printing.ts";
+import { createProgress } from "../progress.ts";
+import type { Shell } from "../shell.ts";
+import { existing, withCollectionStore } from "./configured-store.ts";
+
+export function exportTo(shell: Shell): Command {
+  const command = new Command("export")
+    .description("write a collection as JSON lines, vectors included")
+    .argument("[name]", "default: the configured one")
+    .option("--output <file>", "where to; default: standard output");
+  addExamples(command, "paddock collections export notes --output notes.jsonl");
+  return command.action((name: string | undefined) =>
+    withCollectionStore(shell, command, async ({ config, store }) => {
+      await using repository = await existing(store, name ?? config.vectorstore.collection_name);
+      const { output }: { output?: string } = command.opts();
+      const total = await repository.count();
+      const step = createProgress(shell).step("Exporting", total, "passages");
+      const lines = archiveLines(repository, shell.stopped, (done) => step.update(done));
+      if (output === undefined) await shell.printAll(escaped(lines));
+      else await writeAside(resolve(shell.cwd, output), output, lines);
+      step.finish(`${total} passages`);
+    }),
+  );
+}
+
+/** A file that is there is whole; one that is there already is not written over. */
+async function writeAside(
+  path: string,
+  shown: string,
+  lines: AsyncIterable<string>,
+): Promise<void> {
+  if (existsSync(path)) {
+    throw new NodeError("invalid_request", `${shown} is there already; name another file.`);
+  }
+  const aside = `${path}.part`;
+  try {
+    {
+      await using file = await open(aside, "w");
+      for await (const line of lines) await file.write(line);
+    }
+    await rename(aside, path);
+  } catch (cause) {
+    await rm(aside, { force: true });
+    throw new NodeError("invalid_request", `${shown} was not written: ${reasonOf(cause)}.`, {
+      cause,
+    });
+  }
+}
+
+async function* escaped(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield escapedJson(line);
+}
+
+async function* archiveLines(
+  repository: PassageRepository,
+  signal: AbortSignal,
+  onLine: (count: number) => void,
+): AsyncGenerator<string> {
+  yield `${toHeaderLine(await repository.describe())}\n`;
+  let done = 0;
+  for await (const passage of repository.passages()) {
+    signal.throwIfAborted();
+    yield `${toLine(passage)}\n`;
+    onLine(++done);
+  }
+}
+
+export function importFrom(shell: Shell): Command {
+  const command = new Command("import")
+    .description(
+      "add passages from JSON lines; those without a vector of the node's model are embedded",
+    )
+    .argument(
+      "<file>",
+      "what 'export' wrote, or any JSON lines with 'source'; - for standard input",
+    );
+  addExamples(command, "paddock collections import notes.jsonl --collection notes");
+  return command.action((path: string) =>
+    withCollectionStore(shell, command, async ({ config, options }) => {
+      await using collection = await openCollectionToFill(options, shell.stopped);
+      const { embedding, repository, prefixes } = collection;
+      const lines = linesOf(
+        path === "-" ? shell.input.stream() : createReadStream(resolve(shell.cwd, path)),
+      );
+      const archive = await readArchive(lines);
+      const { documentPrefix } = prefixes;
+      const keepVectors =
+        archive.embedding?.fingerprint === embedding.identity.fingerprint &&
+        archive.embedding.documentPrefix === documentPrefix;
+      if (archive.embedding !== undefined && !keepVectors) {
+        shell.say(
+          `The file's vectors are of '${archive.embedding.model}' with the prefix '${archive.embedding.documentPrefix}'; its passages are embedded anew with '${embedding.identity.model}' and '${documentPrefix}'.\n`,
+        );
+      }
+      const changes = { cut: 0, "left out": 0 };
+      const step = createProgress(shell).step("Importing", 0, "passages");
+      const stored = await transfer(archive.passages, {
+        repository,
+        onStored: (done) => step.update(done),
+        signal: shell.stopped,
+        embed: embedWith(embedding.engine, {
+          documentPrefix,
+          keepVectors,
+          signal: shell.stopped,
+          onChange: (change) => {
+            changes[change]++;
+          },
+        }),
+      });
+      step.finish(`${stored} passages`);
+      if (changes.cut > 0) shell.say(`${changes.cut} were too long for the model, and were cut.\n`);
+      if (changes["left out"] > 0) {
+        shell.say(`${changes["left out"]} were left out: the model can read nothing in them.\n`);
+      }
+      const { collection_name: name } = config.vectorstore;
+      shell.print(
+        `Imported ${stored} passages; the collection '${name}' now has ${await repository.count()}.\n`,
+      );
+    }),
+  );
+}

@@ -1,0 +1,145 @@
+/** What commands share: options and examples, the configuration that follows, and what a node is opened with. */
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { type Command, Option } from "commander";
+import { ConfigError } from "../config/config-error.ts";
+import { loadConfig, secretsIn } from "../config/load.ts";
+import type { Config } from "../config/schema.ts";
+import { helpOf, settings } from "../config/settings.ts";
+import { reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
+import type { Log } from "../core/log.ts";
+import { hubFrom } from "../models/sources/hub.ts";
+import { registryFrom } from "../models/sources/npm/registry-settings.ts";
+import { everyone, openRightsOf } from "../node/data-dir.ts";
+import type { ModelOptions } from "../node/node-settings.ts";
+import { createProgress } from "./progress.ts";
+import type { Shell } from "./shell.ts";
+
+/** The configuration file where nobody names another. */
+export const defaultFile = "paddock.toml";
+
+/** What help puts the options of the configuration under. */
+export const settingsGroup = "Settings (over the environment and the file):";
+
+/** Adds --config and an option for every setting that the command line may give. */
+export function addConfigOptions(command: Command): Command {
+  const config = `configuration file (default: ${defaultFile}, if it is there)`;
+  command.addOption(new Option("--config <file>", config).helpGroup(settingsGroup));
+  return addSettingOptions(command);
+}
+
+/** Adds an option for every setting that the command line may give. */
+export function addSettingOptions(command: Command): Command {
+  for (const setting of settings) {
+    const { flag, choices } = setting;
+    if (flag === undefined) continue;
+    const option = new Option(`--${flag} <value>`, helpOf(setting)).helpGroup(settingsGroup);
+    // For help and completions; what is wrong is said by the configuration, whatever the origin.
+    if (choices.length > 0) option.argChoices = [...choices];
+    command.addOption(option);
+  }
+  return command;
+}
+
+export async function readConfig(shell: Shell, command: Command): Promise<Config> {
+  return configFrom(shell, command, await readConfigFile(shell, command));
+}
+
+/** The same configuration again, from the same places; a file that was there must still be. */
+export async function readConfigAgain(
+  shell: Shell,
+  command: Command,
+  before: { path: string } | undefined,
+): Promise<Config> {
+  const file = await readConfigFile(shell, command);
+  if (before !== undefined && file === undefined) {
+    throw new ConfigError(`${before.path}: the configuration file is not there any more.`);
+  }
+  return configFrom(shell, command, file);
+}
+
+/** The configuration with the file as it was read. */
+export function configFrom(
+  { env }: Pick<Shell, "env">,
+  command: Command,
+  file: { path: string; text: string } | undefined,
+): Config {
+  return loadConfig({ ...given({ file }), env, flags: settingFlags(command) });
+}
+
+/** The settings that the command line gave, by their options' names. */
+export function settingFlags(command: Command): Record<string, string | undefined> {
+  const options: Record<string, string | undefined> = command.opts();
+  const flags: Record<string, string | undefined> = {};
+  for (const { flag } of settings) {
+    if (flag !== undefined) flags[flag] = options[camelCase(flag)];
+  }
+  return flags;
+}
+
+/** The configuration file; undefined where there is none and nobody named one. */
+export async function readConfigFile(
+  { cwd, env }: Pick<Shell, "cwd" | "env">,
+  command: Command,
+): Promise<{ path: string; text: string } | undefined> {
+  const { config }: { config?: string } = command.opts();
+  const named = config ?? env.PADDOCK_CONFIG;
+  const path = named ?? defaultFile;
+  try {
+    return { path, text: await readFile(resolve(cwd, path), "utf8") };
+  } catch (cause) {
+    if (named === undefined) return undefined;
+    throw new ConfigError(`${path}: the configuration file cannot be read: ${reasonOf(cause)}`);
+  }
+}
+
+export interface OpenSecrets {
+  path: string;
+  /** Names of the secrets in it. */
+  keys: string[];
+  /** As `chmod` writes them: `644`. */
+  rights: string;
+}
+
+/** A configuration file with secrets that everyone on the machine can read; undefined where it is none. */
+export function openSecretsIn(
+  { cwd }: Pick<Shell, "cwd">,
+  file: { path: string; text: string } | undefined,
+): OpenSecrets | undefined {
+  if (file === undefined) return undefined;
+  const path = resolve(cwd, file.path);
+  const keys = secretsIn(file);
+  const rights = keys.length === 0 ? undefined : openRightsOf(path, everyone);
+  return rights === undefined ? undefined : { path, keys, rights };
+}
+
+/** As commander names the value of `--data-dir`. */
+const camelCase = (flag: string): string =>
+  flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+const examples = new WeakMap<Command, readonly string[]>();
+
+/** Adds command lines that a person can copy, for the help and the reference. */
+export function addExamples(command: Command, ...lines: readonly string[]): Command {
+  examples.set(command, lines);
+  const heading = lines.length === 1 ? "Example" : "Examples";
+  return command.addHelpText(
+    "after",
+    `\n${heading}:\n${lines.map((line) => `  ${line}`).join("\n")}`,
+  );
+}
+
+export const examplesOf = (command: Command): readonly string[] => examples.get(command) ?? [];
+
+/** What a node, or a part of one, is opened with. */
+export const nodeOptions = (shell: Shell, config: Config, log: Log): ModelOptions => ({
+  config,
+  baseDir: shell.cwd,
+  program: shell.program,
+  hub: hubFrom(shell.env),
+  registryOf: registryFrom(shell.env, shell.cwd),
+  secretOf: (variable) => shell.env[variable],
+  log,
+  progress: createProgress(shell),
+});

@@ -1,0 +1,152 @@
+/** `paddock doctor`: looks at everything that a node needs, and says what is wrong and what to do. */
+import { Command } from "commander";
+import { ConfigError } from "../../config/config-error.ts";
+import { isUpstream } from "../../config/model-schema.ts";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import { dataDirOf } from "../../node/data-dir.ts";
+import {
+  addConfigOptions,
+  addExamples,
+  configFrom,
+  openSecretsIn,
+  readConfigFile,
+} from "../command-options.ts";
+import { createStyle, printable, printableJson } from "../printing.ts";
+import type { Shell } from "../shell.ts";
+import { checkClock, checkDataDir, checkDisk, checkDocuments, checkKeysFile } from "./files.ts";
+import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
+import { checkAccelerator, checkEngine } from "./machine.ts";
+import { checkModels, checkUpstream, type FoundModel } from "./models.ts";
+import { checkPort, checkReach } from "./network.ts";
+import { checkShared, checkStore } from "./store.ts";
+
+export function doctorCommand(shell: Shell): Command {
+  const command = addConfigOptions(
+    new Command("doctor")
+      .description("check configuration, models, engine, store, port and rights; changes nothing")
+      .option("--gpu", "try accelerators again, and save the results for the next start")
+      .option("--json", "as JSON"),
+  );
+  addExamples(
+    command,
+    "paddock doctor",
+    "paddock doctor --gpu",
+    "paddock doctor --config /etc/paddock/paddock.toml --json",
+  );
+  return command.action(async () => {
+    const findings: Finding[] = [];
+    const isJson = command.opts().json === true;
+    for await (const finding of examine(shell, command)) {
+      findings.push(finding);
+      if (!isJson) shell.paint(toLines(shell, finding));
+    }
+    const problems = findings.filter(({ status }) => status === "problem").length;
+    if (isJson) {
+      shell.print(`${printableJson({ ok: problems === 0, findings }, 2)}\n`);
+    }
+    if (problems > 0) {
+      const count = problems === 1 ? "One thing" : `${problems} things`;
+      throw new NodeError("unavailable", `${count} must be fixed.`);
+    }
+    if (!isJson) shell.print("The node can be started.\n");
+  });
+}
+
+async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding> {
+  const { findings, config } = await checkConfiguration(shell, command);
+  yield* findings;
+  if (config === undefined) return;
+  const installation: Installation = {
+    config,
+    baseDir: shell.cwd,
+    dataDir: dataDirOf(config, shell.cwd),
+    program: shell.program,
+    secretOf: (variable) => shell.env[variable],
+  };
+  const allUpstream = config.models.every(({ source }) => isUpstream(source));
+  if (!allUpstream) yield* await guarded("engine", () => checkEngine(installation));
+  let found: readonly FoundModel[] = [];
+  yield* await guarded("models", async () => {
+    const models = await checkModels(installation);
+    found = models.found;
+    return models.findings;
+  });
+  for (const model of config.models.filter(({ source }) => isUpstream(source))) {
+    yield* await guarded(`model ${model.name}`, () =>
+      checkUpstream(installation, model, shell.stopped),
+    );
+  }
+  yield* await guarded("accelerator", () =>
+    checkAccelerator(installation, found, {
+      retry: command.opts().gpu === true,
+      signal: shell.stopped,
+    }),
+  );
+  const checks: [string, (installation: Installation) => Finding | Promise<Finding | Finding[]>][] =
+    [
+      ["store", () => checkStore(installation, found)],
+      ["documents", checkDocuments],
+      ["data dir", checkDataDir],
+      ["keys file", checkKeysFile],
+      ["disk", checkDisk],
+      ["shared", checkShared],
+      ["port", checkPort],
+      ["exposure", checkReach],
+      ["clock", checkClock],
+    ];
+  for (const [name, check] of checks) yield* await guarded(name, () => check(installation));
+}
+
+/** A check that fails in a way nobody foresaw is a finding too, and the rest goes on. */
+async function guarded(
+  check: string,
+  look: () => Finding | Promise<Finding | Finding[]>,
+): Promise<Finding[]> {
+  try {
+    return [await look()].flat();
+  } catch (error) {
+    const message = `This could not be looked at: ${reasonOf(error)}.`;
+    return [problem(check, message, "Look at it yourself.")];
+  }
+}
+
+async function checkConfiguration(
+  shell: Shell,
+  command: Command,
+): Promise<{ findings: Finding[]; config?: Installation["config"] }> {
+  const check = "configuration";
+  try {
+    const file = await readConfigFile(shell, command);
+    const config = configFrom(shell, command, file);
+    const where =
+      file === undefined ? "There is no file; the defaults are used" : `${file.path} is valid`;
+    const isValid = ok(check, `${where}.`);
+    const open = openSecretsIn(shell, file);
+    if (open === undefined) return { findings: [isValid], config };
+    const { path, keys, rights } = open;
+    const isOpen = note(
+      "configuration file",
+      `Everyone on this machine can read ${path}, which holds ${keys.join(" and ")} (its rights are ${rights}).`,
+      `chmod 600 ${path}, or give secrets by the environment.`,
+    );
+    return { findings: [isValid, isOpen], config };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const remedy = "Correct it; the page about configuration has every key.";
+    return { findings: [problem(check, error.message, remedy)] };
+  }
+}
+
+const labelWidth = 8;
+const words = { ok: "ok", note: "note", problem: "fix" } as const;
+
+function toLines(shell: Shell, { check, status, message, remedy }: Finding): string {
+  const style = createStyle(shell.hasColour);
+  const paint = { ok: style.good, note: style.doubtful, problem: style.bad }[status];
+  const label = paint(words[status]) + " ".repeat(labelWidth - words[status].length);
+  const advice =
+    remedy === undefined
+      ? ""
+      : `${" ".repeat(labelWidth)}${style.faint("->")} ${printable(remedy)}\n`;
+  return `${label}${style.strong(check)}: ${printable(message)}\n${advice}`;
+}

@@ -1,0 +1,61 @@
+/** Hidden commands that the program runs in processes of their own, which may crash; not for people. */
+import { constants, setPriority } from "node:os";
+import { Command } from "commander";
+import type { LogFields } from "../core/log.ts";
+import { quantizations } from "../core/models/model-files.ts";
+import { quantize } from "../engine/quantization/quantizer.ts";
+import { systemInfoCommand } from "../engine/quantization/starter-quantization.ts";
+import { endWithParentProcess } from "../subprocess/parent-death.ts";
+import type { Shell } from "./shell.ts";
+
+/** The hidden command's name; see doctor/machine.ts. */
+export const probeName = "probe";
+
+export function probeCommand(shell: Shell): Command {
+  const command = new Command(probeName).requiredOption("--threads <number>");
+  return command.action(async () => {
+    const { threads } = command.opts<{ threads: string }>();
+    const said: LogFields[] = [];
+    const ignore = (): void => {};
+    const hear = (_: string, fields: LogFields = {}): void => void said.push(fields);
+    const { openBackend } = await import("../engine/backend.ts");
+    await using backend = await openBackend({
+      threads: Number(threads),
+      backend: "cpu",
+      log: { debug: ignore, info: hear, warn: ignore, error: ignore },
+    });
+    shell.print(`${JSON.stringify({ version: backend.version, ...said[0] })}\n`);
+  });
+}
+
+/** `paddock quantize`: converts the weights of a model. */
+export function quantizeCommand(): Command {
+  return new Command("quantize")
+    .argument("<input>")
+    .argument("<output>")
+    .argument("<type>")
+    .argument("<threads>")
+    .option("--low-priority")
+    .action(
+      async (input: string, output: string, name: string, threads: string, { lowPriority }) => {
+        // It goes on for minutes in native code, where it hears of nobody's end.
+        endWithParentProcess();
+        // Before the quantiser starts its threads, which have the priority of who started them.
+        if (lowPriority === true) setPriority(constants.priority.PRIORITY_LOW);
+        // One that pauses would not notice that its node has ended.
+        endWithParentProcess();
+        const type = quantizations.find((known) => known === name);
+        if (type === undefined)
+          throw new Error(`'${name}' is not one of ${quantizations.join(", ")}`);
+        await quantize(input, output, { type, threads: Number(threads) });
+      },
+    );
+}
+
+/** `paddock system-info`: prints what llama.cpp says of the CPU library that it loads here. */
+export function createSystemInfoCommand(shell: Shell): Command {
+  return new Command(systemInfoCommand).action(async () => {
+    const { readSystemInfo } = await import("../engine/backend.ts");
+    shell.print(`${await readSystemInfo()}\n`);
+  });
+}

@@ -1,0 +1,211 @@
+/** The models of a node: those that the configuration names, and those that only lie in its folder. */
+import { basename, dirname, join, resolve } from "node:path";
+import { isUpstream, type ModelConfig, upstreamUrls } from "../../config/model-schema.ts";
+import type { Config } from "../../config/schema.ts";
+import { reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import { noLog } from "../../core/log.ts";
+import { datedReason, describeBackend } from "../../core/models/engine-backends.ts";
+import { isQuantized, quantizedName } from "../../core/models/model-files.ts";
+import { thisMachine } from "../../engine/accelerator/devices.ts";
+import { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
+import { trialFile } from "../../engine/accelerator/trials.ts";
+import { weightsDigest } from "../../engine/fingerprint.ts";
+import { chooseSettings, pickChatFile } from "../../engine/machine/auto-settings.ts";
+import type { Machine } from "../../engine/machine/machine.ts";
+import { estimateMemory, type ModelFacts, readFacts } from "../../engine/machine/model-memory.ts";
+import { rememberedQuantization } from "../../engine/quantization/starter-quantization.ts";
+import { listModels, modelsFolder } from "../../models/models-folder.ts";
+import { autoSource, findSource } from "../../models/sources/resolve.ts";
+import { dataDirOf } from "../../node/data-dir.ts";
+import { toQuantization } from "../../node/node-settings.ts";
+import type { Shell } from "../shell.ts";
+import { fits, nameOf } from "./summary.ts";
+
+export interface ModelRow {
+  name: string;
+  /** Whether the configuration names it. */
+  configured: boolean;
+  source?: string;
+  /** Where it runs elsewhere: its addresses, and what it is called there. */
+  upstream?: { urls: readonly string[]; model: string; type: ModelConfig["type"] };
+  /** Absent where the file is not there yet, and where there is none. */
+  path?: string;
+  facts?: ModelFacts;
+  /** `own`, `none`, or what the configuration names. */
+  template?: string;
+  /** What a start would load it with, the best that is not known to fail; and why nothing better. */
+  backend?: string;
+  memory?: { bytes: number; contextSize: number; parallel: number; fits: string };
+}
+
+interface FoundModels {
+  folder: string;
+  rows: ModelRow[];
+  /** Files whose download did not end. */
+  unfinished: string[];
+  /** Quantized files that no configured model is loaded from. */
+  unused: string[];
+  /** What could not be read, in sentences. */
+  problems: string[];
+}
+
+export interface FindModelsOptions {
+  config: Config;
+  /** What relative paths start from. */
+  baseDir: string;
+  machine: Machine;
+  threads: number;
+}
+
+export async function findModels(options: FindModelsOptions): Promise<FoundModels> {
+  const { config, baseDir, machine } = options;
+  const folder = modelsFolder(dataDirOf(config, baseDir));
+  const { models, unfinished } = await listModels(folder);
+  const problems: string[] = [];
+  const facts = async (path: string): Promise<ModelFacts | undefined> => {
+    return await readFacts(path).catch((error) => {
+      problems.push(reasonOf(error));
+      return undefined;
+    });
+  };
+  const rows: ModelRow[] = [];
+  for (const configured of config.models) {
+    if (isUpstream(configured.source)) {
+      rows.push(upstreamRow(configured));
+      continue;
+    }
+    const model = await withChosenSource(configured, folder, machine);
+    const path = await loadedFile(model, folder, baseDir);
+    rows.push(toRow(options, path, path === undefined ? path : await facts(path), model));
+  }
+  const used = new Set(rows.map(({ path }) => path));
+  for (const file of models) {
+    const path = join(folder, file);
+    if (!used.has(path)) rows.push(toRow(options, path, await facts(path)));
+  }
+  const unused = models.filter((file) => !used.has(join(folder, file)) && isQuantized(file));
+  return { folder, rows, unfinished, unused, problems };
+}
+
+function upstreamRow(model: ModelConfig): ModelRow {
+  const { name, source, type, upstream_model: upstreamModel = name } = model;
+  const upstream = { urls: upstreamUrls(model), model: upstreamModel, type };
+  return { name, configured: true, source, upstream };
+}
+
+/** The model with the source that a start would choose, where that is left to the node. */
+export async function withChosenSource(
+  model: ModelConfig,
+  folder: string,
+  machine: Machine,
+): Promise<ModelConfig> {
+  if (model.source !== "auto") return model;
+  const { parallel } = model;
+  const options = { parallel, machine: async () => machine, readFacts };
+  const { source } = await autoSource(model.type, {
+    folder,
+    pickChatFile: (paths) => pickChatFile(paths, options),
+  });
+  return { ...model, source };
+}
+
+/** The file that is loaded: the source's own, or what was made of it. */
+export async function loadedFile(
+  model: ModelConfig,
+  folder: string,
+  baseDir: string,
+): Promise<string | undefined> {
+  const path = await findSource(model.source, { folder, baseDir });
+  const type = toQuantization(model, await rememberedQuantization(folder))?.type;
+  if (path === undefined || type === undefined) return path;
+  const digest = await weightsDigest(path).catch(() => undefined);
+  if (digest === undefined) return path;
+  const quantized = join(folder, quantizedName(basename(path), type, digest));
+  return (await Bun.file(quantized).exists()) ? quantized : path;
+}
+
+/** What a model that nobody configured would get. */
+const defaults = {
+  ctx_size: 0,
+  batch_size: 512,
+  n_gpu_layers: "auto",
+  parallel: 4,
+  prompt_template: "auto",
+} as const;
+
+export function toRow(
+  { machine, threads }: Pick<FindModelsOptions, "machine" | "threads">,
+  path: string | undefined,
+  facts: ModelFacts | undefined,
+  model?: ModelConfig,
+): ModelRow {
+  const { parallel: answers, prompt_template: template, ...sizes } = model ?? defaults;
+  const row: ModelRow = {
+    name: model?.name ?? nameOf(path ?? ""),
+    configured: model !== undefined,
+    ...given({ source: model?.source, path }),
+  };
+  if (facts === undefined) return row;
+  const parallel = facts.kind === "chat" ? answers : threads;
+  const { ctxSize: contextSize, batchSize } = chooseSettings({
+    facts,
+    machine,
+    parallel,
+    wanted: {
+      ctxSize: sizes.ctx_size,
+      batchSize: sizes.batch_size,
+      nGpuLayers: sizes.n_gpu_layers,
+    },
+  });
+  const bytes = estimateMemory(facts, { contextSize, parallel, batchSize }).total;
+  return {
+    ...row,
+    facts,
+    template: template === "auto" ? (facts.hasChatTemplate ? "own" : "none") : template,
+    memory: { bytes, contextSize, parallel, fits: fits(bytes, machine) },
+  };
+}
+
+export const isInFolder = (folder: string, path: string): boolean => dirname(path) === folder;
+
+/** The rows with the backend of each that is configured and here; nothing is tried. */
+export async function withBackends(
+  { cwd, program }: Pick<Shell, "cwd" | "program">,
+  { models, engine, data_dir: dataDir }: Config,
+  rows: readonly ModelRow[],
+): Promise<ModelRow[]> {
+  const folder = engine.gpu_libraries;
+  const accelerators = new MachineAccelerators({
+    place: thisMachine(program.env),
+    trials: trialFile(resolve(cwd, dataDir)),
+    ...given({ gpuLibraries: folder && resolve(cwd, folder) }),
+    log: noLog,
+  });
+  const described: ModelRow[] = [];
+  for (const row of rows) {
+    const model = row.configured ? models.find(({ name }) => name === row.name) : undefined;
+    if (model === undefined || row.path === undefined) {
+      described.push(row);
+      continue;
+    }
+    const subject = { path: row.path, nGpuLayers: model.n_gpu_layers };
+    const { candidates, proven, rejected } = await accelerators.planFor(subject);
+    const [best = "cpu"] = candidates;
+    const isKnown = best === "cpu" || proven.includes(best);
+    const backend = isKnown ? best : `${best} (to be tried at the next start)`;
+    const dated = rejected.map((one) => ({ ...one, reason: datedReason(one) }));
+    described.push({ ...row, backend: describeBackend(backend, dated) });
+  }
+  return described;
+}
+
+/** One line where all run on the same. */
+export function backendLines(rows: readonly ModelRow[]): string[] {
+  const known = rows.flatMap(({ name, backend }) =>
+    backend === undefined ? [] : { name, backend },
+  );
+  const different = new Set(known.map(({ backend }) => backend));
+  if (different.size <= 1) return [...different].map((backend) => `Backend: ${backend}.`);
+  return known.map(({ name, backend }) => `Backend of ${name}: ${backend}.`);
+}

@@ -1,0 +1,49 @@
+import { describe, expect, test } from "bun:test";
+import { RunningConfig } from "../../../../src/cli/serve/serve-node.ts";
+import { ConfigError } from "../../../../src/config/config-error.ts";
+import { loadConfig } from "../../../../src/config/load.ts";
+import type { Config } from "../../../../src/config/schema.ts";
+import { recordingLog } from "../../../support/recording-log.ts";
+
+const config = (text: string): Config =>
+  loadConfig({ file: { path: "paddock.toml", text }, env: {}, flags: {} });
+
+function running(read: () => Promise<Config>) {
+  const applied: Config[] = [];
+  const { log, lines } = recordingLog();
+  const apply = (next: Config) => void applied.push(next);
+  return { it: new RunningConfig({ config: config(""), read, apply, log }), applied, lines };
+}
+
+describe("the configuration of a running node", () => {
+  test("is applied where it is right, and the log has the names of what changed", async () => {
+    const { it, applied, lines } = running(async () => config('port = 1\nlog_level = "warn"'));
+    expect(await it.reload()).toEqual({ changed: ["log_level"], needsRestart: ["port"] });
+    expect(applied).toEqual([{ ...config(""), log_level: "warn" }]);
+    expect(it.current).toEqual({ ...config(""), log_level: "warn" });
+    expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
+      ["info", { changed: ["log_level"] }],
+      ["warn", { keys: ["port"] }],
+    ]);
+  });
+
+  test("changes nothing where it is wrong, and the log says which key is", async () => {
+    const { it, applied, lines } = running(async () => config("[limits]\nconcurrency = -1"));
+    const { error } = await it.reload();
+    expect(error).toContain("paddock.toml: 'limits.concurrency' must be");
+    expect([applied, it.current]).toEqual([[], config("")]);
+    expect(lines).toEqual([
+      {
+        level: "error",
+        message: "the configuration was read again and is wrong; nothing was changed",
+        fields: { reason: error },
+      },
+    ]);
+  });
+
+  test("changes nothing where it cannot be read", async () => {
+    const { it, applied } = running(() => Promise.reject(new ConfigError("it is gone")));
+    expect(await it.reload()).toEqual({ changed: [], needsRestart: [], error: "it is gone" });
+    expect(applied).toEqual([]);
+  });
+});
