@@ -11,28 +11,29 @@ export const operationsFile = join(import.meta.dir, "..", "docs", "api.md");
 export const operationsPage = (page: string): string =>
   withParts(page, {
     operations: toMarkdownTable(
-      ["Operation", "Address", "Key, where the node wants one"],
+      ["Operations", "Addresses", "Scope of the key"],
       rowsOf(operations.map(({ facts }) => facts)),
     ),
   });
 
-/** One row for each address; where two methods ask and answer the same, the first describes both. */
+/** One row for the operations of a subject and scope, each address with its methods. */
 function rowsOf(all: readonly OperationFacts[]): string[][] {
-  const alike = Map.groupBy(all, ({ path, body, form, answer }) =>
-    [path, (body ?? form)?.name, answer.name].join(" "),
-  );
-  return [...alike.values()].map(([first, ...others]) => {
+  const alike = Map.groupBy(all, (facts) => `${facts.tag} ${scopeOf(facts)}`);
+  return [...alike.values()].map((some) => {
+    const [first] = some;
     if (first === undefined) throw new Error("A row of nothing");
-    const { path } = first;
-    const methods = [first, ...others].map(({ method }) => method).join(" or ");
-    return [first.summary, `\`${methods} ${path.replace(/:(\w+)/g, "{$1}")}\``, keyOf(first)];
+    const byPath = Map.groupBy(some, ({ path }) => path.replace(/:(\w+)/g, "{$1}"));
+    const addresses = [...byPath].map(
+      ([path, those]) => `\`${those.map(({ method }) => method).join(" ")} ${path}\``,
+    );
+    return [first.tag, addresses.join(", "), scopeOf(first)];
   });
 }
 
-function keyOf({ scope, key = "none" }: OperationFacts): string {
-  if (scope !== undefined) return `one that opens \`${scope}\``;
-  if (key === "required") return "any";
-  return key === "optional" ? "not needed; with one it tells more" : "not needed";
+function scopeOf({ scope, key = "none" }: OperationFacts): string {
+  if (scope !== undefined) return `\`${scope}\``;
+  if (key === "required") return "any key";
+  return key === "optional" ? "none; a key tells more" : "none";
 }
 
 if (import.meta.main) {
