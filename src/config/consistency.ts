@@ -1,8 +1,7 @@
 /** Rules between settings, which the schema of a single key cannot express. */
 
 import { Value } from "@sinclair/typebox/value";
-import { parseRange } from "../core/address-range.ts";
-import { isLoopback } from "../core/loopback.ts";
+import { isLoopback, parseRange } from "../core/address-range.ts";
 import { formatPath } from "../validation/violation.ts";
 import { ConfigError } from "./config-error.ts";
 import {

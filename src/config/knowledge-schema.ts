@@ -1,6 +1,6 @@
 /** Collections, how they are searched, how chats use them, and what is ingested into them. */
 import { Type as T } from "@sinclair/typebox";
-import { defaultGroundingPrompt, ragPolicies } from "../core/chat/rag-policy.ts";
+import { defaultGroundingPrompt, ragPolicies } from "../core/chat/rag.ts";
 import { collectionNamePattern, collectionNameRule } from "../core/retrieval/collection.ts";
 
 const strict = { additionalProperties: false } as const;

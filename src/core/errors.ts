@@ -31,10 +31,22 @@ export const errorKinds = [
 
 export type ErrorKind = (typeof errorKinds)[number];
 
+/** The part of a request that an error is about, in the domain's words: each API has its own field for it. */
+export interface Subject {
+  /** `call`: the call that a tool's result names; `schema`: that of the answer's format. */
+  part: "messages" | "call" | "prompt" | "tools" | "format" | "schema" | "max tokens";
+  /** Which one of several: of the messages, prompts or tools; of a tool its parameters are meant. */
+  at?: number;
+  /** What is at fault inside of it, as a path: `.properties.city`. */
+  inside?: string;
+}
+
 export interface NodeErrorDetails {
   /** The request field at fault, as the caller wrote it: `messages[0].role`. */
   param?: string;
-  /** When it may be asked again, where that is known. */
+  /** In its place where the field has another name in each API. */
+  subject?: Subject;
+  /** When to retry, where that is known. */
   retryAfterMs?: number;
   cause?: unknown;
 }
@@ -43,32 +55,26 @@ export class NodeError extends Error {
   override readonly name = "NodeError";
   readonly kind: ErrorKind;
   readonly param: string | undefined;
+  readonly subject: Subject | undefined;
   readonly retryAfterMs: number | undefined;
 
   constructor(
     kind: ErrorKind,
     message: string,
-    { param, retryAfterMs, cause }: NodeErrorDetails = {},
+    { param, subject, retryAfterMs, cause }: NodeErrorDetails = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.kind = kind;
     this.param = param;
+    this.subject = subject;
     this.retryAfterMs = retryAfterMs;
   }
 }
 
-/** The same error about a field that the caller calls otherwise. */
-export function withField(
-  error: NodeError,
-  { message, param }: { message: string; param: string | undefined },
-): NodeError {
-  const { kind, retryAfterMs } = error;
-  return new NodeError(kind, message, { ...given({ param, retryAfterMs }), cause: error });
-}
-
-/** The same error for another caller: an error has one stack, of whoever made it. */
-export function copyOf({ kind, message, param, retryAfterMs, cause }: NodeError): NodeError {
-  return new NodeError(kind, message, { ...given({ param, retryAfterMs }), cause });
+/** The same error for another caller: an error has one stack. */
+export function copyOf({ kind, message, cause, ...details }: NodeError): NodeError {
+  const { param, subject, retryAfterMs } = details;
+  return new NodeError(kind, message, { ...given({ param, subject, retryAfterMs }), cause });
 }
 
 /** What an unknown thrown value has to say, for a log line or a message to a person. */

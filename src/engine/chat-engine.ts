@@ -1,6 +1,6 @@
 /** Chat on llama.cpp: one context whose sequences generate side by side. */
 import type { LlamaContext, LlamaModel } from "node-llama-cpp";
-import { promptTooLong } from "../core/chat/input-length.ts";
+import { promptTooLong } from "../core/chat/context-room.ts";
 import { NodeError } from "../core/errors.ts";
 import type {
   CallOptions,
@@ -185,10 +185,10 @@ export class LlamaChatEngine implements ChatEngine {
   }
 
   /** How many tokens the context has room for after the prompt. */
-  #room(promptTokens: number, param: "messages" | "prompt"): number {
+  #room(promptTokens: number, part: "messages" | "prompt"): number {
     const { contextSize } = this;
     if (promptTokens < contextSize) return contextSize - promptTokens;
-    throw promptTooLong(promptTokens, contextSize, param);
+    throw promptTooLong(promptTokens, contextSize, part);
   }
 }
 

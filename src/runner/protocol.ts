@@ -1,5 +1,5 @@
 /** The messages between a node and a runner, over the IPC channel between their processes. */
-import { type ErrorKind, NodeError, reasonOf } from "../core/errors.ts";
+import { type ErrorKind, NodeError, reasonOf, type Subject } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type {
   BackendSubject,
@@ -92,6 +92,7 @@ export interface SentError {
   kind?: ErrorKind;
   message: string;
   param?: string;
+  subject?: Subject;
   retryAfterMs?: number;
 }
 
@@ -146,8 +147,8 @@ export const initialCredits = 64;
 
 export function toSentError(error: unknown): SentError {
   if (!(error instanceof NodeError)) return { message: reasonOf(error) };
-  const { kind, message, param, retryAfterMs } = error;
-  return { kind, message, ...given({ param, retryAfterMs }) };
+  const { kind, message, param, subject, retryAfterMs } = error;
+  return { kind, message, ...given({ param, subject, retryAfterMs }) };
 }
 
 export function fromSentError({ kind, message, ...details }: SentError): Error {

@@ -30,8 +30,7 @@ import { health, metrics, ready } from "./operations/node/health-and-metrics.ts"
 import { describeNode, getInfo } from "./operations/node/info.ts";
 import { getModel, getModels, listModels } from "./operations/node/models.ts";
 import { rerank, rerankAtCohere } from "./operations/rerank/operation.ts";
-import { countInputTokens } from "./operations/responses/count-input.ts";
-import { responses } from "./operations/responses/operation.ts";
+import { countInputTokens, responses } from "./operations/responses/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
 import {
   cancelResponse,

@@ -15,6 +15,7 @@ import type { Access, Caller } from "./middleware/authentication.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import type { RateLimitLease } from "./middleware/rate-limit.ts";
 import type { HeaderFormat } from "./operation.ts";
+import { chatNames, type FieldNames } from "./wire/field-names.ts";
 
 /** The status that proxies log for a request whose client went away. */
 export const clientGone = 499;
@@ -53,6 +54,8 @@ export class RequestContext {
   signal: AbortSignal;
   /** The model that is asked, as the request names it. */
   model: string | undefined;
+  /** What the API calls the parts of the request that an error may be about. */
+  fieldNames: FieldNames = chatNames;
   /** Whether its handler has come to an answer. */
   isAnswered = false;
   /** Whether what it used was charged. */

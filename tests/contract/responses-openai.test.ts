@@ -3,8 +3,10 @@ import { Value } from "@sinclair/typebox/value";
 import OpenAI, { APIError, BadRequestError } from "openai";
 import { zodResponsesFunction, zodTextFormat } from "openai/helpers/zod";
 import { z } from "zod";
-import { ResponseStreamEvent } from "../../src/server/operations/responses/event-schema.ts";
-import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
+import {
+  ResponseObject,
+  ResponseStreamEvent,
+} from "../../src/server/operations/responses/schema.ts";
 import { nodesForClients } from "../support/front-node.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import type { TinyNode, tinyNode } from "../support/tiny-node.ts";

@@ -364,8 +364,8 @@ describe("the sampler", () => {
 
   test("names the schema of a JSON object where it stands", async () => {
     const app = testApp();
-    const param = "response_format.json_schema.schema.type";
-    app.chat.script(new NodeError("invalid_request", `'${param}' is odd.`, { param }));
+    const subject = { part: "schema", inside: ".type" } as const;
+    app.chat.script(new NodeError("invalid_request", "It is odd.", { subject }));
     const response = await app.post(path, {
       ...body,
       response_format: { type: "json_object", schema },
@@ -373,7 +373,7 @@ describe("the sampler", () => {
     expect(response.headers.get("x-paddock-ignored")).toBeNull();
     expect(await decodeError(response)).toMatchObject({
       param: "response_format.schema.type",
-      message: "'response_format.schema.type' is odd.",
+      message: "response_format.schema.type: It is odd.",
     });
   });
 });
@@ -478,8 +478,8 @@ describe("a request that would mean something else", () => {
       "messages[2].tool_call_id",
       /'b' answers no tool call/,
     ],
-    [said(asks), "messages", /before the tool calls a were answered/],
-    [said(asks, user), "messages[2]", /before the tool calls a were answered/],
+    [said(asks), "messages", /tool calls a have no result/],
+    [said(asks, user), "messages[2]", /tool calls a have no result/],
     [part("image_url"), "messages[1].content[0]", /no images/],
     [part("input_audio"), "messages[1].content[0]", /no audio/],
     [part("file"), "messages[1].content[0]", /no files/],

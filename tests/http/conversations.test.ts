@@ -97,7 +97,7 @@ describe("a conversation", () => {
   test("is not made where nothing is kept", async () => {
     const response = await testApp({ responses: { keepForMs: 0 } }).post(path, {});
     expect(response.status).toBe(400);
-    expect((await decodeError(response)).message).toContain("keeps no conversations");
+    expect((await decodeError(response)).message).toContain("stores no conversations");
   });
 });
 

@@ -134,8 +134,8 @@ describe("an error of the engine", () => {
 
   test("names a field as the caller called it", async () => {
     const app = testApp();
-    const param = "tools[0].function.parameters";
-    app.chat.script(new NodeError("invalid_request", `${param}: The schema is odd.`, { param }));
+    const subject = { part: "tools", at: 0 } as const;
+    app.chat.script(new NodeError("invalid_request", "The schema is odd.", { subject }));
     const response = await app.post("/v1/messages", body);
     expect(await failure(response, 400, "invalid_request_error")).toBe(
       "tools[0].input_schema: The schema is odd.",

@@ -236,7 +236,9 @@ describe("a streamed response", () => {
 
   test("keeps a real status where it fails before the first token", async () => {
     const app = testApp();
-    app.chat.script(new NodeError("context_length_exceeded", "Too long.", { param: "messages" }));
+    app.chat.script(
+      new NodeError("context_length_exceeded", "Too long.", { subject: { part: "messages" } }),
+    );
     const answer = await app.post(path, streamed);
     expect(answer.status).toBe(400);
     expect(await decodeError(answer)).toMatchObject({ param: "input", message: "Too long." });

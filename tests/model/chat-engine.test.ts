@@ -119,7 +119,7 @@ describe.each(allPlaces)("the chat engine in %s", (place) => {
   test("refuses a prompt that leaves no room, with both counts", async () => {
     expect(await rejectionOf(run(ask("x".repeat(400))))).toMatchObject({
       kind: "context_length_exceeded",
-      param: "messages",
+      subject: { part: "messages" },
       message: expect.stringMatching(/have 42\d tokens.*context of 256/),
     });
   });

@@ -82,7 +82,7 @@ describe("the largest grammars that the limits let through", () => {
       expect(await rejectionOf(generate(schema, 1))).toMatchObject({
         name: "NodeError",
         kind: "invalid_request",
-        param: expect.stringMatching(/^response_format/),
+        subject: { part: expect.stringMatching(/^(format|schema)$/) },
         message: expect.stringContaining(limit),
       });
     }

@@ -106,7 +106,7 @@ describe("assertions that meet", () => {
     expect(await rejectionOf(generate(schema, 1))).toMatchObject({
       name: "NodeError",
       kind: "invalid_request",
-      param: "response_format.json_schema.schema",
+      subject: { part: "schema" },
       message: expect.stringContaining(`'${at}'`),
     });
   });
@@ -173,7 +173,7 @@ describe("a schema that cannot be held is refused by its keyword:", () => {
     expect(await rejectionOf(generate(inside(schema), 1))).toMatchObject({
       name: "NodeError",
       kind: "invalid_request",
-      param: "response_format.json_schema.schema",
+      subject: { part: "schema" },
       message: expect.stringContaining(`'properties/a/${keyword}'`),
     });
   });

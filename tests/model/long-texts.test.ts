@@ -19,7 +19,7 @@ describe.each(places)("a model in %s", (place) => {
     const asked = { messages: said(newlines), sampling: greedy };
     expect(await rejectionOf(Array.fromAsync(engine.generate(asked, { signal })))).toMatchObject({
       kind: "context_length_exceeded",
-      param: "messages",
+      subject: { part: "messages" },
       message: expect.stringContaining("The messages have more than 256 tokens"),
     });
     expect(await engine.countTokens(said(newlines), [], { signal })).toBe(Number.POSITIVE_INFINITY);

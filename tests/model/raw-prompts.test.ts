@@ -79,7 +79,7 @@ describe.each(allPlaces)("a raw prompt in %s", (place) => {
   test("of a token that there is not is refused", async () => {
     expect(await rejectionOf(run(model, ask([begin, 99_999])))).toMatchObject({
       kind: "invalid_request",
-      param: "prompt",
+      subject: { part: "prompt" },
       message: expect.stringContaining("99999"),
     });
   });
@@ -88,7 +88,7 @@ describe.each(allPlaces)("a raw prompt in %s", (place) => {
     for (const prompt of ["A".repeat(400), Array.from({ length: 300 }, () => a)]) {
       expect(await rejectionOf(run(model, ask(prompt)))).toMatchObject({
         kind: "context_length_exceeded",
-        param: "prompt",
+        subject: { part: "prompt" },
       });
     }
   });

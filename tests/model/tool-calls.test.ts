@@ -194,7 +194,7 @@ describe("a tool call", () => {
     const toolUse = { tools: named, choice: "auto", parallel: false } as const;
     expect(await rejectionOf(run(plain, ask("auto", { toolUse })))).toMatchObject({
       kind: "invalid_request",
-      param: "tools[128].function.parameters",
+      subject: { part: "tools", at: 128 },
       message: expect.stringContaining("parses of a call open"),
     });
   });
@@ -204,8 +204,8 @@ describe("a tool call", () => {
     const toolUse = { tools: [time, broken], choice: "auto", parallel: true } as const;
     expect(await rejectionOf(run(plain, ask("auto", { toolUse })))).toMatchObject({
       kind: "invalid_request",
-      param: "tools[1].function.parameters",
-      message: "tools[1].function.parameters: 'not' is not supported.",
+      subject: { part: "tools", at: 1 },
+      message: "'not' is not supported.",
     });
   });
 });

@@ -4,7 +4,7 @@
  * and the engine that counts its tokens and has to hold the schemas of the tools that it calls.
  */
 
-import { promptTooLong } from "../../src/core/chat/input-length.ts";
+import { promptTooLong } from "../../src/core/chat/context-room.ts";
 import type {
   CallOptions,
   ChatEngine,

@@ -1,6 +1,6 @@
 /** Reads the events of a streamed response, each of which must fit its schema. */
 import { Value } from "@sinclair/typebox/value";
-import { ResponseStreamEvent } from "../../src/server/operations/responses/event-schema.ts";
+import { ResponseStreamEvent } from "../../src/server/operations/responses/schema.ts";
 
 export async function readEvents(response: Response): Promise<ResponseStreamEvent[]> {
   const frames = (await response.text()).split("\n\n").filter((frame) => frame !== "");

@@ -2,7 +2,8 @@
 
 import { ChatService } from "../../src/core/chat/chat-service.ts";
 import { CompletionService } from "../../src/core/chat/completion-service.ts";
-import { GroundingService, type RagSettings } from "../../src/core/chat/grounding.ts";
+import { GroundingService } from "../../src/core/chat/grounding.ts";
+import type { RagSettings } from "../../src/core/chat/rag.ts";
 import type { Documents } from "../../src/core/documents/documents.ts";
 import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
 import type { KeyRing } from "../../src/core/limits/api-key.ts";

@@ -2,7 +2,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Log } from "../../src/core/log.ts";
-import type { KeptResponse } from "../../src/core/ports/response-store.ts";
+import type { SavedResponse } from "../../src/core/ports/response-store.ts";
 import { BackgroundResponses } from "../../src/core/responses/background-responses.ts";
 import { ConversationService } from "../../src/core/responses/conversation-service.ts";
 import { ResponseService } from "../../src/core/responses/response-service.ts";
@@ -62,7 +62,7 @@ const userItem = {
 };
 
 /** A response that is made, of a caller who needs no key. */
-export function keptResponse(id: string, more: Partial<KeptResponse> = {}): KeptResponse {
+export function keptResponse(id: string, more: Partial<SavedResponse> = {}): SavedResponse {
   return {
     id,
     owner: undefined,

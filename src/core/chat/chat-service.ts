@@ -1,7 +1,7 @@
 /** Chat: the request as the caller meant it, made complete with the model's own defaults. */
-
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { given } from "../given.ts";
+import type { ModelSettings } from "../models/model.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
 import type {
   CallOptions,
@@ -10,9 +10,9 @@ import type {
   GenerationSettings,
   Sampling,
 } from "../ports/chat-engine.ts";
-import { completeSampling, withSeedOf } from "./complete-settings.ts";
-import type { Grounding, GroundingService, RagRequest } from "./grounding.ts";
+import type { GroundingService } from "./grounding.ts";
 import { merge, type Numbered } from "./merge.ts";
+import type { Grounding, RagRequest } from "./rag.ts";
 
 export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   model: string;
@@ -81,7 +81,7 @@ export class ChatService {
       choices,
       ignored: ignores.filter((name) => sampling[name] !== undefined),
       ...given({ grounding }),
-      events: merge(answers, () => abandoned.abort()),
+      events: merge(answers, { abandon: () => abandoned.abort() }),
     };
   }
 }
@@ -93,4 +93,30 @@ function withEcho(
 ): GenerationSettings["stop"] {
   if (echo === undefined || format !== "text" || toolUse !== undefined) return stop;
   return [...(stop ?? []), echo];
+}
+
+/** What a request leaves open, filled in from the model's own settings. */
+export function completeSampling(settings: ModelSettings, said: Partial<Sampling>): Sampling {
+  return {
+    temperature: settings.temperature,
+    topP: settings.topP,
+    topK: 0,
+    minP: settings.minP,
+    presencePenalty: settings.presencePenalty,
+    frequencyPenalty: settings.frequencyPenalty,
+    repeatPenalty: settings.repeatPenalty,
+    repeatLastN: settings.repeatLastN,
+    dryMultiplier: settings.dryMultiplier,
+    dryBase: settings.dryBase,
+    dryAllowedLength: settings.dryAllowedLength,
+    ...said,
+  };
+}
+
+/** With one seed every answer would be the same; each takes the next. */
+export function withSeedOf<Request extends GenerationSettings>(
+  request: Request,
+  index: number,
+): Request {
+  return request.seed === undefined ? request : { ...request, seed: request.seed + index };
 }

@@ -1,12 +1,15 @@
 /** Completions: prompts that are continued as they are, with no template and no grounding. */
-import { NodeError, withField } from "../errors.ts";
+import { NodeError } from "../errors.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
-import type { CallOptions, CompletionRequest, RawPrompt, Sampling } from "../ports/chat-engine.ts";
-import { atMost } from "./at-most.ts";
-import type { ChatAnswer } from "./chat-service.ts";
-import { completeSampling, withSeedOf } from "./complete-settings.ts";
+import type {
+  CallOptions,
+  CompletionRequest,
+  GenerationEvent,
+  RawPrompt,
+  Sampling,
+} from "../ports/chat-engine.ts";
+import { type ChatAnswer, completeSampling, withSeedOf } from "./chat-service.ts";
 import { merge } from "./merge.ts";
-import { SharedEcho } from "./shared-echo.ts";
 
 export interface CompletionsRequest extends Omit<CompletionRequest, "prompt" | "sampling"> {
   model: string;
@@ -48,13 +51,9 @@ export class CompletionService {
         engine.generate(withSeedOf({ ...settings, prompt, ...rest }, index), call);
       const echo = isShared ? new SharedEcho() : undefined;
       return Array.from({ length: choices }, (_, index) => () => {
-        const events =
-          echo === undefined
-            ? generate(index)
-            : index === 0
-              ? echo.lead(generate(index))
-              : echo.follow(() => generate(index, { echo: false }), signal);
-        return named(events, prompts.length, at);
+        if (echo === undefined) return generate(index);
+        if (index === 0) return echo.lead(generate(index));
+        return echo.follow(() => generate(index, { echo: false }), signal);
       });
     });
     return {
@@ -62,26 +61,86 @@ export class CompletionService {
       fingerprint,
       choices: starts.length,
       ignored: ignores.filter((name) => sampling[name] !== undefined),
-      events: merge(atMost(completionsAtOnce, starts, signal), () => abandoned.abort()),
+      events: merge(atMost(completionsAtOnce, starts, signal), {
+        abandon: () => abandoned.abort(),
+        toError: (error, index) =>
+          prompts.length === 1 ? error : withPlace(error, Math.floor(index / choices)),
+      }),
     };
   }
 }
 
-/** Of several prompts, an error names the one that it is about. */
-async function* named<Value>(
-  events: AsyncIterable<Value>,
-  prompts: number,
-  at: number,
-): AsyncGenerator<Value> {
-  try {
-    yield* events;
-  } catch (error) {
-    if (prompts === 1 || !(error instanceof NodeError) || error.param !== "prompt") throw error;
-    const { message } = error;
-    const param = `prompt[${at}]`;
-    const told = message.startsWith("'prompt' ")
-      ? message.replace("'prompt'", `'${param}'`)
-      : `'${param}': ${message}`;
-    throw withField(error, { message: told, param });
+/** Of several prompts, an error says which one it is about. */
+function withPlace(error: unknown, at: number): unknown {
+  if (!(error instanceof NodeError) || error.subject?.part !== "prompt") return error;
+  const { kind, message, subject } = error;
+  return new NodeError(kind, message, { subject: { ...subject, at }, cause: error });
+}
+
+/** Iterations of which at most so many run at the same time; the next begins when one has ended. */
+export function atMost<Value>(
+  most: number,
+  starts: readonly (() => AsyncIterable<Value>)[],
+  signal: AbortSignal,
+): AsyncIterable<Value>[] {
+  let free = most;
+  const waiting: (() => void)[] = [];
+  const place = async (): Promise<void> => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+  };
+  const leave = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) free++;
+    else next();
+  };
+  return starts.map(async function* (start) {
+    await place();
+    try {
+      signal.throwIfAborted();
+      yield* start();
+    } finally {
+      leave();
+    }
+  });
+}
+
+type Events = AsyncIterable<GenerationEvent>;
+
+/** The scored prompt that several answers begin with: the first has it scored, the others give the same back. */
+class SharedEcho {
+  readonly #echoed: GenerationEvent[] = [];
+  readonly #complete = Promise.withResolvers<void>();
+
+  constructor() {
+    // Where it fails before another answer has begun, nobody awaits it.
+    this.#complete.promise.catch(() => {});
+  }
+
+  /** The events of the first answer. */
+  async *lead(events: Events): AsyncGenerator<GenerationEvent> {
+    try {
+      for await (const event of events) {
+        if (event.type === "text" && event.echoed === true) this.#echoed.push(event);
+        else this.#complete.resolve();
+        yield event;
+      }
+    } catch (error) {
+      this.#complete.reject(error);
+      throw error;
+    } finally {
+      this.#complete.resolve();
+    }
+  }
+
+  /**
+   * Another answer, which begins when the prompt is scored: what was evaluated of it is in the prefix
+   * cache then. Where the first failed, so does this one.
+   */
+  async *follow(start: () => Events, signal: AbortSignal): AsyncGenerator<GenerationEvent> {
+    await this.#complete.promise;
+    signal.throwIfAborted();
+    yield* this.#echoed;
+    yield* start();
   }
 }

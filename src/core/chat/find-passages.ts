@@ -1,24 +1,15 @@
-/** The passages that match a conversation's question; where there are none for it, why. */
+/** The question of a conversation, and the passages that match it; where there are none, why. */
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
-import type { EmbedOptions } from "../ports/embedding-engine.ts";
+import type { EmbeddingEngine, EmbedOptions } from "../ports/embedding-engine.ts";
 import type { SearchBounds } from "../ports/passage-repository.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
-import type { FoundPassage, SearchScope } from "../retrieval/search.ts";
-import { leansOnBefore } from "./follow-up.ts";
-import { questionOf } from "./question.ts";
+import type { SearchScope } from "../retrieval/search.ts";
+import { leastThatFits } from "./context-room.ts";
+import type { FoundPassages } from "./rag.ts";
 
-export interface FoundPassages {
-  /** In descending score. */
-  points: readonly FoundPassage[];
-  /** Why there are none, where retrieval failed. */
-  error?: string;
-  /** What was done to the question where it was not taken as it is, and that passages are still being stored. */
-  notice?: string;
-}
-
-export interface PassageSearch {
+interface PassageSearch {
   messages: readonly ChatMessage[];
   /** How many of the last user messages make the question. */
   contextWindow: number;
@@ -75,3 +66,71 @@ function isSearchedWithBefore({ messages, contextWindow, followUps }: PassageSea
   const [before, last] = messages.filter(({ role }) => role === "user").slice(-2);
   return before !== undefined && last !== undefined && leansOnBefore(last.content);
 }
+
+interface Question {
+  text: string;
+  /** Whether a part of the last user message had to be left out. */
+  shortened: boolean;
+  /** How many user messages it is made of. */
+  messages: number;
+}
+
+/** More than the tokens of any text have on average: a text that is longer cannot fit, and is not tokenized to find out. */
+const charactersPerToken = 64;
+
+/** The last `window` user messages, older ones left out first, then the beginning of the last. */
+export async function questionOf(
+  messages: readonly ChatMessage[],
+  window: number,
+  engine: EmbeddingEngine,
+  { prefix, signal }: { prefix: string; signal: AbortSignal },
+): Promise<Question> {
+  const longest = engine.maxTokens * charactersPerToken;
+  const fits = async (parts: readonly string[], separator: string): Promise<boolean> => {
+    if (parts.reduce((sum, { length }) => sum + length, 0) > longest) return false;
+    const [tokens = 0] = await engine.countTokens([prefix + parts.join(separator)], { signal });
+    return tokens <= engine.maxTokens;
+  };
+  const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+  const asked = said.slice(-window);
+  const from = await leastThatFits([0, asked.length], (at) => fits(asked.slice(at), "\n"));
+  if (from < asked.length) {
+    const taken = asked.slice(from);
+    return { text: taken.join("\n"), shortened: false, messages: taken.length };
+  }
+  // What is asked tends to stand at the end of a long message.
+  const words = (said.at(-1) ?? "").slice(-longest).split(/(?<=\s)/);
+  const start = await leastThatFits([0, words.length], (at) => fits(words.slice(at), ""));
+  return { text: words.slice(start).join(""), shortened: true, messages: 1 };
+}
+
+/** Words that stand for something that was said before. */
+const pointing = new Set(
+  "it its itself they them their theirs this that these those he him his she her hers there then else instead too also same such both either neither one ones latter former another".split(
+    " ",
+  ),
+);
+
+/** What goes on with what was said before. */
+const goingOn = /^(and|or|but|so|what about|how about|what if|why not|for which|for what)\b/;
+
+/** A question of so few words, or letters of a script without spaces, rarely says what it is about. */
+const fewWords = 3;
+const fewLetters = 8;
+/** A longer one says what it is about, whatever it points at. */
+const manyWords = 14;
+
+/** Whether a message cannot be searched for by itself, and leans on the one before it. */
+export function leansOnBefore(text: string): boolean {
+  const plain = text.trim().toLowerCase();
+  const words = plain.match(/[\p{L}\p{N}\p{M}'’]+/gu) ?? [];
+  if (words.length > manyWords) return false;
+  const letters = words.join("").length;
+  if (hasNoSpaces.test(plain)) return letters <= fewLetters;
+  return (
+    words.length <= fewWords || goingOn.test(plain) || words.some((word) => pointing.has(word))
+  );
+}
+
+const hasNoSpaces =
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;

@@ -1,7 +1,7 @@
 /** Passages in a conversation: each with a marker that the answer can cite. */
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { ScoredPassage } from "../ports/passage-repository.ts";
-import type { Turn } from "./fit-to-context.ts";
+import type { Turn } from "./context-room.ts";
 
 /** The conversation with the passages of each turn before its user message, numbered through all of it. */
 export function groundedUserMessages(
@@ -52,4 +52,48 @@ function passageText(prompt: string, points: readonly ScoredPassage[], first: nu
     return document === "" ? `${marker} ${source}` : `${marker} ${document}\n${source}`;
   });
   return [...passages, prompt].join("\n\n");
+}
+
+/** So many words in a row make a piece that two texts share or do not. */
+const pieceWords = 4;
+/** How many of its pieces another passage has where it is left out; its headings may differ. */
+const containedShare = 0.9;
+
+/**
+ * Without passages that say nothing which another one does not say: they cost room. Left are those that
+ * are neither contained in another of them nor in what is there already; of two alike
+ * the first stays.
+ */
+export function withoutContained<Passage extends { source: string }>(
+  passages: readonly Passage[],
+  there: readonly { source: string }[] = [],
+): readonly Passage[] {
+  const given = there.map(({ source }) => piecesOf(source));
+  const own = passages.map(({ source }) => piecesOf(source));
+  return passages.filter((_, at) => {
+    const pieces = own[at] ?? new Set();
+    if (given.some((other) => isIn(pieces, other))) return false;
+    return !own.some(
+      (other, index) => index !== at && isIn(pieces, other) && (index < at || !isIn(other, pieces)),
+    );
+  });
+}
+
+function isIn(pieces: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  let shared = 0;
+  for (const piece of pieces) if (other.has(piece)) shared++;
+  return shared >= containedShare * pieces.size;
+}
+
+/** In a script without spaces each letter is a word. */
+const word = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}]|[\p{L}\p{N}\p{M}]+/gu;
+
+function piecesOf(text: string): Set<string> {
+  const words = text.toLowerCase().match(word) ?? [];
+  // What has hardly a word, such as a table of signs, is only contained in what is the same.
+  if (words.length < pieceWords) return new Set([text.trim()]);
+  const last = words.length - pieceWords;
+  return new Set(
+    Array.from({ length: last + 1 }, (_, at) => words.slice(at, at + pieceWords).join(" ")),
+  );
 }

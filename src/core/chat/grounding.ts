@@ -1,57 +1,22 @@
 /** Grounded chat: passages that match the question go into the prompt, and the answer says which. */
-
 import type { DocumentCaller } from "../documents/document-caller.ts";
-import type { AttributeFilter } from "../documents/records.ts";
+import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 import type { CallOptions, ChatEngine, ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
-import type { SearchBounds } from "../ports/passage-repository.ts";
 import { narrow, type RetrievalService } from "../retrieval/retrieval-service.ts";
 import type { FoundPassage, SearchScope } from "../retrieval/search.ts";
-import { CarriedPassages } from "./carried-passages.ts";
-import { withoutContained } from "./contained-passages.ts";
-import { type FoundPassages, findPassages } from "./find-passages.ts";
-import { type Conversation, fitToContext, type Turn } from "./fit-to-context.ts";
-import { groundedSystemMessage, groundedUserMessages, promptEcho } from "./grounded-prompt.ts";
-import { turnKeys } from "./grounded-turns.ts";
-import { checkContextWindow, type RagPolicy } from "./rag-policy.ts";
-
-export interface RagSettings {
-  policy: RagPolicy;
-  /** What the model is told about the passages. */
-  prompt: string;
-  bounds: SearchBounds;
-  /** Least score of a passage where the request leaves it to the node whether it is grounded. */
-  autoThreshold: number;
-  /** How many of the last user messages make the question. */
-  contextWindow: number;
-  /** Whether a last message that leans on the one before is searched for together with it. */
-  followUps: boolean;
-}
-
-/** What a request says of grounding: it switches it, and narrows the node's bounds. */
-export interface RagRequest {
-  /** Absent: the node's, or into the last user message where that is off. */
-  policy?: RagPolicy;
-  /** Whether passages are used only where they clearly match; without any, nothing is said of grounding. */
-  auto?: boolean;
-  bounds: Partial<SearchBounds>;
-  contextWindow?: number;
-  /** Ids or names of vector stores; absent: the node's collection, or those that the caller is bound to. */
-  stores?: readonly string[];
-  filter?: AttributeFilter;
-}
-
-/** What the prompt was given. */
-export interface Grounding extends FoundPassages {
-  /** The passages in the prompt, as it numbers them: those of earlier turns, then this turn's in descending score. */
-  points: readonly FoundPassage[];
-  /** How many matched, now or in earlier turns, and are not in the prompt: another contains them, or they do not fit. */
-  dropped: number;
-  /** How many of `points`, from the first, are those of earlier turns. */
-  carried: number;
-}
+import { type Conversation, fitToContext, type Turn } from "./context-room.ts";
+import { findPassages } from "./find-passages.ts";
+import {
+  groundedSystemMessage,
+  groundedUserMessages,
+  promptEcho,
+  withoutContained,
+} from "./grounded-prompt.ts";
+import { CarriedPassages, turnKeys } from "./grounded-turns.ts";
+import type { FoundPassages, Grounding, RagPolicy, RagRequest, RagSettings } from "./rag.ts";
 
 export interface GroundedConversation {
   messages: readonly ChatMessage[];
@@ -92,7 +57,7 @@ export class GroundingService {
     const scope = {
       caller: options.searcher,
       ...given({ stores: wanted?.stores, filter: wanted?.filter }),
-      fieldOf: (index: number) => `rag.vector_store_ids[${index}]`,
+      fieldOf: (index: number) => `${wanted?.storesField ?? "rag.vector_store_ids"}[${index}]`,
     };
     // Retrieval that fails does not fail the chat; what cannot be meant does.
     await this.#retrieval.check(scope);
@@ -101,9 +66,9 @@ export class GroundingService {
     const carries = policy === "last-user-message";
     const current = messages.findLastIndex(({ role }) => role === "user");
     const keys = turnKeys(options.caller ?? "", messages);
-    // Amid a turn, as between a tool's call and its result, its passages stay those of its beginning.
-    const isAmidTurn = current < messages.length - 1;
-    const isRecalled = (index: number): boolean => (index === current ? isAmidTurn : carries);
+    // During a turn, as between a tool's call and its result, its passages stay those of its beginning.
+    const isDuringTurn = current < messages.length - 1;
+    const isRecalled = (index: number): boolean => (index === current ? isDuringTurn : carries);
     const recalled = await this.#carried.recall(
       new Map([...keys].filter(([index]) => isRecalled(index))),
       options.searcher,
@@ -124,19 +89,19 @@ export class GroundingService {
       carries
         ? groundedUserMessages(messages, prompt, shown)
         : groundedSystemMessage(messages, prompt, shown.at(-1)?.points ?? []);
-    const kept = await fitToContext(turns, render, conversation, { engine, ...options });
-    if (carries) this.#carried.keep(keys, turns, kept);
-    const points = kept.flatMap((turn) => turn.points);
+    const left = await fitToContext(turns, render, conversation, { engine, ...options });
+    if (carries) this.#carried.keep(keys, turns, left);
+    const points = left.flatMap((turn) => turn.points);
     const dropped = matched.length - telling.length + countPoints(turns) - points.length;
     if (isAuto && points.length + dropped === 0 && found.error === undefined) return { messages };
     return {
-      messages: render(kept),
+      messages: render(left),
       ...given({ stop: points.length === 0 ? undefined : promptEcho(prompt) }),
       grounding: {
         ...found,
         points,
         dropped,
-        carried: countPoints(kept.slice(0, -1)),
+        carried: countPoints(left.slice(0, -1)),
       },
     };
   }
@@ -188,3 +153,14 @@ function notIn(turns: readonly Turn[], points: readonly FoundPassage[]): readonl
 
 const countPoints = (turns: readonly Turn[]): number =>
   turns.reduce((sum, { points }) => sum + points.length, 0);
+
+/** Refuses a request whose question is to be made of more messages than the node allows: each has to be tokenised. */
+function checkContextWindow(wanted: number | undefined, most: number): void {
+  if (wanted === undefined || wanted <= most) return;
+  const param = "rag.context_window";
+  throw new NodeError(
+    "invalid_request",
+    `'${param}' is ${wanted}; this node allows at most ${most} (its own ${param}).`,
+    { param },
+  );
+}

@@ -5,19 +5,25 @@ export interface Numbered<Value> {
   value: Value;
 }
 
-/**
- * Ends when all have ended; a failure or an early return ends the others. `abandon` is called then:
- * an iteration that is waiting for its next value hears of its end only afterwards, and must be
- * told by other means to stop waiting.
- */
+interface MergeOptions {
+  /**
+   * Called when a failure or an early return ends the others: an iteration that is waiting for its next
+   * value hears of its end only afterwards, and must be told by other means to stop waiting.
+   */
+  abandon?: () => void;
+  /** The error of one of several, which may say which one it is of. */
+  toError?: (error: unknown, index: number) => unknown;
+}
+
+/** Ends when all have ended; a failure or an early return ends the others. */
 export function merge<Value>(
   iterables: readonly AsyncIterable<Value>[],
-  abandon: () => void = () => {},
+  options: MergeOptions = {},
 ): AsyncGenerator<Numbered<Value>> {
   const [only] = iterables;
   return only !== undefined && iterables.length === 1
     ? numbered(only)
-    : mergeAll(iterables, abandon);
+    : mergeAll(iterables, options);
 }
 
 /** Most chats are one answer, and its every token goes this way: there is nobody to race with. */
@@ -27,10 +33,16 @@ async function* numbered<Value>(only: AsyncIterable<Value>): AsyncGenerator<Numb
 
 async function* mergeAll<Value>(
   iterables: readonly AsyncIterable<Value>[],
-  abandon: () => void,
+  { abandon, toError = (error) => error }: MergeOptions,
 ): AsyncGenerator<Numbered<Value>> {
   const iterators = iterables.map((iterable) => iterable[Symbol.asyncIterator]());
-  const step = async (index: number) => ({ index, result: await iterators[index]?.next() });
+  const step = async (index: number) => {
+    try {
+      return { index, result: await iterators[index]?.next() };
+    } catch (error) {
+      throw toError(error, index);
+    }
+  };
   const pending = new Map(iterators.map((_, index) => [index, step(index)]));
   try {
     while (pending.size > 0) {
@@ -39,7 +51,7 @@ async function* mergeAll<Value>(
         pending.delete(index);
         continue;
       }
-      // Asked again behind the others, so that an iteration that is always ready does not starve them.
+      // It goes behind the others, so that an iteration that is always ready does not starve them.
       pending.delete(index);
       pending.set(index, step(index));
       yield { index, value: result.value };
@@ -47,7 +59,7 @@ async function* mergeAll<Value>(
   } finally {
     // A step that is still pending may fail later, when nobody awaits it any more.
     for (const unread of pending.values()) unread.catch(() => {});
-    if (pending.size > 0) abandon();
+    if (pending.size > 0) abandon?.();
     await Promise.allSettled(iterators.map((iterator) => iterator.return?.()));
   }
 }

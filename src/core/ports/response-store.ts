@@ -23,7 +23,7 @@ export interface ResponseFailure {
   message: string;
 }
 
-export interface KeptResponse {
+export interface SavedResponse {
   id: string;
   /** The id of the key that it belongs to; undefined: of callers who need none. */
   owner: string | undefined;
@@ -44,7 +44,7 @@ export interface KeptResponse {
 
 /** What changes while it is made. */
 export type ResponseChange = Partial<
-  Pick<KeptResponse, "status" | "failure" | "body" | "conversation">
+  Pick<SavedResponse, "status" | "failure" | "body" | "conversation">
 >;
 
 /** What one step of tidying did. */
@@ -63,14 +63,14 @@ export interface TidiedResponses {
  */
 export interface ResponseStore {
   /** Stores it in the place of one with its id; if all are too large together, the oldest of the caller who stores most go. */
-  save(response: KeptResponse): Promise<void>;
+  save(response: SavedResponse): Promise<void>;
   /** Changes one that is not finished; false where it is, where it is gone, or its time is over. */
   change(id: string, change: ResponseChange): Promise<boolean>;
   /**
    * Undefined where there is none, where its time is over, and where it is somebody else's. Body, input
    * and conversation are parsed each time they are asked for: ask for what is needed, and once.
    */
-  find(id: string, owner: string | undefined): Promise<KeptResponse | undefined>;
+  find(id: string, owner: string | undefined): Promise<SavedResponse | undefined>;
   /** Whether there was one to delete. */
   delete(id: string, owner: string | undefined): Promise<boolean>;
   /** Whether some are not finished. */

@@ -1,18 +1,26 @@
 /**
  * Responses that are made in the background: some at the same time, more of them in a queue, callers
- * in turn. Each change is saved, so that whoever asks sees it, also after a restart.
+ * in turn. Each change is saved, so that a caller sees it, also after a restart.
  *
  * A run counts as a request in progress until it has ended: its caller's place of `concurrency` and the
  * tokens that it used are the request's own, which ends with `ended`. Its time, `limits.request_timeout`,
  * begins when its turn comes.
  */
 import { pause } from "../abort.ts";
-import { NodeError, reasonOf } from "../errors.ts";
+import { type ErrorKind, NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { KeptResponse, ResponseChange, ResponseStore } from "../ports/response-store.ts";
-import { BackgroundQueue, type QueueBounds } from "./background-queue.ts";
-import { BackgroundRun, type BackgroundWork } from "./background-run.ts";
-import { nodeStopped, toFailure } from "./response-failure.ts";
+import type {
+  ResponseChange,
+  ResponseFailure,
+  ResponseStore,
+  SavedResponse,
+} from "../ports/response-store.ts";
+import {
+  BackgroundQueue,
+  BackgroundRun,
+  type BackgroundWork,
+  type QueueBounds,
+} from "./background-queue.ts";
 
 export interface BackgroundOptions extends QueueBounds {
   store: ResponseStore;
@@ -25,15 +33,15 @@ export interface BackgroundOptions extends QueueBounds {
 
 /** What is to be made. */
 export interface BackgroundRequest {
-  /** As it is kept until it is made; its status does not matter. */
-  response: KeptResponse;
+  /** As it is stored until it is made; its status does not matter. */
+  response: SavedResponse;
   /** Whose runs count together. */
   caller: string;
   /** Makes it, once its turn has come; ends early, and may fail, where the signal aborts. */
   work: BackgroundWork;
 }
 
-/** One that was taken in, and is kept as `queued`. */
+/** One that was accepted, and is stored as `queued`. */
 export interface BackgroundStart {
   /** Settles when nothing is done for it any more, however it ended; it never fails. */
   ended: Promise<void>;
@@ -58,7 +66,7 @@ export class BackgroundResponses implements AsyncDisposable {
     if ((await store.hasUnfinished()) && ownership.take()) await this.#own();
   }
 
-  /** Keeps it as `queued`, and makes it when its turn comes; refuses it where too many wait. */
+  /** Stores it as `queued`, and makes it when its turn comes; refuses it where too many wait. */
   async start({ response, caller, work }: BackgroundRequest): Promise<BackgroundStart> {
     const { store, ownership } = this.#options;
     if (this.#hasStopped) throw nodeStopped();
@@ -66,11 +74,11 @@ export class BackgroundResponses implements AsyncDisposable {
     await this.#own();
     // The node may have stopped meanwhile: nobody would end a run that joins now.
     if (this.#hasStopped) throw nodeStopped();
-    const kept: KeptResponse = { ...response, status: "queued", isBackground: true };
-    const run = new BackgroundRun(kept.id, caller, work);
+    const queued: SavedResponse = { ...response, status: "queued", isBackground: true };
+    const run = new BackgroundRun(queued.id, caller, work);
     this.#queue.join(run);
     try {
-      await store.save(kept);
+      await store.save(queued);
     } catch (error) {
       this.#end(run);
       throw error;
@@ -81,7 +89,7 @@ export class BackgroundResponses implements AsyncDisposable {
     return { ended: run.ended };
   }
 
-  /** Ends the work for it, where this process does it; what is kept of it is the caller's affair. */
+  /** Ends the work for it, where this process does it; what is stored of it is the caller's affair. */
   abort(id: string): void {
     const run = this.#queue.get(id);
     if (run === undefined) return;
@@ -89,7 +97,7 @@ export class BackgroundResponses implements AsyncDisposable {
     if (run.state === "waiting") this.#end(run);
   }
 
-  /** Ends all, and keeps them as failed. */
+  /** Ends all, and stores them as failed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#hasStopped = true;
     const runs = this.#queue.all;
@@ -180,4 +188,27 @@ export class BackgroundResponses implements AsyncDisposable {
 }
 
 const leftBehind = (): NodeError =>
-  new NodeError("unavailable", "The node ended before the response was made. Ask again.");
+  new NodeError("unavailable", "The node ended before the response was made. Try again.");
+
+/** Those of OpenAI's API; all others are `server_error`. */
+const codes: Partial<Record<ErrorKind, string>> = {
+  invalid_request: "invalid_prompt",
+  context_length_exceeded: "invalid_prompt",
+  payload_too_large: "invalid_prompt",
+  too_many_requests: "rate_limit_exceeded",
+  too_many_tokens: "rate_limit_exceeded",
+};
+
+/** Why a response was not made, as the API tells it. What was not foreseen says nothing of its inside. */
+export function toFailure(error: unknown): ResponseFailure {
+  if (!(error instanceof NodeError)) {
+    return {
+      code: "server_error",
+      message: "The node failed to make this response. The log has the reason under its id.",
+    };
+  }
+  return { code: codes[error.kind] ?? "server_error", message: error.message };
+}
+
+export const nodeStopped = (): NodeError =>
+  new NodeError("unavailable", "The node stopped before the response was made. Try again.");

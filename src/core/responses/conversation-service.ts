@@ -1,4 +1,4 @@
-/** Conversations that callers keep on the node: items that responses go on from, and are added to. */
+/** Conversations that callers store on the node: items that responses go on from, and are added to. */
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -19,7 +19,7 @@ export interface Conversation {
 }
 
 export interface ConversationOptions {
-  /** They are kept among responses: with their owners, their time and their bounds. */
+  /** They are stored among responses: with their owners, their time and their bounds. */
   store: Pick<ResponseStore, "save" | "find" | "delete">;
   isKeeping: boolean;
   log: Log;
@@ -49,7 +49,7 @@ export class ConversationService {
     if (!this.#options.isKeeping) {
       throw new NodeError(
         "invalid_request",
-        "This node keeps no conversations (responses.keep_for = 0); send the items with each request.",
+        "This node stores no conversations (responses.keep_for = 0); send the items with each request.",
       );
     }
     const id = `${prefix}${crypto.randomUUID().replaceAll("-", "")}`;
@@ -60,17 +60,17 @@ export class ConversationService {
 
   /** `param`: the field that names it. */
   async get(id: string, owner: Owner, param = "conversation_id"): Promise<Conversation> {
-    const kept =
+    const found =
       isConversationId(id) && this.#options.isKeeping
         ? await this.#options.store.find(id, owner.id)
         : undefined;
-    if (kept === undefined) throw noSuchConversation(id, param);
-    const { createdAt, metadata }: Partial<Conversation> = kept.body;
+    if (found === undefined) throw noSuchConversation(id, param);
+    const { createdAt, metadata }: Partial<Conversation> = found.body;
     return {
       id,
-      createdAt: createdAt ?? kept.createdAt,
+      createdAt: createdAt ?? found.createdAt,
       metadata: metadata ?? {},
-      items: kept.input,
+      items: found.input,
     };
   }
 

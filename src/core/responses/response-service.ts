@@ -1,8 +1,10 @@
-/** Kept responses as callers know them: each sees its own, and can cancel what is made in the background. */
+/** Stored responses as callers know them: each sees its own, and can cancel what is made in the background. */
+
+import { pause } from "../abort.ts";
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { isFinished, type KeptResponse, type ResponseStore } from "../ports/response-store.ts";
+import { isFinished, type ResponseStore, type SavedResponse } from "../ports/response-store.ts";
 import { quoted } from "../quoted.ts";
 import type {
   BackgroundRequest,
@@ -14,7 +16,7 @@ import { isConversationId } from "./conversation-service.ts";
 export interface ResponseServiceOptions {
   store: ResponseStore;
   background: BackgroundResponses;
-  /** Whether responses are kept at all. */
+  /** Whether responses are stored at all. */
   isKeeping: boolean;
   log: Log;
 }
@@ -22,7 +24,7 @@ export interface ResponseServiceOptions {
 type Owner = Pick<DocumentCaller, "id">;
 
 export class ResponseService {
-  /** Whether responses are kept at all; where they are not, `keep` does nothing, and `start` refuses. */
+  /** Whether responses are stored at all; where they are not, `keep` does nothing, and `start` refuses. */
   readonly isKeeping: boolean;
   readonly #store: ResponseStore;
   readonly #background: BackgroundResponses;
@@ -36,27 +38,27 @@ export class ResponseService {
   }
 
   /**
-   * Keeps a response that is made, and says whether it is kept: an answer that is there is given also
-   * where the disk is full, or where it is larger than what is kept.
+   * Stores a response that is made, and says whether it is stored: an answer that is there is given also
+   * where the disk is full, or where it is larger than what is stored.
    */
-  async keep(response: KeptResponse): Promise<boolean> {
+  async keep(response: SavedResponse): Promise<boolean> {
     if (!this.isKeeping) return false;
     try {
       await this.#store.save(response);
       return true;
     } catch (error) {
-      this.#log.warn("a response is not kept", { id: response.id, reason: reasonOf(error) });
+      this.#log.warn("a response is not stored", { id: response.id, reason: reasonOf(error) });
       return false;
     }
   }
 
   /** Undefined where there is none, where its time is over, and where it is somebody else's. */
-  async find(id: string, { id: owner }: Owner): Promise<KeptResponse | undefined> {
+  async find(id: string, { id: owner }: Owner): Promise<SavedResponse | undefined> {
     if (!this.isKeeping || isConversationId(id)) return undefined;
     return await this.#store.find(id, owner);
   }
 
-  async get(id: string, owner: Owner): Promise<KeptResponse> {
+  async get(id: string, owner: Owner): Promise<SavedResponse> {
     const response = await this.find(id, owner);
     if (response === undefined) throw noSuchResponse(id);
     return response;
@@ -70,7 +72,7 @@ export class ResponseService {
   }
 
   /** Ends one that is made in the background; one that has ended stays as it is. */
-  async cancel(id: string, owner: Owner): Promise<KeptResponse> {
+  async cancel(id: string, owner: Owner): Promise<SavedResponse> {
     const response = await this.get(id, owner);
     if (!response.isBackground) {
       throw new NodeError(
@@ -80,7 +82,7 @@ export class ResponseService {
       );
     }
     if (isFinished(response.status)) return response;
-    // Kept first: what the run still has to say comes too late then.
+    // Saved first: what the run still has to say comes too late then.
     await this.#store.change(id, { status: "cancelled" });
     this.#background.abort(id);
     return await this.get(id, owner);
@@ -91,7 +93,7 @@ export class ResponseService {
     if (!this.isKeeping) {
       throw new NodeError(
         "invalid_request",
-        "'background' needs responses to be kept, and this node keeps none (responses.keep_for = 0).",
+        "'background' needs responses to be stored, and this node stores none (responses.keep_for = 0).",
         { param: "background" },
       );
     }
@@ -101,3 +103,52 @@ export class ResponseService {
 
 const noSuchResponse = (id: string): NodeError =>
   new NodeError("no_such_object", `Response with id ${quoted(id)} not found.`);
+
+interface TidyingOptions {
+  store: ResponseStore;
+  /** Fails what nobody makes any more. */
+  recover: () => Promise<void>;
+  /** How often it looks. */
+  everyMs: number;
+  log: Log;
+}
+
+/**
+ * Deletes stored responses whose time is over, and fails those left unfinished, again and again, until
+ * the signal aborts; it never fails.
+ */
+export async function tidyResponses(options: TidyingOptions, signal: AbortSignal): Promise<void> {
+  let saidWhy: string | undefined;
+  while (!signal.aborted) {
+    try {
+      await options.recover();
+      await tidyOnce(options, signal);
+      saidWhy = undefined;
+    } catch (error) {
+      const reason = reasonOf(error);
+      if (reason !== saidWhy) options.log.warn("stored responses cannot be tidied", { reason });
+      saidWhy = reason;
+    }
+    await pause(options.everyMs, signal);
+  }
+}
+
+async function tidyOnce({ store, log }: TidyingOptions, signal: AbortSignal): Promise<void> {
+  const sum = { expired: 0, displaced: 0 };
+  for (let isDone = false; !isDone && !signal.aborted; ) {
+    const step = await store.tidy();
+    sum.expired += step.expired;
+    sum.displaced += step.displaced;
+    isDone = step.isDone;
+  }
+  const { expired, displaced } = sum;
+  if (expired > 0) log.info("stored responses have expired, and are deleted", { count: expired });
+  if (displaced > 0) {
+    log.warn(
+      "the oldest responses of who stores most are deleted: all are larger than responses.max_bytes",
+      {
+        count: displaced,
+      },
+    );
+  }
+}

@@ -1,5 +1,6 @@
 /** How an answer's tokens are sampled: parameters in llama.cpp's terms, `logit_bias`, log probabilities. */
 import type { LlamaGrammarEvaluationState, Token } from "node-llama-cpp";
+import { NodeError } from "../../core/errors.ts";
 import type {
   GenerationSettings,
   Sampling,
@@ -119,7 +120,11 @@ export function toTokenBias(
   biases: ReadonlyMap<number, number>,
   vocabularySize: number,
 ): TokenBias {
-  const tokens = knownTokens([...biases.keys()], { vocabularySize, param: "logit_bias" });
+  const tokens = knownTokens(
+    [...biases.keys()],
+    vocabularySize,
+    (why) => new NodeError("invalid_request", `'logit_bias' ${why}`, { param: "logit_bias" }),
+  );
   return {
     tokenBiasKeys: Uint32Array.from(tokens),
     tokenBiasValues: Float32Array.from(biases.values()),

@@ -5,7 +5,7 @@ import {
   LlamaGrammarEvaluationState,
   type LlamaModel,
 } from "node-llama-cpp";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { NodeError, reasonOf, type Subject } from "../../core/errors.ts";
 import type { AnswerFormat, Tool } from "../../core/ports/chat-engine.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
 import { Budget, mostOpenParses, nativeCost, OverBudget } from "./cost.ts";
@@ -49,19 +49,18 @@ export class Grammars {
       rules.value();
       roots.push(rules.object());
     } else if (format !== undefined) {
-      const param = "response_format.json_schema.schema";
-      roots.push(new JsonSchemaCompiler(rules, format.schema, param).compile().rule);
+      roots.push(new JsonSchemaCompiler(rules, format.schema, { part: "schema" }).compile().rule);
     }
     if (calls !== undefined) roots.push(callRule(rules, calls));
-    const param = format === undefined || format === "json" ? "tools" : "response_format";
-    const grammar = await this.#compile(rules.toString(roots.join(" | ")), param);
+    const part = format === undefined || format === "json" ? "tools" : "format";
+    const grammar = await this.#compile(rules.toString(roots.join(" | ")), { part });
     return new LlamaGrammarEvaluationState({ model: this.#model, grammar });
   }
 
-  async #compile(text: string, param: string): Promise<LlamaGrammar> {
+  async #compile(text: string, subject: Subject): Promise<LlamaGrammar> {
     const known = this.#compiled.get(text);
     if (known !== undefined) return known;
-    checkCost(text, param);
+    checkCost(text, subject);
     try {
       const grammar = await this.#llama.createGrammar({ grammar: text });
       if (this.#compiled.size >= mostCached) {
@@ -76,19 +75,19 @@ export class Grammars {
       throw new NodeError(
         "invalid_request",
         `The schema makes a grammar that llama.cpp cannot use: ${reasonOf(cause)}`,
-        { param, cause },
+        { subject, cause },
       );
     }
   }
 }
 
 /** Refuses a grammar that llama.cpp would parse for long: it parses on the event loop. */
-function checkCost(text: string, param: string): void {
+function checkCost(text: string, subject: Subject): void {
   try {
     nativeCost(text);
   } catch (error) {
     if (!(error instanceof OverBudget)) throw error;
-    throw new NodeError("invalid_request", `${param}: The schema ${error.message}.`, { param });
+    throw new NodeError("invalid_request", `The schema ${error.message}.`, { subject });
   }
 }
 
@@ -101,10 +100,10 @@ function callRule(
   const one = tools.flatMap((tool, at) => {
     const { name } = tool;
     if (only !== undefined && name !== only) return [];
-    const param = `tools[${at}].function.parameters`;
-    const wanted = argumentsSchema(tool, param);
-    const schema = tool.strict === false ? loosened(wanted, param, loosening) : wanted;
-    const compiler = new JsonSchemaCompiler(rules, schema, param);
+    const subject: Subject = { part: "tools", at };
+    const wanted = argumentsSchema(tool, subject);
+    const schema = tool.strict === false ? loosened(wanted, subject, loosening) : wanted;
+    const compiler = new JsonSchemaCompiler(rules, schema, subject);
     const head = literal(`${name}${syntax.paramsPrefix(name)}`);
     const { rule, parses } = compiler.compile();
     // Tools of one name differ only in their arguments, so all of their parses are open together.
@@ -113,8 +112,8 @@ function callRule(
     if (open > mostOpenParses) {
       throw new NodeError(
         "invalid_request",
-        `${param}: The schema keeps, with those of the same name, more than ${mostOpenParses} parses of a call open.`,
-        { param },
+        `The schema keeps, with those of the same name, more than ${mostOpenParses} parses of a call open.`,
+        { subject },
       );
     }
     return `${head} ${rule} ${optionalLiteral(syntax.suffix(name))}`;
@@ -126,16 +125,20 @@ function callRule(
 }
 
 /** Arguments are an object, whether or not the schema says so. */
-function argumentsSchema({ parameters }: Tool, param: string): object {
+function argumentsSchema({ parameters }: Tool, subject: Subject): object {
   if (parameters === undefined) return { type: "object", additionalProperties: false };
   if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters)) {
-    throw new NodeError("invalid_request", `'${param}' must be a JSON Schema object.`, { param });
+    throw new NodeError("invalid_request", "The parameters must be a JSON Schema object.", {
+      subject,
+    });
   }
   const { type = "object" } = { ...parameters, type: Reflect.get(parameters, "type") };
   if (type === "object") return { ...parameters, type };
-  throw new NodeError("invalid_request", `'${param}' must describe an object; its type is not.`, {
-    param,
-  });
+  throw new NodeError(
+    "invalid_request",
+    "The parameters must describe an object; their type does not.",
+    { subject },
+  );
 }
 
 const optionalLiteral = (text: string): string => (text === "" ? "" : literal(text));
@@ -144,11 +147,11 @@ const optionalLiteral = (text: string): string => (text === "" ? "" : literal(te
 const mostParts = 16;
 
 /** A schema without what a grammar cannot hold of it, for tools that are not strict. `budget`: of the whole request. */
-export function loosened(schema: object, param: string, budget: Budget): object {
+export function loosened(schema: object, subject: Subject, budget: Budget): object {
   try {
     let loose = schema;
     for (let parts = 0; parts <= mostParts; parts++) {
-      const refusal = refusalOf(loose, param, budget);
+      const refusal = refusalOf(loose, subject, budget);
       if (refusal === undefined) return loose;
       loose = JSON.parse(budget.json(loose));
       if (!drop(loose, refusal.path)) break;
@@ -159,9 +162,13 @@ export function loosened(schema: object, param: string, budget: Budget): object 
   return { type: "object" };
 }
 
-function refusalOf(schema: object, param: string, budget: Budget): UnsupportedSchema | undefined {
+function refusalOf(
+  schema: object,
+  subject: Subject,
+  budget: Budget,
+): UnsupportedSchema | undefined {
   try {
-    new JsonSchemaCompiler(new GrammarRules(budget), schema, param).compile();
+    new JsonSchemaCompiler(new GrammarRules(budget), schema, subject).compile();
     return undefined;
   } catch (error) {
     if (error instanceof UnsupportedSchema) return error;

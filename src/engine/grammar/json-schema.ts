@@ -1,5 +1,5 @@
 /** Compiles a JSON Schema to a grammar that allows only JSON which validates against it. */
-import { NodeError } from "../../core/errors.ts";
+import { NodeError, type Subject } from "../../core/errors.ts";
 import {
   beginsWithItself,
   everyKind,
@@ -25,12 +25,12 @@ import { SchemaResolver } from "./schema-resolver.ts";
 /** A longer piece is a rule of its own, so that it is written once however often it is used. */
 const longestInline = 120;
 
-/** Compiles one document; `param` names it in errors. */
+/** Compiles one document; `subject` says which one it is in errors. */
 export class JsonSchemaCompiler {
   readonly #rules: GrammarRules;
   readonly #root: unknown;
   readonly #resolver: SchemaResolver;
-  readonly #param: string;
+  readonly #subject: Subject;
   readonly #parses: OpenParses;
   /** What was compiled, by the sub-schema itself. */
   readonly #parts = new Map<object, Part>();
@@ -40,10 +40,10 @@ export class JsonSchemaCompiler {
   readonly #references = new Map<unknown, Part>();
   readonly #choices: { path: readonly string[]; part: Part }[] = [];
 
-  constructor(rules: GrammarRules, root: unknown, param: string) {
+  constructor(rules: GrammarRules, root: unknown, subject: Subject) {
     this.#rules = rules;
     this.#root = root;
-    this.#param = param;
+    this.#subject = subject;
     this.#parses = new OpenParses(rules.budget);
     this.#resolver = new SchemaResolver({
       root,
@@ -268,7 +268,7 @@ export class JsonSchemaCompiler {
 
   #refuse(path: readonly string[], why: string): NodeError {
     const keyword = path.length === 0 ? "The schema" : `'${shown(path.join("/"))}'`;
-    return new UnsupportedSchema(`${this.#param}: ${keyword} ${why}.`, path, this.#param);
+    return new UnsupportedSchema(`${keyword} ${why}.`, path, this.#subject);
   }
 }
 
@@ -311,8 +311,8 @@ export class UnsupportedSchema extends NodeError {
   /** Where in the schema; behind a reference the first step is the reference. Empty: the whole of it. */
   readonly path: readonly string[];
 
-  constructor(message: string, path: readonly string[], param: string) {
-    super("invalid_request", message, { param });
+  constructor(message: string, path: readonly string[], subject: Subject) {
+    super("invalid_request", message, { subject });
     this.path = path;
   }
 }

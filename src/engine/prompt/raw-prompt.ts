@@ -40,7 +40,7 @@ export class RawPrompts {
   async #tokens(prompt: RawPrompt, budget: TokenBudget): Promise<Token[] | undefined> {
     if (typeof prompt === "string") return await this.#tokenizer.rawTokens(prompt, budget);
     if (prompt.length > budget.most) return undefined;
-    return knownTokens(prompt, { vocabularySize: this.#vocabularySize, param: "prompt" });
+    return knownTokens(prompt, this.#vocabularySize, (why) => refused(`The prompt ${why}`));
   }
 
   /** A text begins as the model's file says; an empty one is the beginning of a document. */
@@ -49,9 +49,7 @@ export class RawPrompts {
     if (tokens.length === 0) {
       const first = bos ?? eos;
       if (first !== null) return [first];
-      throw new NodeError("invalid_request", "'prompt' is empty, and this model needs some text.", {
-        param: "prompt",
-      });
+      throw refused("The prompt is empty, and this model needs some text.");
     }
     return typeof prompt === "string" ? beginning(this.#model, tokens) : tokens;
   }
@@ -81,6 +79,9 @@ export class RawPrompts {
     return await detokenize(this.#model, this.#tokenBytes, written, { special: false, loop });
   }
 }
+
+const refused = (message: string): NodeError =>
+  new NodeError("invalid_request", message, { subject: { part: "prompt" } });
 
 /** The tokens with the one that begins a text, where the model's file says so. */
 export function beginning({ tokens: known }: LlamaModel, tokens: Token[]): Token[] {

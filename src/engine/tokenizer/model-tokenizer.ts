@@ -56,7 +56,11 @@ export class ModelTokenizer implements Tokenizer {
       );
     }
     const vocabularySize = model.fileInfo.metadata.tokenizer.ggml.tokens.length;
-    const tokens = knownTokens(ids, { vocabularySize, param: "tokens" });
+    const tokens = knownTokens(
+      ids,
+      vocabularySize,
+      (why) => new NodeError("invalid_request", `'tokens' ${why}`, { param: "tokens" }),
+    );
     const loop = new LoopYield(signal);
     return await detokenize(model, this.#bytes, tokens, { special: true, loop });
   }

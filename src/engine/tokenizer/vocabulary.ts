@@ -1,6 +1,6 @@
 /** A model's vocabulary: the bytes of its tokens, the text that they make, and which ids are tokens. */
 import type { LlamaModel, Token } from "node-llama-cpp";
-import { NodeError } from "../../core/errors.ts";
+import type { NodeError } from "../../core/errors.ts";
 import { toToken } from "../native/sampler.ts";
 import type { LoopYield } from "./sliced-tokenizer.ts";
 
@@ -142,17 +142,14 @@ async function joinBytes(
 
 const space = 0x20;
 
-/** Throws where there is no such token; `param` is what the caller calls them. */
+/** Token ids of a caller as tokens of the vocabulary; `refuse`: the error where there is no such token. */
 export function knownTokens(
   ids: readonly number[],
-  { vocabularySize, param }: { vocabularySize: number; param: string },
+  vocabularySize: number,
+  refuse: (why: string) => NodeError,
 ): Token[] {
   return ids.map((id) => {
     if (Number.isInteger(id) && id >= 0 && id < vocabularySize) return toToken(id);
-    throw new NodeError(
-      "invalid_request",
-      `'${param}' names the token ${id}; this model has the tokens 0 to ${vocabularySize - 1}.`,
-      { param },
-    );
+    throw refuse(`names the token ${id}; this model has the tokens 0 to ${vocabularySize - 1}.`);
   });
 }

@@ -1,5 +1,5 @@
 /** Chat with an upstream model, over the OpenAI API. */
-import { longerThanContext } from "../../core/chat/input-length.ts";
+import { longerThanContext } from "../../core/chat/context-room.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type {

@@ -1,5 +1,10 @@
 /** What a status other than 2xx of an upstream server means to the caller of this node. */
-import { type ErrorKind, NodeError } from "../../core/errors.ts";
+import {
+  type ErrorKind,
+  NodeError,
+  type NodeErrorDetails,
+  type Subject,
+} from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { isObject, listAt, objectAt, textAt } from "./json-fields.ts";
 
@@ -45,13 +50,14 @@ export function toRefusal(answered: AnsweredStatus, { named, field }: Refused): 
     return new NodeError("upstream_failed", `The server of ${named} failed (status ${status}).`);
   }
   if (isTooLong(status, sent)) {
-    return new NodeError("context_length_exceeded", told(sent, named), {
-      param: sent?.param ?? field,
-    });
+    return new NodeError(
+      "context_length_exceeded",
+      told(sent, named),
+      aboutField(sent?.param ?? field, field),
+    );
   }
   if (kind === "invalid_request") {
-    const param = ourNames.get(sent?.param ?? "") ?? sent?.param;
-    return new NodeError(kind, told(sent, named), given({ param }));
+    return new NodeError(kind, told(sent, named), aboutField(sent?.param, field));
   }
   const busy = status === 503 ? busyKind(sent) : kind;
   return new NodeError(busy, describe(busy, named), given({ retryAfterMs }));
@@ -119,6 +125,29 @@ function describe(kind: ErrorKind, named: string): string {
 
 /** Fields that this node has another name for. */
 const ourNames = new Map([["repetition_penalty", "repeat_penalty"]]);
+
+/** Fields of the OpenAI API's chat that have another name in each API of this node. */
+const chatFields: readonly [RegExp, Subject["part"]][] = [
+  [/^messages(?:\[(\d+)\])?(.*)$/, "messages"],
+  [/^prompt()()$/, "prompt"],
+  [/^tools\[(\d+)\]\.function\.parameters(.*)$/, "tools"],
+  [/^response_format\.json_schema\.schema()(.*)$/, "schema"],
+  [/^response_format()(.*)$/, "format"],
+  [/^max_(?:completion_)?tokens()()$/, "max tokens"],
+];
+
+function aboutField(param: string | undefined, field: Refused["field"]): NodeErrorDetails {
+  if (param === undefined) return {};
+  if (field !== "messages" && field !== "prompt") return { param: ourNames.get(param) ?? param };
+  for (const [pattern, part] of chatFields) {
+    const [found, at, inside] = pattern.exec(param) ?? [];
+    if (found === undefined) continue;
+    return {
+      subject: { part, ...(at ? { at: Number(at) } : {}), ...(inside ? { inside } : {}) },
+    };
+  }
+  return { param: ourNames.get(param) ?? param };
+}
 
 /** `Retry-After` has seconds or a date. */
 function toMilliseconds(text: string | undefined): number | undefined {

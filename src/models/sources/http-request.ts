@@ -1,8 +1,8 @@
 /** HTTP requests for models: redirects, retries, and error responses explained with what to do about them. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { isLoopback } from "../../core/address-range.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
-import { isLoopback } from "../../core/loopback.ts";
 import { type Hub, isOfHub } from "./hub.ts";
 import { checkRedirect } from "./redirects.ts";
 

@@ -1,10 +1,10 @@
 /** How an answer is sent: as a stream, as a download, in the background, and until when. */
 import { NodeError } from "../../core/errors.ts";
-import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type { Download } from "../operation.ts";
 import { clientGone, clientStalled, type RequestContext } from "../request-context.ts";
-import { type EventFormat, eventStream, type StreamBuffers } from "../sse.ts";
+import { dataEvents, type EventFormat, eventStream, type StreamBuffers } from "../sse.ts";
+import { named } from "../wire/field-names.ts";
 import { errorResponse, toNodeError } from "./errors.ts";
 
 export interface StreamSettings {
@@ -21,7 +21,7 @@ interface StreamedAnswer {
 
 /** Sends server-sent events; `ending` is disposed of when the stream has ended, whole or not. */
 export async function streamResponse(
-  { events, format }: StreamedAnswer,
+  { events, format = dataEvents }: StreamedAnswer,
   request: Request,
   context: RequestContext,
   ending: Disposable,
@@ -29,7 +29,10 @@ export async function streamResponse(
 ): Promise<Response> {
   const { id } = context;
   const response = await eventStream(events, {
-    ...given({ format }),
+    format: {
+      ...format,
+      writeError: (error) => format.writeError(named(error, context.fieldNames)),
+    },
     signal: context.signal,
     stallMs: stallTimeoutMs,
     buffers,

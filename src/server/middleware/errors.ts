@@ -4,6 +4,7 @@ import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { clientGone, type RequestContext } from "../request-context.ts";
 import { ErrorAnswer } from "../wire/error-schema.ts";
+import { named } from "../wire/field-names.ts";
 
 interface WireError {
   status: number;
@@ -155,14 +156,15 @@ export function toErrorResponse(
 }
 
 /** What of a request says how its errors are written. */
-type Answered = Pick<RequestContext, "id" | "errorFormat">;
+type Answered = Pick<RequestContext, "id" | "errorFormat" | "fieldNames">;
 
 /** The error as the API has it that was asked. */
 export function answerError(
-  error: NodeError,
-  { id: requestId, errorFormat }: Answered,
+  failure: NodeError,
+  { id: requestId, errorFormat, fieldNames }: Answered,
   headers: Record<string, string> = {},
 ): Response {
+  const error = named(failure, fieldNames);
   if (errorFormat === undefined) return errorResponse(error, headers);
   const status = errorFormat.statuses?.[error.kind] ?? table[error.kind].status;
   const body = errorFormat.body(error, { message: toldMessage(error), requestId });

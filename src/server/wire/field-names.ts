@@ -1,26 +1,43 @@
-/** Errors of the domain in the words of the API that was asked: engines name fields as the OpenAI API's chat does. */
-import { NodeError, withField } from "../../core/errors.ts";
+/** What an API calls the parts of a request that errors of the domain are about. */
+import { NodeError, type Subject } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 
-/** What the domain calls a field, and what the caller calls it. */
-export type FieldNames = readonly (readonly [theirs: RegExp, ours: string])[];
+/** The field of each part; `at`: which one, where the error is about one of several. */
+export type FieldNames = Readonly<Record<Subject["part"], (at?: number) => string>>;
 
-/** The same events; a failure names the caller's fields. */
-export async function* renameFields<Event>(
-  events: AsyncIterable<Event>,
-  names: FieldNames,
-): AsyncGenerator<Event> {
-  try {
-    yield* events;
-  } catch (error) {
-    throw error instanceof NodeError ? renamed(error, names) : error;
-  }
+/** A list as a whole, or what is at fault of one of it. */
+export const inList =
+  (list: string, field = "") =>
+  (at?: number): string =>
+    at === undefined ? list : `${list}[${at}]${field}`;
+
+/** Those of OpenAI's chat and completions. */
+export const chatNames: FieldNames = {
+  messages: inList("messages"),
+  call: inList("messages", ".tool_call_id"),
+  prompt: inList("prompt"),
+  tools: inList("tools", ".function.parameters"),
+  format: () => "response_format",
+  schema: () => "response_format.json_schema.schema",
+  "max tokens": () => "max_tokens",
+};
+
+/** The same error with the API's field; the message begins with it where it does not name it. */
+export function named(error: NodeError, names: FieldNames): NodeError {
+  const { kind, message, subject, retryAfterMs } = error;
+  if (subject === undefined) return error;
+  const { part, at, inside = "" } = subject;
+  const param = `${names[part](at)}${inside}`;
+  const isWhole = at === undefined && (part === "messages" || part === "prompt");
+  const told = isWhole || message.includes(param) ? message : `${param}: ${message}`;
+  return new NodeError(kind, told, { param, ...given({ retryAfterMs }), cause: error });
 }
 
-function renamed(error: NodeError, names: FieldNames): NodeError {
-  const inOwn = (text: string): string =>
-    names.reduce((changed, [theirs, ours]) => changed.replace(theirs, ours), text);
-  const message = inOwn(error.message);
-  const param = error.param === undefined ? undefined : inOwn(error.param);
-  if (param === error.param && message === error.message) return error;
-  return withField(error, { message, param });
+/** Runs a check of the domain; its errors have the API's fields. */
+export function withNames<Value>(names: FieldNames, check: () => Value): Value {
+  try {
+    return check();
+  } catch (error) {
+    throw error instanceof NodeError ? named(error, names) : error;
+  }
 }

@@ -92,3 +92,6 @@ function scalar(value: unknown, at: string): string | number | boolean {
   if (typeof value === "string" && value.length <= most.text) return value;
   throw refuse(at, `must be a text of at most ${most.text} characters, a number, or true or false`);
 }
+
+/** Vector stores that are searched as one; each is searched for itself. */
+export const StoreReferences = T.Array(T.String({ minLength: 1 }), { minItems: 1, maxItems: 16 });

@@ -2,7 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { accepted, ignored, nullable, open, rejected, unexamined } from "./fields.ts";
 
-/** A content part of any type; only text is taken, the rest is refused by name. */
+/** A content part of any type; only text is read, the rest is rejected. */
 const Part = unexamined(
   T.Object(
     { type: T.String(), text: T.Optional(T.String()), refusal: T.Optional(T.String()) },

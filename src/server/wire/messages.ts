@@ -1,25 +1,27 @@
-/** Messages between the wire and the domain: joined, complete, and refused by name where they are not. */
-import { NodeError } from "../../core/errors.ts";
+/** Messages of OpenAI's chat as the domain's: parts joined, complete, and checked as a conversation. */
+import { checkConversation } from "../../core/chat/conversation.ts";
 import type { ChatMessage, ToolCall } from "../../core/ports/chat-engine.ts";
-import { quoted, shortened } from "../../core/quoted.ts";
+import { quoted } from "../../core/quoted.ts";
 import { excessText, JsonSize } from "../json-size.ts";
+import { chatNames, withNames } from "./field-names.ts";
 import type { Content, Message } from "./message-schema.ts";
 import { refuse } from "./refuse.ts";
-import { type PartTypes, textOfParts } from "./text-parts.ts";
 
 export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
-  const messages = withToolCalls(sent);
-  if (!messages.some(({ role }) => role === "user")) {
-    throw refuse("messages", "needs a message with the role 'user'");
-  }
-  checkToolCalls(messages);
   // One count for all: the arguments of many calls are as large as one call's can be.
   const size = new JsonSize();
-  return messages.map((message, index) => toChatMessage(message, `messages[${index}]`, size));
+  const messages = withToolCalls(sent).map((message, index) =>
+    toChatMessage(message, `messages[${index}]`, size),
+  );
+  withNames(chatNames, () => checkConversation(messages));
+  return messages;
 }
 
 function toChatMessage(message: Message, at: string, size: JsonSize): ChatMessage {
-  const { role, content, tool_calls: calls } = message;
+  const { role, content, tool_calls: calls, tool_call_id: id } = message;
+  if (calls?.length && role !== "assistant") {
+    throw refuse(`${at}.tool_calls`, "is for messages with the role 'assistant'");
+  }
   switch (role) {
     case "system":
     case "developer":
@@ -37,7 +39,10 @@ function toChatMessage(message: Message, at: string, size: JsonSize): ChatMessag
     }
     case "function":
     case "tool":
-      return { role: "tool", content: textOf(content, at), toolCallId: message.tool_call_id ?? "" };
+      if (id === null || id === undefined) {
+        throw refuse(`${at}.tool_call_id`, "is required for a message with the role 'tool'");
+      }
+      return { role: "tool", content: textOf(content, at), toolCallId: id };
   }
 }
 
@@ -91,42 +96,6 @@ function checkJson(text: string, param: string): void {
   }
 }
 
-/** Every call has its result right after it, and every result its call, as the OpenAI API demands. */
-function checkToolCalls(messages: readonly Message[]): void {
-  let open = new Set<string>();
-  for (const [index, { role, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
-    const at = `messages[${index}]`;
-    if (role === "tool") {
-      if (id === null || id === undefined) {
-        throw refuse(`${at}.tool_call_id`, "is required for a message with the role 'tool'");
-      }
-      if (!open.delete(id)) {
-        throw refuse(
-          `${at}.tool_call_id`,
-          `${quoted(id)} answers no tool call of the message before it`,
-        );
-      }
-      continue;
-    }
-    if (open.size > 0) throw unanswered(open, at);
-    if (calls?.length && role !== "assistant") {
-      throw refuse(`${at}.tool_calls`, "is for messages with the role 'assistant'");
-    }
-    open = new Set((calls ?? []).map((call) => call.id));
-  }
-  if (open.size > 0) throw unanswered(open, "messages");
-}
-
-/** So many calls are named; the rest is counted. */
-const mostNamed = 8;
-
-/** The error for what comes while calls wait for their results. */
-export function unanswered(open: ReadonlySet<string>, param: string): NodeError {
-  const named = [...open].slice(0, mostNamed).map(shortened).join(", ");
-  const rest = open.size > mostNamed ? ` and ${open.size - mostNamed} more` : "";
-  return refuse(param, `comes before the tool calls ${named}${rest} were answered`);
-}
-
 const partTypes: PartTypes = {
   readable: new Set(["text"]),
   names: new Map([
@@ -138,11 +107,45 @@ const partTypes: PartTypes = {
 
 function textOf(content: Content | null | undefined, at: string): string {
   if (content === null || content === undefined) {
-    throw new NodeError(
-      "invalid_request",
-      `'${at}.content' is required: a string or a list of text parts.`,
-      { param: `${at}.content` },
-    );
+    throw refuse(`${at}.content`, "is required: a string or a list of text parts");
   }
   return textOfParts(content, `${at}.content`, partTypes);
+}
+
+interface Part {
+  type: string;
+  text?: string;
+  refusal?: string;
+}
+
+/** What an API calls the types of its parts. */
+export interface PartTypes {
+  /** Those whose text is read. */
+  readable: ReadonlySet<string>;
+  /** What the others hold, for a person. */
+  names: ReadonlyMap<string, string>;
+}
+
+/** The text of content whose parts are joined; other parts than text are rejected. `at`: where it stands. */
+export function textOfParts(
+  content: string | readonly Part[],
+  at: string,
+  { readable, names }: PartTypes,
+): string {
+  if (typeof content === "string") return content;
+  return content
+    .map(({ type, text, refusal }, index) => {
+      const param = `${at}[${index}]`;
+      if (type === "refusal" && refusal !== undefined) return refusal;
+      if (!readable.has(type)) {
+        const what = names.get(type) ?? `parts of type ${quoted(type)}`;
+        throw refuse(
+          param,
+          `has the type ${quoted(type)}: this node's models read text only, no ${what}`,
+        );
+      }
+      if (text === undefined) throw refuse(`${param}.text`, "is required: a string");
+      return text;
+    })
+    .join("");
 }

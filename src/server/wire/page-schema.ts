@@ -2,6 +2,8 @@
 import { Type as T, type TObject, type TProperties, type TSchema } from "@sinclair/typebox";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
+import { quoted } from "../../core/quoted.ts";
+import { refuse } from "./refuse.ts";
 
 export interface PageLimits {
   most: number;
@@ -78,3 +80,38 @@ export const pageExample = <Item extends { id: string }>(item: Item) =>
 /** What is answered where something was deleted. */
 export const deletedSchema = (object: string): TObject =>
   T.Object({ id: T.String(), object: T.Literal(object), deleted: T.Literal(true) });
+
+/** Tells OpenAI's clients how soon to poll for what is in progress; they would wait five seconds. */
+
+const header = "openai-poll-after-ms";
+const pollMs = 250;
+
+export function tellWhenToPoll(
+  status: string,
+  { headers }: { headers: Record<string, string | number> },
+): void {
+  if (status === "in_progress") headers[header] = pollMs;
+}
+
+/** A page of a list that is whole in memory, in the order of its items; cursors are their ids. */
+export function pageOfItems<Item extends { id: string }>(
+  items: readonly Item[],
+  { limit, order, after, before }: PageRequest,
+): Page<Item> {
+  const ordered = order === "asc" ? items : items.toReversed();
+  const from = after === undefined ? 0 : placeOf(ordered, "after", after) + 1;
+  const to = before === undefined ? ordered.length : placeOf(ordered, "before", before);
+  const isBackwards = after === undefined && before !== undefined;
+  const start = isBackwards ? Math.max(from, to - limit) : from;
+  const end = Math.max(start, isBackwards ? to : Math.min(to, start + limit));
+  return {
+    items: ordered.slice(start, end),
+    hasMore: isBackwards ? start > from : end < to,
+  };
+}
+
+function placeOf(items: readonly { id: string }[], param: string, cursor: string): number {
+  const place = items.findIndex(({ id }) => id === cursor);
+  if (place === -1) throw refuse(param, `names nothing of this list: ${quoted(cursor)}`);
+  return place;
+}

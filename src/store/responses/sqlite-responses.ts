@@ -3,12 +3,12 @@ import { existsSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import {
-  type KeptResponse,
   type ResponseChange,
   type ResponseFailure,
   type ResponseStatus,
   type ResponseStore,
   responseStatuses,
+  type SavedResponse,
   type TidiedResponses,
 } from "../../core/ports/response-store.ts";
 import { ThreadCalls } from "../thread-calls.ts";
@@ -53,7 +53,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
     this.#options = options;
   }
 
-  async save(response: KeptResponse): Promise<void> {
+  async save(response: SavedResponse): Promise<void> {
     const row = toRow(this.#checked(response));
     this.#checkSize(row);
     await this.#call({ type: "save", row });
@@ -66,7 +66,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
     return isDone;
   }
 
-  async find(id: string, owner: string | undefined): Promise<KeptResponse | undefined> {
+  async find(id: string, owner: string | undefined): Promise<SavedResponse | undefined> {
     const { row } = await this.#ask({ type: "find", id, owner: owner ?? null });
     return row === undefined ? undefined : toResponse(row);
   }
@@ -140,7 +140,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   }
 
   /** What is far too large is never written as text: that alone would hold up everyone. */
-  #checked<Parts extends ResponseChange & Pick<Partial<KeptResponse>, "input">>(
+  #checked<Parts extends ResponseChange & Pick<Partial<SavedResponse>, "input">>(
     parts: Parts,
   ): Parts {
     const { body, conversation, input } = parts;
@@ -155,7 +155,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   }
 }
 
-const toRow = (response: KeptResponse): ResponseRow => ({
+const toRow = (response: SavedResponse): ResponseRow => ({
   id: response.id,
   owner: response.owner ?? null,
   created_at: response.createdAt,
@@ -176,7 +176,7 @@ const toRowChange = ({ status, failure, body, conversation }: ResponseChange): R
   });
 
 /** What is JSON is parsed when it is asked for: it may be megabytes, and most is asked for one part. */
-const toResponse = (row: ResponseRow): KeptResponse => ({
+const toResponse = (row: ResponseRow): SavedResponse => ({
   id: row.id,
   owner: row.owner ?? undefined,
   createdAt: row.created_at,

@@ -45,7 +45,7 @@ test("a node fails at its start what was being made when it ended, and deletes w
   await waitFor("both to be told", () => lines.length === 2);
   expect(lines.map(({ level, message, fields }) => [level, message, fields])).toEqual([
     ["warn", "responses that were being made when the node ended have failed", { left: 1 }],
-    ["info", "kept responses have expired, and are deleted", { count: 1 }],
+    ["info", "stored responses have expired, and are deleted", { count: 1 }],
   ]);
   expect(await statusOf(node, "resp_made")).toBe("failed");
   expect(await statusOf(node, "resp_new")).toBe("completed");

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseRange } from "../../../src/core/address-range.ts";
+import { isLoopback, parseRange } from "../../../src/core/address-range.ts";
 
 test.each([
   ["192.0.2.7", "192.0.2.7", true],
@@ -36,3 +36,14 @@ test.each([
 ])("%p is no range", (text) => {
   expect(parseRange(text)).toBeUndefined();
 });
+
+test.each(["localhost", "127.0.0.1", "127.8.9.10", "::1", "[::1]"])("%s is loopback", (host) => {
+  expect(isLoopback(host)).toBe(true);
+});
+
+test.each(["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example.org", "localhost.example.org", ""])(
+  "%s is not loopback",
+  (host) => {
+    expect(isLoopback(host)).toBe(false);
+  },
+);

@@ -1,12 +1,79 @@
 /** POST /v1/chat/completions */
+
 import { defineOperation } from "../../define-operation.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
+import { type Answer, type Handler, tags } from "../../operation.ts";
+import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
 import { scopesOfRag } from "../../wire/rag.ts";
-import { chatExamples } from "./examples.ts";
-import { answerChat } from "./handler.ts";
+import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
+import { fieldNamesOf, isOlderForm, toChatRequest } from "./request.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./schema.ts";
+
+const head = {
+  id: "chatcmpl-2f9d7c1e-5a31-4f0b-9c57-3d6a1f0e8b42",
+  created: 1794700800,
+  model: "TinyLlama-1.1B-Chat-v1.0",
+  system_fingerprint: "fp_5c3a9e1b7d20",
+};
+
+const request: ChatCompletionRequest = {
+  model: "TinyLlama-1.1B-Chat-v1.0",
+  messages: [
+    { role: "system", content: "You are a helpful assistant." },
+    { role: "user", content: "What is the capital of France?" },
+  ],
+  temperature: 0,
+};
+
+const completion: ChatCompletion = {
+  ...head,
+  object: "chat.completion",
+  choices: [
+    {
+      index: 0,
+      message: { role: "assistant", content: "The capital of France is Paris.", refusal: null },
+      logprobs: null,
+      finish_reason: "stop",
+    },
+  ],
+  usage: {
+    prompt_tokens: 39,
+    completion_tokens: 7,
+    total_tokens: 46,
+    prompt_tokens_details: { cached_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+  },
+};
+
+const chunk: ChatCompletionChunk = {
+  ...head,
+  object: "chat.completion.chunk",
+  choices: [
+    {
+      index: 0,
+      delta: { role: "assistant", content: "Paris" },
+      logprobs: null,
+      finish_reason: null,
+    },
+  ],
+};
+
+const answerChat: Handler<ChatCompletionRequest, ChatNeeds> = async (
+  { body },
+  context,
+  needs,
+): Promise<Answer> => {
+  const head = newCompletionHead();
+  context.fieldNames = fieldNamesOf(body);
+  const answer = await beginAnswer(toChatRequest(body), context, needs);
+  const form = {
+    includeUsage: body.stream_options?.include_usage ?? false,
+    isOlder: isOlderForm(body),
+  };
+  if (body.stream !== true) return { json: await toChatCompletion(head, answer, form) };
+  return { events: toChunks(head, answer, form) };
+};
 
 export const chat = defineOperation({
   method: "POST",
@@ -22,7 +89,7 @@ export const chat = defineOperation({
   body: {
     name: "ChatCompletionRequest",
     schema: ChatCompletionRequest,
-    example: chatExamples.request,
+    example: request,
     lists: [{ param: "messages", limit: "maxMessages" }],
     scopes: ({ rag }) => scopesOfRag(rag),
     answers: ({ n }) => n ?? 1,
@@ -32,13 +99,13 @@ export const chat = defineOperation({
     name: "ChatCompletion",
     schema: ChatCompletion,
     description: "The answer.",
-    example: chatExamples.completion,
+    example: completion,
   },
   stream: {
     name: "ChatCompletionChunk",
     schema: ChatCompletionChunk,
     description: "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
-    example: chatExamples.chunk,
+    example: chunk,
   },
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,

@@ -1,14 +1,13 @@
 /** Chat completions on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { headFields } from "../../wire/completion-chunks.ts";
+import { headFields, Usage } from "../../wire/completion.ts";
 import { accepted, ignored, nullable, open, rejected } from "../../wire/fields.ts";
-import { FunctionTool } from "../../wire/function-tool.ts";
 import { generationFields } from "../../wire/generation-fields.ts";
 import { Messages } from "../../wire/message-schema.ts";
-import { ragField } from "../../wire/rag-schema.ts";
-import { RetrievalReport } from "../../wire/retrieval-report-schema.ts";
+import { ragField } from "../../wire/rag.ts";
+import { RetrievalReport } from "../../wire/retrieval-report.ts";
 import { samplingFields } from "../../wire/sampling.ts";
-import { Usage } from "../../wire/usage.ts";
+import { FunctionTool } from "../../wire/tools.ts";
 
 const ToolChoice = T.Union(
   [
@@ -194,7 +193,7 @@ const FinishReason = T.Union(
   ],
   {
     description:
-      "`function_call` is for requests with `functions`; `content_filter` comes from a server that a model runs on elsewhere.",
+      "`function_call` is for requests with `functions`; `content_filter` comes from the remote server of an upstream model.",
   },
 );
 

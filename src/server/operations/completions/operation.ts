@@ -1,11 +1,70 @@
 /** POST /v1/completions */
+
+import type { CompletionService } from "../../../core/chat/completion-service.ts";
+import type { Log } from "../../../core/log.ts";
 import { defineOperation } from "../../define-operation.ts";
 import { modelErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
-import { completionExamples } from "./examples.ts";
-import { completePrompts } from "./handler.ts";
+import { type Answer, type Handler, tags } from "../../operation.ts";
+import { beginWith } from "../../wire/answer.ts";
+import { newHead, toChunks, toCompletionJson } from "./completion.ts";
+import { placesOf, toCandidates, toCompletionsRequest } from "./request.ts";
 import { Completion, CompletionChunk, CompletionRequest } from "./schema.ts";
-import { placesOf } from "./wire.ts";
+
+const head = {
+  id: "cmpl-8b1f4a52-6c0d-4c39-9a77-1d2e5f60c3b4",
+  object: "text_completion",
+  created: 1794700800,
+  model: "TinyLlama-1.1B-Chat-v1.0",
+  system_fingerprint: "fp_5c3a9e1b7d20",
+} as const;
+
+const request: CompletionRequest = {
+  model: "TinyLlama-1.1B-Chat-v1.0",
+  prompt: "France: Paris\nItaly: Rome\nSpain:",
+  max_tokens: 5,
+  temperature: 0,
+  stop: "\n",
+};
+
+const completion: Completion = {
+  ...head,
+  choices: [{ index: 0, text: " Madrid", logprobs: null, finish_reason: "stop" }],
+  usage: {
+    prompt_tokens: 13,
+    completion_tokens: 2,
+    total_tokens: 15,
+    prompt_tokens_details: { cached_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+  },
+};
+
+const chunk: CompletionChunk = {
+  ...head,
+  choices: [{ index: 0, text: " Madrid", logprobs: null, finish_reason: null }],
+};
+
+interface CompletionNeeds {
+  completions: CompletionService;
+  log: Log;
+}
+
+const completePrompts: Handler<CompletionRequest, CompletionNeeds> = async (
+  { body },
+  context,
+  { completions, log },
+): Promise<Answer> => {
+  const candidates = toCandidates(body);
+  const request = toCompletionsRequest(body, candidates);
+  const answer = await beginWith((options) => completions.complete(request, options), context, log);
+  const head = newHead(answer);
+  if (body.stream === true) {
+    const includeUsage = body.stream_options?.include_usage ?? false;
+    return { events: toChunks(head, answer, candidates, includeUsage) };
+  }
+  const asksLogprobs = typeof body.logprobs === "number";
+  const text = await toCompletionJson(head, answer, candidates, asksLogprobs);
+  return { text, contentType: "application/json" };
+};
 
 export const completions = defineOperation({
   method: "POST",
@@ -21,7 +80,7 @@ export const completions = defineOperation({
   body: {
     name: "CompletionRequest",
     schema: CompletionRequest,
-    example: completionExamples.request,
+    example: request,
     // A list of numbers is one prompt.
     lists: [{ param: "prompt", limit: "maxInputs", isFor: (first) => typeof first !== "number" }],
     answers: placesOf,
@@ -31,13 +90,13 @@ export const completions = defineOperation({
     name: "Completion",
     schema: Completion,
     description: "The answers.",
-    example: completionExamples.completion,
+    example: completion,
   },
   stream: {
     name: "CompletionChunk",
     schema: CompletionChunk,
     description: "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
-    example: completionExamples.chunk,
+    example: chunk,
   },
   errors: modelErrors,
   handler: completePrompts,

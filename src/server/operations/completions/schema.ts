@@ -1,10 +1,9 @@
 /** Completions on the wire, as the OpenAI API had them before chat. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { headFields } from "../../wire/completion-chunks.ts";
+import { headFields, Usage } from "../../wire/completion.ts";
 import { accepted, acceptedAs, ignored, nullable, open, rejected } from "../../wire/fields.ts";
 import { generationFields } from "../../wire/generation-fields.ts";
 import { samplingFields } from "../../wire/sampling.ts";
-import { Usage } from "../../wire/usage.ts";
 
 const Tokens = T.Array(T.Integer({ minimum: 0 }), { minItems: 1 });
 
@@ -102,7 +101,7 @@ const Logprobs = T.Object({
 
 const FinishReason = T.Union(
   [T.Literal("stop"), T.Literal("length"), T.Literal("content_filter")],
-  { description: "`content_filter` comes from a server that a model runs on elsewhere." },
+  { description: "`content_filter` comes from the remote server of an upstream model." },
 );
 
 const head = {

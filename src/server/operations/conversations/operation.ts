@@ -1,5 +1,12 @@
 /** /v1/conversations, and the items of each */
-import type { ConversationService } from "../../../core/responses/conversation-service.ts";
+
+import { NodeError } from "../../../core/errors.ts";
+import { quoted } from "../../../core/quoted.ts";
+import type {
+  Conversation,
+  ConversationItem,
+  ConversationService,
+} from "../../../core/responses/conversation-service.ts";
 import {
   defineOperation,
   defineOperationWithoutBody,
@@ -8,8 +15,11 @@ import {
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
-import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
-import { pageOfItems } from "../stored-responses/wire.ts";
+import { pageExample, pageOfItems, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { toMessagesSoFar } from "../responses/conversation.ts";
+import { newResponseId, toListedItems } from "../responses/items.ts";
+import type { InputItem } from "../responses/request-schema.ts";
 import {
   ConversationChange,
   ConversationDeleted,
@@ -22,7 +32,6 @@ import {
   itemLimits,
   ListedItem,
 } from "./schema.ts";
-import { checkedItems, noSuchItem, toConversation, withItems } from "./wire.ts";
 
 interface Needs {
   conversations: ConversationService;
@@ -75,7 +84,7 @@ export const createConversation = defineOperation({
   operationId: "createConversation",
   summary: "Make a conversation that responses go on from",
   description:
-    "Kept for the key that made it, for `responses.keep_for` seconds after its last change, within the bounds of kept responses.",
+    "Stored for the key that made it, for `responses.keep_for` seconds after its last change, within the bounds of stored responses.",
   parameters: {},
   body: {
     name: "ConversationRequest",
@@ -221,3 +230,34 @@ export const deleteConversationItem = defineOperationWithoutBody({
     return { json: toConversation(changed) };
   },
 });
+
+const toConversation = ({ id, createdAt, metadata }: Conversation): ConversationObject => ({
+  id,
+  object: "conversation",
+  created_at: Math.floor(createdAt / 1000),
+  metadata: { ...metadata },
+});
+
+/** Complete items with ids of their own, in an order that a response can go on from. */
+function checkedItems(items: readonly InputItem[]): ConversationItem[] {
+  toMessagesSoFar(items, "items");
+  return toListedItems([...items], newResponseId());
+}
+
+/** With more items, if there is room for them. */
+function withItems(
+  before: readonly ConversationItem[],
+  more: readonly ConversationItem[],
+  most: number,
+): ConversationItem[] {
+  if (before.length + more.length <= most) return [...before, ...more];
+  throw refuse(
+    "items",
+    `makes a conversation of ${before.length + more.length} items; this node takes at most ${most} (limits.max_messages)`,
+  );
+}
+
+const noSuchItem = (id: string): NodeError =>
+  new NodeError("no_such_object", `Item with id ${quoted(id)} not found in this conversation.`, {
+    param: "item_id",
+  });

@@ -1,6 +1,6 @@
 /** Answers of Anthropic's Messages API on the wire: whole, as events, as counts and as errors. */
 import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
-import { RetrievalReport } from "../../wire/retrieval-report-schema.ts";
+import { RetrievalReport } from "../../wire/retrieval-report.ts";
 
 const orNull = <Schema extends TSchema>(schema: Schema) => T.Union([schema, T.Null()]);
 const count = T.Integer({ minimum: 0 });
@@ -34,7 +34,7 @@ const StopReason = T.Union(
     T.Literal("refusal"),
     T.Literal("model_context_window_exceeded"),
   ],
-  { description: "`refusal` comes from a server that a model runs on elsewhere." },
+  { description: "`refusal` comes from the remote server of an upstream model." },
 );
 
 export type StopReason = Static<typeof StopReason>;

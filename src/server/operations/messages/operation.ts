@@ -1,21 +1,104 @@
 /** POST /v1/messages and /v1/messages/count_tokens */
+import { longerThanContext } from "../../../core/chat/context-room.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { defineOperation } from "../../define-operation.ts";
+import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
+import { type Handler, tags } from "../../operation.ts";
+import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
 import { scopesOfRag } from "../../wire/rag.ts";
+import { toEvents, toMessage } from "./answer.ts";
 import { Message, MessageEvent, TokenCount } from "./answer-schema.ts";
-import { messageErrors } from "./error-format.ts";
-import { messageExamples } from "./examples.ts";
-import { answerMessage, countMessageTokens } from "./handler.ts";
-import { messageHeaders } from "./headers.ts";
+import { ignoredHeaders, messageErrors, messageEvents, messageHeaders } from "./error-format.ts";
+import { messageNames, toChatRequest, toPrompt, toThoughts } from "./request.ts";
 import { CountTokensRequest, MessageRequest } from "./schema.ts";
+
+interface MessageNeeds extends ChatNeeds {
+  models: ModelRegistry;
+}
+
+const answerMessage: Handler<MessageRequest, MessageNeeds> = async ({ body }, context, needs) => {
+  announceIgnored(ignoredHeaders(context.requestHeaders), context, needs.log);
+  const request = toChatRequest(body);
+  const { contextSize } = needs.models.chat(body.model).engine;
+  let promptTokens = 0;
+  context.fieldNames = messageNames;
+  const answer = await beginAnswer(request, context, needs, {
+    onStart: (tokens) => {
+      promptTokens = tokens;
+    },
+  });
+  const options = {
+    thoughts: toThoughts(body),
+    promptTokens: () => promptTokens,
+    stops: body.stop_sequences ?? [],
+    maxTokens: body.max_tokens,
+    contextSize,
+  };
+  if (body.stream !== true) return { json: await toMessage(answer, options) };
+  return { events: toEvents(answer, options), format: messageEvents(context.id) };
+};
+
+/** Counted as the prompt of an answer is; passages that would ground it are not part of it. */
+const countMessageTokens: Handler<CountTokensRequest, MessageNeeds> = async (
+  { body },
+  context,
+  { models, log },
+) => {
+  announceIgnored(ignoredHeaders(context.requestHeaders), context, log);
+  const { messages, toolUse } = toPrompt(body);
+  const { engine } = models.chat(body.model);
+  const { signal } = context;
+  const tokens = await engine.countTokens(messages, toolUse?.tools, { signal });
+  if (Number.isFinite(tokens)) return { json: { input_tokens: tokens } };
+  throw longerThanContext(engine.contextSize, "messages");
+};
+
+const prompt: CountTokensRequest = {
+  model: "TinyLlama-1.1B-Chat-v1.0",
+  system: "You are a helpful assistant.",
+  messages: [{ role: "user", content: "What is the capital of France?" }],
+};
+
+const request: MessageRequest = { ...prompt, max_tokens: 64 };
+
+const message: Message = {
+  id: "msg_2f9d7c1e5a314f0b9c573d6a1f0e8b42",
+  type: "message",
+  role: "assistant",
+  model: "TinyLlama-1.1B-Chat-v1.0",
+  content: [{ type: "text", text: "The capital of France is Paris." }],
+  stop_reason: "end_turn",
+  stop_sequence: null,
+  stop_details: null,
+  container: null,
+  diagnostics: null,
+  usage: {
+    input_tokens: 39,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: 0,
+    output_tokens: 7,
+    output_tokens_details: { thinking_tokens: 0 },
+    server_tool_use: null,
+    cache_creation: null,
+    inference_geo: null,
+    service_tier: "standard",
+    speed: null,
+  },
+};
+
+const event: MessageEvent = {
+  type: "content_block_delta",
+  index: 0,
+  delta: { type: "text_delta", text: "Paris" },
+};
 
 /** The statuses of Anthropic's API. */
 const errors = {
   ...modelErrors,
   400: "Malformed JSON or an invalid field; the message names it.",
   404: "The named model is not on this node, or of another type.",
-  429: "The caller's limit is reached; `Retry-After` says when to ask again.",
+  429: "The caller's limit is reached; `Retry-After` says when to retry.",
   500: "The node failed.",
   503: "The collection is not ready yet, or what the model needs is away.",
   529: "The model is not ready yet, or too many requests wait already.",
@@ -35,7 +118,7 @@ export const createMessage = defineOperation({
   body: {
     name: "MessageRequest",
     schema: MessageRequest,
-    example: messageExamples.request,
+    example: request,
     lists: [{ param: "messages", limit: "maxMessages" }],
     scopes: ({ rag }) => scopesOfRag(rag),
     logged: ({ model, system, messages }) => ({ model, system, messages }),
@@ -44,13 +127,13 @@ export const createMessage = defineOperation({
     name: "Message",
     schema: Message,
     description: "The answer.",
-    example: messageExamples.message,
+    example: message,
   },
   stream: {
     name: "MessageEvent",
     schema: MessageEvent,
     description: "The lines `event: <type>` and `data: <event>` for each of these.",
-    example: messageExamples.event,
+    example: event,
   },
   errorFormat: messageErrors,
   headerFormat: messageHeaders,
@@ -69,7 +152,7 @@ export const countTokens = defineOperation({
   body: {
     name: "CountTokensRequest",
     schema: CountTokensRequest,
-    example: messageExamples.prompt,
+    example: prompt,
     lists: [{ param: "messages", limit: "maxMessages" }],
     logged: ({ model, system, messages }) => ({ model, system, messages }),
   },

@@ -9,7 +9,7 @@ import {
   open,
   rejected,
 } from "../../wire/fields.ts";
-import { ragField } from "../../wire/rag-schema.ts";
+import { ragField } from "../../wire/rag.ts";
 import { samplingFields } from "../../wire/sampling.ts";
 
 const cached = {

@@ -1,20 +1,28 @@
 /** The conversation that a response is asked with: that of the response before it, and then its input. */
+
+import { Type as T } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { checkConversation } from "../../../core/chat/conversation.ts";
 import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { ChatMessage, ToolCall } from "../../../core/ports/chat-engine.ts";
 import { isFinished } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
+import { JsonSize } from "../../json-size.ts";
+import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts";
+import { checkedArguments, type PartTypes, textOfParts } from "../../wire/messages.ts";
 import { refuse } from "../../wire/refuse.ts";
-import { type ListedItem, toListedItems } from "./input-items.ts";
-import { toMessages, toMessagesSoFar } from "./input-messages.ts";
-import { modelName } from "./namespaces.ts";
-import type { OutputItem } from "./output-schema.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
 import {
   type FindResponse,
   itemCheck,
+  type ListedItem,
   type ReferenceOptions,
+  toListedItems,
   withoutReferences,
-} from "./references.ts";
-import type { ResponseRequest } from "./request-schema.ts";
+} from "./items.ts";
+import { type Input, type InputItem, Part, type ResponseRequest } from "./request-schema.ts";
+import type { OutputItem } from "./schema.ts";
+import { modelName, refusedItem } from "./tools.ts";
 
 export interface AskedConversation {
   /** Without what the model is told before it: that is not carried over. */
@@ -28,7 +36,7 @@ type Asked = Pick<ResponseRequest, "input" | "previous_response_id" | "conversat
 export interface AskedOptions extends ReferenceOptions {
   id: string;
   maxMessages: number;
-  /** The items of a conversation that is kept; throws where there is none for the caller. */
+  /** The items of a stored conversation; throws where there is none for the caller. */
   itemsOf: (conversation: string) => Promise<readonly object[]>;
 }
 
@@ -82,13 +90,13 @@ async function said(id: string, find: FindResponse): Promise<readonly ChatMessag
   if (response === undefined) {
     throw new NodeError(
       "no_such_object",
-      `Previous response with id ${quoted(id)} not found: it was not kept, was deleted, its time is over, or it is another key's.`,
+      `Previous response with id ${quoted(id)} not found: it was not stored, was deleted, its time is over, or it is another key's.`,
       { param },
     );
   }
   const { status, conversation } = response;
   if (!isFinished(status))
-    throw refuse(param, `${quoted(id)} is still being made; ask again later`);
+    throw refuse(param, `${quoted(id)} is still being made; try again later`);
   if (status === "failed" || status === "cancelled") {
     throw refuse(param, `${quoted(id)} has no answer to go on from: it is ${status}`);
   }
@@ -110,3 +118,146 @@ export function withAnswer(
   const calls = toolCalls.length === 0 ? {} : { toolCalls };
   return [...messages, { role: "assistant", content, ...calls }];
 }
+
+/**
+ * The messages that the input adds to a conversation, which goes before it and may end in calls
+ * that wait for their outputs.
+ */
+export function toMessages(input: Input, before: readonly ChatMessage[] = []): ChatMessage[] {
+  const items = typeof input === "string" ? [{ role: "user" as const, content: input }] : input;
+  const { messages, places } = readItems(items, "input");
+  const names = itemNames("input", places, before.length);
+  withNames(names, () => checkConversation([...before, ...messages]));
+  return messages;
+}
+
+/** Those of items that are stored; they may end in calls that wait for their outputs. */
+export function toMessagesSoFar(items: readonly InputItem[], list: string): ChatMessage[] {
+  const { messages, places } = readItems(items, list);
+  withNames(itemNames(list, places), () => checkConversation(messages, { isPart: true }));
+  return messages;
+}
+
+/** `places`: where the messages from number `first` on come from. */
+const itemNames = (list: string, places: readonly string[], first = 0): FieldNames => ({
+  ...chatNames,
+  messages: (at) => (at === undefined ? list : (places[at - first] ?? list)),
+  call: (at = first) => `${places[at - first]}.call_id`,
+});
+
+interface ReadItems {
+  messages: ChatMessage[];
+  /** Where each of them begins among the items. */
+  places: string[];
+}
+
+/** An answer of the assistant's, which texts and calls still join. */
+interface OpenAnswer {
+  role: "assistant";
+  content: string;
+  toolCalls?: ToolCall[];
+}
+
+function readItems(items: readonly InputItem[], list: string): ReadItems {
+  const messages: ChatMessage[] = [];
+  const places: string[] = [];
+  let answer: OpenAnswer | undefined;
+  const ids = new Set<string>();
+  // One count for all: the arguments of many calls are as large as one call's can be.
+  const size = new JsonSize();
+  const add = <Message extends ChatMessage>(message: Message, at: string): Message => {
+    messages.push(message);
+    places.push(at);
+    answer = undefined;
+    ids.clear();
+    return message;
+  };
+  for (const [index, item] of items.entries()) {
+    const at = `${list}[${index}]`;
+    switch (item.type ?? "message") {
+      case "message": {
+        const { role, content } = readMessage(item, at);
+        if (role !== "assistant") add({ role, content }, at);
+        else if (answer?.toolCalls !== undefined) answer.content += content;
+        else answer = add({ role, content }, at);
+        break;
+      }
+      case "function_call": {
+        const call = readCall(item, at, size);
+        if (ids.has(call.id)) {
+          throw refuse(`${at}.call_id`, `${quoted(call.id)} is the id of another call`);
+        }
+        answer ??= add<OpenAnswer>({ role: "assistant", content: "" }, at);
+        answer.toolCalls ??= [];
+        answer.toolCalls.push(call);
+        ids.add(call.id);
+        break;
+      }
+      case "function_call_output":
+        add(readOutput(item, at), at);
+        break;
+      case "reasoning": // Models are not shown their earlier thoughts.
+      case "file_search_call": // What was found is found again, or remembered with its turn.
+        break;
+      default:
+        throw refusedItem(item.type ?? "", at);
+    }
+  }
+  return { messages, places };
+}
+
+function readMessage(
+  { role, content }: InputItem,
+  at: string,
+): { role: "user" | "assistant" | "system"; content: string } {
+  if (role === undefined) {
+    throw refuse(`${at}.role`, "is required: 'user', 'assistant', 'system' or 'developer'");
+  }
+  if (content === null || content === undefined) {
+    throw refuse(`${at}.content`, "is required: a string or a list of text parts");
+  }
+  const text = textOf(content, `${at}.content`);
+  return { role: role === "developer" ? "system" : role, content: text };
+}
+
+function readCall(
+  { call_id: id, name, namespace, arguments: text }: InputItem,
+  at: string,
+  size: JsonSize,
+): ToolCall {
+  if (id === null || id === undefined) throw refuse(`${at}.call_id`, "is required: a string");
+  if (typeof name !== "string" || name === "") {
+    throw refuse(`${at}.name`, "is required: the name of the function");
+  }
+  if (typeof text !== "string") throw refuse(`${at}.arguments`, "is required: JSON, as a string");
+  const complete = checkedArguments(text, `${at}.arguments`, size);
+  return { id, name: modelName({ name, ...withoutNulls({ namespace }) }), arguments: complete };
+}
+
+function readOutput({ call_id: id, output }: InputItem, at: string): ChatMessage {
+  if (id === null || id === undefined) {
+    throw refuse(`${at}.call_id`, "is required: the call that this is the output of");
+  }
+  if (typeof output !== "string" && !isParts(output)) {
+    throw refuse(`${at}.output`, "is required: a string or a list of text parts");
+  }
+  return { role: "tool", toolCallId: id, content: textOf(output, `${at}.output`) };
+}
+
+const partsCheck = TypeCompiler.Compile(T.Array(Part));
+
+/** Whether it is a list of content parts, of whatever type. */
+export const isParts = (value: unknown): value is Part[] => partsCheck.Check(value);
+
+const partTypes: PartTypes = {
+  readable: new Set(["input_text", "output_text", "text"]),
+  names: new Map([
+    ["input_image", "images"],
+    ["input_audio", "audio"],
+    ["input_file", "files; upload it to a vector store and send the tool 'file_search'"],
+  ]),
+};
+
+/** `at`: where the content stands. */
+export const textOf = (content: string | readonly Part[], at: string): string =>
+  textOfParts(content, at, partTypes);

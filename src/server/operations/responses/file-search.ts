@@ -1,12 +1,12 @@
 /** The tool `file_search`: what it asks for as grounding, and what grounding gave as its call and its citations. */
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import type { Grounding, RagRequest } from "../../../core/chat/grounding.ts";
+import type { Grounding, RagRequest } from "../../../core/chat/rag.ts";
 import type { FoundInFile } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { invalid } from "../../middleware/read-request.ts";
 import { toFilter } from "../../wire/filter.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
-import type { Annotation, FileSearchCall } from "./output-schema.ts";
+import type { Annotation, FileSearchCall } from "./schema.ts";
 import { FileSearchTool } from "./tool-schema.ts";
 
 const checker = TypeCompiler.Compile(FileSearchTool);
@@ -24,6 +24,7 @@ export function toRag(tool: FileSearchTool, at: string): RagRequest {
   const { vector_store_ids: stores, filters, max_num_results: limit, ranking_options } = tool;
   return {
     stores,
+    storesField: `${at}.vector_store_ids`,
     ...withoutNulls({ filter: filters && toFilter(filters, `${at}.filters`) }),
     bounds: withoutNulls({ limit, scoreThreshold: ranking_options?.score_threshold }),
   };

@@ -1,12 +1,21 @@
 /** A request to its response: whole, as the events of a stream, or in the background. */
+
+import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import { truncateConversation } from "../../../core/chat/context-room.ts";
+import type { Grounding } from "../../../core/chat/rag.ts";
+import type { StoreSearchService } from "../../../core/documents/store-search.ts";
+import { NodeError } from "../../../core/errors.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
-import type { KeptResponse } from "../../../core/ports/response-store.ts";
+import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import type { ConversationService } from "../../../core/responses/conversation-service.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
 import type { Answer, Handler } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { namedEvents } from "../../sse.ts";
+import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
+import { named } from "../../wire/field-names.ts";
 import { refuse } from "../../wire/refuse.ts";
 import { secondsNow } from "../../wire/unix-time.ts";
 import {
@@ -15,13 +24,14 @@ import {
   conversationOf,
   withAnswer,
 } from "./conversation.ts";
-import { newResponseId } from "./ids.ts";
-import { type AskedResponse, type MakingNeeds, makeResponse } from "./make-response.ts";
+import { annotationsOf, type FileSearchAsked, toFileSearchCall } from "./file-search.ts";
+import { served } from "./include.ts";
+import { itemId, newResponseId } from "./items.ts";
+import { toChatRequest, withInstructions } from "./request.ts";
 import type { ResponseRequest } from "./request-schema.ts";
-import { begunResponse, type ResponseFacts } from "./response-body.ts";
+import { answeredBy, begunResponse, type ResponseFacts, ResponseRun } from "./response.ts";
 import type { ResponseObject } from "./schema.ts";
-import { toChatRequest } from "./to-chat-request.ts";
-import { toOfferedTools } from "./tool-use.ts";
+import { type OfferedTools, responseNames, toOfferedTools } from "./tools.ts";
 
 export interface ResponseNeeds extends MakingNeeds {
   responses: ResponseService;
@@ -41,15 +51,16 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   models.chat(body.model);
   const id = newResponseId();
   const offered = toOfferedTools(body);
+  context.fieldNames = responseNames(offered);
   const request = toChatRequest(body, offered);
-  const isKept = responses.isKeeping && body.store !== false;
-  const facts = { id, createdAt: secondsNow(), body, isKept };
+  const isStored = responses.isKeeping && body.store !== false;
+  const facts = { id, createdAt: secondsNow(), body, isStored };
   const conversation = await askedConversation(body, {
     ...{ id, maxMessages: limits.maxMessages, maxBodyBytes: limits.maxBodyBytes },
     signal: context.signal,
     find: (other) => responses.find(other, context.authenticated),
-    itemsOf: async (kept) =>
-      (await conversations.get(kept, context.authenticated, "conversation")).items,
+    itemsOf: async (named) =>
+      (await conversations.get(named, context.authenticated, "conversation")).items,
   });
   const { messages } = conversation;
   const joined = async (response: ResponseObject): Promise<void> => {
@@ -58,7 +69,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
     const items = [...conversation.items, ...response.output];
     await conversations.add(id, context.authenticated, items);
   };
-  const kept = { facts, conversation, owner: context.authenticated.id };
+  const parts = { facts, conversation, owner: context.authenticated.id };
   const asked: Omit<AskedResponse, "settle"> = { facts, messages, request, offered };
   if (body.background === true) return await inBackground();
   const run = await makeResponse(
@@ -66,8 +77,8 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
       ...asked,
       settle: async (response, said) => {
         await joined(response);
-        if (!isKept) return response;
-        const whole = toKept(kept, response, withAnswer(said, response.output));
+        if (!isStored) return response;
+        const whole = toSaved(parts, response, withAnswer(said, response.output));
         return (await responses.keep(whole)) ? response : { ...response, store: false };
       },
     },
@@ -80,13 +91,17 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   async function inBackground(): Promise<Answer> {
     const queued = begunResponse(facts, "queued");
     const { ended } = await responses.start({
-      response: toKept(kept, queued, messages),
+      response: toSaved(parts, queued, messages),
       caller: context.lease.caller,
       work: async (signal) => {
         context.continueWith(signal);
-        const response = await made(asked, context, needs);
-        await joined(response.body);
-        return response;
+        try {
+          const response = await made(asked, context, needs);
+          await joined(response.body);
+          return response;
+        } catch (error) {
+          throw error instanceof NodeError ? named(error, context.fieldNames) : error;
+        }
       },
     });
     return { json: queued, background: ended };
@@ -98,7 +113,7 @@ async function made(
   asked: Omit<AskedResponse, "settle">,
   context: RequestContext,
   needs: ResponseNeeds,
-): Promise<Pick<KeptResponse, "status" | "conversation"> & { body: ResponseObject }> {
+): Promise<Pick<SavedResponse, "status" | "conversation"> & { body: ResponseObject }> {
   let said = asked.messages;
   const settle: AskedResponse["settle"] = async (response, messages) => {
     said = messages;
@@ -108,17 +123,17 @@ async function made(
   return { status: body.status, body, conversation: withAnswer(said, body.output) };
 }
 
-interface KeptParts {
+interface SavedParts {
   facts: ResponseFacts;
   conversation: AskedConversation;
   owner: string | undefined;
 }
 
-function toKept(
-  { facts, conversation, owner }: KeptParts,
+function toSaved(
+  { facts, conversation, owner }: SavedParts,
   body: ResponseObject,
   said: readonly ChatMessage[],
-): KeptResponse {
+): SavedResponse {
   return {
     id: facts.id,
     owner,
@@ -140,4 +155,67 @@ function checkBackground({ background, stream, store }: ResponseRequest): void {
     );
   }
   if (store === false) throw refuse("store", "must not be false where 'background' is true");
+}
+
+interface MakingNeeds extends ChatNeeds {
+  models: ModelRegistry;
+  storeSearch: StoreSearchService;
+}
+
+interface AskedResponse {
+  facts: ResponseFacts;
+  /** The conversation, without what the model is told before it. */
+  messages: readonly ChatMessage[];
+  /** What the chat service is asked with besides. */
+  request: Omit<ChatRequest, "messages">;
+  offered: OfferedTools;
+  /** Called when the response is whole, with the conversation that it was made of; returns what is answered. */
+  settle: (response: ResponseObject, messages: readonly ChatMessage[]) => Promise<ResponseObject>;
+}
+
+/** Has the chat service answer what a response is asked with. */
+async function makeResponse(
+  { facts, messages, request, offered, settle }: AskedResponse,
+  context: RequestContext,
+  needs: MakingNeeds,
+): Promise<ResponseRun> {
+  const { id, body } = facts;
+  const told = withInstructions(body.instructions, messages);
+  const { left, dropped } = await fitted(told);
+  const answer = await beginAnswer({ ...request, messages: left }, context, needs);
+  const { grounding } = answer;
+  const begun = {
+    ...begunResponse(facts, "in_progress"),
+    ...(dropped === 0 ? {} : { truncated_messages: dropped }),
+    ...answeredBy(answer),
+  };
+  return new ResponseRun(begun, answer, {
+    itemId: (kind, index) => itemId(id, kind, index),
+    wireName: (name) => offered.functions.find(({ tool }) => tool.name === name)?.wire ?? { name },
+    withLogprobs: body.include?.includes(served.logprobs) ?? false,
+    annotate: (text) => (grounding === undefined ? [] : annotationsOf(text, grounding)),
+    search:
+      grounding && offered.search && toFileSearchCall(grounding, await searchAsked(grounding)),
+    settle: (response) => settle(response, left.slice(told.length - messages.length)),
+  });
+
+  async function searchAsked({ points, carried }: Grounding): Promise<FileSearchAsked> {
+    return {
+      question: messages.findLast(({ role }) => role === "user")?.content ?? "",
+      includesResults: body.include?.includes(served.searchResults) ?? false,
+      // Those of earlier turns were found by earlier calls.
+      found: await needs.storeSearch.withAttributes(points.slice(carried)),
+    };
+  }
+
+  async function fitted(told: readonly ChatMessage[]) {
+    if (body.truncation !== "auto") return { left: told, dropped: 0 };
+    const conversation = {
+      messages: told,
+      tools: offered.toolUse?.tools ?? [],
+      maxTokens: body.max_output_tokens ?? undefined,
+    };
+    const { engine } = needs.models.chat(body.model);
+    return await truncateConversation(conversation, engine, context.signal);
+  }
 }

@@ -1,13 +1,85 @@
-/** POST /v1/responses */
+/** POST /v1/responses, and /v1/responses/input_tokens, which only counts. */
+
+import { Type as T } from "@sinclair/typebox";
+import { longerThanContext } from "../../../core/chat/context-room.ts";
 import { defineOperation } from "../../define-operation.ts";
 import { modelErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
+import { type Handler, tags } from "../../operation.ts";
 import { scopesOfRag } from "../../wire/rag.ts";
-import { ResponseStreamEvent } from "./event-schema.ts";
-import { responseExamples } from "./examples.ts";
-import { createResponse } from "./handler.ts";
+import { askedConversation } from "./conversation.ts";
+import { createResponse, type ResponseNeeds } from "./handler.ts";
+import { newResponseId } from "./items.ts";
+import { withInstructions } from "./request.ts";
 import { ResponseRequest } from "./request-schema.ts";
-import { ResponseObject } from "./schema.ts";
+import { ResponseObject, ResponseStreamEvent } from "./schema.ts";
+import { responseNames, toOfferedTools } from "./tools.ts";
+
+const request: ResponseRequest = {
+  model: "TinyLlama-1.1B-Chat-v1.0",
+  instructions: "You are a helpful assistant.",
+  input: "What is the capital of France?",
+  temperature: 0,
+};
+
+const id = "resp_2f9d7c1e5a314f0b9c573d6a1f0e8b42";
+const message = "msg_2f9d7c1e5a314f0b9c573d6a1f0e8b42_0";
+
+const response: ResponseObject = {
+  id,
+  object: "response",
+  created_at: 1794700800,
+  completed_at: 1794700801,
+  status: "completed",
+  error: null,
+  incomplete_details: null,
+  model: "TinyLlama-1.1B-Chat-v1.0",
+  instructions: "You are a helpful assistant.",
+  output: [
+    {
+      type: "message",
+      id: message,
+      status: "completed",
+      role: "assistant",
+      content: [{ type: "output_text", text: "The capital of France is Paris.", annotations: [] }],
+    },
+  ],
+  usage: {
+    input_tokens: 39,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 7,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 46,
+  },
+  previous_response_id: null,
+  background: false,
+  store: true,
+  metadata: {},
+  max_output_tokens: null,
+  max_tool_calls: null,
+  temperature: 0,
+  top_p: null,
+  top_logprobs: 0,
+  parallel_tool_calls: true,
+  tool_choice: "auto",
+  tools: [],
+  text: { format: { type: "text" } },
+  reasoning: { effort: null, summary: null },
+  truncation: "disabled",
+  service_tier: "default",
+  system_fingerprint: "fp_5c3a9e1b7d20",
+};
+
+const event: ResponseStreamEvent = {
+  type: "response.output_text.delta",
+  sequence_number: 4,
+  item_id: message,
+  output_index: 0,
+  content_index: 0,
+  delta: "Paris",
+  logprobs: [],
+};
+
+export const responseExamples = { request, response, event };
 
 export const responses = defineOperation({
   method: "POST",
@@ -46,7 +118,67 @@ export const responses = defineOperation({
   },
   errors: {
     ...modelErrors,
-    404: "The named model is not on this node, or of another type: code `model_not_found`. Or there is no such response to go on from: it was not kept, was deleted, its time is over, or it is another key's.",
+    404: "The named model is not on this node, or of another type: code `model_not_found`. Or there is no such response to go on from: it was not stored, was deleted, its time is over, or it is another key's.",
   },
   handler: createResponse,
+});
+
+const InputTokenCount = T.Object({
+  object: T.Literal("response.input_tokens"),
+  input_tokens: T.Integer({
+    minimum: 0,
+    description: "Of the instructions, the conversation and the tools.",
+  }),
+});
+
+/** Counted as the prompt of a response is; passages that would ground it are not part of it. */
+const count: Handler<ResponseRequest, ResponseNeeds> = async (
+  { body },
+  context,
+  { models, responses, conversations, limits },
+) => {
+  const { engine } = models.chat(body.model);
+  const offered = toOfferedTools(body);
+  context.fieldNames = responseNames(offered);
+  const { maxMessages, maxBodyBytes } = limits;
+  const { signal, authenticated } = context;
+  const { messages } = await askedConversation(body, {
+    ...{ id: newResponseId(), maxMessages, maxBodyBytes, signal },
+    find: (other) => responses.find(other, authenticated),
+    itemsOf: async (conversation) =>
+      (await conversations.get(conversation, authenticated, "conversation")).items,
+  });
+  const told = withInstructions(body.instructions, messages);
+  const tokens = await engine.countTokens(told, offered.toolUse?.tools, { signal });
+  if (!Number.isFinite(tokens)) throw longerThanContext(engine.contextSize, "messages");
+  return { json: { object: "response.input_tokens", input_tokens: tokens } };
+};
+
+export const countInputTokens = defineOperation({
+  method: "POST",
+  path: "/v1/responses/input_tokens",
+  name: "responses",
+  operationId: "countResponseInputTokens",
+  summary: "Count the tokens that a response would be made from",
+  description: "Takes what `POST /v1/responses` takes. Nothing is generated.",
+  tag: tags.responses,
+  scope: "chat",
+  body: {
+    name: "ResponseRequest",
+    schema: ResponseRequest,
+    example: responseExamples.request,
+    lists: [{ param: "input", limit: "maxMessages" }],
+    logged: ({ model, instructions, input }) => ({ model, instructions, input }),
+  },
+  answer: {
+    name: "ResponseInputTokens",
+    schema: InputTokenCount,
+    description: "The count.",
+    example: { object: "response.input_tokens", input_tokens: 39 },
+  },
+  errors: {
+    ...modelErrors,
+    404: "The named model, or the response to go on from, is not there.",
+  },
+  handler: count,
 });

@@ -11,9 +11,9 @@ import {
   rejected,
 } from "../../wire/fields.ts";
 import { generationExtensions } from "../../wire/generation-fields.ts";
-import { ragField } from "../../wire/rag-schema.ts";
-import { includeList } from "../../wire/response-include.ts";
+import { ragField } from "../../wire/rag.ts";
 import { samplingFields } from "../../wire/sampling.ts";
+import { includeList } from "./include.ts";
 import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 
 const ofEarlierOutput = "Clients send it back of earlier output.";

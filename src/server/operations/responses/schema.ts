@@ -1,10 +1,120 @@
-/** A response on the wire, as it is answered, kept and streamed. */
-import { type Static, Type as T } from "@sinclair/typebox";
+/** A response on the wire: its items, the whole of it, and the events of its stream. */
+import { type Static, Type as T, type TProperties } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
 import { Metadata } from "../../wire/attributes.ts";
-import { RetrievalReport } from "../../wire/retrieval-report-schema.ts";
-import { OutputItem, ResponseUsage } from "./output-schema.ts";
+import { Logprobs } from "../../wire/completion.ts";
+import { RetrievalReport } from "../../wire/retrieval-report.ts";
 import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
+
+const count = T.Integer({ minimum: 0 });
+
+/** While it is written, whole, or cut short. */
+const ItemStatus = T.Union([
+  T.Literal("in_progress"),
+  T.Literal("completed"),
+  T.Literal("incomplete"),
+]);
+
+export const Annotation = T.Object(
+  {
+    type: T.Literal("file_citation"),
+    file_id: T.String(),
+    filename: T.String(),
+    index: T.Integer({ minimum: 0, description: "Where in the text the marker stands." }),
+  },
+  { description: "A passage that the text names by its marker." },
+);
+
+export type Annotation = Static<typeof Annotation>;
+
+export const OutputText = T.Object({
+  type: T.Literal("output_text"),
+  text: T.String(),
+  annotations: T.Array(Annotation),
+  logprobs: T.Optional(Logprobs),
+});
+
+export type OutputText = Static<typeof OutputText>;
+
+const ReasoningText = T.Object({ type: T.Literal("reasoning_text"), text: T.String() });
+
+const OutputMessage = T.Object({
+  type: T.Literal("message"),
+  id: T.String(),
+  status: ItemStatus,
+  role: T.Literal("assistant"),
+  content: T.Array(OutputText),
+});
+
+const FunctionCall = T.Object({
+  type: T.Literal("function_call"),
+  id: T.String(),
+  status: ItemStatus,
+  call_id: T.String({ description: "What its `function_call_output` names." }),
+  name: T.String(),
+  namespace: T.Optional(
+    T.String({ description: "The one that the function was offered in, if any." }),
+  ),
+  arguments: T.String({ description: "JSON." }),
+});
+
+const Reasoning = T.Object({
+  type: T.Literal("reasoning"),
+  id: T.String(),
+  status: ItemStatus,
+  summary: T.Array(T.Unknown(), { description: "Always empty: nothing sums thoughts up." }),
+  content: T.Array(ReasoningText, { description: "A reasoning model's thoughts." }),
+});
+
+const attribute = T.Union([T.String(), T.Number(), T.Boolean()]);
+
+export const FileSearchCall = T.Object({
+  type: T.Literal("file_search_call"),
+  id: T.String(),
+  status: T.Union([
+    T.Literal("in_progress"),
+    T.Literal("searching"),
+    T.Literal("completed"),
+    T.Literal("incomplete"),
+    T.Literal("failed"),
+  ]),
+  queries: T.Array(T.String()),
+  results: T.Union(
+    [
+      T.Array(
+        T.Object({
+          file_id: T.String(),
+          filename: T.String(),
+          score: T.Number(),
+          text: T.String(),
+          attributes: T.Record(T.String(), attribute),
+        }),
+      ),
+      T.Null(),
+    ],
+    { description: 'With `include: ["file_search_call.results"]`; else null.' },
+  ),
+});
+
+export type FileSearchCall = Static<typeof FileSearchCall>;
+
+export const OutputItem = T.Union([OutputMessage, FunctionCall, Reasoning, FileSearchCall]);
+
+export type OutputItem = Static<typeof OutputItem>;
+
+export const ResponseUsage = T.Object({
+  input_tokens: count,
+  input_tokens_details: T.Object({
+    cached_tokens: T.Integer({ minimum: 0, description: "Those that needed no evaluation." }),
+  }),
+  output_tokens: count,
+  output_tokens_details: T.Object({
+    reasoning_tokens: T.Integer({ minimum: 0, description: "Those that were thoughts." }),
+  }),
+  total_tokens: count,
+});
+
+export type ResponseUsage = Static<typeof ResponseUsage>;
 
 const orNull = <Schema extends Parameters<typeof T.Union>[0][number]>(schema: Schema) =>
   T.Union([schema, T.Null()]);
@@ -42,7 +152,7 @@ export const ResponseObject = T.Object({
     ),
   ),
   background: T.Boolean(),
-  store: T.Boolean({ description: "Whether the response is kept, and can be asked for again." }),
+  store: T.Boolean({ description: "Whether the response is stored, and can be read later." }),
   metadata: Metadata,
   max_output_tokens: orNull(T.Integer()),
   max_tool_calls: orNull(T.Integer()),
@@ -76,3 +186,67 @@ export const ResponseObject = T.Object({
 });
 
 export type ResponseObject = Static<typeof ResponseObject>;
+
+const at = T.Integer({ minimum: 0 });
+
+/** Events of several types that have the same fields. */
+const events = <Name extends string, Fields extends TProperties>(
+  types: readonly Name[],
+  fields: Fields,
+) =>
+  T.Object({
+    type: T.Union(types.map((type) => T.Literal(type))),
+    sequence_number: at,
+    ...fields,
+  });
+
+const inItem = { item_id: T.String(), output_index: at };
+const inPart = { ...inItem, content_index: at };
+
+export const ResponseStreamEvent = T.Union([
+  events(
+    [
+      "response.queued",
+      "response.created",
+      "response.in_progress",
+      "response.completed",
+      "response.incomplete",
+      "response.failed",
+    ],
+    { response: ResponseObject },
+  ),
+  events(["response.output_item.added", "response.output_item.done"], {
+    output_index: at,
+    item: OutputItem,
+  }),
+  events(["response.content_part.added", "response.content_part.done"], {
+    ...inPart,
+    part: T.Union([OutputText, ReasoningText]),
+  }),
+  events(["response.output_text.delta"], { ...inPart, delta: T.String(), logprobs: Logprobs }),
+  events(["response.output_text.done"], { ...inPart, text: T.String(), logprobs: Logprobs }),
+  events(["response.output_text.annotation.added"], {
+    ...inPart,
+    annotation_index: at,
+    annotation: Annotation,
+  }),
+  events(["response.reasoning_text.delta"], { ...inPart, delta: T.String() }),
+  events(["response.reasoning_text.done"], { ...inPart, text: T.String() }),
+  events(["response.function_call_arguments.delta"], { ...inItem, delta: T.String() }),
+  events(["response.function_call_arguments.done"], { ...inItem, arguments: T.String() }),
+  events(
+    [
+      "response.file_search_call.in_progress",
+      "response.file_search_call.searching",
+      "response.file_search_call.completed",
+    ],
+    inItem,
+  ),
+  events(["error"], {
+    code: T.Union([T.String(), T.Null()]),
+    message: T.String(),
+    param: T.Union([T.String(), T.Null()]),
+  }),
+]);
+
+export type ResponseStreamEvent = Static<typeof ResponseStreamEvent>;

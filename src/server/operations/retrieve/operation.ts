@@ -14,7 +14,7 @@ import { specifiedModelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { toFilter } from "../../wire/filter.ts";
 import { toChatMessages } from "../../wire/messages.ts";
-import { toPointMetadata } from "../../wire/point-schema.ts";
+import { toPointMetadata } from "../../wire/retrieval-report.ts";
 import { RetrieveRequest, RetrieveResult } from "./schema.ts";
 
 /** Says how the passages were found: a collection may not be able to do what the node is set to. */

@@ -1,10 +1,9 @@
 /** Retrieval on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { open, unexamined } from "../../wire/fields.ts";
-import { Filter } from "../../wire/filter.ts";
+import { Filter, StoreReferences } from "../../wire/filter.ts";
 import { Messages } from "../../wire/message-schema.ts";
-import { PointMetadata } from "../../wire/point-schema.ts";
-import { StoreReferences } from "../../wire/store-references.ts";
+import { PointMetadata } from "../../wire/retrieval-report.ts";
 
 export const RetrieveRequest = T.Object(
   {

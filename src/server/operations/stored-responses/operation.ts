@@ -1,11 +1,15 @@
 /** GET and DELETE /v1/responses/{response_id}, and what is behind it */
+
+import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
 import { defineOperationWithoutBody, defineOperationWithQuery } from "../../define-operation.ts";
+import { redactPaths } from "../../middleware/errors.ts";
 import { documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
-import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
-import { cancelledExample, inputExample, storedExample } from "./examples.ts";
-import { itemWith } from "./included.ts";
+import { pageExample, pageOfItems, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { type Includable, itemWith, shownWith } from "../responses/include.ts";
+import { inputItemId } from "../responses/items.ts";
+import { responseExamples } from "../responses/operation.ts";
 import {
   InputItemList,
   InputItemQuery,
@@ -14,7 +18,24 @@ import {
   ResponseQuery,
   StoredResponse,
 } from "./schema.ts";
-import { pageOfItems, toStoredResponse } from "./wire.ts";
+
+const storedExample = responseExamples.response;
+
+const cancelledExample = {
+  ...storedExample,
+  completed_at: null,
+  status: "cancelled",
+  background: true,
+  output: [],
+  usage: null,
+};
+
+const inputExample = {
+  id: inputItemId(storedExample.id, "msg", 0),
+  type: "message",
+  role: "user",
+  content: [{ type: "input_text", text: "What is the capital of France?" }],
+};
 
 type Needs = { responses: ResponseService };
 
@@ -28,9 +49,9 @@ const about = {
   errors: {
     ...documentErrors,
     403: "The key does not open this operation.",
-    404: "There is no such response: it was not kept, was deleted, its time is over, or it is another key's.",
+    404: "There is no such response: it was not stored, was deleted, its time is over, or it is another key's.",
     429: "The caller's limit is reached: code `rate_limit_exceeded`.",
-    503: "The kept responses cannot be read or written.",
+    503: "The stored responses cannot be read or written.",
   },
 } as const;
 
@@ -39,9 +60,9 @@ export const getResponse = defineOperationWithQuery({
   method: "GET",
   path: "/v1/responses/:response_id",
   operationId: "getResponse",
-  summary: "Read a kept response",
+  summary: "Read a stored response",
   description:
-    "Responses are kept for `responses.keep_for` seconds, for the key that they were made with.",
+    "Responses are stored for `responses.keep_for` seconds, for the key that they were made with.",
   query: ResponseQuery,
   answer: {
     name: "StoredResponse",
@@ -61,7 +82,7 @@ export const deleteResponse = defineOperationWithoutBody({
   method: "DELETE",
   path: "/v1/responses/:response_id",
   operationId: "deleteResponse",
-  summary: "Delete a kept response",
+  summary: "Delete a stored response",
   description:
     "Deletes it with its conversation; one that is being made is cancelled. Responses that went on from it have their own copy of the conversation, and stay.",
   answer: {
@@ -117,3 +138,18 @@ export const cancelResponse = defineOperationWithoutBody({
     return { json: toStoredResponse(await responses.cancel(id, context.authenticated)) };
   },
 });
+
+/** The response as it stands now: its status may have changed since its body was written. */
+function toStoredResponse(
+  { body, status, failure }: SavedResponse,
+  include?: readonly Includable[],
+): object {
+  return {
+    error: null,
+    ...shownWith(body, include),
+    status,
+    ...(failure === undefined
+      ? {}
+      : { error: { code: failure.code, message: redactPaths(failure.message) } }),
+  };
+}

@@ -1,9 +1,9 @@
-/** Kept responses on the wire. */
+/** Stored responses on the wire. */
 import { Type as T } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
 import { ignored, open, rejectedAs } from "../../wire/fields.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
-import { includeList } from "../../wire/response-include.ts";
+import { includeList } from "../responses/include.ts";
 
 const include = T.Optional(
   includeList({

@@ -1,8 +1,8 @@
 /** Tokens of texts on the wire, as vLLM has them, with llama-server's names beside its own. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { ignored, nullable, open, rejected } from "../../wire/fields.ts";
-import { FunctionTool } from "../../wire/function-tool.ts";
 import { Message } from "../../wire/message-schema.ts";
+import { FunctionTool } from "../../wire/tools.ts";
 
 const model = T.String({
   minLength: 1,

@@ -12,8 +12,7 @@ import {
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
-import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
-import { tellWhenToPoll } from "../../wire/poll-after.ts";
+import { pageExample, tellWhenToPoll, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import {
   ContentQuery,
   contentLimits,

@@ -130,7 +130,7 @@ test("a conversation that no context could hold is refused without being sent", 
   expect(await engine.countTokens(messages)).toBe(Number.POSITIVE_INFINITY);
   expect(
     await rejectionOf(Array.fromAsync(engine.generate({ ...request, messages }, { signal }))),
-  ).toMatchObject({ kind: "context_length_exceeded", param: "messages" });
+  ).toMatchObject({ kind: "context_length_exceeded", subject: { part: "messages" } });
   expect(far.server.asked).toHaveLength(before);
 });
 

@@ -106,7 +106,7 @@ describe.skipIf(folder === undefined)("llama-server", () => {
     const long = Array.fromAsync(model.engine.generate(ask("x".repeat(2000)), { signal }));
     expect(await rejectionOf(long)).toMatchObject({
       kind: "context_length_exceeded",
-      param: "messages",
+      subject: { part: "messages" },
       message: expect.stringMatching(
         /\(20\d\d tokens\) exceeds the available context size \(512 tokens\)/,
       ),

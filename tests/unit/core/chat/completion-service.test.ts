@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import {
+  atMost,
   CompletionService,
   type CompletionsRequest,
 } from "../../../../src/core/chat/completion-service.ts";
+import { merge } from "../../../../src/core/chat/merge.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
@@ -76,15 +78,15 @@ describe("completions", () => {
   });
 
   test("name the prompt that is at fault, where there are several", async () => {
-    const fault = new NodeError("invalid_request", "'prompt' names the token 9.", {
-      param: "prompt",
+    const fault = new NodeError("invalid_request", "The prompt names the token 9.", {
+      subject: { part: "prompt" },
     });
     const { engine, completions } = service();
     engine.script(finish).script(fault).script(fault);
     const several = completions.complete(ask({ prompts: ["Once", [9]] }), options);
     expect(await rejectionOf(Array.fromAsync(several.events))).toMatchObject({
-      param: "prompt[1]",
-      message: "'prompt[1]' names the token 9.",
+      subject: { part: "prompt", at: 1 },
+      message: "The prompt names the token 9.",
     });
     const one = completions.complete(ask({ prompts: [[9]] }), options);
     expect(await rejectionOf(Array.fromAsync(one.events))).toBe(fault);
@@ -152,5 +154,45 @@ describe("completions", () => {
     gate.resolve();
     expect(await events).toHaveLength(20);
     expect(engine.completions).toHaveLength(20);
+  });
+});
+
+describe("iterations with a bound", () => {
+  /** Counts how many run at the same time. */
+  function watched(count: number, signal: AbortSignal) {
+    const seen = { running: 0, most: 0, started: 0 };
+    const starts = Array.from(
+      { length: count },
+      (_, at) =>
+        async function* () {
+          seen.started++;
+          seen.running++;
+          seen.most = Math.max(seen.most, seen.running);
+          try {
+            for (let turn = 0; turn < 3; turn++) {
+              await Promise.resolve();
+              yield at;
+            }
+          } finally {
+            seen.running--;
+          }
+        },
+    );
+    return { seen, all: atMost(2, starts, signal) };
+  }
+
+  test("run no more than so many at the same time, and all of them in the end", async () => {
+    const { seen, all } = watched(7, new AbortController().signal);
+    const values = await Array.fromAsync(merge(all));
+    expect(values).toHaveLength(21);
+    expect(new Set(values.map(({ index }) => index)).size).toBe(7);
+    expect(seen).toEqual({ running: 0, most: 2, started: 7 });
+  });
+
+  test("that wait for their turn never begin once the reader has left", async () => {
+    const abandoned = new AbortController();
+    const { seen, all } = watched(7, abandoned.signal);
+    for await (const _ of merge(all, { abandon: () => abandoned.abort() })) break;
+    expect(seen).toEqual({ running: 0, most: 2, started: 2 });
   });
 });

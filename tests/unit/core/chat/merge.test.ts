@@ -94,9 +94,9 @@ describe("merged iterations", () => {
       () => new Promise((resolve) => abandoned.signal.addEventListener("abort", () => resolve())),
     );
     const abandon = () => abandoned.abort();
-    await Array.fromAsync(merge([new Source("a"), new Source("b")], abandon));
+    await Array.fromAsync(merge([new Source("a"), new Source("b")], { abandon }));
     expect(abandoned.signal.aborted).toBe(false);
-    const merged = merge([new Source(new Error("broken")), waiting], abandon);
+    const merged = merge([new Source(new Error("broken")), waiting], { abandon });
     expect(await rejectionOf(Array.fromAsync(merged))).toMatchObject({ message: "broken" });
     expect(waiting.ended).toBe(true);
   });

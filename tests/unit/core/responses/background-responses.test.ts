@@ -273,7 +273,7 @@ test("an answer that is too large to be kept is told in the log, and not kept", 
   const { log, lines } = recordingLog();
   const { responses } = testResponses({ log, maxResponseBytes: 10 });
   expect(await responses.keep(keptResponse("resp_1"))).toBe(false);
-  expect(lines).toMatchObject([{ level: "warn", message: "a response is not kept" }]);
+  expect(lines).toMatchObject([{ level: "warn", message: "a response is not stored" }]);
 });
 
 test("what is made while the store is away is saved once it is back", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Budget, mostSchemaSteps } from "../../../../src/engine/grammar/cost.ts";
 import { loosened } from "../../../../src/engine/grammar/grammars.ts";
 
-const loosen = (schema: object): object => loosened(schema, "tools[0]", new Budget());
+const loosen = (schema: object): object => loosened(schema, { part: "tools", at: 0 }, new Budget());
 const object = (properties: object, more: object = {}) => ({
   type: "object",
   properties,
@@ -76,8 +76,8 @@ describe("a schema that is loosened", () => {
     const items = Array.from({ length: mostSchemaSteps }, (_, at) => ({ const: at }));
     const long = object({ a: { type: "array", prefixItems: items } });
     const budget = new Budget();
-    expect(loosened(long, "tools[0]", budget)).toEqual({ type: "object" });
+    expect(loosened(long, { part: "tools", at: 0 }, budget)).toEqual({ type: "object" });
     const simple = object({ a: { type: "string" } });
-    expect(loosened(simple, "tools[1]", budget)).toEqual({ type: "object" });
+    expect(loosened(simple, { part: "tools", at: 1 }, budget)).toEqual({ type: "object" });
   });
 });

@@ -5,7 +5,7 @@ import { GrammarRules } from "../../../../src/engine/grammar/rules.ts";
 /** The grammar's rules by name; a rule that is defined twice is a failure. */
 function compile(schema: unknown): Map<string, string> {
   const rules = new GrammarRules();
-  const { rule: root } = new JsonSchemaCompiler(rules, schema, "schema").compile();
+  const { rule: root } = new JsonSchemaCompiler(rules, schema, { part: "schema" }).compile();
   const named = new Map<string, string>();
   for (const line of rules.toString(root).trimEnd().split("\n")) {
     const [name = "", body = ""] = line.split(" ::= ");

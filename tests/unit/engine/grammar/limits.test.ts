@@ -18,7 +18,9 @@ import { excessive, repetitive } from "./hostile-schemas.ts";
 function compile(schema: unknown): { grammar?: string; refusal?: unknown; steps: number } {
   const rules = new GrammarRules();
   const outcome = attempt(() => {
-    const grammar = rules.toString(new JsonSchemaCompiler(rules, schema, "field").compile().rule);
+    const grammar = rules.toString(
+      new JsonSchemaCompiler(rules, schema, { part: "schema" }).compile().rule,
+    );
     nativeCost(grammar);
     return { grammar };
   });
@@ -35,7 +37,9 @@ function attempt<Made>(make: () => Made): Made | { refusal: unknown } {
 
 const isRefusal = (error: unknown): boolean =>
   error instanceof OverBudget ||
-  (error instanceof NodeError && error.kind === "invalid_request" && error.param === "field");
+  (error instanceof NodeError &&
+    error.kind === "invalid_request" &&
+    error.subject?.part === "schema");
 
 describe("the work for a schema is bounded:", () => {
   // Before there were bounds some of these took seconds, and others would not have ended in a lifetime.
@@ -63,13 +67,13 @@ describe("the work for a schema is bounded:", () => {
 
   test("a refusal names the field and the limit", () => {
     const { refusal } = compile(excessive["more values than a grammar holds"]);
-    expect(String(refusal)).toContain(`field: The schema takes more than ${mostSchemaSteps} steps`);
+    expect(String(refusal)).toContain(`The schema takes more than ${mostSchemaSteps} steps`);
   });
 
   test("many schemas of one request share one bound", () => {
     const rules = new GrammarRules();
     const compileNext = () =>
-      new JsonSchemaCompiler(rules, repetitive["many values"], "field").compile();
+      new JsonSchemaCompiler(rules, repetitive["many values"], { part: "schema" }).compile();
     expect(() => {
       for (let tool = 0; tool < 128; tool++) compileNext();
     }).toThrow(NodeError);

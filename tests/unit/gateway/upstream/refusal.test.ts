@@ -1,12 +1,16 @@
 import { describe, expect, setSystemTime, test } from "bun:test";
+import type { Subject } from "../../../../src/core/errors.ts";
 import { toRefusal } from "../../../../src/gateway/upstream/refusal.ts";
 
 const about = { named: "the model 'far'", field: "messages" } as const;
 const operator = "The node's operator can correct it; the log says more.";
 
 const refusal = (status: number, body?: unknown, retryAfter?: string) => {
-  const { kind, message, param, retryAfterMs } = toRefusal({ status, body, retryAfter }, about);
-  return { kind, message, param, retryAfterMs };
+  const { kind, message, param, subject, retryAfterMs } = toRefusal(
+    { status, body, retryAfter },
+    about,
+  );
+  return { kind, message, param, subject, retryAfterMs };
 };
 
 describe("what a server elsewhere refuses", () => {
@@ -50,15 +54,22 @@ describe("what a server elsewhere refuses", () => {
       },
       "temperature",
     ],
-    [
-      "FastAPI",
-      422,
-      { detail: [{ loc: ["body", "messages", 0, "role"], msg: "field required" }] },
-      "messages.0.role",
-    ],
+    ["FastAPI", 422, { detail: [{ loc: ["body", "top_p"], msg: "not a number" }] }, "top_p"],
     ["TEI", 422, { error: "Tokenization error", error_type: "Tokenizer" }, undefined],
   ])("stays a refusal of the request, with its field: %s", (_, status, body, param) => {
     expect(refusal(status, body)).toMatchObject({ kind: "invalid_request", param });
+  });
+
+  test.each<[string, Subject]>([
+    ["messages[2].content", { part: "messages", at: 2, inside: ".content" }],
+    ["messages.0.role", { part: "messages", inside: ".0.role" }],
+    ["tools[1].function.parameters", { part: "tools", at: 1 }],
+    ["response_format.json_schema.schema.type", { part: "schema", inside: ".type" }],
+    ["response_format", { part: "format" }],
+    ["max_completion_tokens", { part: "max tokens" }],
+  ])("is about a part of the chat that each API has its own field for: %s", (param, subject) => {
+    const error = { message: "No.", type: "BadRequestError", param, code: 400 };
+    expect(refusal(400, { error })).toMatchObject({ param: undefined, subject });
   });
 
   test.each([
@@ -117,7 +128,7 @@ describe("what a server elsewhere refuses", () => {
   ])("is known as too long a prompt: %s", (_, status, body) => {
     expect(refusal(status, body)).toMatchObject({
       kind: "context_length_exceeded",
-      param: "messages",
+      subject: { part: "messages" },
     });
   });
 
@@ -156,6 +167,7 @@ describe("what a server elsewhere refuses", () => {
       kind: "upstream_refused",
       message: `The server of the model 'far' does not know a model of the name that it is asked for. ${operator}`,
       param: undefined,
+      subject: undefined,
       retryAfterMs: undefined,
     });
   });

@@ -1,42 +1,68 @@
 import { expect, test } from "bun:test";
-import { NodeError } from "../../../../src/core/errors.ts";
-import { type FieldNames, renameFields } from "../../../../src/server/wire/field-names.ts";
-import { rejectionOf } from "../../../support/rejection.ts";
+import { NodeError, type Subject } from "../../../../src/core/errors.ts";
+import { fieldNamesOf } from "../../../../src/server/operations/chat/request.ts";
+import type { ChatCompletionRequest } from "../../../../src/server/operations/chat/schema.ts";
+import { messageNames } from "../../../../src/server/operations/messages/request.ts";
+import { responseNames } from "../../../../src/server/operations/responses/tools.ts";
+import { chatNames, type FieldNames, named } from "../../../../src/server/wire/field-names.ts";
 
-async function* failing(error: Error): AsyncGenerator<number> {
-  yield 1;
-  throw error;
-}
+const functionAt = (at: string) => ({ tool: { name: "f" }, at, wire: { name: "f" } });
+const responses = responseNames({ functions: [functionAt("tools[0]"), functionAt("tools[2]")] });
+const chat = (more: Partial<ChatCompletionRequest>): FieldNames =>
+  fieldNamesOf({ model: "m", messages: [], ...more });
 
-const names: FieldNames = [
-  [/\btools\[(\d+)\]\.function\.parameters/g, "tools[$1].input_schema"],
-  [/\bresponse_format\b/g, "output_config.format"],
-];
-
-const rejection = (error: Error) =>
-  rejectionOf(Array.fromAsync(renameFields(failing(error), names)));
-
-test.each([
-  ["tools[2].function.parameters.properties.a", "tools[2].input_schema.properties.a"],
-  ["response_format.$ref", "output_config.format.$ref"],
-  ["response_format", "output_config.format"],
-])("the field %s is called %s", async (theirs, ours) => {
-  const error = new NodeError("invalid_request", `${theirs}: The schema is odd.`, {
-    param: theirs,
-  });
-  expect(await rejection(error)).toMatchObject({
+test.each<[string, FieldNames, Subject, string]>([
+  ["chat", chatNames, { part: "tools", at: 2 }, "tools[2].function.parameters"],
+  [
+    "chat",
+    chatNames,
+    { part: "schema", inside: ".type" },
+    "response_format.json_schema.schema.type",
+  ],
+  ["chat", chatNames, { part: "call", at: 3 }, "messages[3].tool_call_id"],
+  ["functions", chat({ functions: [] }), { part: "tools", at: 1 }, "functions[1].parameters"],
+  [
+    "a JSON object",
+    chat({ response_format: { type: "json_object" } }),
+    { part: "schema" },
+    "response_format.schema",
+  ],
+  ["Messages", messageNames, { part: "tools", at: 2 }, "tools[2].input_schema"],
+  ["Messages", messageNames, { part: "schema" }, "output_config.format.schema"],
+  ["Messages", messageNames, { part: "format" }, "output_config.format"],
+  ["Responses", responses, { part: "tools", at: 1 }, "tools[2].parameters"],
+  ["Responses", responses, { part: "schema" }, "text.format.schema"],
+  ["Responses", responses, { part: "max tokens" }, "max_output_tokens"],
+])("%s calls a part of a request by its own field", (_, names, subject, param) => {
+  const error = new NodeError("invalid_request", "It is odd.", { subject });
+  expect(named(error, names)).toMatchObject({
     kind: "invalid_request",
-    message: `${ours}: The schema is odd.`,
-    param: ours,
+    param,
+    message: `${param}: It is odd.`,
   });
 });
 
-test("an error that names other fields, or none, stays as it is", async () => {
+test("a message that names the field, or the whole conversation, stays as it is", () => {
+  const said = new NodeError("invalid_request", "tools[0].input_schema is odd.", {
+    subject: { part: "tools", at: 0 },
+  });
+  expect(named(said, messageNames).message).toBe(said.message);
+  const busy = new NodeError("overloaded", "Busy.", {
+    subject: { part: "messages" },
+    retryAfterMs: 5,
+  });
+  expect(named(busy, responses)).toMatchObject({
+    param: "input",
+    message: "Busy.",
+    retryAfterMs: 5,
+  });
+});
+
+test("an error about a field, or about none, stays as it is", () => {
   for (const error of [
-    new NodeError("context_length_exceeded", "Too long.", { param: "messages" }),
+    new NodeError("invalid_request", "Too much.", { param: "logit_bias" }),
     new NodeError("unavailable", "Away."),
-    new Error("odd"),
   ]) {
-    expect(await rejection(error)).toBe(error);
+    expect(named(error, messageNames)).toBe(error);
   }
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Message } from "../../../../src/server/wire/message-schema.ts";
-import { toChatMessages } from "../../../../src/server/wire/messages.ts";
+import { textOfParts, toChatMessages } from "../../../../src/server/wire/messages.ts";
 
 const user: Message = { role: "user", content: "Hi" };
 const call = (id: string, text = "{}") =>
@@ -111,9 +111,9 @@ describe("messages that cannot be taken", () => {
       "a call that is not answered before the next message",
       [user, asks("a", "b"), answers("a"), user],
       "messages[3]",
-      /before the tool calls b were answered/,
+      /tool calls b have no result/,
     ],
-    ["a call that is never answered", [user, asks("a")], "messages", /tool calls a were answered/],
+    ["a call that is never answered", [user, asks("a")], "messages", /tool calls a have no result/],
     [
       "a call by the user",
       [{ ...user, tool_calls: [call("a")] }],
@@ -142,4 +142,28 @@ describe("messages that cannot be taken", () => {
       }),
     );
   });
+});
+
+const types = { readable: new Set(["text"]), names: new Map([["image", "images"]]) };
+
+test("parts of text are joined", () => {
+  const parts = [
+    { type: "text", text: "a" },
+    { type: "refusal", refusal: "b" },
+  ];
+  expect([textOfParts(parts, "content", types), textOfParts("c", "content", types)]).toEqual([
+    "ab",
+    "c",
+  ]);
+});
+
+test.each([
+  ["image", "no images"],
+  ["smell", "no parts of type 'smell'"],
+  // The name of what every object has.
+  ["constructor", "no parts of type 'constructor'"],
+])("a part of type %s is rejected", (type, said) => {
+  expect(() => textOfParts([{ type }], "content", types)).toThrow(
+    `'content[0]' has the type '${type}': this node's models read text only, ${said}.`,
+  );
 });

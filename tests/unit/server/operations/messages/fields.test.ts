@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { fieldExaminer } from "../../../../../src/server/middleware/ignored-fields.ts";
+import { toChatRequest, toPrompt } from "../../../../../src/server/operations/messages/request.ts";
 import {
   CountTokensRequest,
   MessageRequest,
 } from "../../../../../src/server/operations/messages/schema.ts";
-import { toChatRequest, toPrompt } from "../../../../../src/server/operations/messages/wire.ts";
 
 const ignoredFields = fieldExaminer(MessageRequest);
 const ignoredInCount = fieldExaminer(CountTokensRequest);

@@ -1,0 +1,107 @@
+/** An answer's events, folded into its parts: thoughts, texts and tool calls, one after the other. */
+import { NodeError } from "../errors.ts";
+import type { Finish, GenerationEvent, TokenLogprobs } from "../ports/chat-engine.ts";
+import type { ChatAnswer } from "./chat-service.ts";
+
+export type AnswerPart =
+  /** `logprobs`: undefined where none are reported. */
+  | { type: "text"; text: string; logprobs: TokenLogprobs[] | undefined }
+  | { type: "reasoning"; text: string }
+  /** `text`: the arguments. */
+  | { type: "call"; id: string; name: string; text: string };
+
+/** What an event changes: a part is over, another one begins. */
+interface PartChange {
+  ended?: AnswerPart;
+  begun?: AnswerPart;
+}
+
+export interface WholeAnswer {
+  parts: readonly AnswerPart[];
+  finish: Finish;
+}
+
+export class AnswerParts {
+  readonly #parts: AnswerPart[] = [];
+  readonly #calls = new Map<number, AnswerPart>();
+  readonly #isInOrder: boolean;
+  #finish: Finish | undefined;
+
+  /** `isInOrder`: the API sends calls one after the other, so calls that are mixed up are a failure. */
+  constructor({ isInOrder }: { isInOrder: boolean }) {
+    this.#isInOrder = isInOrder;
+  }
+
+  get all(): readonly AnswerPart[] {
+    return this.#parts;
+  }
+
+  add(event: GenerationEvent): PartChange {
+    const last = this.#parts.at(-1);
+    switch (event.type) {
+      case "text": {
+        if (last?.type !== "text") {
+          const logprobs = event.logprobs && [...event.logprobs];
+          return this.#begin({ type: "text", text: event.text, logprobs });
+        }
+        last.text += event.text;
+        if (event.logprobs !== undefined) {
+          last.logprobs ??= [];
+          last.logprobs.push(...event.logprobs);
+        }
+        return {};
+      }
+      case "reasoning":
+        if (last?.type !== "reasoning") return this.#begin({ ...event });
+        last.text += event.text;
+        return {};
+      case "tool-call": {
+        const { id, name } = event;
+        const call: AnswerPart = { type: "call", id, name, text: "" };
+        this.#calls.set(event.index, call);
+        return this.#begin(call);
+      }
+      case "tool-arguments": {
+        const call = this.#calls.get(event.index);
+        if (this.#isInOrder && (call === undefined || call !== last)) throw mixedCalls();
+        if (call !== undefined) call.text += event.text;
+        return {};
+      }
+      case "finish":
+        this.#finish = event;
+        return last === undefined ? {} : { ended: last };
+    }
+  }
+
+  /** All of it, once it has come to its end. */
+  whole(): WholeAnswer {
+    if (this.#finish === undefined) throw unfinished();
+    return { parts: this.#parts, finish: this.#finish };
+  }
+
+  #begin(part: AnswerPart): PartChange {
+    const ended = this.#parts.at(-1);
+    this.#parts.push(part);
+    return ended === undefined ? { begun: part } : { ended, begun: part };
+  }
+}
+
+/** Every answer, in their order. */
+export async function readWhole({
+  choices,
+  events,
+}: Pick<ChatAnswer, "choices" | "events">): Promise<WholeAnswer[]> {
+  const answers = Array.from({ length: choices }, () => new AnswerParts({ isInOrder: false }));
+  for await (const { index, value } of events) answers[index]?.add(value);
+  return answers.map((answer) => answer.whole());
+}
+
+/** For an answer whose events end without a `finish`. */
+export const unfinished = (): NodeError =>
+  new NodeError("internal", "The model's answer ended without a reason.");
+
+const mixedCalls = (): NodeError =>
+  new NodeError(
+    "upstream_failed",
+    "The server that runs the model mixed the arguments of two tool calls.",
+  );

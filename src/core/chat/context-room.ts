@@ -1,0 +1,162 @@
+/** How a conversation fits a model's context: what a prompt may take, and what goes where it takes more. */
+import { NodeError } from "../errors.ts";
+import type { ChatEngine, ChatMessage, Tool } from "../ports/chat-engine.ts";
+import type { FoundPassage } from "../retrieval/search.ts";
+
+/** Tokens of the context that are left to the answer where the request does not say. */
+const answerTokens = 512;
+const answerShare = 0.25;
+/** How full of its prompt the context may be once something had to go. */
+const afterCut = 0.7;
+
+/** Tokens. `maxTokens`: those of the answer, where that is known. */
+const promptRoom = (contextSize: number, maxTokens = answerTokens): number =>
+  contextSize - Math.min(maxTokens, Math.floor(contextSize * answerShare));
+
+/**
+ * What may be left once something has to go. That is less than the room: each time the prompt begins
+ * differently, all of it is evaluated again, so more goes at once and some turns to come find room.
+ */
+const roomAfterCut = (room: number): number => Math.floor(room * afterCut);
+
+/** The least number of a range that fits, its last where none does; by halves, since each try counts all tokens. */
+export async function leastThatFits(
+  [from, to]: readonly [number, number],
+  fits: (count: number) => Promise<boolean>,
+): Promise<number> {
+  let [least, most] = [from, to];
+  while (least < most) {
+    const middle = (least + most) >> 1;
+    if (await fits(middle)) most = middle;
+    else least = middle + 1;
+  }
+  return most;
+}
+
+export interface Conversation {
+  messages: readonly ChatMessage[];
+  tools: readonly Tool[];
+  /** Most tokens of the answer, where that is known. */
+  maxTokens: number | undefined;
+}
+
+/** The passages of a user message. */
+export interface Turn {
+  /** Which message it is. */
+  index: number;
+  points: readonly FoundPassage[];
+}
+
+/**
+ * Leaves out the oldest turns' passages, then this turn's of the lowest score, until the rest fits.
+ * Once a turn has to go, others go with it to make room for some turns to come.
+ */
+export async function fitToContext(
+  turns: readonly Turn[],
+  render: (turns: readonly Turn[]) => readonly ChatMessage[],
+  { tools, maxTokens }: Conversation,
+  { engine, signal }: { engine: ChatEngine; signal: AbortSignal },
+): Promise<readonly Turn[]> {
+  const room = promptRoom(engine.contextSize, maxTokens);
+  const tokensOf = (left: readonly Turn[]): Promise<number> =>
+    engine.countTokens(render(left), tools, { signal });
+  if ((await tokensOf(turns)) <= room) return turns;
+  const fits = async (left: readonly Turn[]): Promise<boolean> =>
+    (await tokensOf(left)) <= (left.length > 1 ? roomAfterCut(room) : room);
+  const all = turns.length - 1 + (turns.at(-1)?.points.length ?? 0);
+  const fewest = await leastThatFits([1, all], (count) => fits(withoutTurns(turns, count)));
+  return withoutTurns(turns, fewest);
+}
+
+/** Without the oldest turns or, where only the last is left, without its worst passages. */
+function withoutTurns(turns: readonly Turn[], count: number): readonly Turn[] {
+  if (count < turns.length) return turns.slice(count);
+  const [last] = turns.slice(-1);
+  if (last === undefined) return turns;
+  const gone = count - (turns.length - 1);
+  return [{ ...last, points: last.points.slice(0, last.points.length - gone) }];
+}
+
+interface TruncatedConversation {
+  left: readonly ChatMessage[];
+  /** How many messages were left out. */
+  dropped: number;
+}
+
+/**
+ * A conversation that does not fit loses its oldest messages, where the caller wants that. What the
+ * model is told stays, and so does the last message of the user. Older turns go first, then
+ * the oldest steps of the current one: calls of functions with their outputs.
+ */
+export async function truncateConversation(
+  { messages, tools, maxTokens }: Conversation,
+  engine: Pick<ChatEngine, "contextSize" | "countTokens">,
+  signal: AbortSignal,
+): Promise<TruncatedConversation> {
+  const room = promptRoom(engine.contextSize, maxTokens);
+  const tokensOf = (left: readonly ChatMessage[]): Promise<number> =>
+    engine.countTokens(left, tools, { signal });
+  const cuts = cutsOf(messages);
+  if (cuts.length === 0 || (await tokensOf(messages)) <= room)
+    return { left: messages, dropped: 0 };
+  const fits = async (cut: number): Promise<boolean> =>
+    (await tokensOf(withoutCut(messages, cuts[cut]))) <= roomAfterCut(room);
+  const first = await leastThatFits([0, cuts.length - 1], fits);
+  const left = withoutCut(messages, cuts[first]);
+  return { left, dropped: messages.length - left.length };
+}
+
+/** The messages from `from` to before `to` go. */
+interface Cut {
+  from: number;
+  to: number;
+}
+
+/** Where it may be cut, in the order of how much goes; no output loses its call. */
+function cutsOf(messages: readonly ChatMessage[]): Cut[] {
+  const told = messages.findIndex(({ role }) => role !== "system");
+  const last = messages.findLastIndex(({ role }) => role === "user");
+  return messages.flatMap(({ role }, to): Cut[] => {
+    if (role === "user" && to > told && to <= last) return [{ from: told, to }];
+    if (role === "assistant" && to > last + 1) return [{ from: told, to }];
+    return [];
+  });
+}
+
+/** Steps of the current turn go without the message of the user that began it. */
+function withoutCut(
+  messages: readonly ChatMessage[],
+  cut: Cut | undefined,
+): readonly ChatMessage[] {
+  if (cut === undefined) return messages;
+  const last = messages.findLastIndex(({ role }) => role === "user");
+  return messages.filter(
+    (_, at) => at < cut.from || at >= cut.to || (at === last && cut.to > last),
+  );
+}
+
+type PromptPart = "messages" | "prompt";
+
+/** For what leaves no room for an answer; `more`: it was not counted beyond the context. */
+export function promptTooLong(
+  tokens: number | "more",
+  contextSize: number,
+  part: PromptPart = "messages",
+): NodeError {
+  const found = tokens === "more" ? `more than ${contextSize}` : tokens;
+  return refusal(
+    `${found} tokens; with room for an answer, this model's context of ${contextSize} tokens holds at most ${contextSize - 1}`,
+    part,
+  );
+}
+
+/** For what is so long that nobody counted it. */
+export const longerThanContext = (contextSize: number, part: PromptPart): NodeError =>
+  refusal(`more tokens than this model's context of ${contextSize} holds`, part);
+
+const refusal = (found: string, part: PromptPart): NodeError =>
+  new NodeError(
+    "context_length_exceeded",
+    `The ${part} ${part === "messages" ? "have" : "has"} ${found}. Shorten the ${part}.`,
+    { subject: { part: part } },
+  );

@@ -1,0 +1,47 @@
+/** What makes a conversation: one check for every API. Errors say which message they are about. */
+import { NodeError, type Subject } from "../errors.ts";
+import type { ChatMessage } from "../ports/chat-engine.ts";
+import { quoted, shortened } from "../quoted.ts";
+
+/**
+ * Checks that somebody asks something, that every call has its result right after it, and every result
+ * its call. `isPart`: more is to come, so that it may end in calls and have no message of the user's.
+ */
+export function checkConversation(
+  messages: readonly ChatMessage[],
+  { isPart = false }: { isPart?: boolean } = {},
+): void {
+  let open = new Set<string>();
+  for (const [at, message] of messages.entries()) {
+    if (message.role === "tool") {
+      const { toolCallId: id } = message;
+      if (open.delete(id)) continue;
+      throw refused(`${quoted(id)} answers no tool call of the message before it.`, {
+        part: "call",
+        at,
+      });
+    }
+    if (open.size > 0) throw unanswered(open, { part: "messages", at });
+    const calls = message.role === "assistant" ? (message.toolCalls ?? []) : [];
+    open = new Set(calls.map(({ id }) => id));
+  }
+  if (isPart) return;
+  if (open.size > 0) throw unanswered(open, { part: "messages" });
+  if (messages.some(({ role }) => role === "user")) return;
+  throw refused("The conversation needs a message with the role 'user'.", { part: "messages" });
+}
+
+/** So many calls are named; the rest is counted. */
+const mostNamed = 8;
+
+function unanswered(open: ReadonlySet<string>, subject: Subject): NodeError {
+  const named = [...open].slice(0, mostNamed).map(shortened).join(", ");
+  const rest = open.size > mostNamed ? ` and ${open.size - mostNamed} more` : "";
+  return refused(
+    `The tool calls ${named}${rest} have no result; results come right after their calls.`,
+    subject,
+  );
+}
+
+const refused = (message: string, subject: Subject): NodeError =>
+  new NodeError("invalid_request", message, { subject });

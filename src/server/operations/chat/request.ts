@@ -1,0 +1,89 @@
+/** A chat request between the wire and the domain: pure functions, no HTTP. */
+import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
+import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
+import { toGenerationSettings } from "../../wire/generation-fields.ts";
+import { toChatMessages } from "../../wire/messages.ts";
+import { toRag } from "../../wire/rag.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { toSampling } from "../../wire/sampling.ts";
+import { checkedToolUse, toTool } from "../../wire/tools.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
+import type { ChatCompletionRequest } from "./schema.ts";
+
+export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
+  const topLogprobs = toTopLogprobs(body);
+  const toolUse = isOlderForm(body) ? toFunctionUse(body) : toToolUse(body);
+  return {
+    model: body.model,
+    messages: toChatMessages(body.messages),
+    sampling: toSampling(body),
+    ...toGenerationSettings(body),
+    ...withoutNulls({
+      choices: body.n,
+      maxTokens: body.max_completion_tokens ?? body.max_tokens,
+      topLogprobs,
+      format: body.response_format && toFormat(body.response_format),
+      toolUse,
+      rag: toRag(body.rag),
+    }),
+  };
+}
+
+/** Whether it offers `functions`, as programs did before there were `tools`; its answer has that form too. */
+export const isOlderForm = ({
+  functions,
+  function_call: choice,
+}: Pick<ChatCompletionRequest, "functions" | "function_call">): boolean =>
+  (functions ?? choice ?? null) !== null;
+
+/** What this request calls the parts that an error may be about. */
+export const fieldNamesOf = (body: ChatCompletionRequest): FieldNames => ({
+  ...chatNames,
+  ...(isOlderForm(body) ? { tools: inList("functions", ".parameters") } : {}),
+  ...(body.response_format?.type === "json_object"
+    ? { schema: () => "response_format.schema" }
+    : {}),
+  ...(body.max_completion_tokens ? { "max tokens": () => "max_completion_tokens" } : {}),
+});
+
+function toTopLogprobs({ logprobs, top_logprobs: top }: ChatCompletionRequest): number | undefined {
+  if (logprobs === true) return top ?? 0;
+  if (top === null || top === undefined) return undefined;
+  throw refuse("top_logprobs", "needs 'logprobs' to be true");
+}
+
+function toFormat(format: NonNullable<ChatCompletionRequest["response_format"]>): AnswerFormat {
+  if (format.type === "text") return "text";
+  if (format.type === "json_schema") return { schema: format.json_schema.schema };
+  const { schema } = format;
+  return schema === null || schema === undefined ? "json" : { schema };
+}
+
+function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
+  const { tools, tool_choice: choice, parallel_tool_calls: parallel } = body;
+  return checkedToolUse(
+    {
+      tools: (tools ?? []).map(toTool),
+      choice: typeof choice === "object" ? choice?.function : choice,
+      parallel: parallel ?? true,
+    },
+    { tool: (at) => `tools[${at}].function.name`, choice: "tool_choice.function.name" },
+  );
+}
+
+/** The older form can say one call only. */
+function toFunctionUse(body: ChatCompletionRequest): ToolUse | undefined {
+  const { functions, function_call: choice, tools, tool_choice: newer } = body;
+  if ((tools ?? newer ?? null) !== null) {
+    throw refuse("functions", "cannot be used with 'tools' and 'tool_choice', which replace it");
+  }
+  if (!functions) {
+    if (choice === "auto" || choice === "none") return undefined;
+    throw refuse("function_call", "needs 'functions' to choose from");
+  }
+  return checkedToolUse(
+    { tools: functions.map((one) => toTool({ function: one })), choice, parallel: false },
+    { tool: (at) => `functions[${at}].name`, choice: "function_call.name" },
+  );
+}

@@ -1,0 +1,201 @@
+/** The answers to prompts as the OpenAI API's completion, whole or in chunks. */
+import { unfinished } from "../../../core/chat/answer-parts.ts";
+import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
+import { NodeError } from "../../../core/errors.ts";
+import type { FinishReason, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
+import { ChunkWriter, toUsage, type Usage } from "../../wire/completion.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { secondsNow } from "../../wire/unix-time.ts";
+import { ChoiceLogprobs, WrittenLogprobs } from "./logprobs.ts";
+import type { Candidates } from "./request.ts";
+import type { Completion, CompletionChunk } from "./schema.ts";
+
+/** What every part of one completion shares. */
+type Head = Pick<Completion, "id" | "object" | "created" | "model" | "system_fingerprint">;
+type Chunk = CompletionChunk["choices"][number];
+
+/** One answer while its events come in. */
+export interface Draft {
+  text: string;
+  logprobs: WrittenLogprobs | undefined;
+  /** Of the tokens that were generated. */
+  scores: number[];
+  /** Whether some of its text came without log probabilities. */
+  isUnscored: boolean;
+  finish: { reason: FinishReason; usage: TokenUsage } | undefined;
+}
+
+export function newHead({ model, fingerprint }: ChatAnswer): Head {
+  return {
+    id: `cmpl-${crypto.randomUUID()}`,
+    object: "text_completion",
+    created: secondsNow(),
+    model,
+    system_fingerprint: fingerprint,
+  };
+}
+
+/** A `Completion` as JSON; the log probabilities of long prompts take seconds to write in one go. */
+export async function toCompletionJson(
+  head: Head,
+  answer: ChatAnswer,
+  candidates: Candidates,
+  asksLogprobs: boolean,
+): Promise<string> {
+  const drafts = await readDrafts(answer, asksLogprobs);
+  const usages = drafts.map(({ finish }) => {
+    if (finish === undefined) throw unfinished();
+    return finish.usage;
+  });
+  const choices: string[] = [];
+  for (const [index, { text, logprobs, finish }] of bestOf(drafts, candidates).entries()) {
+    const choice = { index, text, finish_reason: toReason(finish?.reason) } satisfies Unscored;
+    const scores = asksLogprobs ? (logprobs ?? new WrittenLogprobs()).json : "null";
+    choices.push(`${JSON.stringify(choice).slice(0, -1)},"logprobs":${scores}}`);
+    if (logprobs !== undefined) await letOthersRun();
+  }
+  const usage = JSON.stringify(sumUsage(usages, candidates.generated));
+  return `${JSON.stringify(head).slice(0, -1)},"choices":[${choices.join(",")}],"usage":${usage}}`;
+}
+
+type Unscored = Omit<Completion["choices"][number], "logprobs">;
+
+const letOthersRun = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function readDrafts(
+  { choices, events }: ChatAnswer,
+  asksLogprobs: boolean,
+): Promise<Draft[]> {
+  let scored = 0;
+  const drafts = Array.from({ length: choices }, (): Draft & { places: ChoiceLogprobs } => ({
+    text: "",
+    logprobs: undefined,
+    scores: [],
+    isUnscored: false,
+    finish: undefined,
+    places: new ChoiceLogprobs(),
+  }));
+  for await (const { index, value: event } of events) {
+    const draft = drafts[index];
+    if (draft === undefined) continue;
+    if (event.type === "finish") draft.finish = event;
+    if (event.type !== "text") continue;
+    draft.text += event.text;
+    const more = asksLogprobs ? draft.places.of(event) : undefined;
+    if (more !== undefined) {
+      draft.logprobs ??= new WrittenLogprobs();
+      draft.logprobs.add(more);
+    }
+    if (event.echoed === true) {
+      scored += more?.tokens.length ?? 0;
+      if (scored > mostScored) throw tooManyScored();
+      await letOthersRun();
+      continue;
+    }
+    if (event.logprobs === undefined) draft.isUnscored = true;
+    for (const { logprob } of event.logprobs ?? []) draft.scores.push(logprob);
+  }
+  return drafts;
+}
+
+/** Scored tokens of prompts in one answer, which is in memory as a whole: 128 prompts of 2,048 tokens. */
+const mostScored = 262_144;
+
+const tooManyScored = (): NodeError =>
+  refuse(
+    "logprobs",
+    `asks with 'echo' for more than ${mostScored} scored tokens of prompts in all answers. Send fewer prompts, a smaller 'n', or 'stream'`,
+  );
+
+/** The chunks of a streamed completion, as JSON; the first comes with the first event. */
+export async function* toChunks(
+  head: Head,
+  { choices, events }: ChatAnswer,
+  { generated }: Candidates,
+  includeUsage: boolean,
+): AsyncGenerator<string> {
+  const writer = new ChunkWriter<Chunk>(head, includeUsage);
+  const places = Array.from({ length: choices }, () => new ChoiceLogprobs());
+  const usages: TokenUsage[] = [];
+  let finished = 0;
+  for await (const { index, value: event } of events) {
+    if (event.type === "finish") {
+      usages[index] = event.usage;
+      finished++;
+    }
+    const choice = toChunk(index, event, places[index]);
+    if (choice !== undefined) yield writer.choice(choice);
+    if (event.type === "text" && event.echoed === true) await letOthersRun();
+  }
+  if (finished < choices) throw unfinished();
+  if (includeUsage) yield writer.usage(sumUsage(usages, generated));
+}
+
+function toChunk(
+  index: number,
+  event: GenerationEvent,
+  places: ChoiceLogprobs | undefined,
+): Chunk | undefined {
+  if (event.type === "finish") {
+    return { index, text: "", logprobs: null, finish_reason: toReason(event.reason) };
+  }
+  if (event.type !== "text") return undefined;
+  return { index, text: event.text, logprobs: places?.of(event) ?? null, finish_reason: null };
+}
+
+/** A prompt as it stands has no tools to call. */
+const toReason = (
+  reason: FinishReason | undefined,
+): Completion["choices"][number]["finish_reason"] =>
+  reason === "length" || reason === "content_filter" ? reason : "stop";
+
+// The best of several answers to each prompt: those with the highest log probability per token.
+
+/** Those of each prompt that are sent, best first; the prompts stay in their order. */
+export function bestOf(
+  drafts: readonly Draft[],
+  { generated, sent, areRanked }: Candidates,
+): readonly Draft[] {
+  if (!areRanked) return drafts;
+  return Array.from({ length: drafts.length / generated }, (_, at) =>
+    drafts
+      .slice(at * generated, (at + 1) * generated)
+      .map((draft) => ({ draft, score: scoreOf(draft) }))
+      .sort((one, other) => other.score - one.score)
+      .slice(0, sent)
+      .map(({ draft }) => draft),
+  ).flat();
+}
+
+/** An answer without text is the last choice. */
+function scoreOf({ scores, isUnscored }: Draft): number {
+  if (!isUnscored && scores.length === 0) return Number.NEGATIVE_INFINITY;
+  if (!isUnscored) return scores.reduce((sum, score) => sum + score, 0) / scores.length;
+  throw new NodeError(
+    "invalid_request",
+    "'best_of' cannot be honoured: the server that this model runs on gives no log probabilities to choose by. Send 'n' and choose yourself.",
+    { param: "best_of" },
+  );
+}
+
+// Tokens that the answers to several prompts used.
+
+/** `each`: answers of a prompt, which counts once for them. */
+export function sumUsage(usages: readonly TokenUsage[], each: number): Usage {
+  const ofPrompts = Array.from({ length: usages.length / each }, (_, at) =>
+    toUsage(usages.slice(at * each, (at + 1) * each)),
+  );
+  const sum = (of: (usage: Usage) => number): number =>
+    ofPrompts.reduce((total, usage) => total + of(usage), 0);
+  return {
+    prompt_tokens: sum((usage) => usage.prompt_tokens),
+    completion_tokens: sum((usage) => usage.completion_tokens),
+    total_tokens: sum((usage) => usage.total_tokens),
+    prompt_tokens_details: {
+      cached_tokens: sum((usage) => usage.prompt_tokens_details.cached_tokens),
+    },
+    completion_tokens_details: {
+      reasoning_tokens: sum((usage) => usage.completion_tokens_details.reasoning_tokens),
+    },
+  };
+}

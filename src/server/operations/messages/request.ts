@@ -1,0 +1,292 @@
+/** A request of Anthropic's API between the wire and the domain: pure functions, no HTTP. */
+import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import { checkConversation } from "../../../core/chat/conversation.ts";
+import type {
+  AnswerFormat,
+  ChatMessage,
+  Tool,
+  ToolCall,
+  ToolUse,
+} from "../../../core/ports/chat-engine.ts";
+import { quoted } from "../../../core/quoted.ts";
+import { chatNames, type FieldNames, inList, withNames } from "../../wire/field-names.ts";
+import { toRag } from "../../wire/rag.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { toSampling } from "../../wire/sampling.ts";
+import { checkedToolUse } from "../../wire/tools.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
+import type { Block, CountTokensRequest, Message, MessageRequest, TextBlocks } from "./schema.ts";
+
+/** What Anthropic's API calls the parts that an error may be about. */
+export const messageNames: FieldNames = {
+  ...chatNames,
+  tools: inList("tools", ".input_schema"),
+  format: () => "output_config.format",
+  schema: () => "output_config.format.schema",
+};
+
+/** What the model reads. */
+export interface MessagePrompt {
+  messages: ChatMessage[];
+  toolUse?: ToolUse;
+}
+
+export function toPrompt(body: CountTokensRequest): MessagePrompt {
+  const toolUse = toToolUse(body);
+  if (body.output_format && body.output_config?.format) {
+    throw refuse(
+      "output_format",
+      "is the older name of 'output_config.format' and cannot stand beside it; send one of them",
+    );
+  }
+  return { messages: toConversation(body), ...withoutNulls({ toolUse }) };
+}
+
+export function toChatRequest(body: MessageRequest): ChatRequest {
+  return {
+    model: body.model,
+    ...toPrompt(body),
+    sampling: toSampling(body),
+    maxTokens: body.max_tokens,
+    ...withoutNulls({
+      stop: body.stop_sequences?.length ? body.stop_sequences : undefined,
+      format: toFormat(body),
+      rag: toRag(body.rag),
+    }),
+  };
+}
+
+/** What is shown of a reasoning model's thoughts: all, that there were any, or nothing. */
+export type Thoughts = "shown" | "omitted" | "hidden";
+
+export function toThoughts({ thinking }: Pick<MessageRequest, "thinking">): Thoughts {
+  if (thinking?.type === "disabled") return "hidden";
+  return thinking && "display" in thinking && thinking.display === "omitted" ? "omitted" : "shown";
+}
+
+function toFormat(body: MessageRequest): AnswerFormat | undefined {
+  const format = body.output_config?.format ?? body.output_format;
+  return format ? { schema: format.schema } : undefined;
+}
+
+const choices = { auto: "auto", any: "required", none: "none" } as const;
+
+function toToolUse({ tools, tool_choice: choice }: CountTokensRequest): ToolUse | undefined {
+  const disabled = choice && "disable_parallel_tool_use" in choice;
+  return checkedToolUse(
+    {
+      tools: (tools ?? []).map(toTool),
+      choice: choice?.type === "tool" ? { name: choice.name } : choice && choices[choice.type],
+      parallel: !(disabled && choice.disable_parallel_tool_use === true),
+    },
+    { tool: (at) => `tools[${at}].name`, choice: "tool_choice.name" },
+  );
+}
+
+type WireTool = NonNullable<CountTokensRequest["tools"]>[number];
+
+function toTool(
+  { type, name, description, input_schema: parameters, strict }: WireTool,
+  at: number,
+): Tool {
+  const place = `tools[${at}]`;
+  if (type !== undefined && type !== null && type !== "custom") {
+    throw refuse(
+      `${place}.type`,
+      `is ${quoted(type)}, one of Anthropic's own tools, which this node does not have. Describe a tool of yours with 'name', 'description' and 'input_schema'`,
+    );
+  }
+  if (name === undefined) throw refuse(`${place}.name`, "is required: a string");
+  if (parameters === undefined || parameters === null) {
+    throw refuse(`${place}.input_schema`, "is required: a JSON Schema");
+  }
+  return { name, parameters, strict: strict === true, ...withoutNulls({ description }) };
+}
+
+/** Messages of one role that follow each other; collected first, since there may be many. */
+interface Turn {
+  role: Message["role"];
+  texts: string[];
+  calls: ToolCall[];
+  results: ToolResult[];
+  /** Of its last message. */
+  at: string;
+}
+
+/** A message of the domain, and where the request has it. */
+interface PlacedMessage {
+  message: ChatMessage;
+  at: string;
+}
+
+interface Conversation {
+  system?: TextBlocks | null;
+  messages: readonly Message[];
+}
+
+/** Turns joined, with calls and their results in place, and checked. */
+export function toConversation({ system, messages }: Conversation): ChatMessage[] {
+  const turns = toTurns(messages);
+  const placed = turns.flatMap(toChatMessages);
+  const said = placed.map(({ message }) => message);
+  const names: FieldNames = {
+    ...messageNames,
+    messages: (index) => placed[index ?? -1]?.at ?? "messages",
+    call: (index) => `${placed[index ?? -1]?.at}.tool_use_id`,
+  };
+  withNames(names, () => checkConversation(said));
+  checkEnd(turns);
+  const instructions = system ? textOfBlocks(system, "system") : "";
+  return instructions === "" ? said : [{ role: "system", content: instructions }, ...said];
+}
+
+function toTurns(messages: readonly Message[]): Turn[] {
+  const turns: Turn[] = [];
+  for (const [index, message] of messages.entries()) {
+    const at = `messages[${index}]`;
+    const { role } = message;
+    if (turns.at(-1)?.role !== role) turns.push({ role, texts: [], calls: [], results: [], at });
+    const turn = turns.at(-1);
+    if (turn !== undefined) extend(turn, readBlocks(message, at), at);
+  }
+  return turns;
+}
+
+function extend(turn: Turn, { text, calls, results }: MessageContent, at: string): void {
+  const [late] = results;
+  if (late !== undefined && turn.texts.length > 0) throw refuse(late.at, behindText);
+  if (text !== "") turn.texts.push(text);
+  for (const call of calls) turn.calls.push(call);
+  for (const result of results) turn.results.push(result);
+  turn.at = at;
+}
+
+function toChatMessages({ role, texts, calls, results, at }: Turn): PlacedMessage[] {
+  const content = texts.join(paragraph);
+  const toolCalls = calls.length === 0 ? {} : { toolCalls: calls };
+  if (role !== "user") return [{ message: { role, content, ...toolCalls }, at }];
+  return [
+    ...results.map(({ id: toolCallId, content, at }): PlacedMessage => {
+      return { message: { role: "tool", toolCallId, content }, at };
+    }),
+    ...(content === "" && results.length > 0 ? [] : [{ message: { role, content }, at }]),
+  ];
+}
+
+function checkEnd(turns: readonly Turn[]): void {
+  const last = turns.at(-1);
+  if (last?.role !== "assistant") return;
+  throw refuse(
+    last.at,
+    "is the last and has the role 'assistant': assistant message prefill is not supported by this node's models. End with a message of the user's, and ask for a form of the answer in 'system' or with 'output_config.format'",
+  );
+}
+
+/** What a tool answered to a call, and where it says so. */
+interface ToolResult {
+  id: string;
+  content: string;
+  at: string;
+}
+
+interface MessageContent {
+  text: string;
+  calls: readonly ToolCall[];
+  results: readonly ToolResult[];
+}
+
+/** Between texts that were written apart. */
+const paragraph = "\n\n";
+
+/** What the model is told before the answer of a tool that failed. */
+const failed = "Error: ";
+
+/** Their type is the name of something that no text can say. */
+const unreadable: ReadonlyMap<string, string> = new Map([
+  ["image", "images"],
+  ["document", "documents"],
+  ["search_result", "search results"],
+  ["container_upload", "files"],
+]);
+
+/** What the content blocks of one message hold. */
+function readBlocks({ role, content }: Message, at: string): MessageContent {
+  if (typeof content === "string") return { text: content, calls: [], results: [] };
+  const texts: string[] = [];
+  const calls: ToolCall[] = [];
+  const results: ToolResult[] = [];
+  for (const [index, block] of content.entries()) {
+    const place = `${at}.content[${index}]`;
+    switch (block.type) {
+      case "text":
+        texts.push(textOf(block, place));
+        break;
+      case "tool_use":
+        checkRole(role, "assistant", block.type, place);
+        calls.push(toCall(block, place));
+        break;
+      case "tool_result":
+        checkRole(role, "user", block.type, place);
+        if (texts.length > 0) throw refuse(place, behindText);
+        results.push(toResult(block, place));
+        break;
+      // Models are not shown their earlier thoughts.
+      case "thinking":
+      case "redacted_thinking":
+        checkRole(role, "assistant", block.type, place);
+        break;
+      default:
+        throw unread(block.type, place);
+    }
+  }
+  // What the assistant wrote in several blocks was one text.
+  return { text: texts.join(role === "assistant" ? "" : paragraph), calls, results };
+}
+
+const behindText = "comes behind a text: results of tools come first in the turn after the calls";
+
+/** The text of a list that can only hold texts. */
+function textOfBlocks(content: TextBlocks, at: string): string {
+  if (typeof content === "string") return content;
+  return content
+    .map((block, index) => {
+      const place = `${at}[${index}]`;
+      if (block.type !== "text") throw unread(block.type, place);
+      return textOf(block, place);
+    })
+    .join(paragraph);
+}
+
+function textOf({ text }: { text?: string }, at: string): string {
+  if (text === undefined) throw refuse(`${at}.text`, "is required: a string");
+  return text;
+}
+
+function toCall({ id, name, input }: Block, at: string): ToolCall {
+  if (id === undefined) throw refuse(`${at}.id`, "is required: a string");
+  if (name === undefined) throw refuse(`${at}.name`, "is required: a string");
+  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+    throw refuse(`${at}.input`, "must be an object");
+  }
+  return { id, name, arguments: JSON.stringify(input) };
+}
+
+function toResult({ tool_use_id: id, content, is_error: isError }: Block, at: string): ToolResult {
+  if (id === undefined) throw refuse(`${at}.tool_use_id`, "is required: a string");
+  const text = textOfBlocks(content ?? "", `${at}.content`);
+  return { id, content: isError === true ? failed + text : text, at };
+}
+
+function checkRole(role: Message["role"], wanted: Message["role"], type: string, at: string): void {
+  if (role !== wanted) {
+    throw refuse(at, `has the type '${type}', which is for messages with the role '${wanted}'`);
+  }
+}
+
+function unread(type: string, at: string): Error {
+  const what = unreadable.get(type) ?? `blocks of type ${quoted(type)}`;
+  return refuse(
+    at,
+    `has the type ${quoted(type)}: this node's models read text and results of tools only, no ${what}`,
+  );
+}

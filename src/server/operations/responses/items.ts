@@ -1,0 +1,169 @@
+/** Items of a request that name an item of a stored response, which takes their place. */
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import type { SavedResponse } from "../../../core/ports/response-store.ts";
+import { quoted } from "../../../core/quoted.ts";
+import { excessText, JsonSize } from "../../json-size.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { type Input, InputItem } from "./request-schema.ts";
+
+/** Undefined where there is none for the caller. */
+export type FindResponse = (id: string) => Promise<SavedResponse | undefined>;
+
+export interface ReferenceOptions {
+  find: FindResponse;
+  /** Of all that is referred to: no more than the items themselves could have been sent with. */
+  maxBodyBytes: number;
+  signal: AbortSignal;
+}
+
+/** Each is read whole for its items, one after the other. */
+const mostResponses = 128;
+
+export const itemCheck = TypeCompiler.Compile(InputItem);
+
+/** The items, without any that only refers to another. */
+export async function withoutReferences(
+  items: readonly InputItem[],
+  { find, maxBodyBytes, signal }: ReferenceOptions,
+): Promise<InputItem[]> {
+  const resolved = [...items];
+  const size = new JsonSize();
+  let bytes = 0;
+  for (const [responseId, places] of referencesIn(items)) {
+    signal.throwIfAborted();
+    const found = itemsOf(await find(responseId), places);
+    for (const [id, at] of places) {
+      const param = `input[${at}]`;
+      const item = found.get(id);
+      if (!itemCheck.Check(item)) throw notThere(id, param);
+      const json = Buffer.from(JSON.stringify(item));
+      bytes += json.length;
+      if (bytes > maxBodyBytes) {
+        throw refuse(
+          param,
+          `refers to an item that makes more than ${maxBodyBytes} bytes with those before it, and no more may be sent (limits.max_body_bytes)`,
+        );
+      }
+      const excess = await size.addInSlices(json);
+      if (excess !== undefined) {
+        throw refuse(
+          param,
+          `refers to an item that, with those before it, ${excessText[excess.what]}`,
+        );
+      }
+      resolved[at] = item;
+    }
+  }
+  return resolved;
+}
+
+/** Where the references to each response stand, by the ids of its items. */
+function referencesIn(items: readonly InputItem[]): Map<string, Map<string, number>> {
+  const responses = new Map<string, Map<string, number>>();
+  for (const [at, item] of items.entries()) {
+    if (!isReference(item)) continue;
+    const param = `input[${at}]`;
+    const id = item.id ?? "";
+    const responseId = responseOfItem(id);
+    if (responseId === undefined) throw notThere(id, param);
+    const places = responses.get(responseId) ?? new Map<string, number>();
+    const before = places.get(id);
+    if (before !== undefined) {
+      throw refuse(
+        `${param}.id`,
+        `is ${quoted(id)}, which 'input[${before}]' refers to already; refer to an item once`,
+      );
+    }
+    places.set(id, at);
+    responses.set(responseId, places);
+    if (responses.size > mostResponses) {
+      throw refuse(param, `refers to one of more than ${mostResponses} responses`);
+    }
+  }
+  return responses;
+}
+
+/** An id alone is one too. */
+const isReference = ({ type, role, id }: InputItem): boolean =>
+  type === "item_reference" || (!type && role === undefined && typeof id === "string");
+
+/** Those of a response that are asked for: the rest of it is not held. */
+function itemsOf(
+  response: SavedResponse | undefined,
+  asked: ReadonlyMap<string, number>,
+): Map<string, unknown> {
+  const found = new Map<string, unknown>();
+  if (response === undefined) return found;
+  const { body, input } = response;
+  const output: unknown = "output" in body ? body.output : [];
+  for (const items of [Array.isArray(output) ? output : [], input]) {
+    for (const item of items) {
+      const id: unknown = Object(item).id;
+      if (typeof id === "string" && asked.has(id) && !found.has(id)) found.set(id, item);
+    }
+  }
+  return found;
+}
+
+const notThere = (id: string, param: string) =>
+  refuse(
+    param,
+    `refers to the item ${quoted(id)}, which this node does not have; send the item itself, and 'store': false where a client sends references by itself`,
+  );
+
+/** What a response was asked with, as it is listed: complete items, each with an id of its own. */
+
+const prefixes: Readonly<Record<string, string>> = {
+  function_call: "fc",
+  function_call_output: "fco",
+  reasoning: "rs",
+  file_search_call: "fs",
+};
+
+export type ListedItem = Record<string, unknown> & { id: string };
+
+/** Items keep the ids that they came with, unless another one has it already. */
+export function toListedItems(input: Input, responseId: string): ListedItem[] {
+  const items: readonly InputItem[] =
+    typeof input === "string" ? [{ role: "user", content: input }] : input;
+  const ids = new Set<string>();
+  return items.map((item, index) => {
+    const type = item.type ?? "message";
+    const given = item.id ?? "";
+    const isOwn = given !== "" && !ids.has(given);
+    const id = isOwn ? given : inputItemId(responseId, prefixes[type] ?? "msg", index);
+    ids.add(id);
+    const listed = { ...item, id, type, status: "completed" };
+    return type === "message" ? { ...listed, content: partsOf(item) } : listed;
+  });
+}
+
+function partsOf({ role, content }: InputItem): unknown {
+  if (typeof content !== "string") return content;
+  return role === "assistant"
+    ? [{ type: "output_text", text: content, annotations: [] }]
+    : [{ type: "input_text", text: content }];
+}
+
+/** Ids of responses and of their items, which say of which response they are. */
+
+const prefix = "resp_";
+
+/** The random part of a response's id. */
+const hexOf = (responseId: string): string => responseId.slice(prefix.length);
+
+export const newResponseId = (): string => `${prefix}${crypto.randomUUID().replaceAll("-", "")}`;
+
+/** Of an item of the output. */
+export const itemId = (responseId: string, kind: string, index: number): string =>
+  `${kind}_${hexOf(responseId)}_${index}`;
+
+/** Of an item of the input that came without an id. */
+export const inputItemId = (responseId: string, kind: string, index: number): string =>
+  `${kind}_${hexOf(responseId)}_in${index}`;
+
+/** The response that an item is of; undefined for an id of another origin. */
+export function responseOfItem(id: string): string | undefined {
+  const [, hex] = /^[a-z]+_([0-9a-f]{32})_(?:in)?\d{1,6}$/.exec(id) ?? [];
+  return hex === undefined ? undefined : `${prefix}${hex}`;
+}

@@ -1,0 +1,201 @@
+/** An answer's parts as the items of a response; each step is told as the API's events. */
+import { type AnswerPart, AnswerParts, type WholeAnswer } from "../../../core/chat/answer-parts.ts";
+import type { FinishReason, GenerationEvent } from "../../../core/ports/chat-engine.ts";
+import { toLogprobs } from "../../wire/completion.ts";
+import type { FileSearchAnswer } from "./file-search.ts";
+import type {
+  Annotation,
+  FileSearchCall,
+  OutputItem,
+  OutputText,
+  ResponseObject,
+  ResponseStreamEvent,
+} from "./schema.ts";
+import type { WireName } from "./tools.ts";
+
+/** An event before it is numbered. */
+export type ItemEvent = WithoutNumber<ResponseStreamEvent>;
+type WithoutNumber<Event> = Event extends unknown ? Omit<Event, "sequence_number"> : never;
+
+type ItemKind = "msg" | "fc" | "rs" | "fs";
+type ItemStatus = "in_progress" | "completed" | "incomplete";
+
+export interface OutputOptions {
+  /** The id of an item, by its kind and its place. */
+  itemId: (kind: ItemKind, index: number) => string;
+  /** What a function is called on the wire, by the name that the model knows. */
+  wireName: (name: string) => WireName;
+  /** Whether the tokens' log probabilities are part of a message. */
+  withLogprobs: boolean;
+  /** The passages that a text names. */
+  annotate: (text: string) => readonly Annotation[];
+}
+
+/** Where an item stands in the output. */
+interface ItemPlace {
+  item_id: string;
+  output_index: number;
+}
+
+export class OutputWriter {
+  readonly #options: OutputOptions;
+  readonly #parts = new AnswerParts({ isInOrder: true });
+  /** Those that are whole. */
+  readonly #items: OutputItem[] = [];
+  /** Of the item that is being written. */
+  #place: ItemPlace = { item_id: "", output_index: 0 };
+
+  constructor(options: OutputOptions) {
+    this.#options = options;
+  }
+
+  get items(): OutputItem[] {
+    return [...this.#items];
+  }
+
+  /** Throws where the answer did not come to its end. */
+  whole(): WholeAnswer {
+    return this.#parts.whole();
+  }
+
+  /** A search that was made before the answer began. */
+  searched(call: FileSearchAnswer): ItemEvent[] {
+    const at = this.#next("fs");
+    const done: FileSearchCall = { type: "file_search_call", id: at.item_id, ...call };
+    const begun: FileSearchCall = { ...done, status: "in_progress", queries: [], results: null };
+    this.#items.push(done);
+    const { output_index } = at;
+    const completed = { type: "response.file_search_call.completed", ...at } as const;
+    return [
+      { type: "response.output_item.added", output_index, item: begun },
+      { type: "response.file_search_call.in_progress", ...at },
+      { type: "response.file_search_call.searching", ...at },
+      ...(call.status === "completed" ? [completed] : []),
+      { type: "response.output_item.done", output_index, item: done },
+    ];
+  }
+
+  take(event: GenerationEvent): ItemEvent[] {
+    if (event.type !== "finish") return this.#add(event, "completed");
+    // An answer that says nothing is an empty message.
+    const isEmpty = this.#parts.all.length === 0;
+    const begun = isEmpty ? this.#begin(this.#parts.add({ type: "text", text: "" }).begun) : [];
+    return [...begun, ...this.#add(event, cutShort(event.reason) ? "incomplete" : "completed")];
+  }
+
+  /** `status`: of the part that ends with the event. */
+  #add(event: GenerationEvent, status: ItemStatus): ItemEvent[] {
+    const { ended, begun } = this.#parts.add(event);
+    return [...this.#end(ended, status), ...this.#begin(begun), ...this.#delta(event)];
+  }
+
+  #begin(part: AnswerPart | undefined): ItemEvent[] {
+    if (part === undefined) return [];
+    this.#place = this.#next(part.type === "text" ? "msg" : part.type === "call" ? "fc" : "rs");
+    const { output_index } = this.#place;
+    const item = this.#item(part, "in_progress");
+    const added: ItemEvent = { type: "response.output_item.added", output_index, item };
+    if (part.type === "call") return [added];
+    const at = { ...this.#place, content_index: 0 };
+    const content =
+      part.type === "reasoning"
+        ? ({ type: "reasoning_text", text: "" } as const)
+        : this.#text({ ...part, text: "", logprobs: undefined });
+    return [added, { type: "response.content_part.added", ...at, part: content }];
+  }
+
+  #delta(event: GenerationEvent): ItemEvent[] {
+    const at = { ...this.#place, content_index: 0 };
+    switch (event.type) {
+      case "text": {
+        const logprobs = toLogprobs(event.logprobs ?? []);
+        return [{ type: "response.output_text.delta", ...at, delta: event.text, logprobs }];
+      }
+      case "reasoning":
+        return [{ type: "response.reasoning_text.delta", ...at, delta: event.text }];
+      case "tool-arguments":
+        return [
+          { type: "response.function_call_arguments.delta", ...this.#place, delta: event.text },
+        ];
+      default:
+        return [];
+    }
+  }
+
+  #end(part: AnswerPart | undefined, status: ItemStatus): ItemEvent[] {
+    if (part === undefined) return [];
+    const item = this.#item(part, status);
+    this.#items.push(item);
+    const { output_index } = this.#place;
+    return [...this.#done(part), { type: "response.output_item.done", output_index, item }];
+  }
+
+  /** What an item holds, once it is whole. */
+  #done(part: AnswerPart): ItemEvent[] {
+    const at = { ...this.#place, content_index: 0 };
+    const { text } = part;
+    if (part.type === "call") {
+      return [{ type: "response.function_call_arguments.done", ...this.#place, arguments: text }];
+    }
+    if (part.type === "reasoning") {
+      return [
+        { type: "response.reasoning_text.done", ...at, text },
+        { type: "response.content_part.done", ...at, part: { type: "reasoning_text", text } },
+      ];
+    }
+    const whole = this.#text(part);
+    const type = "response.output_text.annotation.added";
+    return [
+      ...whole.annotations.map((annotation, annotation_index): ItemEvent => {
+        return { type, ...at, annotation_index, annotation };
+      }),
+      {
+        type: "response.output_text.done",
+        ...at,
+        text,
+        logprobs: toLogprobs(part.logprobs ?? []),
+      },
+      { type: "response.content_part.done", ...at, part: whole },
+    ];
+  }
+
+  #item(part: AnswerPart, status: ItemStatus): OutputItem {
+    const id = this.#place.item_id;
+    const isBegun = status === "in_progress";
+    switch (part.type) {
+      case "text": {
+        const content = isBegun ? [] : [this.#text(part)];
+        return { type: "message", id, status, role: "assistant", content };
+      }
+      case "reasoning": {
+        const content = [{ type: "reasoning_text", text: part.text } as const];
+        return { type: "reasoning", id, status, summary: [], content: isBegun ? [] : content };
+      }
+      case "call": {
+        const name = this.#options.wireName(part.name);
+        const { id: call_id, text } = part;
+        return { type: "function_call", id, status, call_id, ...name, arguments: text };
+      }
+    }
+  }
+
+  #text({ text, logprobs }: Extract<AnswerPart, { type: "text" }>): OutputText {
+    const { annotate, withLogprobs } = this.#options;
+    const annotations = text === "" ? [] : [...annotate(text)];
+    const scores = withLogprobs ? { logprobs: toLogprobs(logprobs ?? []) } : {};
+    return { type: "output_text", text, annotations, ...scores };
+  }
+
+  #next(kind: ItemKind): ItemPlace {
+    const output_index = this.#items.length;
+    return { item_id: this.#options.itemId(kind, output_index), output_index };
+  }
+}
+
+/** Why an answer is not whole; undefined where it is. */
+export function cutShort(
+  reason: FinishReason,
+): NonNullable<ResponseObject["incomplete_details"]>["reason"] | undefined {
+  if (reason === "length") return "max_output_tokens";
+  return reason === "content_filter" ? reason : undefined;
+}

@@ -1,0 +1,61 @@
+/** A request for a response as one to the chat service: pure functions, no HTTP. */
+import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import type { AnswerFormat, ChatMessage } from "../../../core/ports/chat-engine.ts";
+import { toGenerationSettings } from "../../wire/generation-fields.ts";
+import { toRag } from "../../wire/rag.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { toSampling } from "../../wire/sampling.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
+import { toRag as searchToRag } from "./file-search.ts";
+import { served } from "./include.ts";
+import type { ResponseRequest } from "./request-schema.ts";
+import type { OfferedTools } from "./tools.ts";
+
+/** All of it but the conversation. */
+export function toChatRequest(
+  body: ResponseRequest,
+  { toolUse, search }: OfferedTools,
+): Omit<ChatRequest, "messages"> {
+  if (search !== undefined && body.rag !== null && body.rag !== undefined) {
+    throw refuse(
+      "rag",
+      "cannot be used with the tool 'file_search', which grounds the answer itself",
+    );
+  }
+  return {
+    model: body.model,
+    sampling: toSampling(body),
+    ...toGenerationSettings(body),
+    ...withoutNulls({
+      maxTokens: body.max_output_tokens,
+      topLogprobs: toTopLogprobs(body),
+      format: body.text?.format && toFormat(body.text.format),
+      toolUse,
+      rag:
+        search === undefined ? toRag(body.rag) : searchToRag(search.tool, `tools[${search.place}]`),
+    }),
+  };
+}
+
+/** What the model is told, and then the conversation. */
+export const withInstructions = (
+  instructions: string | null | undefined,
+  conversation: readonly ChatMessage[],
+): readonly ChatMessage[] =>
+  instructions === null || instructions === undefined
+    ? conversation
+    : [{ role: "system", content: instructions }, ...conversation];
+
+function toTopLogprobs({ include, top_logprobs: top }: ResponseRequest): number | undefined {
+  if (include?.includes(served.logprobs) === true) return top ?? 0;
+  if (top === null || top === undefined || top === 0) return undefined;
+  throw refuse("top_logprobs", `needs '${served.logprobs}' in 'include'`);
+}
+
+type Format = NonNullable<NonNullable<ResponseRequest["text"]>["format"]>;
+
+function toFormat(format: Format): AnswerFormat {
+  if (format.type === "text") return "text";
+  if (format.type === "json_object") return "json";
+  return { schema: format.schema };
+}

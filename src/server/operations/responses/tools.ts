@@ -1,0 +1,255 @@
+/** The tools of a request, and which of them is to be called, between the wire and the domain. */
+
+import type { NodeError } from "../../../core/errors.ts";
+import type { Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
+import { quoted } from "../../../core/quoted.ts";
+import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
+import { refuse } from "../../wire/refuse.ts";
+import { checkedToolUse } from "../../wire/tools.ts";
+import { withoutNulls } from "../../wire/without-nulls.ts";
+import { checkedFileSearch } from "./file-search.ts";
+import type { ResponseRequest } from "./request-schema.ts";
+import type { FileSearchTool, ResponseTool, ToolChoice } from "./tool-schema.ts";
+
+/** A search of vector stores, and where it stands among the request's tools. */
+interface OfferedSearch {
+  tool: FileSearchTool;
+  place: number;
+}
+
+export interface OfferedTools {
+  /** Undefined where no function may be called. */
+  toolUse: ToolUse | undefined;
+  /** The functions that may be called, in the order of `toolUse`. */
+  functions: readonly OfferedFunction[];
+  /** Undefined where no search is offered, or none is wanted. */
+  search: OfferedSearch | undefined;
+}
+
+/** What the Responses API calls the parts that an error may be about. */
+export const responseNames = ({ functions }: Pick<OfferedTools, "functions">): FieldNames => ({
+  ...chatNames,
+  messages: inList("input"),
+  tools: (at) => (at === undefined ? "tools" : `${functions[at]?.at}.parameters`),
+  format: () => "text.format",
+  schema: () => "text.format.schema",
+  "max tokens": () => "max_output_tokens",
+});
+
+type RequestedTools = Pick<ResponseRequest, "tools" | "tool_choice" | "parallel_tool_calls">;
+
+export function toOfferedTools(body: RequestedTools): OfferedTools {
+  const offered = body.tools ?? [];
+  // A model that may choose can do without a tool; one that must call some tool might need this one.
+  const mayLeaveOut = body.tool_choice !== "required";
+  const unknown = offered.findIndex(
+    ({ type }) => !known.has(type) && !(mayLeaveOut && isHosted(type)),
+  );
+  if (unknown !== -1) throw refusedTool(offered[unknown]?.type ?? "", `tools[${unknown}]`);
+  const found = offered.findIndex(({ type }) => type === search);
+  const twice = offered.findLastIndex(({ type }) => type === search);
+  if (twice !== found) throw refuse(`tools[${twice}]`, "is a second search; one may be offered");
+  const functions = offeredFunctions(offered);
+  const names = new Set(functions.map(({ tool }) => tool.name));
+  const { choice, allowed } = toChoice(body.tool_choice ?? "auto", {
+    names,
+    search: found !== -1,
+  });
+  const checked = checkedToolUse(
+    {
+      tools: functions.map(({ tool }) => tool),
+      choice,
+      parallel: body.parallel_tool_calls ?? true,
+    },
+    { tool: (at) => `${functions[at]?.at}.name`, choice: "tool_choice.name" },
+  );
+  const callable = functions.filter(({ tool }) => allowed?.names.has(tool.name) ?? true);
+  const tools = callable.map(({ tool }) => tool);
+  const mayCall = checked !== undefined && tools.length > 0;
+  const tool = offered[found];
+  const searched = tool && { tool: checkedFileSearch(tool, `tools[${found}]`), place: found };
+  const maySearch = choice !== "none" && (allowed?.search ?? true);
+  return {
+    toolUse: mayCall ? { ...checked, tools } : undefined,
+    functions: callable,
+    search: maySearch ? searched : undefined,
+  };
+}
+
+const search = "file_search";
+const known = new Set(["function", "namespace", search]);
+
+/** What a request offers: functions, by the names that the model knows, and a search. */
+interface Available {
+  names: ReadonlySet<string>;
+  search: boolean;
+}
+
+interface Choice {
+  choice: "none" | "auto" | "required" | { name: string };
+  /** What may be called; undefined: everything. */
+  allowed?: Available;
+}
+
+function toChoice(choice: ToolChoice, offered: Available): Choice {
+  if (typeof choice === "string") return { choice: orSearch(choice, offered) };
+  switch (choice.type) {
+    case "function":
+      if (choice.name === undefined) {
+        throw refuse("tool_choice.name", "is required: the name of the function");
+      }
+      return { choice: { name: nameOf(choice) } };
+    case search:
+      checkOffered(choice, offered, "tool_choice");
+      return { choice: "auto" };
+    case "allowed_tools": {
+      const { mode, tools } = choice;
+      if (mode === undefined) throw refuse("tool_choice.mode", "is required: 'auto' or 'required'");
+      if (tools === undefined) throw refuse("tool_choice.tools", "is required: a list of tools");
+      for (const [at, tool] of tools.entries()) {
+        checkOffered(tool, offered, `tool_choice.tools[${at}]`);
+      }
+      const names = new Set(
+        tools.flatMap((tool) => (tool.type === "function" ? [nameOf(tool)] : [])),
+      );
+      const allowed = { names, search: tools.some(({ type }) => type === search) };
+      return { choice: names.size === 0 ? "auto" : mode, allowed };
+    }
+    default:
+      throw refusedTool(choice.type, "tool_choice");
+  }
+}
+
+/** A search is always made where it is offered, so that a call of some tool is certain. */
+function orSearch(choice: Extract<ToolChoice, string>, offered: Available): Choice["choice"] {
+  const isSearchOnly = offered.search && offered.names.size === 0;
+  return choice === "required" && isSearchOnly ? "auto" : choice;
+}
+
+interface NamedTool extends Partial<WireName> {
+  type: string;
+}
+
+/** As the model knows it. */
+const nameOf = ({ name = "", namespace }: NamedTool): string =>
+  modelName({ name, ...(namespace === undefined ? {} : { namespace }) });
+
+function checkOffered(wanted: NamedTool, offered: Available, param: string): void {
+  if (wanted.type !== "function" && wanted.type !== search) throw refusedTool(wanted.type, param);
+  const isFunction = wanted.type === "function";
+  if (isFunction ? offered.names.has(nameOf(wanted)) : offered.search) return;
+  const called = isFunction ? `the function ${quoted(nameOf(wanted))}` : `'${search}'`;
+  throw refuse(param, `names ${called}, which is not one of the tools`);
+}
+
+/** What a call of it is called on the wire. */
+export interface WireName {
+  name: string;
+  namespace?: string;
+}
+
+/** A function as the model is offered it. */
+interface OfferedFunction {
+  tool: Tool;
+  /** Where it stands in the request: `tools[4].tools[0]`. */
+  at: string;
+  wire: WireName;
+}
+
+/** More would be more than a model reads, and than a grammar holds. */
+const mostFunctions = 512;
+
+/** Every function, whichever namespace it is in; what is no function is left out. */
+function offeredFunctions(tools: readonly ResponseTool[]): OfferedFunction[] {
+  const functions = tools.flatMap((tool, place): OfferedFunction[] => {
+    const at = `tools[${place}]`;
+    if (tool.type === "function") return [toFunction(tool, at)];
+    return tool.type === "namespace" ? inNamespace(tool, at) : [];
+  });
+  if (functions.length > mostFunctions) {
+    throw refuse("tools", `has more than ${mostFunctions} functions in all of its namespaces`);
+  }
+  return functions;
+}
+
+/** The one name of both, such as `files__read`. */
+export function modelName({ namespace, name }: WireName): string {
+  if (namespace === undefined) return name;
+  return namespace.endsWith("__") ? `${namespace}${name}` : `${namespace}__${name}`;
+}
+
+function inNamespace({ name, tools }: ResponseTool, at: string): OfferedFunction[] {
+  if (name === undefined) throw refuse(`${at}.name`, "is required: the name of the namespace");
+  if (tools === undefined) throw refuse(`${at}.tools`, "is required: a list of functions");
+  return tools.flatMap((tool, place) =>
+    tool.type === "function" ? [toFunction(tool, `${at}.tools[${place}]`, name)] : [],
+  );
+}
+
+type Definition = Pick<ResponseTool, "name" | "description" | "parameters" | "strict">;
+
+function toFunction(
+  { name, description, parameters, strict }: Definition,
+  at: string,
+  namespace?: string,
+): OfferedFunction {
+  if (name === undefined) throw refuse(`${at}.name`, "is required: the name of the function");
+  const wire = { name, ...(namespace === undefined ? {} : { namespace }) };
+  // What a grammar cannot hold is let go where the caller does not insist.
+  const loose = strict === false ? { strict } : {};
+  const tool = { name: modelName(wire), ...withoutNulls({ description, parameters }), ...loose };
+  return { tool, at, wire };
+}
+
+/** Tools of the OpenAI API that this node does not have, and items that it does not read: rejected, with what to do. */
+
+const runsNoCommands = "this node runs no commands; offer a function that does";
+const searchesNoTools = "this node does not search tools; offer those that may be called";
+
+/** By how the type of a tool, and those of its items, begin. */
+export const absentTools: Readonly<Record<string, string>> = {
+  web_search: "this node does not search the web; offer a function that does",
+  computer: "this node operates no computer; offer functions that do",
+  code_interpreter: "this node runs no code; offer a function that does",
+  image_generation: "this node's models write text only",
+  mcp: "this node calls no MCP servers; call them yourself, and offer their tools as functions",
+  local_shell: runsNoCommands,
+  shell: runsNoCommands,
+  apply_patch: "this node changes no files; offer a function that does",
+  custom: "calls are JSON by a schema here; offer a function with one text as its argument",
+  tool_search: searchesNoTools,
+  additional_tools: searchesNoTools,
+  program: "this node runs no code; the model calls functions one by one",
+};
+
+/** Items that belong to no tool. */
+export const absentItems: Readonly<Record<string, string>> = {
+  compaction: "this node does not compact conversations; send the items themselves",
+  compaction_trigger: "this node does not compact conversations; send 'truncation': 'auto'",
+  configuration_update: "cannot change a request from inside its input; send its fields beside it",
+};
+
+const reasonOf = (type: string): string | undefined =>
+  Object.entries(absentTools).find(([begins]) => type.startsWith(begins))?.[1];
+
+/** Whether it is a tool of the OpenAI API that this node does not have. */
+const isHosted = (type: string): boolean => reasonOf(type) !== undefined;
+
+export const refusedItem = (type: string, param: string): NodeError =>
+  refused(
+    type,
+    param,
+    Object.hasOwn(absentItems, type) ? absentItems[type] : reasonOf(type),
+    "'message', 'function_call', 'function_call_output', 'reasoning', 'file_search_call' and 'item_reference'",
+  );
+
+export const refusedTool = (type: string, param: string): NodeError =>
+  refused(type, param, reasonOf(type), "'function', 'namespace' and 'file_search'");
+
+const refused = (type: string, param: string, why: string | undefined, known: string): NodeError =>
+  refuse(
+    param,
+    why === undefined
+      ? `has the type ${quoted(type)}; known are ${known}`
+      : `has the type ${quoted(type)}, which this node does not do: ${why}`,
+  );

@@ -1,0 +1,101 @@
+/** What the parts of one completion share, of chat and of prompts, and how its chunks are written. */
+import { type Static, Type as T } from "@sinclair/typebox";
+import type { TokenLogprob, TokenLogprobs, TokenUsage } from "../../core/ports/chat-engine.ts";
+
+/** Each API puts its own id and object before these. */
+export const headFields = {
+  created: T.Integer({ description: "Unix time in seconds." }),
+  model: T.String(),
+  system_fingerprint: T.String({
+    pattern: "^fp_[0-9a-f]+$",
+    description: "Changes only when the weights, the engine's build or the model's settings do.",
+  }),
+};
+
+/** Writes chunks as JSON. With the usage in a last chunk of its own, the others say that theirs is null. */
+export class ChunkWriter<Choice extends object> {
+  /** Everything but the choices is the same in every chunk: it is serialised once. */
+  readonly #start: string;
+  readonly #end: string;
+
+  constructor(head: object, includeUsage: boolean) {
+    this.#start = JSON.stringify(head).slice(0, -1);
+    this.#end = includeUsage ? ',"usage":null' : "";
+  }
+
+  /** `more`: fields that only this chunk has. */
+  choice(choice: Choice, more?: object): string {
+    return `${this.#start},"choices":[${JSON.stringify(choice)}]${this.#end}${fields(more)}}`;
+  }
+
+  usage(usage: Usage, more?: object): string {
+    return `${this.#start},"choices":[]${fields({ usage, ...more })}}`;
+  }
+}
+
+const fields = (more: object | undefined): string =>
+  more === undefined
+    ? ""
+    : Object.entries(more)
+        .map(([name, value]) => `,"${name}":${JSON.stringify(value)}`)
+        .join("");
+
+/** Tokens that were used, as the OpenAI API's completions report them. */
+
+const count = T.Integer({ minimum: 0 });
+
+export const Usage = T.Object({
+  prompt_tokens: count,
+  completion_tokens: count,
+  total_tokens: count,
+  prompt_tokens_details: T.Object({
+    cached_tokens: T.Integer({ minimum: 0, description: "Those that needed no evaluation." }),
+  }),
+  completion_tokens_details: T.Object({
+    reasoning_tokens: T.Integer({ minimum: 0, description: "Those that were thoughts." }),
+  }),
+});
+
+export type Usage = Static<typeof Usage>;
+
+/** Of several answers to one prompt the prompt counts once; what one had to evaluate was not cached. */
+export function toUsage(usages: readonly TokenUsage[]): Usage {
+  const sum = (of: (usage: TokenUsage) => number): number =>
+    usages.reduce((total, usage) => total + of(usage), 0);
+  const prompt = usages[0]?.promptTokens ?? 0;
+  const completion = sum(({ completionTokens }) => completionTokens);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: {
+      cached_tokens: Math.min(...usages.map(({ cachedTokens }) => cachedTokens)),
+    },
+    completion_tokens_details: {
+      reasoning_tokens: sum(({ reasoningTokens }) => reasoningTokens),
+    },
+  };
+}
+
+/** Log probabilities of tokens, as chat and responses report them. */
+
+const Logprob = T.Object({
+  token: T.String(),
+  logprob: T.Number(),
+  bytes: T.Array(T.Integer({ minimum: 0, maximum: 255 })),
+});
+
+export const Logprobs = T.Array(
+  T.Object({ ...Logprob.properties, top_logprobs: T.Array(Logprob) }),
+);
+
+export type Logprobs = Static<typeof Logprobs>;
+
+export const toLogprobs = (logprobs: readonly TokenLogprobs[]): Logprobs =>
+  logprobs.map(({ top, ...token }) => ({ ...toLogprob(token), top_logprobs: top.map(toLogprob) }));
+
+const toLogprob = ({ token, logprob, bytes }: TokenLogprob): Static<typeof Logprob> => ({
+  token,
+  logprob,
+  bytes: [...bytes],
+});
