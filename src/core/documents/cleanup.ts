@@ -103,6 +103,8 @@ export class Cleanup {
     const { registry, remover } = this.#parts;
     for (const removal of await registry.queue.removals()) {
       const { collection } = removal;
+      // The bytes of a file, which is being deleted now.
+      if (collection === "") continue;
       if ((this.#resting.get(collection) ?? 0) > performance.now()) continue;
       if (await remover.tryRemove(removal)) this.#resting.delete(collection);
       else this.#resting.set(collection, performance.now() + restMs);

@@ -23,9 +23,9 @@ export interface FileParts {
   removePassages: (file: string) => Promise<void>;
 }
 
-/** A file that came whole; disposing of it removes it, unless it was kept. */
+/** A file that came whole; disposing of it removes it, unless it was stored. */
 export interface Upload extends AsyncDisposable {
-  keep(about: { purpose: string; expiresAfterSeconds?: number }): Promise<FileRecord>;
+  save(about: { purpose: string; expiresAfterSeconds?: number }): Promise<FileRecord>;
 }
 
 const longestName = 200;
@@ -56,7 +56,7 @@ export class FileService {
     );
     const owned = resources.move();
     return {
-      keep: (about) => this.#keep(caller, name, incoming, about),
+      save: (about) => this.#save(caller, name, incoming, about),
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }
@@ -111,17 +111,18 @@ export class FileService {
     await this.remove(id);
   }
 
-  /** Deletes a file, whoever asked for it. */
+  /** Deletes a file for any caller. */
   async remove(id: string): Promise<void> {
     const { registry, files, checkOwned, removePassages } = this.#parts;
     checkOwned();
     await registry.files.removeFile(id);
-    // Before what may take long: a crash in between would leave them as a file that nobody knows.
+    // What a crash leaves in between is deleted at the next start.
     await files.remove(id);
+    await registry.queue.removed({ collection: "", document: id });
     await removePassages(id);
   }
 
-  async #keep(
+  async #save(
     { id: owner }: DocumentCaller,
     filename: string,
     incoming: IncomingFile,
@@ -141,7 +142,7 @@ export class FileService {
       ...given({ owner, expiresAt }),
     };
     // In this order a crash leaves bytes that nothing refers to, which the next start sets aside.
-    await incoming.keep(id);
+    await incoming.save(id);
     try {
       await registry.files.addFile(file);
     } catch (error) {

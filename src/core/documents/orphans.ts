@@ -23,6 +23,12 @@ export async function setOrphansAside({
   log,
 }: OrphanParts & { log: Log }): Promise<void> {
   try {
+    // Deletions that a crash cut short between the record and the bytes.
+    for (const removal of await registry.queue.removals()) {
+      if (removal.collection !== "" || removal.document === undefined) continue;
+      await files.remove(removal.document);
+      await registry.queue.removed(removal);
+    }
     const { stored, orphaned } = await files.names();
     const known = await registry.files.known([...stored, ...orphaned]);
     if (known === undefined) {

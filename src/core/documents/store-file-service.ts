@@ -114,10 +114,12 @@ export class StoreFileService {
     const isAgain = put.some(({ file, status }) => status === "in_progress" && before.has(file));
     // What is being ingested under other terms must not pass for what was asked now.
     using _ = isAgain ? await hold(store.id) : undefined;
-    const options = { maxQueue, ...given({ batch }) };
-    if (!(await registry.storeFiles.putStoreFiles(put, options))) {
-      throw this.#full(await registry.queue.queued());
-    }
+    const completed = put.filter(({ status }) => status === "completed").map(({ file }) => file);
+    const options = { maxQueue, completed, ...given({ batch }) };
+    const outcome = await registry.storeFiles.putStoreFiles(put, options);
+    if (outcome === "full") throw this.#full(await registry.queue.queued());
+    // One was removed since it was looked at, and has to be ingested again.
+    if (outcome === "changed") return await this.add(caller, store, added, batch);
     wake();
     return put;
   }

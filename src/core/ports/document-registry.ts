@@ -31,7 +31,7 @@ export interface FileRegistry {
     page: PageRequest,
     filter: { purpose?: string; visible?: Visibility },
   ): Promise<Page<FileRecord>>;
-  /** Removes it, also from every vector store. */
+  /** Removes it, also from every vector store; its bytes are to be deleted. */
   removeFile(id: string): Promise<void>;
   filesExpiredAt(now: Date): Promise<FileRecord[]>;
   /** Those of the ids that are files; undefined where there is no registry that could tell. */
@@ -69,6 +69,7 @@ export interface StoreFilesOf {
 
 /** What is to be deleted from a collection. */
 export interface Removal {
+  /** Its name; empty: `document` is the id of a file whose bytes go. */
   collection: string;
   /** The document whose passages go; undefined: the collection goes, and was this node's own. */
   document: string | undefined;
@@ -81,13 +82,14 @@ export interface Selection {
 
 export interface StoreFileRegistry {
   /**
-   * Adds them, or puts them in the place of what they were; with a batch, all are in it. Where more
-   * than `maxQueue` would be in progress nothing is changed; returns whether it was.
+   * Adds them, or puts them in the place of what they were; with a batch, all are in it. Nothing is
+   * changed where more than `maxQueue` would be in progress ("full"), or where one of `completed`,
+   * by their ids, is not completed any more ("changed").
    */
   putStoreFiles(
     files: readonly StoreFile[],
-    options?: { batch?: FileBatch; maxQueue?: number },
-  ): Promise<boolean>;
+    options?: { batch?: FileBatch; maxQueue?: number; completed?: readonly string[] },
+  ): Promise<"put" | "full" | "changed">;
   /** Those of the files that are in the store. */
   inStore(store: string, files: readonly string[]): Promise<StoreFile[]>;
   storeFiles(of: StoreFilesOf, page: PageRequest): Promise<Page<StoreFile>>;

@@ -89,6 +89,8 @@ export class FileRows implements Rows<FileRegistry> {
               join stores on stores.id = store where file = ?`);
       remove("delete from store_files where file = ?");
       remove("delete from batch_files where file = ?");
+      remove(`insert or ignore into removals (collection, document)
+              select '', id from files where id = ?`);
       remove("delete from files where id = ?");
     });
   }

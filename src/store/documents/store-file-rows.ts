@@ -38,12 +38,22 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
 
   putStoreFiles(
     files: readonly StoreFile[],
-    { batch, maxQueue }: { batch?: FileBatch; maxQueue?: number } = {},
-  ): boolean {
+    {
+      batch,
+      maxQueue,
+      completed = [],
+    }: { batch?: FileBatch; maxQueue?: number; completed?: readonly string[] } = {},
+  ): "put" | "full" | "changed" {
     return this.#registry.write((database) => {
-      if (maxQueue !== undefined && waitingWith(database, files) > maxQueue) return false;
+      if (maxQueue !== undefined && waitingWith(database, files) > maxQueue) return "full";
+      const settled = database.query<{ file: string }, [string, string]>(
+        `select file from store_files where ${own} and status = 'completed'`,
+      );
+      const isSettled = (file: string): boolean =>
+        files.some((each) => each.file === file && settled.get(each.store, file) !== null);
+      if (!completed.every(isSettled)) return "changed";
       for (const file of files) putStoreFile(database, file);
-      if (batch === undefined) return true;
+      if (batch === undefined) return "put";
       database
         .query<void, [string, string, number]>(
           "insert into batches (id, store, created_at) values (?, ?, ?)",
@@ -53,7 +63,7 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
         "insert or ignore into batch_files (batch, store, file) values (?, ?, ?)",
       );
       for (const { file } of files) add.run(batch.id, batch.store, file);
-      return true;
+      return "put";
     });
   }
 

@@ -1,0 +1,52 @@
+/** What a crash, or two requests at once, do to files in vector stores. */
+import { expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { FileObject } from "../../../../src/server/operations/files/schema.ts";
+import { decode } from "../../../support/decode.ts";
+import { type RunningDocuments, runningDocuments } from "../../../support/running-documents.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+import { waitFor } from "../../../support/wait-for.ts";
+
+const upload = async ({ client }: RunningDocuments, text: string): Promise<string> =>
+  (await decode(FileObject, await client.upload(text, "notes.md"))).id;
+
+test("a file that is removed while it is added again is ingested again, and not listed without passages", async () => {
+  await using running = await runningDocuments();
+  const { client, app } = running;
+  const file = await upload(running, "llamas hum");
+  const store = await client.store({ file_ids: [file] });
+  const path = `/vector_stores/${store.id}/files`;
+  const isCompleted = async (): Promise<boolean> =>
+    (await (await client.send("GET", `${path}/${file}`)).text()).includes('"completed"');
+  await waitFor("the file", isCompleted);
+  const { storeFiles } = app.registry;
+  const { putStoreFiles } = storeFiles;
+  // The removal comes between what is known of the file and what is written of it.
+  storeFiles.putStoreFiles = async (...args) => {
+    storeFiles.putStoreFiles = putStoreFiles;
+    expect((await client.send("DELETE", `${path}/${file}`)).status).toBe(200);
+    return await putStoreFiles(...args);
+  };
+  expect((await client.send("POST", path, { file_id: file })).status).toBe(200);
+  await waitFor("the file", isCompleted);
+  const content = await client.send("GET", `${path}/${file}/content`);
+  expect(await content.json()).toMatchObject({ data: [{ type: "text", text: "llamas hum" }] });
+});
+
+test("bytes of a file whose deletion was cut short are deleted at the next start", async () => {
+  await using folder = await tempDir();
+  const options = { documents: { folder: folder.path } };
+  const names = async (...path: string[]): Promise<string[]> =>
+    await readdir(join(folder.path, "files", ...path)).catch((): string[] => []);
+  {
+    await using running = await runningDocuments(options);
+    const file = await upload(running, "llamas hum");
+    // As a crash leaves it between the record and the bytes.
+    await running.app.registry.files.removeFile(file);
+    expect(await names()).toEqual([file]);
+  }
+  await using _ = await runningDocuments(options);
+  await waitFor("the bytes to go", async () => (await names()).length === 0);
+  expect(await names("orphaned")).toEqual([]);
+});
