@@ -1,4 +1,8 @@
-/** A Markdown or plain text as the blocks it is made of, each under its headings. */
+/**
+ * A Markdown or plain text as the blocks it is made of, each under its headings, by marked's block
+ * lexer without inline tokens. Documents may be hostile: what is quadratic or recursive in marked is
+ * overridden, so that the time is linear.
+ */
 import { Lexer, type Token, Tokenizer, type Tokens, type TokensList } from "marked";
 
 export interface Block {
@@ -48,7 +52,7 @@ export function toBlocks(text: string): Block[] {
       continue;
     }
     const { level, title } = landmark;
-    // A heading right above a deeper one is kept by it.
+    // A heading right above a deeper one is part of its path.
     if (level <= headings.length) keepBareHeading();
     headings = headings.slice(0, level - 1);
     while (headings.length < level - 1) headings.push("");
@@ -102,17 +106,14 @@ function countLineEnds(text: string): number {
   return count;
 }
 
-// The block structure of a Markdown text, by marked's block lexer without inline tokens. Documents
-// may be hostile: what is quadratic or recursive in marked is overridden, so that the time is linear.
-
 /** The tokens of a text whose lines end in `\n`; only headings, fences, tables and lists are told apart. */
 export const lexBlocks = (text: string): Token[] => new BlockLexer().blockTokens(text, []);
 
 export const isHeading = (token: Token): token is Tokens.Heading => token.type === "heading";
-export const isList = (token: Token): token is Tokens.List => token.type === "list";
-export const isTable = (token: Token): boolean => token.type === "table";
+const isList = (token: Token): token is Tokens.List => token.type === "list";
+const isTable = (token: Token): boolean => token.type === "table";
 /** Not indented code: in many plain texts all paragraphs are indented. */
-export const isFence = (token: Token): boolean =>
+const isFence = (token: Token): boolean =>
   token.type === "code" && token.codeBlockStyle !== "indented";
 
 /** Whether there is a fence or a table in what an item of a list holds. */

@@ -17,7 +17,7 @@ export interface FoundFiles {
   unlisted: { path: string; reason: string }[];
   /** Files of folders that no reader knows, by their extension. */
   skipped: Map<string, number>;
-  /** What is there and is not taken, with the reason: links that lead elsewhere, and what is no file. */
+  /** What is there and is not taken, with the reason: links that lead out of the folders, and what is not a file. */
   leftOut: { path: string; reason: string }[];
   /** Where the documents come from; one of another origin is not theirs, whatever its name. */
   origin: string;
@@ -172,7 +172,7 @@ function documentName(path: string, cwd: string): string {
 
 /** The folders that the user named: a link may lead anywhere under them, and nowhere else. */
 
-export const globSigns = /[*?[{]/;
+const globSigns = /[*?[{]/;
 
 /** The folder that a glob begins in: the part before its first wildcard. A path without one is returned as it is. */
 export function globBase(path: string): string {
@@ -191,17 +191,17 @@ export async function namedRoots(paths: readonly string[], cwd: string): Promise
   return found.filter((root) => root !== undefined);
 }
 
-export const isUnder = (roots: readonly string[], path: string): boolean =>
+const isUnder = (roots: readonly string[], path: string): boolean =>
   roots.some(
     (root) => path === root || path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`),
   );
 
 /** Where a path leads once all links are followed; undefined where it leads nowhere. */
-export const realPath = (path: string): Promise<string | undefined> =>
+const realPath = (path: string): Promise<string | undefined> =>
   realpath(path).catch(() => undefined);
 
 /** The content of a file whose real path lies under the roots; no roots: the user named the file, and it may lie anywhere. */
-export async function readUnder(
+async function readUnder(
   path: string,
   roots: readonly string[] | undefined,
   limits: ReadLimits,
@@ -213,7 +213,7 @@ export async function readUnder(
   return await boundedBytes(file.createReadStream({ autoClose: false }), limits);
 }
 
-/** All of a stream; one that is longer than a file may be is refused before more of it is kept. */
+/** All of a stream; one that is longer than a file may be is refused before more of it is in memory. */
 export async function boundedBytes(
   stream: AsyncIterable<Uint8Array>,
   limits: ReadLimits,

@@ -21,7 +21,7 @@ export interface SourceDocument {
   read(): Promise<Uint8Array>;
 }
 
-export interface Cutting extends ChunkOptions {
+interface Cutting extends ChunkOptions {
   signal: AbortSignal;
 }
 

@@ -173,7 +173,7 @@ function start({ program: { command, env }, isBackground = false }: ReadingOptio
 
 /** The bounds of a process that reads a document: how long it works, and what it holds. */
 
-export interface ReadingBounds {
+interface ReadingBounds {
   /** Seconds that a file may take. */
   read_timeout: number;
   /** Megabytes of memory that reading may take; seen on Linux only. */
@@ -182,7 +182,7 @@ export interface ReadingBounds {
 
 const memoryEveryMs = 100;
 
-export interface Watch {
+interface Watch {
   /** The time stands still until `resume`. */
   pause(): void;
   resume(): void;
@@ -191,7 +191,7 @@ export interface Watch {
 }
 
 /** Ends the process when a file takes too much. */
-export function watched(
+function watched(
   process: Bun.Subprocess,
   { read_timeout: seconds, read_memory: megabytes }: ReadingBounds,
 ): Watch {

@@ -65,10 +65,10 @@ export function embedWith(
   engine: EmbeddingEngine,
   { documentPrefix, keepVectors, signal, onChange }: EmbedOptions,
 ): NonNullable<TransferOptions["embed"]> {
-  const kept = ({ vector }: ArchivedPassage): Float32Array | undefined =>
+  const ownVector = ({ vector }: ArchivedPassage): Float32Array | undefined =>
     keepVectors && vector?.length === engine.dimension ? ofUnitLength(vector) : undefined;
   const fitting = async (passage: ArchivedPassage): Promise<ArchivedPassage[]> => {
-    if (kept(passage) !== undefined) return [passage];
+    if (ownVector(passage) !== undefined) return [passage];
     const [own = 0, tokens = 0] = await engine.countTokens([
       passage.source,
       documentPrefix + passage.source,
@@ -90,12 +90,12 @@ export function embedWith(
   };
   return async (passages) => {
     const fit = (await Promise.all(passages.map(fitting))).flat();
-    const missing = fit.filter((passage) => kept(passage) === undefined);
+    const missing = fit.filter((passage) => ownVector(passage) === undefined);
     const texts = missing.map(({ source }) => documentPrefix + source);
     const embeddings = await engine.embed(texts, { signal });
     const made = new Map(missing.map((passage, at) => [passage, embeddings[at]?.vector]));
     return fit.flatMap((passage) => {
-      const vector = kept(passage) ?? made.get(passage);
+      const vector = ownVector(passage) ?? made.get(passage);
       return vector === undefined ? [] : [{ ...passage, vector }];
     });
   };

@@ -77,7 +77,7 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     // The node refuses it while it is still being sent.
     await chooseFiles(page, { name: "notes.md", text: large });
     const failed = failedUpload(page, "notes.md");
-    await failed.getByText("This node keeps 5 bytes of files (documents.max_bytes)").waitFor();
+    await failed.getByText("This node holds 5 bytes of files (documents.max_bytes)").waitFor();
     expect(await failed.getByRole("button", { name: "Try again" }).count()).toBe(1);
   });
 

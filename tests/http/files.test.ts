@@ -313,7 +313,7 @@ describe("an upload that is refused leaves nothing, and says what is wrong:", ()
     expect(statuses.map(({ status }) => status).sort()).toEqual([200, 200, 429]);
     expect(await decodeError(await post(app, empty()))).toMatchObject({
       code: "insufficient_quota",
-      message: expect.stringContaining("This node keeps 2 files (documents.max_files)"),
+      message: expect.stringContaining("This node holds 2 files (documents.max_files)"),
     });
     const [id = ""] = await kept(place);
     expect((await remove(app, id)).status).toBe(200);

@@ -53,7 +53,7 @@ export class OpenCollections implements AsyncDisposable {
     try {
       const collection = await opened.collection;
       if (collection !== undefined) return { ...collection, [Symbol.dispose]: once(release) };
-      // Whoever makes it is not to be told again that there is none.
+      // A caller that makes it is not told again that there is none.
       this.#forget(name, opened);
     } catch (error) {
       this.#forget(name, opened);

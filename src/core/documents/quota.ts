@@ -104,7 +104,7 @@ export class Quota {
       throw exceeded(`${called} may have ${inWords[what](own)}`);
     }
     if (node[what] > 0 && used.node > node[what]) {
-      throw exceeded(`This node keeps ${inWords[what](node[what])} (documents.max_${what})`);
+      throw exceeded(`This node holds ${inWords[what](node[what])} (documents.max_${what})`);
     }
   }
 }

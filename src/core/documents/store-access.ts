@@ -45,7 +45,7 @@ export class StoreAccess {
       throw new NodeError("forbidden", `${caller.called} may only read the vector store '${id}'.`);
     }
     const store = await this.#touched(found);
-    await this.#keepOwn();
+    await this.#addOwn();
     return store;
   }
 
@@ -86,7 +86,7 @@ export class StoreAccess {
   /** Makes vector stores of the collections that came into being by themselves, and forgets those that went. */
   async adoptCollections(): Promise<void> {
     const { registry, store, log } = this.#parts;
-    await this.#keepOwn();
+    await this.#addOwn();
     const names = await store.list().catch((error: unknown) => {
       // What is known is shown while a server is away.
       if (!(error instanceof NodeError)) throw error;
@@ -152,10 +152,10 @@ export class StoreAccess {
     return await search();
   }
 
-  async #keepOwn(): Promise<void> {
+  async #addOwn(): Promise<void> {
     const { registry, ownCollection } = this.#parts;
-    const isKept = (await registry.stores.storeOf(ownCollection)) !== undefined;
-    if (!isKept) await registry.stores.addStore(await this.#adopting(ownCollection));
+    const isKnown = (await registry.stores.storeOf(ownCollection)) !== undefined;
+    if (!isKnown) await registry.stores.addStore(await this.#adopting(ownCollection));
   }
 
   async #adopting(collection: string): Promise<StoreRecord> {

@@ -67,7 +67,7 @@ export class VectorStoreService {
     if (await registry.stores.addStore(store, maxStores)) return store;
     throw new NodeError(
       "quota_exceeded",
-      `This node stores ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`,
+      `This node holds ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`,
     );
   }
 

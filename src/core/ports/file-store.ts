@@ -7,12 +7,12 @@ export interface IncomingFile extends AsyncDisposable {
   sha256: string;
   /** Its first bytes, enough to tell what it is. */
   head: Uint8Array;
-  /** Keeps it under an id; when it returns, it survives a crash. */
-  keep(id: string): Promise<void>;
+  /** Stores it under an id; when it returns, it survives a crash. */
+  save(id: string): Promise<void>;
 }
 
 export interface FileStore {
-  /** Takes a file in, piece by piece. `admit` hears of each piece before it is written, and may refuse it. */
+  /** Receives a file, piece by piece. `admit` hears of each piece before it is written, and may refuse it. */
   receive(
     pieces: AsyncIterable<Uint8Array>,
     admit: (bytes: number) => Promise<void>,

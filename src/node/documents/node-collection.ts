@@ -1,4 +1,4 @@
-/** The collection of a serving node: opened, tried again while its store is away, and filled with the handbook behind the requests. */
+/** The collection of a serving node: opened, tried again while its store is away, and filled with the handbook in the background. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -20,7 +20,7 @@ export interface NodeCollectionOptions extends StoreOptions {
 
 export interface CollectionParts {
   embedding: EmbeddingModel;
-  /** What passages are embedded with, behind the requests. */
+  /** What passages are embedded with in the background. */
   fillingEngine: EmbeddingEngine;
   /** Hears of the collection once it is open. */
   onOpen: (collection: OpenCollection) => Promise<void>;
@@ -161,7 +161,7 @@ export interface HandbookOptions {
 }
 
 /** Puts the handbook into a collection of the node's that holds nothing else; renews an older one. */
-export async function fillWithHandbook(
+async function fillWithHandbook(
   engine: EmbeddingEngine,
   { repository, prefixes }: OpenCollection,
   { pages, log, onProgress, signal }: HandbookOptions,

@@ -30,16 +30,16 @@ export class DiskFiles implements FileStore {
     const name = `${crypto.randomUUID()}${part}`;
     const path = join(this.#folder, name);
     this.#coming.add(name);
-    let kept: string | undefined;
+    let stored: string | undefined;
     const end = async (): Promise<void> => {
-      this.#coming.delete(kept ?? name);
-      if (kept === undefined) await rm(path, { force: true });
+      this.#coming.delete(stored ?? name);
+      if (stored === undefined) await rm(path, { force: true });
     };
     try {
       const written = await this.#write(path, pieces, admit);
       return {
         ...written,
-        keep: async (id) => {
+        save: async (id) => {
           // Until it is disposed of nothing may refer to it yet.
           this.#coming.add(id);
           await translated(async () => {
@@ -47,7 +47,7 @@ export class DiskFiles implements FileStore {
             await syncFolder(this.#folder);
           });
           this.#coming.delete(name);
-          kept = id;
+          stored = id;
         },
         [Symbol.asyncDispose]: end,
       };

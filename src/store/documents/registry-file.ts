@@ -151,4 +151,4 @@ const sql = `
   ) strict, without rowid;
 `;
 
-export const documentTables: TablesOfVersion = { version: 1, sql };
+const documentTables: TablesOfVersion = { version: 1, sql };

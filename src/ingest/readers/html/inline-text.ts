@@ -37,7 +37,7 @@ const collapse = (text: string): string =>
 
 /** Code in HTML, as Markdown writes it: between backticks or in a fence. */
 
-export function inlineCode(element: HtmlElement): string {
+function inlineCode(element: HtmlElement): string {
   const code = oneLine(rawText(element.children));
   if (code === "") return "";
   const sign = "`".repeat(longestRun(code) + 1);
@@ -74,7 +74,7 @@ const lineEnded = (text: string): string =>
 
 /** Characters that HTML writes by name or number. */
 
-export const decodeEntities = (text: string): string =>
+const decodeEntities = (text: string): string =>
   text.replace(
     /&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z\d]*);|&(?:amp|lt|gt|quot|nbsp|copy|reg)\b/gi,
     (entity) => {

@@ -1,4 +1,4 @@
-/** The elements of an HTML page that shape its text, as a tree; of all others only their text is kept. */
+/** The elements of an HTML page that shape its text, as a tree; of all others only their text stays. */
 import { beyond, type ReadLimits } from "../limits.ts";
 
 export interface HtmlElement {
@@ -8,7 +8,7 @@ export interface HtmlElement {
 }
 export type HtmlNode = string | HtmlElement;
 
-const keptAttributes = ["class", "start", "colspan", "rowspan"];
+const usedAttributes = ["class", "start", "colspan", "rowspan"];
 
 /** Deeper nesting than any page needs is flattened, so that a hostile one cannot exhaust the stack. */
 const deepest = 200;
@@ -37,7 +37,7 @@ export function parseHtml(
       elements += 1;
       if (elements > limits.max_elements) return;
       const tag = source.hasAttribute("hidden") ? "hidden" : source.tagName;
-      if (!isKept(tag) || isDropped(top().tag)) return;
+      if (!isUsed(tag) || isDropped(top().tag)) return;
       if (stack.length > deepest && !isDropped(tag)) return;
       const open = stack.slice(1).map((element) => element.tag);
       stack.length -= impliedEnds(open, tag);
@@ -58,7 +58,7 @@ export function parseHtml(
   return { title, body: contentOf(body, holders) };
 }
 
-const isKept = (tag: string): boolean =>
+const isUsed = (tag: string): boolean =>
   blockTags.has(tag) || hiddenTags.has(tag) || tag === "br" || tag === "code";
 
 /** Whether all inside is left out. Not so a form: some servers wrap the whole page in one, see `contentOf`. */
@@ -66,14 +66,14 @@ const isDropped = (tag: string): boolean => hiddenTags.has(tag) && tag !== "form
 
 function attributesOf(source: HTMLRewriterTypes.Element): Record<string, string> {
   const attributes: Record<string, string> = {};
-  for (const name of keptAttributes) {
+  for (const name of usedAttributes) {
     const value = source.getAttribute(name);
     if (value !== null) attributes[name] = value;
   }
   return attributes;
 }
 
-/** A `main` that holds more than half of the page's text, or else the whole body; a form that holds so much is kept as a `div`. */
+/** A `main` that holds more than half of the page's text, or else the whole body; a form that holds so much becomes a `div`. */
 function contentOf(body: HtmlElement, holders: readonly HtmlElement[]): HtmlElement {
   const half = holders.length === 0 ? 0 : lengthOf(body) / 2;
   const large = holders.filter((holder) => lengthOf(holder) > half);
@@ -96,7 +96,7 @@ export const hiddenTags: ReadonlySet<string> = tags(
 
 export const headingTags: readonly string[] = ["h1", "h2", "h3", "h4", "h5", "h6"];
 
-export const blockTags: ReadonlySet<string> = tags(
+const blockTags: ReadonlySet<string> = tags(
   "address article blockquote caption center dd details div dl dt fieldset figcaption figure",
   "header hgroup hr legend li main menu ol p pre section summary table tbody td tfoot th thead tr",
   "ul",
@@ -118,7 +118,7 @@ const endRules = [
 ];
 
 /** How many of the open elements end because `tag` begins, as HTML lets their end tags be left out. */
-export function impliedEnds(open: readonly string[], tag: string): number {
+function impliedEnds(open: readonly string[], tag: string): number {
   const rule = endRules.find(({ begins }) => begins.has(tag));
   let ended = 0;
   for (let depth = 1; rule !== undefined && depth <= open.length; depth += 1) {

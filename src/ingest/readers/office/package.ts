@@ -38,7 +38,7 @@ export function refuseOldOffice(bytes: Uint8Array, format: OfficeFormat): void {
   );
 }
 
-/** What an error of reading means to whoever has the file. */
+/** What an error of reading means to a person who has the file. */
 export function damaged(cause: unknown, format: OfficeFormat): NodeError {
   if (cause instanceof NodeError) return cause;
   const { program, called } = programs[format];

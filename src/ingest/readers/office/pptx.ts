@@ -125,7 +125,7 @@ function listOf(paragraphs: readonly SlideParagraph[]): string {
   const numbers: number[] = [];
   const items = paragraphs.map((paragraph) => {
     const { level, marker } = paragraph;
-    // What stands further in begins to count anew.
+    // What stands further in starts to count from one.
     numbers.length = Math.min(numbers.length, level + 1);
     const number = (numbers[level] ?? 0) + 1;
     numbers[level] = marker === "number" ? number : 0;

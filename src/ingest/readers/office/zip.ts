@@ -113,7 +113,7 @@ const unknown32 = 0xffffffff;
 const unknown16 = 0xffff;
 
 /** The entries in the order of the directory. */
-export function zipEntries(zip: Buffer): ZipEntry[] {
+function zipEntries(zip: Buffer): ZipEntry[] {
   const { start, end, shift } = directoryOf(zip);
   const entries: ZipEntry[] = [];
   let at = start;

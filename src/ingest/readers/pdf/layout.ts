@@ -76,7 +76,7 @@ function joined(text: string, next: string): string {
 
 /** What is usual in a PDF: the size of its text, the distance of its lines, the width of its columns. */
 
-export interface PdfMeasures {
+interface PdfMeasures {
   /** Whether the line is set in a clearly larger font than the text. */
   isLarge: (line: PdfLine) => boolean;
   differInSize: (a: PdfLine, b: PdfLine) => boolean;
@@ -93,7 +93,7 @@ const far = 1.3;
 /** On a page of more lines no columns are looked for, since each line is compared with all others. */
 const mostLines = 2000;
 
-export function measure(lines: readonly PdfLine[]): PdfMeasures {
+function measure(lines: readonly PdfLine[]): PdfMeasures {
   const textSize = usualSize(lines);
   const leading = usualLeading(lines);
   const pages = Map.groupBy(lines, ({ page }) => page);
@@ -166,7 +166,7 @@ const edge = 2;
 const fewestPages = 3;
 
 /** The lines without those of usual size that stand in one place on several pages, the same but for a page number. */
-export function withoutRunningLines(
+function withoutRunningLines(
   lines: readonly PdfLine[],
   isLarge: (line: PdfLine) => boolean,
 ): readonly PdfLine[] {

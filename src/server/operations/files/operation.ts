@@ -58,9 +58,9 @@ export const uploadFile = defineUpload({
     );
     const { ignored, ...asked } = toUploadRequest(fields);
     if (received === undefined) throw noFile();
-    const kept = await received.keep(asked);
+    const file = await received.save(asked);
     announceIgnored(ignored, context, log);
-    return { json: toFileObject(kept) };
+    return { json: toFileObject(file) };
   },
 });
 
