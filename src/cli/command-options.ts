@@ -11,8 +11,7 @@ import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import { hubFrom } from "../models/sources/hub.ts";
 import { registryFrom } from "../models/sources/npm/registry-settings.ts";
-import { everyone, openRightsOf } from "../node/data-dir.ts";
-import type { ModelOptions } from "../node/node-settings.ts";
+import { everyone, type ModelOptions, openRightsOf } from "../node/node-settings.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 

@@ -19,7 +19,7 @@ import { fetchPackage } from "../models/sources/npm/fetch-package.ts";
 import { registryFrom } from "../models/sources/npm/registry-settings.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
 import { starterGteSmall } from "../models/starter-models.ts";
-import { dataDirOf } from "../node/data-dir.ts";
+import { dataDirOf } from "../node/node-settings.ts";
 import { engineVersion, findPackage, packagesOf, scope } from "../packaging/gpu-packages.ts";
 import { pulledFolder } from "../packaging/native-libraries.ts";
 import { addConfigOptions, addExamples, readConfig } from "./command-options.ts";

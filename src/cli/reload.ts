@@ -3,7 +3,7 @@ import { platform } from "node:os";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { hasCode, NodeError } from "../core/errors.ts";
-import { dataDirOf } from "../node/data-dir.ts";
+import { dataDirOf } from "../node/node-settings.ts";
 import {
   findNodes,
   type NodeRecord,

@@ -113,7 +113,7 @@ export async function readSystemInfo(): Promise<string> {
  * Why the dynamic linker does not load a backend's library: node-llama-cpp says only that there is none.
  * Undefined where it does load, or is not there. Loads it into this process.
  */
-export function linkerError(backend: EngineBackend): string | undefined {
+function linkerError(backend: EngineBackend): string | undefined {
   const [name = ""] = packagesOf(backend, { platform: platform(), arch: arch() });
   const found = findPackage(name);
   const [path] = found === undefined ? [] : backendLibraries(found.bins);

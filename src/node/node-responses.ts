@@ -8,8 +8,7 @@ import type { TrustedClock } from "../core/trusted-clock.ts";
 import { configuredKeyId } from "../server/middleware/authentication.ts";
 import { DataDirLock } from "../store/data-dir-lock.ts";
 import { responsesFile, SqliteResponses } from "../store/responses/sqlite-responses.ts";
-import { dataDirOf } from "./data-dir.ts";
-import type { StoreOptions } from "./node-settings.ts";
+import { dataDirOf, type StoreOptions } from "./node-settings.ts";
 
 /** Its name in the data dir. */
 const responsesLock = "responses.lock";

@@ -30,14 +30,15 @@ import type { NodeIdentity } from "../server/operations/node/info.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
-import { dataDirOf, openRightsOf } from "./data-dir.ts";
 import { NodeDocuments } from "./documents/node-documents.ts";
 import type { SharedState } from "./gateway/shared-state.ts";
 import type { UpstreamModels } from "./gateway/upstream-models.ts";
 import { prepareModels } from "./models/prepare-models.ts";
 import { NodeResponses } from "./node-responses.ts";
 import {
+  dataDirOf,
   type ModelOptions,
+  openRightsOf,
   toCallerLimits,
   toCollection,
   toModelBounds,

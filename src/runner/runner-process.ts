@@ -277,7 +277,7 @@ const when: Readonly<Record<LoadStage, string>> = {
 };
 
 /** What the failure of a runner's start says of the backend that it was started with. */
-export function toBackendFailure(
+function toBackendFailure(
   cause: unknown,
   { stage, hung }: { stage: LoadStage; hung: boolean },
 ): BackendFailure {

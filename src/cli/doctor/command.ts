@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { ConfigError } from "../../config/config-error.ts";
 import { isUpstream } from "../../config/model-schema.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import { dataDirOf } from "../../node/data-dir.ts";
+import { dataDirOf } from "../../node/node-settings.ts";
 import {
   addConfigOptions,
   addExamples,

@@ -17,8 +17,7 @@ import { estimateMemory, type ModelFacts, readFacts } from "../../engine/machine
 import { rememberedQuantization } from "../../engine/quantization/starter-quantization.ts";
 import { listModels, modelsFolder } from "../../models/models-folder.ts";
 import { autoSource, findSource } from "../../models/sources/resolve.ts";
-import { dataDirOf } from "../../node/data-dir.ts";
-import { toQuantization } from "../../node/node-settings.ts";
+import { dataDirOf, toQuantization } from "../../node/node-settings.ts";
 import type { Shell } from "../shell.ts";
 import { fits, nameOf } from "./summary.ts";
 

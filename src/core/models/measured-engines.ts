@@ -199,7 +199,7 @@ interface CallListener {
 }
 
 /** `work` says when it starts; the times are those from when it was asked for to its end. */
-export async function measuredCall<Result>(
+async function measuredCall<Result>(
   { model, modelType, activity }: CalledModel,
   { report, onStart }: CallListener,
   work: (start: () => void) => Promise<Result>,

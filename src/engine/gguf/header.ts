@@ -204,7 +204,7 @@ function align(position: number, metadata: GgufHeader["metadata"]): number {
 const windowBytes = 1 << 20;
 
 /** Reads a file forward through a window in memory, never beyond its end or a given limit. */
-export class ByteCursor implements AsyncDisposable {
+class ByteCursor implements AsyncDisposable {
   readonly #file: FileHandle;
   readonly #size: number;
   readonly #most: number;

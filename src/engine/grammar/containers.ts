@@ -81,13 +81,13 @@ function mapGrammar(schema: SchemaObject, context: PartContext): Container {
   return { text, inside: [value] };
 }
 
-export interface MemberText {
+interface MemberText {
   text: string;
   required: boolean;
 }
 
 /** Members with commas only between them. A text has one reading, told by the names of its members. */
-export function membersGrammar(rules: GrammarRules, members: readonly MemberText[]): string {
+function membersGrammar(rules: GrammarRules, members: readonly MemberText[]): string {
   const separator = `${rules.space()} "," ${rules.space()}`;
   /** What may come at a place where a member is due, from the last member back to the first. */
   let due = "";
@@ -181,7 +181,7 @@ export function repeat(least: number, most: number | undefined): string {
 }
 
 /** A list of `item`s with commas between them, from `least` to `most`. */
-export function listOf(
+function listOf(
   rules: GrammarRules,
   item: string,
   least: number,

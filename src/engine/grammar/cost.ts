@@ -15,7 +15,7 @@ export const mostGrammarElements = 300_000;
 /** Rules that llama.cpp visits in search of left recursion, each as often as a rule begins with it. */
 export const mostLeftmostVisits = 300_000;
 /** Rules that begin with one another; llama.cpp follows them on its stack. */
-export const deepestLeftmostChain = 5_000;
+const deepestLeftmostChain = 5_000;
 /** Parses of an answer that a grammar may keep open at one time. */
 export const mostOpenParses = 128;
 /** Optional properties of one object: each is an open parse where the next may begin. */

@@ -273,7 +273,7 @@ export class JsonSchemaCompiler {
 }
 
 /** The kind of a value that is given as JSON. */
-export function kindOf(json: string): Kind {
+function kindOf(json: string): Kind {
   const kinds: Readonly<Record<string, Kind>> = {
     "{": "object",
     "[": "array",
@@ -300,7 +300,7 @@ const impliedTypes: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The type that a schema means without saying it; other types would be free of its keywords. */
-export function impliedType(schema: SchemaObject): string | undefined {
+function impliedType(schema: SchemaObject): string | undefined {
   return Object.entries(impliedTypes).find(([, keywords]) =>
     keywords.some((keyword) => keyword in schema),
   )?.[0];

@@ -181,7 +181,7 @@ function memberOf(target: unknown, key: string): unknown {
 }
 
 /** Whether no value can validate against two of the schemas. */
-export function areAllDisjoint(schemas: readonly SchemaObject[], budget: Budget): boolean {
+function areAllDisjoint(schemas: readonly SchemaObject[], budget: Budget): boolean {
   const fixed = schemas.filter(isFixed);
   const values = fixed.map((schema) => new Set(fixedValues(schema, budget)));
   const distinct = new Set(values.flatMap((own) => [...own]));

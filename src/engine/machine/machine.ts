@@ -146,11 +146,11 @@ export interface ControlGroup {
 }
 
 /** The text of a file; undefined where it does not exist or may not be read. */
-export const readText = (path: string): Promise<string | undefined> =>
+const readText = (path: string): Promise<string | undefined> =>
   readFile(path, "utf8").catch(() => undefined);
 
 /** The groups that limit a resource, the process's own first. */
-export async function controlGroups(
+async function controlGroups(
   controller: "cpu" | "memory",
   { membership, mount }: ControlGroupPlaces = kernelPlaces,
 ): Promise<ControlGroup[]> {

@@ -182,7 +182,7 @@ export class NativeEmbeddingContext {
 }
 
 /** Uses as many threads as the process has free, but no more than `most`; returns how many, and the time that it took. */
-export async function decodeBatch(
+async function decodeBatch(
   raw: RawContext,
   consumer: ThreadConsumer,
   gpu: LlamaModel["llama"]["gpu"],

@@ -113,7 +113,7 @@ export interface Step {
  * from how long steps took, since every answer waits for the chunk and the prompt waits for the
  * answers.
  */
-export class PrefillBudget {
+class PrefillBudget {
   #answerMs: number | undefined;
   #tokenMs: number | undefined;
 

@@ -92,7 +92,7 @@ function writing(
 const mostUnread = 8;
 
 /** A queue from the scheduler, which never waits, to a reader at its own pace, with back pressure. */
-export class EventQueue<Event> {
+class EventQueue<Event> {
   readonly #unread: Event[] = [];
   readonly #onRead: () => void;
   #end: { reason: unknown } | "complete" | undefined;

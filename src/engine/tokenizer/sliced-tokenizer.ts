@@ -252,7 +252,7 @@ export class SpecialTokens {
   }
 }
 
-export interface Vocabulary {
+interface Vocabulary {
   readonly model: string;
   readonly tokens: readonly string[];
   /** Kinds of the tokens, as GGUF numbers them; 1: normal. */
@@ -262,7 +262,7 @@ export interface Vocabulary {
 const normal = 1;
 
 /** How many bytes of text the longest token of a vocabulary stands for. */
-export function longestTokenBytes({ model, tokens, token_type: types = [] }: Vocabulary): number {
+function longestTokenBytes({ model, tokens, token_type: types = [] }: Vocabulary): number {
   let longest = 1;
   for (const [token, piece] of tokens.entries()) {
     // A character has at most three bytes per UTF-16 unit, so a short piece cannot be longer.

@@ -83,7 +83,7 @@ const Digests = T.Record(T.String(), Entry);
 type Digests = Static<typeof Digests>;
 
 /** A cache of digests by the size and times of their files, so that a start does not hash 40 GB again. */
-export async function knownDigest(path: string, folder: string): Promise<string | undefined> {
+async function knownDigest(path: string, folder: string): Promise<string | undefined> {
   const [entry, now] = [(await read(folder))[resolve(path)], await stampOf(path)];
   const isSame =
     entry?.bytes === now?.bytes &&

@@ -161,7 +161,7 @@ const coming = "next_";
  * Moves a model of the hub from the commit that it is pinned to, to the one that its branch is at now.
  * The path of its first file; nothing where the source means another file now, which is to be fetched.
  */
-export async function renew(
+async function renew(
   source: string,
   { path, pin }: Origin,
   options: DownloadOptions,

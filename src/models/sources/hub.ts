@@ -34,7 +34,7 @@ export function hubFrom({
   };
 }
 
-export interface HubReference {
+interface HubReference {
   /** `owner/repo`. */
   repository: string;
   revision: string;
@@ -46,7 +46,7 @@ const name = "[A-Za-z0-9][\\w.-]*";
 const byQuantization = new RegExp(`^hf:(${name}/${name})(?::([\\w.-]+))?$`);
 const byFile = new RegExp(`^hf:(${name}/${name})/([^#?]+\\.gguf)(?:#(.+))?$`, "i");
 
-export function parseReference(source: string): HubReference {
+function parseReference(source: string): HubReference {
   const [, repository, quantization = "latest"] = byQuantization.exec(source) ?? [];
   if (repository !== undefined) return { repository, revision: "main", wanted: { quantization } };
   const [, holder, file, revision = "main"] = byFile.exec(source) ?? [];
@@ -59,17 +59,13 @@ export function parseReference(source: string): HubReference {
   return { repository: holder, revision, wanted: { file } };
 }
 
-export function fileAddress(
-  hub: Hub,
-  { repository, revision }: HubReference,
-  file: string,
-): string {
+function fileAddress(hub: Hub, { repository, revision }: HubReference, file: string): string {
   const path = file.split("/").map(encodeURIComponent).join("/");
   return `${hub.endpoint}/${repository}/resolve/${encodeURIComponent(revision)}/${path}`;
 }
 
 /** The hub's manifest, which says which file has a quantization. */
-export function manifestAddress(hub: Hub, repository: string, quantization: string): string {
+function manifestAddress(hub: Hub, repository: string, quantization: string): string {
   return `${hub.endpoint}/v2/${repository}/manifests/${encodeURIComponent(quantization)}`;
 }
 

@@ -20,8 +20,13 @@ import {
   SqliteDocuments,
 } from "../../store/documents/sqlite-documents.ts";
 import type { Program } from "../../subprocess/program.ts";
-import { dataDirOf } from "../data-dir.ts";
-import { type StoreOptions, toCollection, toDocumentLimits, toQuota } from "../node-settings.ts";
+import {
+  dataDirOf,
+  type StoreOptions,
+  toCollection,
+  toDocumentLimits,
+  toQuota,
+} from "../node-settings.ts";
 import { collectionStore } from "./open-collection.ts";
 import { UploadIngest } from "./upload-ingest.ts";
 

@@ -10,9 +10,8 @@ import {
   DryRunCollectionStore,
   SqliteCollectionStore,
 } from "../../store/sqlite/sqlite-collections.ts";
-import { dataDirOf } from "../data-dir.ts";
 import { openEmbeddingModel } from "../models/embedding-model.ts";
-import type { ModelOptions, StoreOptions } from "../node-settings.ts";
+import { dataDirOf, type ModelOptions, type StoreOptions } from "../node-settings.ts";
 
 /** Opens the configured collection in a store, or makes it there. */
 export function openConfiguredCollection(

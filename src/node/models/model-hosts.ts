@@ -25,8 +25,7 @@ import { type EngineSettings, subjectOf } from "../../runner/protocol.ts";
 import { RunnerHost } from "../../runner/runner-host.ts";
 import { tryBackend } from "../../runner/runner-process.ts";
 import type { Program } from "../../subprocess/program.ts";
-import { dataDirOf } from "../data-dir.ts";
-import { type ModelOptions, toMemoryLimit } from "../node-settings.ts";
+import { dataDirOf, type ModelOptions, toMemoryLimit } from "../node-settings.ts";
 
 export interface RunnersOptions extends ModelOptions {
   telemetry: Pick<Telemetry, "runnerRestarted" | "watchMemory">;

@@ -18,10 +18,10 @@ import { modelsFolder } from "../../models/models-folder.ts";
 import { hubFrom } from "../../models/sources/hub.ts";
 import { autoSource, resolveSource } from "../../models/sources/resolve.ts";
 import type { Program } from "../../subprocess/program.ts";
-import { dataDirOf } from "../data-dir.ts";
 import type { QuietTimes } from "../documents/quiet-times.ts";
 import type { OpeningListener, UpstreamModels } from "../gateway/upstream-models.ts";
 import {
+  dataDirOf,
   isStarterChat,
   isStarterQuantization,
   type ModelOptions,

@@ -4,7 +4,6 @@ import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream } from "../../config/model-schema.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
-import type { Log } from "../../core/log.ts";
 import type { LoadedModel } from "../../core/models/model.ts";
 import type { ModelActivities } from "../../core/models/model-activity.ts";
 import type { ModelRegistry } from "../../core/models/model-registry.ts";
@@ -136,8 +135,26 @@ async function prepareCollection(
     await collection.attachTo(retrieval, parts, background.signal);
     resources.use(documents.start(uploadEngine, background.signal));
   };
-  const awaited = engines.has(model) ? undefined : nodeModels.opened(model);
-  await attachCollection({ model, awaited, attach, retrieval, signal: background.signal, log });
+  if (engines.has(model)) return await attach();
+  // An upstream model that is not reachable yet: the node serves meanwhile, and says why there is no collection.
+  const reason = `The collection waits for its embedding model '${model}', which is not ready.`;
+  retrieval.unavailable(new NodeError("unavailable", reason));
+  const { signal } = background;
+  void nodeModels
+    .opened(model)
+    .then(async () => {
+      if (!signal.aborted) await attach();
+    })
+    .catch((error: unknown) => {
+      if (signal.aborted) return;
+      const why = reasonOf(error);
+      log.error("the collection cannot be opened", { reason: why });
+      retrieval.unavailable(
+        error instanceof NodeError
+          ? error
+          : new NodeError("unavailable", `The collection cannot be opened: ${why}`),
+      );
+    });
 }
 
 export interface LoadingListener {
@@ -183,36 +200,4 @@ export async function loadModels(
   const outcomes = await Promise.allSettled([open, chat, embedding]);
   if (failed.signal.aborted) throw failed.signal.reason;
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-}
-
-export interface AttachOptions {
-  /** Name of the embedding model. */
-  model: string;
-  /** Settles when the model is there, or never will be; undefined: it is. */
-  awaited: Promise<void> | undefined;
-  attach: () => Promise<void>;
-  retrieval: Pick<RetrievalService, "unavailable">;
-  signal: AbortSignal;
-  log: Log;
-}
-
-/** Attaches now, or says why not and attaches later: the node serves meanwhile. */
-export async function attachCollection(options: AttachOptions): Promise<void> {
-  const { model, awaited, attach, retrieval, signal, log } = options;
-  if (awaited === undefined) return await attach();
-  const reason = `The collection waits for its embedding model '${model}', which is not ready.`;
-  retrieval.unavailable(new NodeError("unavailable", reason));
-  void awaited
-    .then(async () => {
-      if (!signal.aborted) await attach();
-    })
-    .catch((error: unknown) => {
-      if (signal.aborted) return;
-      log.error("the collection cannot be opened", { reason: reasonOf(error) });
-      retrieval.unavailable(
-        error instanceof NodeError
-          ? error
-          : new NodeError("unavailable", `The collection cannot be opened: ${reasonOf(error)}`),
-      );
-    });
 }
