@@ -1,14 +1,14 @@
-/** Calls to a thread: they are done there in the order in which they are made. */
-import { Worker } from "node:worker_threads";
+/** Calls to a thread, and how the thread answers them: in the order in which they are made. */
+import { parentPort, Worker } from "node:worker_threads";
+import { reasonOf } from "../core/errors.ts";
 
 /** A call on its way to the thread. */
-export interface ThreadCall<Call> {
+interface ThreadCall<Call> {
   id: number;
   call: Call;
 }
 
-/** What the thread answers to one; the thread closes its port after `close`. */
-export type ThreadReply<Result> = { id: number } & ({ result: Result } | { error: string });
+type ThreadReply<Result> = { id: number } & ({ result: Result } | { error: string });
 
 interface Waiting<Result> {
   resolve: (result: Result) => void;
@@ -86,4 +86,23 @@ export class ThreadCalls<Call, Result> {
     this.#waiting.clear();
     this.#worker.unref();
   }
+}
+
+/** In the thread: answers every call, and ends with the last one. */
+export function answerCalls<Call, Result>(
+  perform: (call: Call) => Result,
+  isLast: (call: Call) => boolean,
+): void {
+  const answer = ({ id, call }: ThreadCall<Call>): ThreadReply<Result> => {
+    try {
+      return { id, result: perform(call) };
+    } catch (error) {
+      return { id, error: reasonOf(error) };
+    }
+  };
+  parentPort?.on("message", (call: ThreadCall<Call>) => {
+    parentPort?.postMessage(answer(call));
+    // With the port closed the thread has nothing to wait for, and ends.
+    if (isLast(call.call)) parentPort?.close();
+  });
 }

@@ -219,7 +219,7 @@ export function promptPrefix(
 const mostOfPrompt = 256;
 
 /** The same for a prompt without a template. */
-export const rawPrefix = (
+const rawPrefix = (
   prompt: RawPrompt,
   { model, scope = "" }: { model: string; scope?: string | undefined },
 ): string =>

@@ -117,7 +117,7 @@ function toResponseFormat(format: AnswerFormat): object {
 }
 
 /** Other servers have no way to keep callers apart; see docs/scaling.md. */
-export const saltOf = (kind: ServerKind, prefixScope: string | undefined): string | undefined =>
+const saltOf = (kind: ServerKind, prefixScope: string | undefined): string | undefined =>
   kind === "vllm" ? prefixScope && digest(prefixScope) : undefined;
 
 const digest = (text: string): string =>

@@ -154,7 +154,7 @@ const share = 0.9;
 const mostRounds = 6;
 
 /** The beginning of each text that has at most so many tokens. */
-export async function cutToTokens(
+async function cutToTokens(
   texts: readonly string[],
   most: number,
   count: TextCounter,

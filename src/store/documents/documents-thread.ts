@@ -2,9 +2,9 @@
  * The thread that has the registry of documents to itself: a filter looks at every file of a vector
  * store, and a disk takes its time to say that something is written. Here that holds up nobody.
  */
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
 import { type ErrorKind, NodeError, reasonOf } from "../../core/errors.ts";
-import type { ThreadCall, ThreadReply } from "../thread-calls.ts";
+import { answerCalls } from "../thread-calls.ts";
 import { DocumentRows, perform, type RegistryCall } from "./sqlite-documents.ts";
 
 export type DocumentsCall = RegistryCall | "close";
@@ -19,11 +19,7 @@ export interface DocumentsResult {
 const { path }: { path: string } = workerData;
 const rows = new DocumentRows(path);
 
-parentPort?.on("message", ({ id, call }: ThreadCall<DocumentsCall>) => {
-  parentPort?.postMessage({ id, result: resultOf(call) } satisfies ThreadReply<DocumentsResult>);
-  // With the port closed the thread has nothing to wait for, and ends.
-  if (call === "close") parentPort?.close();
-});
+answerCalls<DocumentsCall, DocumentsResult>(resultOf, (call) => call === "close");
 
 function resultOf(call: DocumentsCall): DocumentsResult {
   try {

@@ -189,7 +189,7 @@ export function toNodeError(error: unknown, { url, hasKey, timeoutMs }: ServerIn
 }
 
 /** A timeout is not retried: that would only burden a slow server more. */
-export function retriesFor(error: unknown): number {
+function retriesFor(error: unknown): number {
   if (isTimeout(error)) return 0;
   if (connectionCodeOf(error) !== undefined) return 2;
   const status = refusalOf(error)?.status ?? 0;
@@ -199,7 +199,7 @@ export function retriesFor(error: unknown): number {
 /** 408: it was given up by the server itself, as after a pause of the machine. */
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
-export const isTimeout = (error: unknown): boolean => error instanceof QdrantClientTimeoutError;
+const isTimeout = (error: unknown): boolean => error instanceof QdrantClientTimeoutError;
 
 /** The result, or undefined where Qdrant itself answers with that status. */
 export async function unlessRefused<Result>(

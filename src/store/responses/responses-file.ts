@@ -140,7 +140,7 @@ const sql = `
   ${owners}
 `;
 
-export const responseTables: TablesOfVersion = {
+const responseTables: TablesOfVersion = {
   version: 2,
   sql,
   upgrade: (database) => {
@@ -162,7 +162,7 @@ const isPlace = "owner glob 'configured [0-9]*' and length(owner) < 20";
  * Gives what is stored under places to the keys that are there now, once: what is left is nobody's,
  * and no key that joins the list later has it. Where no keys are known it waits.
  */
-export function renameOwners(database: Database, former: FormerOwners): void {
+function renameOwners(database: Database, former: FormerOwners): void {
   const names = Object.entries(former);
   const isDue = database.query(`select 1 from owners where ${isPlace} limit 1`);
   if (names.length === 0 || isDue.get() === null) return;

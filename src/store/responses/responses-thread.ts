@@ -2,10 +2,9 @@
  * The thread that has the file of stored responses to itself: a response may be megabytes, and a disk
  * takes its time to say that they are written. Here that keeps nobody else from their turn.
  */
-import { parentPort, workerData } from "node:worker_threads";
-import { reasonOf } from "../../core/errors.ts";
+import { workerData } from "node:worker_threads";
 import type { TidiedResponses } from "../../core/ports/response-store.ts";
-import type { ThreadCall, ThreadReply } from "../thread-calls.ts";
+import { answerCalls } from "../thread-calls.ts";
 import { type ResponseRow, ResponseRows, type RowBounds, type RowChange } from "./response-rows.ts";
 import { type FormerOwners, ResponsesFile } from "./responses-file.ts";
 
@@ -41,19 +40,7 @@ const { path, formerOwners }: ResponsesThreadData = workerData;
 const file = new ResponsesFile(path, formerOwners);
 const rows = new ResponseRows(file);
 
-parentPort?.on("message", ({ id, call }: ThreadCall<ResponseCall>) => {
-  parentPort?.postMessage(replyTo(id, call));
-  // With the port closed the thread has nothing to wait for, and ends.
-  if (call.type === "close") parentPort?.close();
-});
-
-function replyTo(id: number, call: ResponseCall): ThreadReply<ResponseResult> {
-  try {
-    return { id, result: perform(call) };
-  } catch (error) {
-    return { id, error: reasonOf(error) };
-  }
-}
+answerCalls<ResponseCall, ResponseResult>(perform, ({ type }) => type === "close");
 
 function perform(call: ResponseCall): ResponseResult {
   const { bounds } = call;

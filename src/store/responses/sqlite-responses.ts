@@ -198,7 +198,7 @@ const statusOf = (text: string): ResponseStatus =>
   responseStatuses.find((status) => status === text) ?? "failed";
 
 /** Whether all together are too large as JSON. Counts no more than the text would have at least, and no further than to the bound. */
-export function isLargerThan(most: number, values: readonly unknown[]): boolean {
+function isLargerThan(most: number, values: readonly unknown[]): boolean {
   let left = most;
   const take = (part: unknown): void => {
     if (left < 0) return;

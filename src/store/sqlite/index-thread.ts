@@ -2,9 +2,9 @@
  * The thread that has a usearch index to itself. Every call of usearch blocks, and some for longer
  * the larger the index is; here they keep nobody else from their turn.
  */
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
 import { Index, MetricKind, ScalarKind } from "usearch";
-import type { ThreadCall, ThreadReply } from "../thread-calls.ts";
+import { answerCalls } from "../thread-calls.ts";
 
 export interface IndexOptions {
   dimension: number;
@@ -43,19 +43,10 @@ const index = new Index({
 });
 let lastKey = 0;
 
-parentPort?.on("message", ({ id, call }: ThreadCall<IndexCall>) => {
-  parentPort?.postMessage(replyTo(id, call));
-  // With the port closed the thread has nothing to wait for, and ends.
-  if (call.type === "close") parentPort?.close();
-});
-
-function replyTo(id: number, call: IndexCall): ThreadReply<IndexState> {
-  try {
-    return { id, result: { keys: perform(call), lastKey } };
-  } catch (error) {
-    return { id, error: error instanceof Error ? error.message : String(error) };
-  }
-}
+answerCalls<IndexCall, IndexState>(
+  (call) => ({ keys: perform(call), lastKey }),
+  ({ type }) => type === "close",
+);
 
 function perform(call: IndexCall): number[] {
   switch (call.type) {
