@@ -101,7 +101,7 @@ async function besideTakingIn(): Promise<number[]> {
   await client.vectorStores.fileBatches.create(store.id, { file_ids: files });
   const times = await asked();
   const { in_progress: left } = (await client.vectorStores.retrieve(store.id)).file_counts;
-  if (left === 0) say("all was taken in before the questions were over: give it more");
+  if (left === 0) say("everything was ingested before the questions were over: give it more");
   await client.vectorStores.delete(store.id);
   return times;
 }
@@ -125,7 +125,7 @@ for (let round = 0; round < rounds; round++) {
 const median = (values: readonly number[]): number => measured([...values]).median;
 rows.push(
   { what: "bare embedding, passages/s", value: median(bare).toFixed(0) },
-  { what: "taken in over HTTP, passages/s", value: median(queue).toFixed(0) },
+  { what: "ingested over HTTP, passages/s", value: median(queue).toFixed(0) },
   { what: "ratio", value: (median(queue) / median(bare)).toFixed(2) },
   { what: "a search alone, ms", value: median(alone).toFixed(1) },
   { what: "a search beside taking in, ms", value: median(beside).toFixed(1) },

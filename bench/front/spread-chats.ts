@@ -1,4 +1,4 @@
-/** Clients that ask independently of each other: they begin one after the other, and each asks again when its answer has ended. */
+/** Clients that ask independently of each other: they begin one after the other, and each sends the next request when its answer has ended. */
 import { type Answered, type ChatServer, chat } from "../measuring/client.ts";
 import { stories } from "../measuring/prompts.ts";
 

@@ -110,7 +110,7 @@ export async function embeddingRate(
   return (texts.length / (performance.now() - startedAt)) * 1000;
 }
 
-/** A connection of its own for each request: some streamed answers of llama-server break a kept one. */
+/** A connection of its own for each request: some streamed answers of llama-server break one that is reused. */
 export async function post(url: string, body: unknown): Promise<Response> {
   const response = await fetch(url, {
     method: "POST",

@@ -1,4 +1,4 @@
-/** The models that the benchmark runs on; made once, kept in the cache of the benchmarks. */
+/** The models that the benchmark runs on; made once, stored in the cache of the benchmarks. */
 import { mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { quantizeModel } from "../../src/engine/quantization/quantize-model.ts";

@@ -13,7 +13,7 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 const folder = await peerFolder();
 if (await isThere(serverIn(folder))) {
-  say(`llama-server is there already: ${folder} (remove the folder to build it anew)`);
+  say(`llama-server is there already: ${folder} (remove the folder to rebuild it)`);
   process.exit(0);
 }
 const reason = await whyNot();
