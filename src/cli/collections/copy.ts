@@ -7,7 +7,7 @@ import type {
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { findMismatch } from "../../core/retrieval/collection.ts";
-import { embedWith, type TransferOptions, transfer } from "../../ingest/transfer.ts";
+import { embedWith, type TransferOptions, transfer } from "../../ingest/archive.ts";
 import { collectionStore } from "../../node/documents/open-collection.ts";
 import { openEmbeddingModel } from "../../node/models/embedding-model.ts";
 import type { ModelOptions } from "../../node/node-settings.ts";

@@ -5,8 +5,14 @@ import { resolve } from "node:path";
 import { Command } from "commander";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { PassageRepository } from "../../core/ports/passage-repository.ts";
-import { linesOf, readArchive, toHeaderLine, toLine } from "../../ingest/archive.ts";
-import { embedWith, transfer } from "../../ingest/transfer.ts";
+import {
+  embedWith,
+  linesOf,
+  readArchive,
+  toHeaderLine,
+  toLine,
+  transfer,
+} from "../../ingest/archive.ts";
 import { openCollectionToFill } from "../../node/documents/open-collection.ts";
 import { addExamples } from "../command-options.ts";
 import { escapedJson } from "../printing.ts";
