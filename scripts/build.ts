@@ -3,9 +3,9 @@ import { mkdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { handbookPagesIn } from "../src/ingest/handbook.ts";
-import { entrypoints } from "../src/packaging/entrypoints.ts";
+import { entrypoints } from "../src/packaging/bundle.ts";
 import { pageFiles } from "../src/server/page-files.ts";
-import { carriedModule, filesOf, starterModels } from "./build/carried-module.ts";
+import { contentsModule, filesOf, starterModels } from "./build/contents-module.ts";
 import { llamaVersions } from "./build/llama-modules.ts";
 import { writeNotices } from "./build/notices-file.ts";
 import { packageFolder } from "./build/packages.ts";
@@ -43,7 +43,7 @@ const notices = await writeNotices({
   file: noticesFile,
 });
 
-const carried = await carriedModule({
+const contents = await contentsModule({
   commit: await commit(),
   llamaRelease,
   native: [
@@ -68,7 +68,7 @@ await Bun.build({
     autoloadBunfig: false,
   },
   minify: { whitespace: true, syntax: true },
-  plugins: [oneFile({ ...inside, carried })],
+  plugins: [oneFile({ ...inside, contents })],
 });
 
 const { size } = await stat(outfile);

@@ -140,7 +140,7 @@ async function checkNode(
   if ((await child.exited) !== 0) check("the questions could be asked", false);
 }
 
-/** The tiny models lie in a folder of whoever runs this. */
+/** The tiny models lie in a folder of the user who runs this. */
 async function makeReadable(): Promise<void> {
   const { chat } = await tinyModels();
   await chmod(join(chat, ".."), 0o755);

@@ -6,7 +6,7 @@ import { withParts } from "./docs/marked-parts.ts";
 
 export const configurationFile = join(import.meta.dir, "..", "docs", "configuration.md");
 
-/** More values than this are listed elsewhere. */
+/** More values than this are listed on another page. */
 const mostChoices = 10;
 
 /** The page with fresh tables. */

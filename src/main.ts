@@ -8,9 +8,8 @@ import { version } from "../package.json" with { type: "json" };
 import { printable, wantsColour } from "./cli/printing.ts";
 import { handbookPagesIn } from "./ingest/handbook.ts";
 import { readerCommand } from "./ingest/reading-process.ts";
-import { cacheFolder } from "./packaging/cache-folder.ts";
-import { carried } from "./packaging/carried.ts";
-import { useNativePlace } from "./packaging/native-libraries.ts";
+import { executable } from "./packaging/executable-contents.ts";
+import { cacheFolder, setProgramFolders } from "./packaging/native-libraries.ts";
 import { runnerCommand } from "./runner/runner-process.ts";
 import { processStart } from "./subprocess/process-start.ts";
 import { engineEnvironment } from "./subprocess/program.ts";
@@ -19,7 +18,7 @@ import { engineEnvironment } from "./subprocess/program.ts";
 const interrupted = 130;
 const unread = 141;
 
-useNativePlace({
+setProgramFolders({
   cacheFolder: resolve(
     cacheFolder({ env: process.env, platform: process.platform, home: homedir() }),
   ),
@@ -94,18 +93,18 @@ async function beProgram(): Promise<number> {
       program: {
         // A .env file of the folder is the node's, as its environment is.
         command:
-          carried === undefined
+          executable === undefined
             ? [process.execPath, "--no-env-file", import.meta.path]
             : [process.execPath],
         env: engineEnvironment(process.env),
       },
       version,
       build:
-        carried === undefined
+        executable === undefined
           ? "from source"
-          : `commit ${carried.commit}, llama.cpp ${carried.llamaRelease}`,
+          : `commit ${executable.commit}, llama.cpp ${executable.llamaRelease}`,
       handbook: async () =>
-        carried?.handbook ?? (await handbookPagesIn(join(import.meta.dir, "..", "docs"))),
+        executable?.handbook ?? (await handbookPagesIn(join(import.meta.dir, "..", "docs"))),
       isTerminal: process.stderr.isTTY === true,
       hasColour: wantsColour(process.env, process.stdout.isTTY === true),
       print: (text) => void process.stdout.write(printable(text)),

@@ -2,14 +2,13 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { starterChat, starterEmbedding } from "../../src/models/starter-models.ts";
-import { gatherNotices } from "../../src/packaging/gather-notices.ts";
-import { packNotices } from "../../src/packaging/packed-notices.ts";
+import { gatherNotices, packNotices } from "../../src/packaging/notices.ts";
 import { oneFile, type PluginOptions } from "./plugin.ts";
 
-export interface NoticesOptions extends Omit<PluginOptions, "carried"> {
+export interface NoticesOptions extends Omit<PluginOptions, "contents"> {
   /** The folder of the package of llama.cpp's libraries. */
   libraries: string;
-  /** Whether the starter models are carried too. */
+  /** Whether the starter models are inside too. */
   withStarter: boolean;
   /** The file to write. */
   file: string;
@@ -28,8 +27,8 @@ export async function writeNotices({
       libraries,
       ...(withStarter ? starter : []).map((name) => join(options.root, "node_modules", name)),
     ],
-    // Only which packages are reached is asked here; the files carried beside them are in none of it.
-    plugins: [oneFile({ ...options, carried: "export const carried = undefined;" })],
+    // This only finds the packages; the other files inside come from none of them.
+    plugins: [oneFile({ ...options, contents: "export const executable = undefined;" })],
   });
   const silent = notices.filter(({ license }) => license === "").map(({ name }) => name);
   if (silent.length > 0) {

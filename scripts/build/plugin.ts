@@ -7,8 +7,8 @@ import { bundleLlama, type LlamaVersions } from "./llama-modules.ts";
 
 export interface PluginOptions extends LlamaVersions {
   root: string;
-  /** The module that takes the place of src/packaging/carried.ts. */
-  carried: string;
+  /** The module that takes the place of src/packaging/executable-contents.ts. */
+  contents: string;
   /** The files of the page for people, made already. */
   page: readonly PageFile[];
   /** The package of the target's own libraries, under @node-llama-cpp/. */
@@ -16,14 +16,14 @@ export interface PluginOptions extends LlamaVersions {
 }
 
 export function oneFile(options: PluginOptions): BunPlugin {
-  const { root, carried, page, llama, llamaVersion } = options;
+  const { root, contents, page, llama, llamaVersion } = options;
   const libraries = JSON.stringify(source("packaging/native-libraries.ts"));
   const version = JSON.stringify(llamaVersion);
   return {
     name: "one-file",
     setup(build) {
-      build.onLoad({ filter: exactly(source("packaging/carried.ts")) }, () => ({
-        contents: carried,
+      build.onLoad({ filter: exactly(source("packaging/executable-contents.ts")) }, () => ({
+        contents,
         loader: "js",
       }));
 

@@ -1,4 +1,4 @@
-/** The platforms that an executable is made for, with what each is called elsewhere. */
+/** The platforms that an executable is made for, with what packages call each. */
 import { arch, platform } from "node:os";
 
 export interface Target {

@@ -10,7 +10,7 @@ import { configTemplate } from "../config/template.ts";
 import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
 import { threadBudget } from "../engine/machine/machine.ts";
 import { readFacts } from "../engine/machine/model-memory.ts";
-import { carried } from "../packaging/carried.ts";
+import { executable } from "../packaging/executable-contents.ts";
 import { addExamples, addSettingOptions, defaultFile, settingFlags } from "./command-options.ts";
 import type { Shell } from "./shell.ts";
 
@@ -115,7 +115,7 @@ function modelsFor(
   { models }: Config,
   given: GivenModel | undefined,
 ): { name: string; type: string; source: string }[] {
-  const hasStarters = carried === undefined || carried.starter !== undefined;
+  const hasStarters = executable === undefined || executable.starter !== undefined;
   const others = models
     .filter(({ type, source }) => type !== given?.type && (hasStarters || !isStarter(source)))
     .map(({ name, type, source }) => ({ name, type, source }));

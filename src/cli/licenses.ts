@@ -3,10 +3,13 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { starterChat, starterEmbedding } from "../models/starter-models.ts";
-import { carried } from "../packaging/carried.ts";
-import { gatherNotices, installedLibraries } from "../packaging/gather-notices.ts";
-import type { Notice } from "../packaging/notice.ts";
-import { unpackNotices } from "../packaging/packed-notices.ts";
+import { executable } from "../packaging/executable-contents.ts";
+import {
+  gatherNotices,
+  installedLibraries,
+  type Notice,
+  unpackNotices,
+} from "../packaging/notices.ts";
 import { addExamples } from "./command-options.ts";
 import { toTable } from "./printing.ts";
 import type { Shell } from "./shell.ts";
@@ -27,7 +30,7 @@ export function licensesCommand(shell: Shell): Command {
 
 /** The executable has them inside; from a clone they are read from the installed packages. */
 async function programNotices(): Promise<readonly Notice[]> {
-  if (carried !== undefined) return await unpackNotices(carried.notices.path);
+  if (executable !== undefined) return await unpackNotices(executable.notices.path);
   const root = join(import.meta.dir, "..", "..");
   const models = [...starterChat.packages, starterEmbedding.package]
     .map((name) => join(root, "node_modules", name))

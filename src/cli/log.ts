@@ -1,4 +1,4 @@
-/** The node's log on standard error: pretty on a terminal, JSON lines elsewhere. */
+/** The node's log on standard error: pretty on a terminal, else JSON lines. */
 import pino from "pino";
 import pretty from "pino-pretty";
 import type { Config } from "../config/schema.ts";

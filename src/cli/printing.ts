@@ -1,5 +1,5 @@
 /**
- * Text from elsewhere, safe to show on a terminal: a model, a server or a file's name may hold what
+ * Text that is safe to show on a terminal: a model, a server or a file's name may hold what
  * moves the cursor, retitles the window or hides what follows. All that a command prints goes
  * through here, in a pipe too, since most pipes end in a terminal.
  */

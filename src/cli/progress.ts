@@ -1,4 +1,4 @@
-/** Progress of long work: one moving line on a terminal, a few plain lines elsewhere. */
+/** Progress of long work: one moving line on a terminal, else a few plain lines. */
 import { byteSize } from "../core/byte-size.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
 import { printableName } from "./printing.ts";
@@ -16,7 +16,7 @@ interface Work {
 
 const barWidth = 24;
 const redrawMs = 100;
-/** Elsewhere than on a terminal, a line at each quarter is enough, and one a minute. */
+/** Without a terminal, a line at each quarter is enough, and one a minute. */
 const plainSteps = 4;
 const plainEveryMs = 60_000;
 /** A rate is that of the last seconds: a connection that was fast an hour ago helps nobody. */

@@ -78,7 +78,7 @@ async function pull(shell: Shell, command: Command, source: string): Promise<Pul
   if (isUpstream(source)) {
     throw new NodeError(
       "invalid_request",
-      "A model that runs elsewhere is not fetched. 'paddock doctor' asks its server.",
+      "An upstream model is not fetched. 'paddock doctor' checks its server.",
     );
   }
   const config = await readConfig(shell, command);

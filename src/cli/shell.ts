@@ -25,7 +25,7 @@ export interface Shell {
   printAll(texts: AsyncIterable<string>): Promise<void>;
   /** Writes to standard error: messages, without control characters. */
   say(text: string): void;
-  /** Writes to standard output as it is, colours included; what is from elsewhere must be printable already. */
+  /** Writes to standard output as it is, colours included; text of others must be printable already. */
   paint(text: string): void;
   /** The same to standard error, for progress that moves. */
   draw(text: string): void;

@@ -141,8 +141,6 @@ export const Rag = T.Object(
   { ...strict, default: {} },
 );
 
-/** What is read of documents, and how much of them is kept. */
-
 export const Ingest = T.Object(
   {
     max_file_bytes: T.Integer({

@@ -1,4 +1,4 @@
-/** A configuration that is read again: what a running node takes over from it, and what needs a restart. */
+/** A configuration that is read again: what a running node applies of it, and what needs a restart. */
 import { Value } from "@sinclair/typebox/value";
 import { formatPath } from "../validation/violation.ts";
 import { isUpstream, type ModelConfig } from "./model-schema.ts";
@@ -7,7 +7,7 @@ import type { Config } from "./schema.ts";
 export interface ReloadPlan {
   /** What the node runs with from now on. */
   config: Config;
-  /** Names of the keys that are taken over; their values may be secrets. */
+  /** Names of the keys that are applied; their values may be secrets. */
   changed: string[];
   /** Names of those that stay as they were until a restart. */
   needsRestart: string[];
@@ -27,7 +27,7 @@ export function planReload(running: Config, read: Config): ReloadPlan {
   };
 }
 
-/** The model at the addresses that it has now, where it is elsewhere and stays there. */
+/** The model at its new addresses, where it is an upstream model and stays one. */
 function withAddresses(running: ModelConfig, models: readonly ModelConfig[]): ModelConfig {
   const read = models.find(({ name }) => name === running.name);
   if (read === undefined || !isUpstream(running.source) || !isUpstream(read.source)) return running;

@@ -6,8 +6,12 @@ import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp";
 import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { EngineBackend, RejectedBackend } from "../core/models/engine-backends.ts";
-import { backendLibraries, findPackage, packagesOf } from "../packaging/gpu-packages.ts";
-import { registerGpuPackages } from "../packaging/llama-packages.ts";
+import {
+  backendLibraries,
+  findPackage,
+  packagesOf,
+  registerGpuPackages,
+} from "../packaging/gpu-packages.ts";
 import { nativeFolder, useGpuLibraries } from "../packaging/native-libraries.ts";
 import { threadBudget } from "./machine/machine.ts";
 import { StepWatch } from "./machine/step-watch.ts";

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { dependencies } from "../../package.json" with { type: "json" };
 import type { EngineBackend } from "../core/models/engine-backends.ts";
+import { executable } from "./executable-contents.ts";
 import { gpuLibraries } from "./native-libraries.ts";
 
 /** The engine's own; libraries of another version are of another build. */
@@ -70,4 +71,27 @@ function versionOf(manifest: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Lets node-llama-cpp find libraries that are not in node_modules: it imports them as packages, so
+ * Bun is given a module for each that is in another folder. The executable's build has its own way.
+ */
+export function registerGpuPackages(): void {
+  if (executable !== undefined) return;
+  const found = gpuPackages.filter((name) => gpuLibraries(name) !== undefined);
+  if (found.length === 0) return;
+  Bun.plugin({
+    name: "gpu-libraries",
+    setup(build) {
+      for (const name of found) {
+        build.module(`${scope}/${name}`, () => ({
+          loader: "object",
+          exports: {
+            getBinsDir: () => ({ binsDir: gpuLibraries(name), packageVersion: engineVersion }),
+          },
+        }));
+      }
+    },
+  });
 }

@@ -1,11 +1,24 @@
-/** Finds native libraries: in the packages, or where the executable unpacked them. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+/** Native libraries: in the installed packages, or in the folder that the executable unpacks them to. */
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
-import { carried } from "./carried.ts";
-import { unpack } from "./unpack.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import { executable, type PackedFile } from "./executable-contents.ts";
 
-export interface NativePlace {
+export interface ProgramFolders {
   /** Where the executable may unpack. */
   cacheFolder: string;
   user: number | undefined;
@@ -13,15 +26,15 @@ export interface NativePlace {
   programFolder: string;
 }
 
-/** A thread has modules of its own, and nobody that tells it: it finds the place under this name. */
-const placeForThreads = "paddock native place";
+/** A thread has its own copy of this module, and finds the folders under this name. */
+const threadDataName = "paddock program folders";
 
 let folder: string | undefined;
 let gpuFolder: string | undefined;
 
 /** Sets where the program is and may unpack; nothing is unpacked before a library is needed. */
-export function useNativePlace(given: NativePlace): void {
-  setEnvironmentData(placeForThreads, JSON.stringify(given));
+export function setProgramFolders(given: ProgramFolders): void {
+  setEnvironmentData(threadDataName, JSON.stringify(given));
 }
 
 /** Sets a folder with the packages of GPU libraries, which is searched first. */
@@ -29,24 +42,24 @@ export function useGpuLibraries(path: string | undefined): void {
   gpuFolder = path;
 }
 
-/** The folder of the libraries that the executable carries; undefined where packages hold them. */
+/** The folder of the libraries inside the executable; undefined where packages hold them. */
 export function nativeFolder(): string | undefined {
-  const place = nativePlace();
-  if (carried === undefined || place === undefined) return undefined;
-  const { cacheFolder, user } = place;
-  folder ??= unpack({ files: carried.native, folder: cacheFolder, user });
+  const folders = programFolders();
+  if (executable === undefined || folders === undefined) return undefined;
+  const { cacheFolder, user } = folders;
+  folder ??= unpack({ files: executable.native, folder: cacheFolder, user });
   return folder;
 }
 
 /** Where `paddock pull gpu` puts packages with GPU libraries. */
 export function pulledFolder(): string | undefined {
-  const cacheFolder = nativePlace()?.cacheFolder;
+  const cacheFolder = programFolders()?.cacheFolder;
   return cacheFolder === undefined ? undefined : join(cacheFolder, "gpu");
 }
 
 /** The `bins` folder of a package with GPU libraries: where the configuration says, beside the program, or pulled. */
 export function gpuLibraries(name: string): string | undefined {
-  const folders = [gpuFolder, nativePlace()?.programFolder, pulledFolder()].filter(
+  const folders = [gpuFolder, programFolders()?.programFolder, pulledFolder()].filter(
     (path) => path !== undefined,
   );
   return folders
@@ -54,7 +67,149 @@ export function gpuLibraries(name: string): string | undefined {
     .find((path) => existsSync(path));
 }
 
-function nativePlace(): NativePlace | undefined {
-  const text = getEnvironmentData(placeForThreads);
+function programFolders(): ProgramFolders | undefined {
+  const text = getEnvironmentData(threadDataName);
   return typeof text === "string" ? JSON.parse(text) : undefined;
+}
+
+export interface CacheSystem {
+  env: Readonly<Record<string, string | undefined>>;
+  platform: string;
+  /** The user's home folder. */
+  home: string;
+}
+
+/** The folder that the executable unpacks to: `PADDOCK_CACHE_DIR`, else a folder in the platform's cache folder. */
+export function cacheFolder({ env, platform, home }: CacheSystem): string {
+  const given = env.PADDOCK_CACHE_DIR;
+  if (given !== undefined && given !== "") return given;
+  if (platform === "win32") {
+    return join(env.LOCALAPPDATA ?? join(home, "AppData", "Local"), "paddock", "cache");
+  }
+  if (platform === "darwin") return join(home, "Library", "Caches", "paddock");
+  const xdg = env.XDG_CACHE_HOME;
+  // The XDG specification says that a relative path is invalid.
+  return join(xdg?.startsWith("/") === true ? xdg : join(home, ".cache"), "paddock");
+}
+
+const prefix = "native-";
+const ownerOnly = 0o700;
+
+export interface UnpackOptions {
+  files: readonly PackedFile[];
+  /** The cache folder; it is made where it does not exist. */
+  folder: string;
+  /** The user that the process runs as; undefined where the platform has none. */
+  user: number | undefined;
+}
+
+/**
+ * Unpacks files of the executable into a folder named by their content: once, atomically, readable
+ * by their owner only, and checked each time before they are used. Other versions are removed.
+ */
+export function unpack({ files, folder, user }: UnpackOptions): string {
+  const target = join(folder, `${prefix}${idOf(files)}`);
+  try {
+    if (!isWhole(target, files)) write(target, files);
+    checkOwner(target, user);
+    removeOthers(folder, target);
+    return target;
+  } catch (cause) {
+    throw new NodeError(
+      "unavailable",
+      `The program's own libraries cannot be unpacked into ${folder}: ${reasonOf(cause)}. Make the folder writable, free some disk, or name another with PADDOCK_CACHE_DIR.`,
+      { cause },
+    );
+  }
+}
+
+/** The name of the folder: a digest of the files, so that another build has another folder. */
+function idOf(files: readonly PackedFile[]): string {
+  const hash = new Bun.CryptoHasher("sha256");
+  for (const { name, sha256 } of files) hash.update(`${name} ${sha256}\n`);
+  return hash.digest("hex").slice(0, 16);
+}
+
+function isWhole(folder: string, files: readonly PackedFile[]): boolean {
+  return files.every(({ name, bytes, sha256 }) => {
+    const path = join(folder, name);
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    return found?.isFile() === true && found.size === bytes && digestOf(path) === sha256;
+  });
+}
+
+const digestOf = (path: string): string =>
+  new Bun.CryptoHasher("sha256").update(readFileSync(path)).digest("hex");
+
+/** Writes to a temporary folder and renames it; of two processes the second finds it there. */
+function write(target: string, files: readonly PackedFile[]): void {
+  const aside = `${target}.${crypto.randomUUID()}.part`;
+  try {
+    mkdirSync(dirname(target), { recursive: true, mode: ownerOnly });
+    mkdirSync(aside, { mode: ownerOnly });
+    for (const { name, path } of files) {
+      const file = join(aside, name);
+      mkdirSync(dirname(file), { recursive: true, mode: ownerOnly });
+      writeSynced(file, readFileSync(path));
+    }
+    if (!isWhole(aside, files)) throw new Error("what was written is not what was to be written");
+    // A folder that exists but is not whole was damaged, and is replaced.
+    if (existsSync(target) && !isWhole(target, files)) {
+      renameSync(target, `${aside}.old`);
+    }
+    moveTo(aside, target, files);
+  } finally {
+    rmSync(aside, { recursive: true, force: true });
+    rmSync(`${aside}.old`, { recursive: true, force: true });
+  }
+}
+
+function moveTo(aside: string, target: string, files: readonly PackedFile[]): void {
+  try {
+    renameSync(aside, target);
+  } catch (error) {
+    if (!isWhole(target, files)) throw error;
+  }
+}
+
+function writeSynced(file: string, content: Uint8Array): void {
+  const descriptor = openSync(file, "wx", ownerOnly);
+  try {
+    for (let written = 0; written < content.length; ) {
+      written += writeSync(descriptor, content, written);
+    }
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  chmodSync(file, ownerOnly);
+}
+
+/** Libraries that another user could replace must not be loaded. */
+function checkOwner(folder: string, user: number | undefined): void {
+  if (user === undefined) return;
+  const { uid, mode } = lstatSync(folder);
+  if (uid !== user) throw new Error("it belongs to another user");
+  if ((mode & 0o077) !== 0) chmodSync(folder, ownerOnly);
+}
+
+/** Removes folders of other versions, and temporary ones of starts that were killed. */
+function removeOthers(folder: string, target: string): void {
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (!name.startsWith(prefix) || path === target || isBeingWritten(path)) continue;
+    try {
+      rmSync(path, { recursive: true, force: true });
+    } catch {
+      // On Windows files in use cannot be removed: that version still runs, and a later start removes it.
+    }
+  }
+}
+
+const abandonedAfterMs = 10 * 60 * 1000;
+
+function isBeingWritten(path: string): boolean {
+  if (!path.includes(".part")) return false;
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found !== undefined && Date.now() - found.mtimeMs < abandonedAfterMs;
 }

@@ -7,8 +7,7 @@ import { BackendFailure, type LoadStage, notFinite } from "../core/models/engine
 import { settledSettings } from "../core/models/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import { noProgress, type Progress, type ProgressStep } from "../core/progress.ts";
-import { exitOf, lastLine, tailOf } from "../subprocess/last-output.ts";
-import type { Program } from "../subprocess/program.ts";
+import { exitOf, lastLine, type Program, tailOf } from "../subprocess/program.ts";
 import { Heartbeat, StallWatch } from "./heartbeat.ts";
 import {
   type EngineSettings,

@@ -1,5 +1,4 @@
-/** This program, run again in a process of its own for native code: its command line and its environment. */
-
+/** This program as a child process for native code: its command line, its environment and its end. */
 export interface Program {
   command: readonly string[];
   /** All that the process sees: nothing is inherited. */
@@ -84,3 +83,31 @@ export function engineEnvironment(
 const isNeeded = (name: string): boolean =>
   !secret.test(name) &&
   (system.some((known) => known === name) || engine.some((prefix) => name.startsWith(prefix)));
+
+/** Characters of a stream that are held: the last lines before a crash say why. */
+const tailLength = 4000;
+
+/** The end of a stream, once it is over; no more than that is ever held. */
+export async function tailOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of stream) {
+    text = (text + decoder.decode(chunk, { stream: true })).slice(-tailLength);
+  }
+  return text.trim();
+}
+
+/** The last line that says something: what a crash prints of its stack comes after its reason. */
+export function lastLine(text: string): string {
+  const lines = text.trim().split("\n");
+  return lines.findLast((line) => !stackFrame.test(line)) ?? lines.at(-1) ?? "";
+}
+
+/** As glibc prints one: `program(function+0x1c)[0x3bac17c]`. */
+const stackFrame = /\[0x[0-9a-f]+\]\s*$/;
+
+/** `SIGSEGV`, or `exit code 1`. */
+export const exitOf = ({ signalCode, exitCode }: Exited): string =>
+  signalCode === null ? `exit code ${exitCode}` : String(signalCode);
+
+type Exited = Pick<Bun.Subprocess, "signalCode" | "exitCode">;

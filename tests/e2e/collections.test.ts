@@ -97,7 +97,7 @@ describe("paddock collections", () => {
     const foreign = lines.replace(/"fingerprint":"\w+"/, '"fingerprint":"other"');
     const { stdout, stderr } = await folder.run(args, { input: foreign });
     expect(stdout).toContain("now has 5.");
-    expect(stderr).toContain("are embedded anew with 'tiny-embedding'");
+    expect(stderr).toContain("are embedded again with 'tiny-embedding'");
     const bad = await folder.run(args, { input: '{"source":"three"}\n{"text":"no"}\n' });
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining("Line 2 has no text")]);
   });
@@ -114,7 +114,7 @@ describe("paddock collections", () => {
     const again = await folder.run(["collections", "import", "-", "--collection", "third"], {
       input: prefixed,
     });
-    expect(again.stderr).toContain("with the prefix 'passage: '; its passages are embedded anew");
+    expect(again.stderr).toContain("with the prefix 'passage: '; its passages are embedded again");
   });
 
   test.each(["../up", "a/b", "a.b"])("takes no name that leads elsewhere: %s", async (name) => {
@@ -149,7 +149,7 @@ describe("paddock collections", () => {
     expect((await folder.paddock("collections", "list")).stdout).toBe("");
   });
 
-  test("is embedded anew for another model of the configuration, and goes on where it ended", async () => {
+  test("is embedded again for another model of the configuration, and goes on where it ended", async () => {
     await using folder = await place();
     const toml = await Bun.file(join(folder.path, "paddock.toml")).text();
     const [section = ""] = /\[\[models\]\][^[]*tiny-embedding[^[]*/.exec(toml) ?? [];

@@ -38,7 +38,7 @@ describe.skipIf(skipUnless(testsExecutable, noExecutable))("the executable", () 
     const { code, stderr } = await runPaddock(["serve", "--port", "0"], { cwd: folder.path, env });
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/libraries cannot be kept in .*below: .*PADDOCK_CACHE_DIR/),
+      expect.stringMatching(/libraries cannot be unpacked into .*below: .*PADDOCK_CACHE_DIR/),
     ]);
   });
 

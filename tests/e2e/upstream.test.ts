@@ -128,13 +128,13 @@ describe("a node whose models all run elsewhere", () => {
     await using own = await frontFolder();
     const run = (...args: string[]) => runPaddock(args, { cwd: own.path, env });
     const { stdout } = await run("models");
-    expect(stdout).toMatch(new RegExp(`tiny-chat +chat +runs elsewhere: ${upstream.origin}/v1`));
+    expect(stdout).toMatch(new RegExp(`tiny-chat +chat +upstream: ${upstream.origin}/v1`));
     const { models } = JSON.parse((await run("models", "--json")).stdout);
     expect(models[0]).toMatchObject({
       name: "tiny-chat",
       upstream: { urls: [`${upstream.origin}/v1`], model: "tiny-chat" },
     });
-    expect((await run("models", "rm", "tiny-chat")).stderr).toContain("runs elsewhere");
+    expect((await run("models", "rm", "tiny-chat")).stderr).toContain("upstream model");
     expect((await run("pull", `openai:${upstream.origin}/v1`)).stderr).toContain("is not fetched");
   });
 

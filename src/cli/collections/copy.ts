@@ -1,4 +1,4 @@
-/** `paddock collections copy`: a collection into another store, or embedded anew for another model. */
+/** `paddock collections copy`: a collection into another store, or embedded again with another model. */
 import { Command } from "commander";
 import { NodeError } from "../../core/errors.ts";
 import type {
@@ -24,7 +24,7 @@ interface CopyOptions {
 
 export function copy(shell: Shell): Command {
   const command = new Command("copy")
-    .description("copy a collection into another store, or embed it anew for another model")
+    .description("copy a collection into another store, or embed it again with another model")
     .argument("[name]", "default: the configured one")
     .option("--to <url>", "'embedded', or the address of a Qdrant server; default: where it is")
     .option("--as <name>", "what it is called there; default: the same")
@@ -51,7 +51,7 @@ export function copy(shell: Shell): Command {
       const work =
         options.model === undefined
           ? await asItIs(source, from)
-          : await anew(parts, options.model, shell, resources);
+          : await embeddedAgain(parts, options.model, shell, resources);
       await using target = await openTarget(parts, place, to, work.spec);
       const total = await source.count();
       const step = createProgress(shell).step(work.label, total, "passages");
@@ -87,14 +87,14 @@ async function asItIs(source: PassageRepository, name: string): Promise<CopyWork
   if (embedding === undefined) {
     throw new NodeError(
       "invalid_request",
-      `The collection '${name}' does not say which model filled it; embed it anew with --model, or export it and import it.`,
+      `The collection '${name}' does not say which model filled it; embed it again with --model, or export it and import it.`,
     );
   }
   return { spec: { dimension, embedding }, label: "Copying", done: "Copied", tell: () => {} };
 }
 
 /** The model stays loaded until the resources are disposed of. */
-async function anew(
+async function embeddedAgain(
   parts: ModelOptions,
   model: string,
   shell: Shell,

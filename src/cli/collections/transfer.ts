@@ -106,7 +106,7 @@ export function importFrom(shell: Shell): Command {
         archive.embedding.documentPrefix === documentPrefix;
       if (archive.embedding !== undefined && !keepVectors) {
         shell.say(
-          `The file's vectors are of '${archive.embedding.model}' with the prefix '${archive.embedding.documentPrefix}'; its passages are embedded anew with '${embedding.identity.model}' and '${documentPrefix}'.\n`,
+          `The file's vectors are of '${archive.embedding.model}' with the prefix '${archive.embedding.documentPrefix}'; its passages are embedded again with '${embedding.identity.model}' and '${documentPrefix}'.\n`,
         );
       }
       const changes = { cut: 0, "left out": 0 };

@@ -16,7 +16,7 @@ import { threadBudget } from "../../engine/machine/machine.ts";
 import { toMemoryLimit, toModelSpec } from "../../node/node-settings.ts";
 import { subjectOf } from "../../runner/protocol.ts";
 import { tryBackend } from "../../runner/runner-process.ts";
-import { exitOf, lastLine, tailOf } from "../../subprocess/last-output.ts";
+import { exitOf, lastLine, tailOf } from "../../subprocess/program.ts";
 import { probeName } from "../internal-commands.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 import type { FoundModel } from "./models.ts";

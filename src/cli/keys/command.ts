@@ -38,7 +38,7 @@ async function withKeys(
 
 function create(shell: Shell): Command {
   const command = new Command("create")
-    .description("give out a key; it is shown once, and only a digest of it is kept")
+    .description("give out a key; it is shown once, and only a digest of it is stored")
     .argument("<name>", "who holds it")
     .addOption(
       new Option("--scope <scopes...>", "what it opens; default: everything").choices([...scopes]),

@@ -66,11 +66,11 @@ function list(shell: Shell): Command {
 }
 
 function toCells({ name, path, facts, template, memory, source, upstream }: ModelRow) {
-  const elsewhere = upstream && `runs elsewhere: ${upstream.urls.join(", ")}`;
+  const address = upstream && `upstream: ${upstream.urls.join(", ")}`;
   return {
     name,
     type: facts?.kind ?? upstream?.type ?? "",
-    file: elsewhere ?? (path === undefined ? `not fetched: ${source}` : basename(path)),
+    file: address ?? (path === undefined ? `not fetched: ${source}` : basename(path)),
     architecture: facts?.architecture ?? "",
     parameters: facts === undefined ? "" : parameterCount(facts.parameters),
     form: facts?.quantization ?? "",
@@ -100,7 +100,7 @@ function remove(shell: Shell): Command {
     if (row?.upstream !== undefined) {
       throw new NodeError(
         "invalid_request",
-        `The model '${wanted}' runs elsewhere, and has no files here. Take its section out of the configuration instead.`,
+        `The model '${wanted}' is an upstream model without files here. Remove its section from the configuration instead.`,
       );
     }
     const path =

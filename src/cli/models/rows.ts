@@ -26,7 +26,7 @@ export interface ModelRow {
   /** Whether the configuration names it. */
   configured: boolean;
   source?: string;
-  /** Where it runs elsewhere: its addresses, and what it is called there. */
+  /** Of an upstream model: its addresses, and what it is called there. */
   upstream?: { urls: readonly string[]; model: string; type: ModelConfig["type"] };
   /** Absent where the file is not there yet, and where there is none. */
   path?: string;

@@ -23,8 +23,7 @@ import {
   quantizedName,
 } from "../../core/models/model-files.ts";
 import type { Progress } from "../../core/progress.ts";
-import { lastLine, tailOf } from "../../subprocess/last-output.ts";
-import type { Program } from "../../subprocess/program.ts";
+import { lastLine, type Program, tailOf } from "../../subprocess/program.ts";
 import { weightsDigest } from "../fingerprint.ts";
 import { readFacts } from "../machine/model-memory.ts";
 

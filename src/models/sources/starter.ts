@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeError } from "../../core/errors.ts";
 import type { Progress, ProgressStep } from "../../core/progress.ts";
-import { type Carried, carried } from "../../packaging/carried.ts";
+import { type ExecutableContents, executable } from "../../packaging/executable-contents.ts";
 import { makePrivateFolder, sizeOf, writeAtomically } from "../files.ts";
 import { importBert, type Weights } from "../gguf/import-bert.ts";
 import { OnnxFile } from "../gguf/onnx.ts";
@@ -38,8 +38,8 @@ export function prepareStarterEmbedding(
 ): Promise<string> {
   return prepare(starterEmbedding, { folder, progress, signal }, () => {
     const mismatch = installAgain("embedding");
-    if (carried !== undefined) {
-      const { path } = carriedStarter().embedding;
+    if (executable !== undefined) {
+      const { path } = packedStarter().embedding;
       const label = "Writing the starter embedding model";
       return { label, mismatch, write: (file, step) => copyAll([path], file, step) };
     }
@@ -201,17 +201,17 @@ const installAgain =
 /** Refuses where what a starter model is made of is not on this machine. */
 export function checkStarterParts(type: "chat" | "embedding"): void {
   if (type === "chat") chatParts();
-  else if (carried !== undefined) carriedStarter();
+  else if (executable !== undefined) packedStarter();
   else packageFolder(starterEmbedding.package);
 }
 
 function chatParts(): string[] {
-  if (carried !== undefined) return carriedStarter().chat.map(({ path }) => path);
+  if (executable !== undefined) return packedStarter().chat.map(({ path }) => path);
   return starterChat.packages.map((name) => join(packageFolder(name), "model.part"));
 }
 
-function carriedStarter(): NonNullable<Carried["starter"]> {
-  if (carried?.starter !== undefined) return carried.starter;
+function packedStarter(): NonNullable<ExecutableContents["starter"]> {
+  if (executable?.starter !== undefined) return executable.starter;
   throw new NodeError(
     "unavailable",
     'This executable carries no starter models. Name a model in paddock.toml: [[models]] name = "mine", type = "chat", source = "./my.gguf" (or hf:owner/repo:quant); or take one that was built with --with-starter-models.',

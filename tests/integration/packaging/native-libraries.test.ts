@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmod, mkdir, readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { CarriedFile } from "../../../src/packaging/carried.ts";
-import { unpack } from "../../../src/packaging/unpack.ts";
+import type { PackedFile } from "../../../src/packaging/executable-contents.ts";
+import { unpack } from "../../../src/packaging/native-libraries.ts";
 import { type TempDir, tempDir } from "../../support/temp-dir.ts";
 
 const user = process.getuid?.();
 let source: TempDir;
-let files: CarriedFile[];
+let files: PackedFile[];
 
 const sha256 = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex");
 
-async function carriedFiles(contents: Record<string, string>): Promise<CarriedFile[]> {
+async function packedFiles(contents: Record<string, string>): Promise<PackedFile[]> {
   return await Promise.all(
     Object.entries(contents).map(async ([name, text]) => {
       const path = join(source.path, sha256(name + text));
@@ -23,7 +23,7 @@ async function carriedFiles(contents: Record<string, string>): Promise<CarriedFi
 
 beforeAll(async () => {
   source = await tempDir();
-  files = await carriedFiles({ "libs/one.so": "first", "two.node": "second" });
+  files = await packedFiles({ "libs/one.so": "first", "two.node": "second" });
 });
 afterAll(() => source[Symbol.asyncDispose]());
 
@@ -61,7 +61,7 @@ describe("what the executable carries", () => {
   test("takes the place of another version's, and of starts that were cut off", async () => {
     await using cache = await tempDir();
     const older = unpack({
-      files: await carriedFiles({ "two.node": "older" }),
+      files: await packedFiles({ "two.node": "older" }),
       folder: cache.path,
       user,
     });
@@ -105,12 +105,12 @@ describe("what the executable carries", () => {
     await using cache = await tempDir();
     const file = join(cache.path, "file");
     await writeFile(file, "");
-    const message = /cannot be kept in .*below: .*PADDOCK_CACHE_DIR/;
+    const message = /cannot be unpacked into .*below: .*PADDOCK_CACHE_DIR/;
     expect(() => unpack({ files, folder: join(file, "below"), user })).toThrow(message);
     if (user === 0) return; // root writes everywhere
     await chmod(cache.path, 0o500);
     expect(() => unpack({ files, folder: join(cache.path, "x"), user })).toThrow(
-      /cannot be kept in .*: .*PADDOCK_CACHE_DIR/,
+      /cannot be unpacked into .*: .*PADDOCK_CACHE_DIR/,
     );
     await chmod(cache.path, 0o700);
   });

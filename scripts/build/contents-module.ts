@@ -1,4 +1,4 @@
-/** Writes the module that tells the executable what it carries; see src/packaging/carried.ts. */
+/** Writes the module that tells the executable what it carries; see src/packaging/executable-contents.ts. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { prepareStarterEmbedding } from "../../src/models/sources/starter.ts";
@@ -37,7 +37,7 @@ export async function starterModels(root: string, folder: string): Promise<Cargo
   };
 }
 
-export async function carriedModule(cargo: Cargo): Promise<string> {
+export async function contentsModule(cargo: Cargo): Promise<string> {
   const imports: string[] = [];
   const carry = async ({ name, path }: Item): Promise<string> => {
     const variable = `file${imports.length}`;
@@ -64,5 +64,5 @@ export async function carriedModule(cargo: Cargo): Promise<string> {
     const { chat, embedding } = starter;
     fields.push(`starter: { chat: ${await list(chat)}, embedding: ${await carry(embedding)} }`);
   }
-  return `${imports.join("\n")}\nexport const carried = {\n${fields.join(",\n")}\n};\n`;
+  return `${imports.join("\n")}\nexport const executable = {\n${fields.join(",\n")}\n};\n`;
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { packageFolderOf } from "../../../src/packaging/bundled-packages.ts";
-import { packageNotice } from "../../../src/packaging/notice.ts";
+import { packageFolderOf } from "../../../src/packaging/bundle.ts";
+import { packageNotice } from "../../../src/packaging/notices.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 async function noticeOf(described: object, files: Record<string, string> = {}) {

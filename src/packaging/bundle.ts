@@ -1,6 +1,5 @@
-/** Which packages the program is made of: those that a bundle of it and of its page loads files from. */
+/** A bundle of the program: its entry points, and the packages that it and its page load files from. */
 import { join } from "node:path";
-import { entrypoints } from "./entrypoints.ts";
 
 /** The packages' folders. `plugins` are those of the build that is asked about. */
 export async function bundledPackages(
@@ -38,3 +37,15 @@ export async function bundledPackages(
 export function packageFolderOf(path: string): string | undefined {
   return /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(path)?.[0];
 }
+
+/** What a bundle of the program begins with: the program, and each module that is a thread. */
+const modules = [
+  "main.ts",
+  "parent-watch.ts",
+  "store/sqlite/index-thread.ts",
+  "store/responses/responses-thread.ts",
+  "store/documents/documents-thread.ts",
+];
+
+export const entrypoints = (root: string): string[] =>
+  modules.map((module) => join(root, "src", module));

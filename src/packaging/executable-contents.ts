@@ -1,0 +1,32 @@
+/** The files inside the executable. From source there are none; scripts/build.ts replaces this module. */
+
+export interface PackedFile {
+  /** Path under the folder that it is written to. */
+  name: string;
+  /** The path inside the executable. */
+  path: string;
+  bytes: number;
+  sha256: string;
+}
+
+export interface ExecutableContents {
+  /** The commit that it was built from. */
+  commit: string;
+  /** The release of llama.cpp inside. */
+  llamaRelease: string;
+  /** Libraries that must be files to be loaded. */
+  native: readonly PackedFile[];
+  /** The pages of the handbook. */
+  handbook: readonly Pick<PackedFile, "name" | "path">[];
+  /** The licence notices; see notices.ts. */
+  notices: Pick<PackedFile, "path">;
+  /** The starter models, where it was built with them. */
+  starter?: {
+    /** The parts of the file, in order. */
+    chat: readonly PackedFile[];
+    embedding: PackedFile;
+  };
+}
+
+/** Undefined: the program runs from source. */
+export const executable: ExecutableContents | undefined = undefined;

@@ -1,0 +1,138 @@
+/** The licence notices of everything that the program is made of. */
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { bundledPackages } from "./bundle.ts";
+
+interface GatherOptions {
+  /** The repository. */
+  root: string;
+  /** Folders of packages beside those of the bundle: native libraries, starter models. */
+  folders?: readonly string[];
+  /** The plugins of the build. */
+  plugins?: readonly Bun.BunPlugin[];
+}
+
+export async function gatherNotices({
+  root,
+  folders = [],
+  plugins = [],
+}: GatherOptions): Promise<Notice[]> {
+  const bundled = await bundledPackages(root, plugins);
+  const all = [...bundled, ...folders].flatMap((folder) => [folder, ...copiesIn(folder)]);
+  const notices = await Promise.all([...new Set(all)].map(packageNotice));
+  notices.push(...(await noticesOfNoPackage(root)));
+  // Several versions of a package are several notices; several copies of one are not.
+  const once = new Map(notices.map((notice) => [`${notice.name} ${notice.version}`, notice]));
+  return [...once.values()].sort((a, b) => a.name.localeCompare(b.name));
+}
+
+/** The packages of llama.cpp's libraries that are installed. */
+export async function installedLibraries(root: string): Promise<string[]> {
+  const folder = join(root, "node_modules", "@node-llama-cpp");
+  if (!existsSync(folder)) return [];
+  return (await readdir(folder)).map((name) => join(folder, name));
+}
+
+/** What a package holds of another project, with a description of its own. */
+function copiesIn(folder: string): string[] {
+  return /[\\/]usearch$/.test(folder) ? [join(folder, "numkong")] : [];
+}
+
+/** What comes in no package of its own. scripts/notices.ts writes the texts. */
+async function noticesOfNoPackage(root: string): Promise<Notice[]> {
+  const described = async (...path: string[]): Promise<unknown> =>
+    JSON.parse(await readFile(join(root, "node_modules", ...path), "utf8"));
+  const llama = await described("node-llama-cpp", "llama", "binariesGithubRelease.json");
+  const unpdf = await described("unpdf", "package.json");
+  const text = (name: string) => licenseText(join(import.meta.dir, "notices", name));
+  return [
+    {
+      name: "Bun",
+      version: Bun.version,
+      license: "MIT, with libraries under LGPL-2 and others",
+      text: await text("bun.md"),
+    },
+    {
+      name: "llama.cpp",
+      version: textAt(llama, "release"),
+      license: "MIT, with libraries under BSD-2-Clause and others",
+      text: await text("llama.cpp.txt"),
+    },
+    {
+      name: "PDF.js (in unpdf)",
+      version: textAt(unpdf, "devDependencies", "pdfjs-dist").replace(/^[~^]/, ""),
+      license: "Apache-2.0",
+      text: await text("pdf.js.txt"),
+    },
+  ];
+}
+
+/** The licence notice of one package or library. */
+export interface Notice {
+  name: string;
+  version: string;
+  /** As its author names it: an SPDX expression as a rule. Empty where it names none. */
+  license: string;
+  /** The licence and what has to be said with it; empty where no file has it. */
+  text: string;
+}
+
+/** `LICENSE`, `LICENCE.md`, `COPYING`, `NOTICE`, and `bundle.js.LICENSE.txt` for what a bundle holds. */
+const licenseFile = /^(?:.+\.)?(?:licen[cs]e|copying|notice)(?:[.-][a-z0-9-]+)*$/i;
+const isCode = /\.(?:[cm]?[jt]sx?|json|map)$/i;
+
+export async function packageNotice(folder: string): Promise<Notice> {
+  const described: unknown = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+  const files = (await readdir(folder, { withFileTypes: true }))
+    .filter((entry) => entry.isFile() && licenseFile.test(entry.name) && !isCode.test(entry.name))
+    .map(({ name }) => name)
+    .sort();
+  const texts = await Promise.all(files.map((file) => licenseText(join(folder, file))));
+  return {
+    name: textAt(described, "name"),
+    version: textAt(described, "version"),
+    license: declaredLicense(described),
+    text: [...new Set(texts)].join("\n\n"),
+  };
+}
+
+/** A licence as it is to be printed: lines that end alike, and nothing around it. */
+async function licenseText(path: string): Promise<string> {
+  const text = await readFile(path, "utf8");
+  return text
+    .replace(/^\uFEFF/, "")
+    .replace(/\r\n?|\f/g, "\n")
+    .replace(/^\n+|\s+$/g, "");
+}
+
+/** The field as it is written today, or as packages of long ago have it. */
+function declaredLicense(described: unknown): string {
+  const several = valueAt(described, "licenses");
+  const each = Array.isArray(several) ? several : [];
+  return (
+    textAt(described, "license") ||
+    textAt(described, "license", "type") ||
+    each.map((one) => textAt(one, "type")).join(" OR ")
+  );
+}
+
+/** A text inside a parsed file; empty where there is none. */
+export function textAt(value: unknown, ...path: readonly string[]): string {
+  const found = valueAt(value, ...path);
+  return typeof found === "string" ? found : "";
+}
+
+const valueAt = (value: unknown, ...path: readonly string[]): unknown =>
+  path.reduce<unknown>((at, name) => new Map(Object.entries(Object(at))).get(name), value);
+
+const level = 19;
+
+/** For the executable: one compressed file, since most texts repeat each other. */
+export function packNotices(notices: readonly Notice[]): Uint8Array {
+  return Bun.zstdCompressSync(JSON.stringify(notices), { level });
+}
+
+export async function unpackNotices(path: string): Promise<readonly Notice[]> {
+  return JSON.parse(Bun.zstdDecompressSync(await readFile(path)).toString("utf8"));
+}
