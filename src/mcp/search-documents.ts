@@ -3,7 +3,7 @@ import { Type as T } from "@sinclair/typebox";
 import { checkInputs } from "../core/embedding/embedding-service.ts";
 import { given } from "../core/given.ts";
 import type { FoundPassage } from "../core/retrieval/search.ts";
-import { Filter, StoreReferences, toFilter } from "../server/wire/filter.ts";
+import { Filter, StoreReferences, toFilter } from "../server/wire/attributes.ts";
 import { withinBudget } from "./text-budget.ts";
 import { defineTool } from "./tool.ts";
 

@@ -2,8 +2,7 @@
 import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import type { Log } from "../../core/log.ts";
 import type { RequestContext } from "../request-context.ts";
-import { type FieldUse, isUnexamined, readingOf, useOf } from "../wire/fields.ts";
-import { refuse } from "../wire/refuse.ts";
+import { type FieldUse, isUnexamined, readingOf, refuse, useOf } from "../wire/fields.ts";
 
 export const ignoredHeader = "x-paddock-ignored";
 

@@ -6,7 +6,7 @@ import { quoted } from "../../core/quoted.ts";
 import { findViolation, formatPath, type Violation } from "../../validation/violation.ts";
 import { excessText, JsonSize } from "../json-size.ts";
 import type { AskedFor, Operation, ReadRequest } from "../operation.ts";
-import { refuse } from "../wire/refuse.ts";
+import { refuse } from "../wire/fields.ts";
 import { fieldExaminer } from "./ignored-fields.ts";
 
 /** `bytes`: the body; absent where the operation takes none. */

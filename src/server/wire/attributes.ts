@@ -1,23 +1,25 @@
-/** Attributes of files and metadata of vector stores on the wire. */
+/** Attributes of files, metadata, and what is searched by them, on the wire. */
 import { Type as T } from "@sinclair/typebox";
+import type { AttributeFilter } from "../../core/documents/records.ts";
 import { NodeError } from "../../core/errors.ts";
-import { quoted } from "../../core/quoted.ts";
+import { quoted, shortened } from "../../core/quoted.ts";
+import { refuse, unexamined } from "./fields.ts";
 
-const most = { pairs: 16, key: 64, value: 512 };
+const most = { pairs: 16, key: 64, text: 512, depth: 8, filters: 64, values: 256, stores: 16 };
 
-export const Metadata = T.Record(T.String(), T.String({ maxLength: most.value }), {
+export const Metadata = T.Record(T.String(), T.String({ maxLength: most.text }), {
   maxProperties: most.pairs,
-  description: `At most ${most.pairs} pairs of a name, of at most ${most.key} characters, and a text, of at most ${most.value}.`,
+  description: `At most ${most.pairs} pairs of a name, of at most ${most.key} characters, and a text, of at most ${most.text}.`,
 });
 
 export const Attributes = T.Record(
   T.String(),
-  T.Union([T.String({ maxLength: most.value }), T.Number(), T.Boolean()], {
-    "x-expected": `a text of at most ${most.value} characters, a number, or true or false`,
+  T.Union([T.String({ maxLength: most.text }), T.Number(), T.Boolean()], {
+    "x-expected": `a text of at most ${most.text} characters, a number, or true or false`,
   }),
   {
     maxProperties: most.pairs,
-    description: `What filters ask about: at most ${most.pairs} pairs of a name, of at most ${most.key} characters, and a text, of at most ${most.value}, a number, or true or false.`,
+    description: `What filters ask about: at most ${most.pairs} pairs of a name, of at most ${most.key} characters, and a text, of at most ${most.text}, a number, or true or false.`,
   },
 );
 
@@ -34,3 +36,95 @@ export function checkedPairs<Pairs extends Readonly<Record<string, unknown>>>(
     { param: field },
   );
 }
+
+const comparisons = ["eq", "ne", "gt", "gte", "lt", "lte"] as const;
+const lists = ["in", "nin"] as const;
+const compounds = ["and", "or"] as const;
+const types: readonly string[] = [...comparisons, ...lists, ...compounds];
+
+/** As OpenAI's API has them; the rest is checked where they are read. */
+export const Filter = unexamined(
+  T.Object(
+    {
+      type: T.Union(types.map((type) => T.Literal(type))),
+      key: T.Optional(T.String()),
+      value: T.Optional(T.Unknown()),
+      filters: T.Optional(T.Array(T.Unknown())),
+    },
+    {
+      additionalProperties: true,
+      description: `Which files count, by their attributes: \`{"type": "eq", "key": "language", "value": "de"}\`, with \`eq\`, \`ne\`, \`gt\`, \`gte\`, \`lt\`, \`lte\`, or \`in\` and \`nin\` with a list; or \`and\` and \`or\` with a list of \`filters\`. At most ${most.filters} of them, ${most.depth} levels deep. A file without the attribute matches \`ne\` and \`nin\` alone.`,
+    },
+  ),
+);
+
+export function toFilter(value: unknown, field: string): AttributeFilter {
+  const left = { filters: most.filters };
+  return read(value, field, 1, left);
+}
+
+function read(
+  value: unknown,
+  at: string,
+  depth: number,
+  left: { filters: number },
+): AttributeFilter {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw refuse(at, "must be an object with a 'type'");
+  }
+  if (depth > most.depth) throw refuse(at, `lies more than ${most.depth} levels deep`);
+  if (--left.filters < 0) throw refuse(at, `is one of more than ${most.filters} filters`);
+  const { type, key, value: wanted, filters, ...rest }: Record<string, unknown> = { ...value };
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) {
+    throw refuse(
+      `${at}.${shortened(unknown)}`,
+      "is not known here; a filter has 'type', 'key' and 'value', or 'type' and 'filters'",
+    );
+  }
+  const compound = compounds.find((known) => known === type);
+  if (compound !== undefined) {
+    if (!Array.isArray(filters) || filters.length === 0) {
+      throw refuse(`${at}.filters`, "must be a list of at least one filter");
+    }
+    if (filters.length > left.filters) {
+      throw refuse(
+        `${at}.filters`,
+        `has ${filters.length} filters; at most ${most.filters} may be`,
+      );
+    }
+    const parts = filters.map((part, index) =>
+      read(part, `${at}.filters[${index}]`, depth + 1, left),
+    );
+    return { type: compound, filters: parts };
+  }
+  if (typeof key !== "string" || key === "" || key.length > most.key) {
+    throw refuse(`${at}.key`, `must be the name of an attribute, of 1 to ${most.key} characters`);
+  }
+  const list = lists.find((known) => known === type);
+  if (list !== undefined) {
+    if (!Array.isArray(wanted) || wanted.length === 0 || wanted.length > most.values) {
+      throw refuse(`${at}.value`, `must be a list of 1 to ${most.values} texts or numbers`);
+    }
+    const values = wanted.map((item, index) => scalar(item, `${at}.value[${index}]`));
+    return { type: list, key, values: new Set(values) };
+  }
+  const comparison = comparisons.find((known) => known === type);
+  if (comparison !== undefined) {
+    return { type: comparison, key, value: scalar(wanted, `${at}.value`) };
+  }
+  const found = typeof type === "string" ? `; found ${quoted(type)}` : "";
+  throw refuse(`${at}.type`, `must be one of ${types.join(", ")}${found}`);
+}
+
+function scalar(value: unknown, at: string): string | number | boolean {
+  if (typeof value === "number" || typeof value === "boolean") return value;
+  if (typeof value === "string" && value.length <= most.text) return value;
+  throw refuse(at, `must be a text of at most ${most.text} characters, a number, or true or false`);
+}
+
+/** Vector stores that are searched as one; each is searched for itself. */
+export const StoreReferences = T.Array(T.String({ minLength: 1 }), {
+  minItems: 1,
+  maxItems: most.stores,
+});

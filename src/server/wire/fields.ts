@@ -1,5 +1,6 @@
 /** Fields of requests: how schemas write them, and what they say of those that the node does not act on. */
 import { Type as T, type TSchema } from "@sinclair/typebox";
+import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 
 /** Unknown fields are let in, and the header `x-paddock-ignored` names them. */
@@ -91,3 +92,7 @@ export const readAs = <Schema extends TSchema>(
 export const useOf = (schema: TSchema): FieldUse | undefined => Reflect.get(schema, useKey);
 export const isUnexamined = (schema: TSchema): boolean => Reflect.has(schema, unexaminedKey);
 export const readingOf = (schema: TSchema): ReadAs | undefined => Reflect.get(schema, readAsKey);
+
+/** The error for a field that cannot be taken as it is. `why` goes on where the field's name ends: "is not JSON". */
+export const refuse = (param: string, why: string): NodeError =>
+  new NodeError("invalid_request", `'${param}' ${why}.`, { param });

@@ -4,8 +4,8 @@ import type { ChatMessage, ToolCall } from "../../core/ports/chat-engine.ts";
 import { quoted } from "../../core/quoted.ts";
 import { excessText, JsonSize } from "../json-size.ts";
 import { chatNames, withNames } from "./field-names.ts";
+import { refuse } from "./fields.ts";
 import type { Content, Message } from "./message-schema.ts";
-import { refuse } from "./refuse.ts";
 
 export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
   // One count for all: the arguments of many calls are as large as one call's can be.

@@ -3,7 +3,7 @@ import { Type as T, type TObject, type TProperties, type TSchema } from "@sincla
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import { quoted } from "../../core/quoted.ts";
-import { refuse } from "./refuse.ts";
+import { refuse } from "./fields.ts";
 
 export interface PageLimits {
   most: number;

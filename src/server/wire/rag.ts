@@ -2,8 +2,8 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { type RagRequest, ragPolicies } from "../../core/chat/rag.ts";
 import type { Scope } from "../../core/limits/api-key.ts";
+import { Filter, StoreReferences, toFilter } from "./attributes.ts";
 import { nullable, open } from "./fields.ts";
-import { Filter, StoreReferences, toFilter } from "./filter.ts";
 import { withoutNulls } from "./without-nulls.ts";
 
 export const ragField = nullable(

@@ -2,11 +2,10 @@
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
-import { toGenerationSettings } from "../../wire/generation-fields.ts";
+import { refuse } from "../../wire/fields.ts";
+import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
 import { toChatMessages } from "../../wire/messages.ts";
 import { toRag } from "../../wire/rag.ts";
-import { refuse } from "../../wire/refuse.ts";
-import { toSampling } from "../../wire/sampling.ts";
 import { checkedToolUse, toTool } from "../../wire/tools.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import type { ChatCompletionRequest } from "./schema.ts";

@@ -2,11 +2,10 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { headFields, Usage } from "../../wire/completion.ts";
 import { accepted, ignored, nullable, open, rejected } from "../../wire/fields.ts";
-import { generationFields } from "../../wire/generation-fields.ts";
+import { generationFields, samplingFields } from "../../wire/generation-fields.ts";
 import { Messages } from "../../wire/message-schema.ts";
 import { ragField } from "../../wire/rag.ts";
 import { RetrievalReport } from "../../wire/retrieval-report.ts";
-import { samplingFields } from "../../wire/sampling.ts";
 import { FunctionTool } from "../../wire/tools.ts";
 
 const ToolChoice = T.Union(

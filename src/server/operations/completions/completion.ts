@@ -4,7 +4,7 @@ import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { NodeError } from "../../../core/errors.ts";
 import type { FinishReason, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
 import { ChunkWriter, toUsage, type Usage } from "../../wire/completion.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { refuse } from "../../wire/fields.ts";
 import { secondsNow } from "../../wire/unix-time.ts";
 import { ChoiceLogprobs, WrittenLogprobs } from "./logprobs.ts";
 import type { Candidates } from "./request.ts";

@@ -2,8 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { headFields, Usage } from "../../wire/completion.ts";
 import { accepted, acceptedAs, ignored, nullable, open, rejected } from "../../wire/fields.ts";
-import { generationFields } from "../../wire/generation-fields.ts";
-import { samplingFields } from "../../wire/sampling.ts";
+import { generationFields, samplingFields } from "../../wire/generation-fields.ts";
 
 const Tokens = T.Array(T.Integer({ minimum: 0 }), { minItems: 1 });
 

@@ -15,8 +15,8 @@ import {
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
+import { refuse } from "../../wire/fields.ts";
 import { pageExample, pageOfItems, toPage, toPageRequest } from "../../wire/page-schema.ts";
-import { refuse } from "../../wire/refuse.ts";
 import { toMessagesSoFar } from "../responses/conversation.ts";
 import { newResponseId, toListedItems } from "../responses/items.ts";
 import type { InputItem } from "../responses/request-schema.ts";

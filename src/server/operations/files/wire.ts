@@ -5,7 +5,7 @@ import { given } from "../../../core/given.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { fieldExaminer } from "../../middleware/ignored-fields.ts";
 import { invalid } from "../../middleware/read-request.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { refuse } from "../../wire/fields.ts";
 import { type FileObject, UploadFields } from "./schema.ts";
 
 export function toFileObject(file: FileRecord): FileObject {

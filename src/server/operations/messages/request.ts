@@ -10,9 +10,9 @@ import type {
 } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { chatNames, type FieldNames, inList, withNames } from "../../wire/field-names.ts";
+import { refuse } from "../../wire/fields.ts";
+import { toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/rag.ts";
-import { refuse } from "../../wire/refuse.ts";
-import { toSampling } from "../../wire/sampling.ts";
 import { checkedToolUse } from "../../wire/tools.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import type { Block, CountTokensRequest, Message, MessageRequest, TextBlocks } from "./schema.ts";

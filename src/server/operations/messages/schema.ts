@@ -9,8 +9,8 @@ import {
   open,
   rejected,
 } from "../../wire/fields.ts";
+import { samplingFields } from "../../wire/generation-fields.ts";
 import { ragField } from "../../wire/rag.ts";
-import { samplingFields } from "../../wire/sampling.ts";
 
 const cached = {
   cache_control: accepted("The node finds what it has evaluated before by itself."),

@@ -16,7 +16,7 @@ import { namedEvents } from "../../sse.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { named } from "../../wire/field-names.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { refuse } from "../../wire/fields.ts";
 import { secondsNow } from "../../wire/unix-time.ts";
 import {
   type AskedConversation,

@@ -3,7 +3,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { excessText, JsonSize } from "../../json-size.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { refuse } from "../../wire/fields.ts";
 import { type Input, InputItem } from "./request-schema.ts";
 
 /** Undefined where there is none for the caller. */

@@ -10,9 +10,8 @@ import {
   readAs,
   rejected,
 } from "../../wire/fields.ts";
-import { generationExtensions } from "../../wire/generation-fields.ts";
+import { generationExtensions, samplingFields } from "../../wire/generation-fields.ts";
 import { ragField } from "../../wire/rag.ts";
-import { samplingFields } from "../../wire/sampling.ts";
 import { includeList } from "./include.ts";
 import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 

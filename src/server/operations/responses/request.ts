@@ -1,10 +1,9 @@
 /** A request for a response as one to the chat service: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { AnswerFormat, ChatMessage } from "../../../core/ports/chat-engine.ts";
-import { toGenerationSettings } from "../../wire/generation-fields.ts";
+import { refuse } from "../../wire/fields.ts";
+import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/rag.ts";
-import { refuse } from "../../wire/refuse.ts";
-import { toSampling } from "../../wire/sampling.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import { toRag as searchToRag } from "./file-search.ts";
 import { served } from "./include.ts";

@@ -1,7 +1,7 @@
 /** Tools, which of them is to be called, and the form of the text: the same in requests and responses. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { Filter, StoreReferences } from "../../wire/attributes.ts";
 import { ignored, nullable, open, readAs, rejected } from "../../wire/fields.ts";
-import { Filter, StoreReferences } from "../../wire/filter.ts";
 
 const functionFields = {
   name: T.Optional(

@@ -4,7 +4,7 @@ import type { NodeError } from "../../../core/errors.ts";
 import type { Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { refuse } from "../../wire/fields.ts";
 import { checkedToolUse } from "../../wire/tools.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import { checkedFileSearch } from "./file-search.ts";

@@ -12,7 +12,7 @@ import { defineOperation } from "../../define-operation.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
 import { tags } from "../../operation.ts";
-import { toFilter } from "../../wire/filter.ts";
+import { toFilter } from "../../wire/attributes.ts";
 import { toChatMessages } from "../../wire/messages.ts";
 import { toPointMetadata } from "../../wire/retrieval-report.ts";
 import { RetrieveRequest, RetrieveResult } from "./schema.ts";

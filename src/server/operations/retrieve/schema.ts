@@ -1,7 +1,7 @@
 /** Retrieval on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { Filter, StoreReferences } from "../../wire/attributes.ts";
 import { open, unexamined } from "../../wire/fields.ts";
-import { Filter, StoreReferences } from "../../wire/filter.ts";
 import { Messages } from "../../wire/message-schema.ts";
 import { PointMetadata } from "../../wire/retrieval-report.ts";
 

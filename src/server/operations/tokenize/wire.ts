@@ -1,8 +1,8 @@
 /** Texts and their tokens between the wire and the domain: pure functions, no HTTP. */
 import { given } from "../../../core/given.ts";
 import type { PieceForm, TokenizedText, TokenizerInput } from "../../../core/ports/tokenizer.ts";
+import { refuse } from "../../wire/fields.ts";
 import { toChatMessages } from "../../wire/messages.ts";
-import { refuse } from "../../wire/refuse.ts";
 import { toTool } from "../../wire/tools.ts";
 import type { TokenizeRequest, TokenizeResult } from "./schema.ts";
 

@@ -1,10 +1,9 @@
 /** Vector stores on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { fileStatuses } from "../../../core/documents/records.ts";
-import { Attributes, Metadata } from "../../wire/attributes.ts";
+import { Attributes, Filter, Metadata } from "../../wire/attributes.ts";
 import { ChunkingStrategy, ChunkingUsed } from "../../wire/chunking.ts";
 import { ignored, nullable, open, rejectedAs } from "../../wire/fields.ts";
-import { Filter } from "../../wire/filter.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
 const ExpiresAfter = T.Object(

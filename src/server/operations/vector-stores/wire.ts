@@ -8,10 +8,9 @@ import type { FoundInFile, StoreQuestion } from "../../../core/documents/store-s
 import type { NewStore, StoreView } from "../../../core/documents/vector-store-service.ts";
 import { given } from "../../../core/given.ts";
 import { redactPaths } from "../../middleware/errors.ts";
-import { checkedPairs } from "../../wire/attributes.ts";
+import { checkedPairs, toFilter } from "../../wire/attributes.ts";
 import { toChunking, toChunkingUsed } from "../../wire/chunking.ts";
-import { toFilter } from "../../wire/filter.ts";
-import { refuse } from "../../wire/refuse.ts";
+import { refuse } from "../../wire/fields.ts";
 import { toSeconds } from "../../wire/unix-time.ts";
 import { withoutNulls } from "../../wire/without-nulls.ts";
 import type {

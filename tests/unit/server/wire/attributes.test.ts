@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { toFilter } from "../../../../src/server/wire/filter.ts";
+import { toFilter } from "../../../../src/server/wire/attributes.ts";
 
 const eq = { type: "eq", key: "a", value: 1 };
 
