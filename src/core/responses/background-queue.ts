@@ -66,14 +66,13 @@ export class BackgroundQueue {
 const countOf = (runs: readonly BackgroundRun[], caller: string): number =>
   runs.reduce((sum, run) => sum + Number(run.caller === caller), 0);
 
-// One response that is made in the background: its turn, its time and its end.
-
 /** Makes a response: what it has become, `completed`, `incomplete` or `failed`. */
 export type BackgroundWork = (signal: AbortSignal) => Promise<ResponseChange>;
 
 /** `saving`: it is being saved for the first time, and nothing else is done for it before. */
 type RunState = "saving" | "waiting" | "running";
 
+/** One response that is made in the background: its turn, its time and its end. */
 export class BackgroundRun {
   readonly id: string;
   readonly caller: string;

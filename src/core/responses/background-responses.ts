@@ -210,5 +210,5 @@ export function toFailure(error: unknown): ResponseFailure {
   return { code: codes[error.kind] ?? "server_error", message: error.message };
 }
 
-export const nodeStopped = (): NodeError =>
+const nodeStopped = (): NodeError =>
   new NodeError("unavailable", "The node stopped before the response was made. Try again.");

@@ -5,7 +5,7 @@ import type { Page, PageRequest } from "../../core/page.ts";
 import { quoted } from "../../core/quoted.ts";
 import { refuse } from "./fields.ts";
 
-export interface PageLimits {
+interface PageLimits {
   most: number;
   usual: number;
 }

@@ -149,9 +149,7 @@ const toReason = (
 ): Completion["choices"][number]["finish_reason"] =>
   reason === "length" || reason === "content_filter" ? reason : "stop";
 
-// The best of several answers to each prompt: those with the highest log probability per token.
-
-/** Those of each prompt that are sent, best first; the prompts stay in their order. */
+/** Those of each prompt that are sent, with the highest log probability per token first; the prompts stay in their order. */
 export function bestOf(
   drafts: readonly Draft[],
   { generated, sent, areRanked }: Candidates,
@@ -177,8 +175,6 @@ function scoreOf({ scores, isUnscored }: Draft): number {
     { param: "best_of" },
   );
 }
-
-// Tokens that the answers to several prompts used.
 
 /** `each`: answers of a prompt, which counts once for them. */
 export function sumUsage(usages: readonly TokenUsage[], each: number): Usage {

@@ -2,7 +2,7 @@
 import type { GenerationEvent, TokenLogprob } from "../../../core/ports/chat-engine.ts";
 import type { Completion } from "./schema.ts";
 
-export type Logprobs = NonNullable<Completion["choices"][number]["logprobs"]>;
+type Logprobs = NonNullable<Completion["choices"][number]["logprobs"]>;
 type TextEvent = Extract<GenerationEvent, { type: "text" }>;
 
 /** Lists to write into. */

@@ -17,7 +17,7 @@ import type {
 } from "./answer-schema.ts";
 import type { Thoughts } from "./request.ts";
 
-export interface MessageOptions extends EndBounds {
+interface MessageOptions extends EndBounds {
   thoughts: Thoughts;
   /** What the prompt has, known when the answer begins. */
   promptTokens: () => number;
@@ -211,7 +211,7 @@ function toInput(name: string, text: string, isCut: boolean): unknown {
 
 /** Why an answer ended, in the words of Anthropic's API. */
 
-export interface EndBounds {
+interface EndBounds {
   /** The caller's own; others may have ended the answer too. */
   stops: readonly string[];
   maxTokens: number;

@@ -26,7 +26,7 @@ export const messageNames: FieldNames = {
 };
 
 /** What the model reads. */
-export interface MessagePrompt {
+interface MessagePrompt {
   messages: ChatMessage[];
   toolUse?: ToolUse;
 }

@@ -33,7 +33,7 @@ export interface AskedConversation {
 
 type Asked = Pick<ResponseRequest, "input" | "previous_response_id" | "conversation">;
 
-export interface AskedOptions extends ReferenceOptions {
+interface AskedOptions extends ReferenceOptions {
   id: string;
   maxMessages: number;
   /** The items of a stored conversation; throws where there is none for the caller. */
@@ -247,7 +247,7 @@ function readOutput({ call_id: id, output }: InputItem, at: string): ChatMessage
 const partsCheck = TypeCompiler.Compile(T.Array(Part));
 
 /** Whether it is a list of content parts, of whatever type. */
-export const isParts = (value: unknown): value is Part[] => partsCheck.Check(value);
+const isParts = (value: unknown): value is Part[] => partsCheck.Check(value);
 
 const partTypes: PartTypes = {
   readable: new Set(["input_text", "output_text", "text"]),

@@ -30,8 +30,6 @@ export type Includable = Static<typeof Includable>;
 export const includeList = (options: ArrayOptions = {}) =>
   T.Array(Includable, { maxItems: 32, ...options });
 
-// A response with what it shows only to who asks for it.
-
 /** The body of a response, with the details in its output that are asked for, and without the others. */
 export function shownWith(body: object, include: readonly Includable[] = []): object {
   if (!("output" in body) || !Array.isArray(body.output)) return body;

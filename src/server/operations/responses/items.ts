@@ -163,7 +163,7 @@ export const inputItemId = (responseId: string, kind: string, index: number): st
   `${kind}_${hexOf(responseId)}_in${index}`;
 
 /** The response that an item is of; undefined for an id of another origin. */
-export function responseOfItem(id: string): string | undefined {
+function responseOfItem(id: string): string | undefined {
   const [, hex] = /^[a-z]+_([0-9a-f]{32})_(?:in)?\d{1,6}$/.exec(id) ?? [];
   return hex === undefined ? undefined : `${prefix}${hex}`;
 }

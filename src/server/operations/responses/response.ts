@@ -15,7 +15,7 @@ import { cutShort, type ItemEvent, type OutputOptions, OutputWriter } from "./ou
 import type { ResponseRequest } from "./request-schema.ts";
 import type { OutputItem, ResponseObject, ResponseUsage } from "./schema.ts";
 
-export interface RunOptions extends OutputOptions {
+interface RunOptions extends OutputOptions {
   /** A search that was made for it. */
   search: FileSearchAnswer | undefined;
   /** Called when the response is whole, before anybody is told; returns what is told. */

@@ -243,7 +243,7 @@ export const refusedItem = (type: string, param: string): NodeError =>
     "'message', 'function_call', 'function_call_output', 'reasoning', 'file_search_call' and 'item_reference'",
   );
 
-export const refusedTool = (type: string, param: string): NodeError =>
+const refusedTool = (type: string, param: string): NodeError =>
   refused(type, param, reasonOf(type), "'function', 'namespace' and 'file_search'");
 
 const refused = (type: string, param: string, why: string | undefined, known: string): NodeError =>
