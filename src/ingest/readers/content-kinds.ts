@@ -1,4 +1,4 @@
-/** What is no document, told by its first bytes or by its name: pictures, archives, recordings, programs. */
+/** What is not a document, told by its first bytes or by its name: pictures, archives, recordings, programs. */
 
 /** Why a kind of file is not read, and what to do instead. */
 const advice = {
@@ -65,7 +65,7 @@ const signatures: readonly Signature[] = [
   { bytes: "wOF2", called: "a font", kind: "data" },
 ];
 
-/** Why bytes cannot be read, where their beginning says so. Only bytes that are no text are judged. */
+/** Why bytes cannot be read, where their beginning says so. Only bytes that are not text are judged. */
 export function refusedContent(bytes: Uint8Array): string | undefined {
   if (startsWith(bytes, "{\\rtf")) return because("rich text (RTF)", "office");
   const head = bytes.subarray(0, 512);
