@@ -1,10 +1,9 @@
 /**
  * The typed client of the API, for the command line and the page. It runs in a browser too: of the
- * node it knows the wire types alone. Answers are taken for what their types say; whoever asks other
+ * node it knows the wire types alone. Answers are taken for what their types say; a caller of other
  * servers than a node checks them (`tolerant-answers.ts`).
  */
-import { ApiError, statusError } from "./api-error.ts";
-import { readChunks } from "./chunk-stream.ts";
+import { ApiError, readChunks, statusError } from "./api-error.ts";
 import type {
   ChatCompletionChunk,
   ChatCompletionRequest,
@@ -15,7 +14,7 @@ import type {
   RetrieveResult,
 } from "./wire.ts";
 
-export interface ApiClientOptions {
+interface ApiClientOptions {
   /** Where the API is, without a slash at its end: `/v1`, `https://host/v1`. */
   baseUrl: string;
   /** The API key, asked for at each request; default: none. */
@@ -28,7 +27,7 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
-export interface AnyRequestOptions extends RequestOptions {
+interface AnyRequestOptions extends RequestOptions {
   /** Default: POST where there is a body, else GET. */
   method?: "GET" | "POST" | "DELETE";
   body?: object;

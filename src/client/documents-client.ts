@@ -2,7 +2,7 @@
 import { type ApiClient, json, type RequestOptions } from "./api-client.ts";
 import type { FileObject, ListPage, PassagePage, VectorStore, VectorStoreFile } from "./wire.ts";
 
-export interface PageOptions extends RequestOptions {
+interface PageOptions extends RequestOptions {
   limit: number;
   /** The page behind the item with this id. */
   after?: string | undefined;
@@ -70,7 +70,7 @@ export class DocumentsClient {
     return await json(await this.#api.request(pathOf(store, file), options));
   }
 
-  /** Has an uploaded file taken in. */
+  /** Has an uploaded file ingested. */
   async addFile(
     store: string,
     { id }: Pick<FileObject, "id">,

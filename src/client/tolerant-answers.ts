@@ -15,24 +15,24 @@ export type TolerantDelta = Loose<Pick<Delta, "content" | "reasoning_content">> 
   reasoning?: string | null;
 };
 
-export interface TolerantChunk {
+interface TolerantChunk {
   choices: { delta?: TolerantDelta; finish_reason?: string | null }[];
 }
 
-export interface TolerantCompletion {
+interface TolerantCompletion {
   choices: { message: TolerantDelta }[];
 }
 
-export interface TolerantModelList {
+interface TolerantModelList {
   data: Pick<Model, "id">[];
 }
 
 /** A type of model that is not known yet is no failure. */
-export interface TolerantNodeInfo {
+interface TolerantNodeInfo {
   models: (Pick<ModelInfo, "name"> & { type: string })[];
 }
 
-export interface TolerantRetrieveResult {
+interface TolerantRetrieveResult {
   points: (Pick<Point, "source" | "score"> & {
     metadata?: Loose<Pick<NonNullable<Point["metadata"]>, "document" | "heading">>;
   })[];

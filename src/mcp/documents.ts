@@ -1,9 +1,95 @@
-/** The services that tools and resources read documents with. */
+/** Documents as tools and resources read them: the services, and the passages of one, in their order. */
+import type { StoreFile } from "../core/documents/records.ts";
 import type { StoreAccess } from "../core/documents/store-access.ts";
-import type { StoreFileService } from "../core/documents/store-file-service.ts";
+import type { FileText, StoreFileService } from "../core/documents/store-file-service.ts";
 import type { VectorStoreService } from "../core/documents/vector-store-service.ts";
+import { NodeError } from "../core/errors.ts";
 import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
+import { redactPaths } from "../server/middleware/errors.ts";
+import type { Work } from "./tools.ts";
 
+interface DocumentPlace {
+  /** Id or name of its collection. */
+  collection: string;
+  /** Its id. */
+  document: string;
+  /** The field that names the collection, for a refusal. */
+  field: string;
+}
+
+interface DocumentText {
+  name: string;
+  id: string;
+  /** Id of its collection. */
+  collection: string;
+  /** How many passages it has. */
+  total: number;
+  passages: FileText[];
+  /** Whether passages were left out, or one was cut, for their length. */
+  isCut: boolean;
+  /** Whether the document goes on behind them. */
+  hasMore: boolean;
+}
+
+export async function documentText(
+  { collection, document, field }: DocumentPlace,
+  range: { from: number; limit: number },
+  { caller, documents, signal }: Pick<Work, "caller" | "documents" | "signal">,
+): Promise<DocumentText> {
+  const { storeAccess, storeFiles } = documents;
+  const store = await storeAccess.find(caller, collection, field);
+  const file = await storeFiles.get(caller, store.id, document);
+  checkReadable(file);
+  const { texts, hasMore } = await storeFiles.content(caller, store.id, document, range);
+  signal.throwIfAborted();
+  const { filename: name, passages: total } = file;
+  if (texts.length === 0 && range.from > 0) {
+    throw new NodeError(
+      "invalid_request",
+      `There is nothing at position ${range.from}: '${document}' has ${total} passages, and the first is at 0.`,
+    );
+  }
+  const { items: passages, isCut } = withinBudget(texts);
+  return {
+    ...{ name, id: file.file, collection: store.id, total, passages, isCut },
+    hasMore: hasMore || isCut,
+  };
+}
+
+function checkReadable({ file, status, failure }: StoreFile): void {
+  if (status === "completed") return;
+  const why =
+    status === "in_progress"
+      ? "is still being ingested; read it when list_documents says that it is completed"
+      : `was not ingested: ${failure === undefined ? status : redactPaths(failure.message)}`;
+  throw new NodeError("invalid_request", `The document '${file}' ${why}.`);
+}
+
+/** How much text one answer may have: a client puts all of it before a model. */
+const most = 200_000;
+
+interface Budgeted<Item> {
+  items: Item[];
+  /** Whether something was left out, or cut. */
+  isCut: boolean;
+}
+
+/** The first of them, as far as there is room; one that is longer than all of it is cut. */
+export function withinBudget<Item extends { text: string }>(all: readonly Item[]): Budgeted<Item> {
+  const items: Item[] = [];
+  let left = most;
+  for (const item of all) {
+    if (item.text.length > left) {
+      if (items.length === 0) items.push({ ...item, text: item.text.slice(0, left) });
+      return { items, isCut: true };
+    }
+    left -= item.text.length;
+    items.push(item);
+  }
+  return { items, isCut: false };
+}
+
+/** The services that tools and resources read documents with. */
 export interface McpDocuments {
   retrieval: RetrievalService;
   stores: VectorStoreService;

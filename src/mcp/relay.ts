@@ -1,11 +1,10 @@
-/** MCP over standard input and output, passed on to a node elsewhere: a message at a time, with no session. */
+/** MCP over standard input and output, passed on to another node: a message at a time, with no session. */
 import type { JSONRPCMessage, RequestId } from "@modelcontextprotocol/sdk/types.js";
 import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import { endOf } from "./stdio.ts";
-import { type Pipes, StdioTransport } from "./stdio-transport.ts";
+import { endOf, type Pipes, StdioTransport } from "./stdio.ts";
 
-export interface RelayOptions {
+interface RelayOptions {
   pipes: Pipes;
   /** Asks the node; throws a sentence where it does not answer. Undefined: it took a notification. */
   ask: (

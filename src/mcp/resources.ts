@@ -2,10 +2,42 @@
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { quoted } from "../core/quoted.ts";
-import { documentText } from "./document-text.ts";
-import { fromCursor, type ListPlace, toCursor } from "./list-cursor.ts";
-import { fromUri, toUri, uriTemplate } from "./resource-uri.ts";
-import type { Work } from "./tool.ts";
+import { documentText } from "./documents.ts";
+import type { Work } from "./tools.ts";
+
+/** Ids, which are looked up and never opened as paths. */
+interface DocumentAddress {
+  collection: string;
+  document: string;
+  /** The passage that it is read from; default: the first. */
+  from?: number;
+}
+
+const uriTemplate = "paddock://documents/{collection}/{document}{?from}";
+
+const longestUri = 2048;
+const form = /^paddock:\/\/documents\/([^/?#]+)\/([^/?#]+)(?:\?from=(\d{1,9}))?$/;
+
+export function toUri({ collection, document, from = 0 }: DocumentAddress): string {
+  const path = [collection, document].map(encodeURIComponent).join("/");
+  return `paddock://documents/${path}${from === 0 ? "" : `?from=${from}`}`;
+}
+
+/** Undefined where it is no such address. */
+function fromUri(uri: string): DocumentAddress | undefined {
+  const [, collection, document, from = "0"] =
+    uri.length > longestUri ? [] : (form.exec(uri) ?? []);
+  if (collection === undefined || document === undefined) return undefined;
+  try {
+    return {
+      collection: decodeURIComponent(collection),
+      document: decodeURIComponent(document),
+      from: Number(from),
+    };
+  } catch {
+    return undefined;
+  }
+}
 
 const most = { documents: 100, collections: 20, passages: 200 };
 
@@ -111,3 +143,39 @@ export async function readResource(uri: string, work: Work) {
   const contents = [{ uri, mimeType, text: texts.join("\n\n") }];
   return { contents, ...(next === undefined ? {} : { _meta: { "paddock/next": next } }) };
 }
+
+/** Where a list of all collections' documents goes on: in a collection, after a document. */
+interface ListPlace {
+  /** The collection that is listed; absent: the one behind `after`. */
+  within?: string;
+  /** The document, or the collection, that was listed last. */
+  after: string;
+}
+
+const longestCursor = 1024;
+
+const toCursor = ({ within = "", after }: ListPlace): string =>
+  Buffer.from(JSON.stringify([within, after])).toString("base64url");
+
+function fromCursor(cursor: string): ListPlace {
+  const parsed = cursor.length > longestCursor ? undefined : parse(cursor);
+  if (!Array.isArray(parsed)) throw refused();
+  const [within, after]: unknown[] = parsed;
+  if (typeof within !== "string" || typeof after !== "string" || after === "") throw refused();
+  return within === "" ? { after } : { within, after };
+}
+
+function parse(cursor: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(cursor, "base64url").toString());
+  } catch {
+    return undefined;
+  }
+}
+
+const refused = (): NodeError =>
+  new NodeError(
+    "invalid_request",
+    "'cursor' is not one that this node gave out; list from the beginning.",
+    { param: "cursor" },
+  );

@@ -12,13 +12,16 @@ import type { Scope } from "../core/limits/api-key.ts";
 import { quoted } from "../core/quoted.ts";
 import type { McpSession } from "../server/operations/mcp/endpoint.ts";
 import type { McpDocuments } from "./documents.ts";
-import { listCollections } from "./list-collections.ts";
-import { listDocuments } from "./list-documents.ts";
-import { readDocument } from "./read-document.ts";
 import { listResources, readResource, resourceTemplate } from "./resources.ts";
 import { RpcError, rpcCodes, toRpcError } from "./rpc-error.ts";
-import { searchDocuments } from "./search-documents.ts";
-import type { Tool, Work } from "./tool.ts";
+import {
+  listCollections,
+  listDocuments,
+  readDocument,
+  searchDocuments,
+  type Tool,
+  type Work,
+} from "./tools.ts";
 
 export interface McpServerOptions {
   /** The node's version. */

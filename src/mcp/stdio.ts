@@ -1,10 +1,17 @@
-/** MCP over standard input and output, for whoever started the process: it needs no key. */
+/** MCP over standard input and output, for the program that started the process: it needs no key. */
+
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import {
+  type JSONRPCMessage,
+  JSONRPCMessageSchema,
+  type RequestId,
+} from "@modelcontextprotocol/sdk/types.js";
 import { onAbort } from "../core/abort.ts";
 import { theNode } from "../core/documents/document-caller.ts";
+import { NodeError } from "../core/errors.ts";
 import { createMcpServer, type McpServerOptions } from "./server.ts";
-import { type Pipes, StdioTransport } from "./stdio-transport.ts";
 
-export interface StdioOptions extends Pick<McpServerOptions, "version" | "documents"> {
+interface StdioOptions extends Pick<McpServerOptions, "version" | "documents"> {
   pipes: Pipes;
   /** Ends it, whatever is being answered. */
   signal: AbortSignal;
@@ -30,4 +37,121 @@ export async function endOf(transport: StdioTransport, signal: AbortSignal): Pro
   using _ = onAbort(signal, resolve);
   if (signal.aborted) resolve();
   await Promise.race([transport.ended, stopped]);
+}
+
+export interface Pipes {
+  input: NodeJS.ReadableStream;
+  output: NodeJS.WritableStream;
+}
+
+/** Characters of a line: no message to this server is nearly as long. */
+const longestLine = 4 * 1024 * 1024;
+
+const notOne = { code: -32700, message: "The line is not a message of JSON-RPC 2.0." };
+
+/**
+ * A message a line, and nothing else. Not the SDK's own, which does not notice the end of the input,
+ * so that answers in progress are lost, and leaves a line that is not a message without an answer.
+ */
+export class StdioTransport implements Transport {
+  onmessage?: (message: JSONRPCMessage) => void;
+  onclose?: () => void;
+  readonly #pipes: Pipes;
+  readonly #decoder = new TextDecoder();
+  readonly #unanswered = new Set<RequestId>();
+  readonly #ended = Promise.withResolvers<void>();
+  #line = "";
+  #isOver = false;
+
+  constructor(pipes: Pipes) {
+    this.#pipes = pipes;
+  }
+
+  /** Settles when the input has ended, and all that was asked is answered. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  async start(): Promise<void> {
+    const { input } = this.#pipes;
+    input.on("data", this.#take);
+    input.once("end", this.#end);
+    input.once("error", this.#fail);
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    await this.#write(message);
+    if ("id" in message && message.id !== undefined && !("method" in message)) {
+      this.#answered(message.id);
+    }
+  }
+
+  async close(): Promise<void> {
+    const { input } = this.#pipes;
+    input.off("data", this.#take);
+    input.off("end", this.#end);
+    input.off("error", this.#fail);
+    // One that is read any longer keeps the process from ending.
+    input.pause();
+    this.onclose?.();
+  }
+
+  readonly #take = (chunk: Buffer | string): void => {
+    this.#line += typeof chunk === "string" ? chunk : this.#decoder.decode(chunk, { stream: true });
+    if (this.#line.length > longestLine && !this.#line.includes("\n")) {
+      const why = `A message is longer than the ${longestLine} characters that this command takes.`;
+      this.#fail(new NodeError("payload_too_large", why));
+      return;
+    }
+    const lines = this.#line.split("\n");
+    this.#line = lines.pop() ?? "";
+    for (const line of lines) this.#hear(line.trim());
+  };
+
+  readonly #end = (): void => {
+    this.#hear(this.#line.trim());
+    this.#isOver = true;
+    this.#endIfDone();
+  };
+
+  readonly #fail = (error: unknown): void => this.#ended.reject(error);
+
+  #hear(line: string): void {
+    if (line === "") return;
+    const message = parse(line);
+    if (message === undefined) {
+      void this.#write({ jsonrpc: "2.0", id: null, error: notOne });
+      return;
+    }
+    if ("method" in message && "id" in message) this.#unanswered.add(message.id);
+    this.onmessage?.(message);
+    // What is cancelled is not answered.
+    if ("method" in message && message.method === "notifications/cancelled") {
+      this.#answered(Object(message.params).requestId);
+    }
+  }
+
+  #answered(id: RequestId): void {
+    this.#unanswered.delete(id);
+    this.#endIfDone();
+  }
+
+  #endIfDone(): void {
+    if (this.#isOver && this.#unanswered.size === 0) this.#ended.resolve();
+  }
+
+  async #write(message: object): Promise<void> {
+    const { output } = this.#pipes;
+    await new Promise<void>((resolve) => {
+      output.write(`${JSON.stringify(message)}\n`, () => resolve());
+    });
+  }
+}
+
+function parse(line: string): JSONRPCMessage | undefined {
+  try {
+    return JSONRPCMessageSchema.parse(JSON.parse(line));
+  } catch {
+    return undefined;
+  }
 }

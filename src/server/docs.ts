@@ -8,7 +8,7 @@ import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { missingRoute, pathOf } from "./address.ts";
 import { pageHeaders, type ServedText, serveText, toServed } from "./page-response.ts";
 
-export interface DocsOptions {
+interface DocsOptions {
   version: string;
   /** The named schemas that operations refer to. */
   schemas: Readonly<Record<string, TSchema>>;

@@ -7,7 +7,7 @@ export const mostValues = 1_000_000;
 /** Members of objects, which cost ten times what an item of a list does. */
 export const mostKeys = 100_000;
 
-export interface JsonExcess {
+interface JsonExcess {
   what: "nesting" | "values" | "keys";
   /** The field of the outermost object that it lies in, where there is one. */
   field: string | undefined;

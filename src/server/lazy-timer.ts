@@ -14,7 +14,7 @@ export class LazyTimer implements Disposable {
   /** Calls back in so many milliseconds, and no longer when it was to before. */
   dueIn(ms: number): void {
     this.#dueAt = performance.now() + ms;
-    // One that goes off too early looks again; only one that would be late is set anew.
+    // One that goes off too early looks again; only one that would be late is replaced.
     if (this.#dueAt < this.#firesAt) this.#run(ms);
   }
 

@@ -6,7 +6,7 @@ import { withHost } from "./address.ts";
 import { errorResponse, toNodeError } from "./middleware/errors.ts";
 import { isEventStream } from "./sse.ts";
 
-export interface ListenOptions {
+interface ListenOptions {
   hostname: string;
   /** 0: any free one. */
   port: number;

@@ -15,8 +15,8 @@ export const modelErrors: Readonly<Record<number, string>> = {
   408: "The body did not arrive in time.",
   413: "The body is too large.",
   415: "The body is not JSON.",
-  429: "The caller's limit is reached: code `rate_limit_exceeded`, type `requests` or `tokens`; `Retry-After` says when to ask again.",
-  502: "The server that a model runs on elsewhere failed (`upstream_failed`), or does not take what the node sends it (`upstream_refused`: its key, or the model's name there).",
+  429: "The caller's limit is reached: code `rate_limit_exceeded`, type `requests` or `tokens`; `Retry-After` says when to try again.",
+  502: "The upstream server of a model failed (`upstream_failed`), or does not accept what the node sends it (`upstream_refused`: its key, or the model's name there).",
   503: "The model or the collection is not ready yet.",
   504: "The answer took longer than the node allows.",
 };

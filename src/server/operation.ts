@@ -1,4 +1,4 @@
-/** What an operation is to the pipeline, the OpenAPI document and whoever watches. */
+/** What an operation is to the pipeline, the OpenAPI document, metrics and logs. */
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { RateLimitStatus } from "../core/limits/rate-limiter.ts";

@@ -63,7 +63,7 @@ export interface PipelineSettings extends Observers {
   openOperations: readonly string[];
   /** Whether the node was asked to stop, and takes no new requests. */
   isDraining: () => boolean;
-  /** Aborts when the node stops, with an error for whoever is being answered. */
+  /** Aborts when the node stops, with an error for those who are being answered. */
   stopping: AbortSignal;
   limits: BodyLimits &
     ListLimits &
@@ -80,7 +80,7 @@ export interface Target {
 }
 
 /** A request as Elysia hands it to a route, with the response that is being made. */
-export interface RoutedRequest {
+interface RoutedRequest {
   request: Request;
   params: Readonly<Record<string, string>>;
   set: { status?: number | string; headers: ResponseHeaders };

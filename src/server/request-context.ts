@@ -28,7 +28,7 @@ const longestName = 128;
 
 export type ResponseHeaders = Record<string, string | number>;
 
-export interface ContextOptions {
+interface ContextOptions {
   request: Request;
   id: string;
   /** Names of the operation, for metrics, traces and logs. */
@@ -136,7 +136,7 @@ export class RequestContext {
     this.signal = AbortSignal.any([this.signal, this.#cancelled.signal, ...signals]);
   }
 
-  /** Has the work continue in the background, and end with this signal alone: whoever asked may leave. */
+  /** Has the work continue in the background, and end with this signal alone: the caller may leave. */
   continueWith(signal: AbortSignal): void {
     this.signal = signal;
   }

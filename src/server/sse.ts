@@ -19,7 +19,7 @@ const comment = ": waiting\n\n";
 export const isEventStream = (response: Response): boolean =>
   response.headers.get("content-type")?.startsWith(type) === true;
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   /** Called when the reader is gone; what makes the frames must stop. */
   onCancel: (reason: unknown) => void;
   /** Hears of a failure after the first frame, which can no longer be a status. */
@@ -71,7 +71,7 @@ class FrameSource {
   /** How long the reader has. */
   #patienceMs = 0;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** For whoever is waited for: the frames, or the reader. */
+  /** For what is waited for: the frames, or the reader. */
   readonly #timer = new LazyTimer(() => (this.#state === "awaited" ? this.#wake() : this.#stall()));
   /** Ends the wait for a frame: one is there, or it takes long. */
   #wake = (): void => {};

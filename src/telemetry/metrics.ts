@@ -1,5 +1,5 @@
 /** The node's Prometheus metrics. docs/operating.md says what each means. */
-import { Gauge, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
 import type { ModelType } from "../core/models/model.ts";
 import type { ModelActivity } from "../core/models/model-activity.ts";
 import type {
@@ -8,14 +8,11 @@ import type {
   RequestRecord,
   WorkEvent,
 } from "../core/ports/telemetry.ts";
-import { buckets } from "./buckets.ts";
-import { ProcessMetrics } from "./process-metrics.ts";
 import { ReplicaMetrics } from "./replica-metrics.ts";
-import { Series } from "./series.ts";
-import { addSharedMetrics, type SharedStatus } from "./shared-metrics.ts";
-import { WorkMetrics } from "./work-metrics.ts";
+import { buckets, Series } from "./series.ts";
+import { ProcessMetrics, WorkMetrics } from "./work-metrics.ts";
 
-/** Whether a model runs on this machine, or elsewhere. */
+/** Whether a model runs on this machine, or on an upstream server. */
 type ModelPlace = "local" | "upstream";
 
 /** What the gauges read at each scrape. */
@@ -24,7 +21,7 @@ export interface MetricsSources {
   activities: () => readonly ModelActivity[];
   build: () => { version: string; engine: string };
   isReady: () => Promise<boolean>;
-  /** Files that wait to be taken in; undefined where that cannot be read. */
+  /** Files that wait to be ingested; undefined where that cannot be read. */
   documentsQueued: () => Promise<number | undefined>;
   /** Of the Redis server that several nodes share; absent where there is none. */
   shared?: () => SharedStatus;
@@ -34,7 +31,7 @@ export class Metrics implements MetricsPage {
   readonly #sources: MetricsSources;
   readonly #registry = new Registry();
   readonly #series = new Series(this.#registry);
-  /** Those of the replicas of models elsewhere. */
+  /** Those of the replicas of upstream models. */
   readonly replicas = new ReplicaMetrics(this.#registry);
   readonly #requests = this.#series.counter("requests_total", "Requests that have ended.", [
     "operation",
@@ -108,7 +105,7 @@ export class Metrics implements MetricsPage {
     const { shared, documentsQueued } = sources;
     this.#series.read(
       "documents_queued",
-      "Files of vector stores that wait to be taken in, or are.",
+      "Files of vector stores that wait to be ingested, or are.",
       Gauge,
       documentsQueued,
     );
@@ -188,4 +185,24 @@ export class Metrics implements MetricsPage {
     const after = usage.completionTokens - 1;
     if (after > 0 && seconds > 0) this.#tokensPerSecond.observe({ model }, after / seconds);
   }
+}
+
+/** The Prometheus metrics of the Redis server that several nodes share. */
+interface SharedStatus {
+  isUp: boolean;
+  losses: number;
+  decidedAlone: number;
+}
+
+function addSharedMetrics(series: Series, shared: () => SharedStatus): void {
+  series.read("shared_up", "1 where the Redis server can be used, else 0.", Gauge, () =>
+    shared().isUp ? 1 : 0,
+  );
+  series.read("shared_losses_total", "Times that it was lost.", Counter, () => shared().losses);
+  series.read(
+    "shared_decided_alone_total",
+    "Requests whose limits the node decided alone, since it was away.",
+    Counter,
+    () => shared().decidedAlone,
+  );
 }

@@ -15,14 +15,16 @@ import {
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
+  type ReadableSpan,
+  type SpanExporter,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { RequestRecord } from "../core/ports/telemetry.ts";
-import { DeliveryReporter } from "./delivery-reporter.ts";
 import { requestAttributes, requestName, type Step, stepsOf } from "./trace-steps.ts";
 
-export interface OtlpTracesOptions {
+interface OtlpTracesOptions {
   /** Address of the collector; `/v1/traces` is added. */
   endpoint: string;
   version: string;
@@ -111,3 +113,48 @@ const headerGetter = {
   keys: (carrier: Readonly<Record<string, string>>) => Object.keys(carrier),
   get: (carrier: Readonly<Record<string, string>>, key: string) => carrier[key],
 };
+
+/** An exporter that logs, once each, when its collector cannot be reached and when it is back. */
+type Done = Parameters<SpanExporter["export"]>[1];
+
+class DeliveryReporter implements SpanExporter {
+  readonly #exporter: SpanExporter;
+  readonly #endpoint: string;
+  readonly #log: Log;
+  #isAway = false;
+
+  constructor(exporter: SpanExporter, endpoint: string, log: Log) {
+    this.#exporter = exporter;
+    this.#endpoint = endpoint;
+    this.#log = log;
+  }
+
+  export(spans: ReadableSpan[], done: Done): void {
+    this.#exporter.export(spans, (result) => {
+      this.#note(result.error);
+      done(result);
+    });
+  }
+
+  async forceFlush(): Promise<void> {
+    await this.#exporter.forceFlush?.();
+  }
+
+  async shutdown(): Promise<void> {
+    await this.#exporter.shutdown();
+  }
+
+  #note(error: Error | undefined): void {
+    const isAway = error !== undefined;
+    if (isAway === this.#isAway) return;
+    this.#isAway = isAway;
+    const endpoint = this.#endpoint;
+    if (!isAway) this.#log.info("traces are delivered again", { endpoint });
+    else {
+      this.#log.warn("traces cannot be delivered; they are dropped until the collector answers", {
+        endpoint,
+        reason: reasonOf(error),
+      });
+    }
+  }
+}

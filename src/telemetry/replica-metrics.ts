@@ -1,4 +1,4 @@
-/** The Prometheus metrics of models elsewhere: what each of their replicas has to do, and how it is. */
+/** The Prometheus metrics of upstream models: what each of their replicas has to do, and how it is. */
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ReplicaEvent, ReplicaStatus, ReplicaTelemetry } from "../core/ports/telemetry.ts";
 

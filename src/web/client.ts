@@ -1,13 +1,50 @@
-/** The page's client of the node that serves it: it sends the tab's key, and asks for one where the node wants it. */
+/** The page's client of the node, and its API key: asked for when the node wants one, stored while the tab lives. */
+import { signal } from "@preact/signals";
 import { ApiClient } from "../client/api-client.ts";
 import { ApiError } from "../client/api-error.ts";
+import { readItem, writeItem } from "./browser.ts";
 import { Failure, failureOf } from "./failure.ts";
-import { askForKey, key } from "./key.ts";
+
+const item = "paddock.key";
+
+export const key = signal(readItem("session", item));
+
+/** Why the dialog asks for a key; undefined while it is closed. */
+export const keyQuestion = signal<{ reason: string } | undefined>(undefined);
+
+let waiting = Promise.withResolvers<boolean>();
+
+/** Opens the dialog; resolves to whether a key was given. Requests that ask at one time share one dialog. */
+export function askForKey(reason: string): Promise<boolean> {
+  if (keyQuestion.value === undefined) {
+    waiting = Promise.withResolvers();
+    keyQuestion.value = { reason };
+  }
+  return waiting.promise;
+}
+
+export function giveKey(text: string): void {
+  key.value = text;
+  writeItem("session", item, text);
+  close(true);
+}
+
+export const giveNoKey = (): void => close(false);
+
+export function forgetKey(): void {
+  key.value = null;
+  writeItem("session", item, null);
+}
+
+function close(given: boolean): void {
+  keyQuestion.value = undefined;
+  waiting.resolve(given);
+}
 
 export const api = new ApiClient({ baseUrl: "/v1", key: () => key.value });
 
 /** Shown before the first key; the node's own words, which are for programs, speak of headers. */
-const firstReason = "Enter a key that it knows. Whoever runs the node can give you one.";
+const firstReason = "Enter a key that it knows. The person who runs the node can give you one.";
 
 /** Sends a request; where the node wants a key, asks the reader for one and sends it again. */
 export async function withKey<Answer>(

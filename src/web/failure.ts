@@ -4,7 +4,7 @@ import { ApiError } from "../client/api-error.ts";
 export class Failure extends Error {
   constructor(
     message: string,
-    /** Whether asking again may help. */
+    /** Whether a retry may help. */
     readonly canRetry: boolean,
   ) {
     super(message);

@@ -1,10 +1,12 @@
 /** Entry of the page: renders it, and asks the node what it has. */
 import { render } from "preact";
-import { groundNewConversations } from "./chat/grounded-by-default.ts";
-import { keepToKnownCollections } from "./chat/known-collections.ts";
-import { keepToKnownModels } from "./chat/known-model.ts";
+import {
+  groundNewConversations,
+  keepToKnownCollections,
+  keepToKnownModels,
+} from "./chat/defaults.ts";
 import { keepCollections } from "./documents/collections.ts";
-import { takeDroppedFiles } from "./documents/dropping.ts";
+import { takeDroppedFiles } from "./documents/drop-area.tsx";
 import { awaitNode } from "./node/state.ts";
 import { Page } from "./page.tsx";
 

@@ -1,14 +1,12 @@
 /** The frame of the page: a header with its tabs, and what each shows. */
-import { announcement } from "./announce.ts";
+import { announcement } from "./browser.ts";
 import { ChatView } from "./chat/chat-view.tsx";
-import { KeyDialog } from "./components/key-dialog.tsx";
-import { TabList } from "./components/tab-list.tsx";
+import { KeyDialog } from "./components/dialog.tsx";
 import { DocumentsView } from "./documents/documents-view.tsx";
 import { ReaderDialog } from "./documents/reader-dialog.tsx";
+import { openTab, tab, tabs, theme, toggleTheme } from "./frame.ts";
 import { KnowledgeView } from "./knowledge/knowledge-view.tsx";
 import { NodeView } from "./node/node-view.tsx";
-import { tab, tabs } from "./tabs.ts";
-import { theme, toggleTheme } from "./theme.ts";
 
 const views = {
   chat: ChatView,
@@ -71,5 +69,39 @@ function Logo() {
       <rect width="32" height="32" rx="8" />
       <path d="M8 9v15M16 9v15M24 9v15M5 14h22M5 20h22" />
     </svg>
+  );
+}
+
+/** The tabs: one stop for the Tab key, arrows between them. */
+const steps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
+
+function TabList() {
+  const move = (event: KeyboardEvent, at: number): void => {
+    const step = steps[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const next = tabs[(at + step + tabs.length) % tabs.length];
+    if (next === undefined) return;
+    openTab(next.id);
+    document.getElementById(`tab-${next.id}`)?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label="Parts of this page">
+      {tabs.map(({ id, name }, at) => (
+        <button
+          key={id}
+          type="button"
+          role="tab"
+          id={`tab-${id}`}
+          aria-selected={tab.value === id}
+          aria-controls={`panel-${id}`}
+          tabIndex={tab.value === id ? 0 : -1}
+          onClick={() => openTab(id)}
+          onKeyDown={(event) => move(event, at)}
+        >
+          {name}
+        </button>
+      ))}
+    </div>
   );
 }

@@ -13,7 +13,7 @@ function gate() {
 
 // Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("the documents of a collection", () => {
-  test("are followed while they are taken in and seen, and no longer", async () => {
+  test("are followed while they are ingested and seen, and no longer", async () => {
     const held = gate();
     await using app = await listeningDocuments({ documents: held });
     // Before the app ends, also where the test fails: it waits for what is held.
@@ -22,7 +22,7 @@ describe.skipIf(browserPath === undefined)("the documents of a collection", () =
     await app.client.add(own, { file_id: file });
     await using visited = await visit(app.origin, { path: "/#documents" });
     const { page } = visited;
-    await documentRow(page, "notes.md").getByText("Being taken in").waitFor();
+    await documentRow(page, "notes.md").getByText("Being ingested").waitFor();
     const asks = () => page.waitForRequest("**/vs_default/files?limit=25");
     await asks();
     await asks();

@@ -57,7 +57,7 @@ describe.skipIf(browserPath === undefined)("a real node's page", () => {
 });
 
 // Where there is no browser, tests/support/browser.ts says so.
-describe.skipIf(browserPath === undefined)("a model that runs elsewhere", () => {
+describe.skipIf(browserPath === undefined)("a model that runs upstream", () => {
   test("is shown with who serves it, and where", async () => {
     await using upstream = await tinyNode();
     await using front = await listeningNode(frontConfig(upstream.baseUrl, { key: "" }));
@@ -66,7 +66,7 @@ describe.skipIf(browserPath === undefined)("a model that runs elsewhere", () => 
     await page.getByRole("tab", { name: "Node" }).click();
     const facts = page.getByRole("article", { name: "tiny-chat" });
     const shown = await facts.locator("dl").textContent();
-    expect(shown).toContain("Runs elsewherePaddock");
+    expect(shown).toContain("Runs upstreamPaddock");
     expect(shown).toContain(upstream.baseUrl);
     expect(shown).not.toContain("GPU layers");
     expect(complaints).toEqual([]);

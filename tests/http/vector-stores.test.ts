@@ -146,7 +146,7 @@ describe("a vector store", () => {
 });
 
 describe("a file that is added to a vector store", () => {
-  test("is taken in behind the scenes, and found once it is whole", async () => {
+  test("is ingested in the background, and found once it is whole", async () => {
     const held = gate();
     const { client } = await start(held);
     const { id: store } = await client.store();
@@ -235,7 +235,7 @@ describe("a file that is added to a vector store", () => {
     expect((await client.getStore(id)).file_counts.total).toBe(1);
   });
 
-  test("is counted in the metrics while it waits to be taken in", async () => {
+  test("is counted in the metrics while it waits to be ingested", async () => {
     const held = gate();
     const { app, client } = await start(held);
     const queued = async (): Promise<number | undefined> =>
@@ -250,7 +250,7 @@ describe("a file that is added to a vector store", () => {
     }
     expect(await queued()).toBe(2);
     held.open();
-    await waitFor("both to be taken in", async () => (await queued()) === 0);
+    await waitFor("both to be ingested", async () => (await queued()) === 0);
   });
 
   test("is another document than a second upload of the same file", async () => {
@@ -477,7 +477,7 @@ describe("a batch of files", () => {
     });
   });
 
-  test("is cancelled: what is not taken in yet stays out, and leaves nothing", async () => {
+  test("is cancelled: what is not ingested yet stays out, and leaves nothing", async () => {
     const held = gate();
     const { client, app } = await start(held);
     const { id } = await client.store();

@@ -7,7 +7,7 @@ import { dataEvents, type EventFormat, eventStream, type StreamBuffers } from ".
 import { named } from "../wire/field-names.ts";
 import { errorResponse, toNodeError } from "./errors.ts";
 
-export interface StreamSettings {
+interface StreamSettings {
   /** How long a client may take nothing of a stream. */
   stallTimeoutMs: number;
   buffers: StreamBuffers;
@@ -101,7 +101,7 @@ export function continueInBackground(
   void background.then(end, end);
 }
 
-export interface TimeoutSettings {
+interface TimeoutSettings {
   /** 0: no bound. */
   requestTimeoutMs: number;
   /** Aborts when the node stops, with an error for those who are being answered. */

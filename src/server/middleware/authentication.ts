@@ -145,7 +145,7 @@ function offeredKey({ headers }: Request): string | undefined {
 /** Digests have one length, which a comparison in constant time needs. */
 const digest = (key: string): Buffer => createHash("sha256").update(key).digest();
 
-export interface FailedKeyOptions {
+interface FailedKeyOptions {
   connections: Connections;
   log: Log;
   /** Milliseconds of a clock that never jumps. */

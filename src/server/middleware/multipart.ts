@@ -11,13 +11,13 @@ export interface UploadLimits {
   bodyTimeoutMs: number;
 }
 
-export interface UploadedPart {
+interface UploadedPart {
   /** As the client calls it, without a path; empty where it says nothing. */
   filename: string;
   bytes: AsyncIterable<Uint8Array>;
 }
 
-export interface ReadForm<Received> {
+interface ReadForm<Received> {
   fields: ReadonlyMap<string, string>;
   /** What became of the file; absent where there was none. */
   received?: Received;

@@ -73,7 +73,7 @@ const marks = [
   "fly-client-ip",
 ] as const;
 
-export interface ForwardedRules {
+interface ForwardedRules {
   /** Whether requests must carry a key. */
   wantsKeys: () => boolean;
   /** Whether the configuration opens the node to everyone. */

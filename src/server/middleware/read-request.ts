@@ -171,7 +171,7 @@ function checkLists(body: unknown, bounds: readonly ListBound[], limits: ListLim
   }
 }
 
-export interface ReadQuery<Query> {
+interface ReadQuery<Query> {
   query: Query;
   /** Names that the schema does not know, and what it says to be ignored. */
   ignored: () => string[];

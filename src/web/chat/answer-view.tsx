@@ -1,18 +1,16 @@
 /** An answer: its text, how it went, and what it is grounded in. */
-
 import { useMemo } from "preact/hooks";
-import type { Point } from "../../client/wire.ts";
-import { CopyButton } from "../components/copy-button.tsx";
-import { FailureNote } from "../components/failure-note.tsx";
+import type { Point, Retrieval } from "../../client/wire.ts";
+import { CopyButton, FailureNote } from "../components/controls.tsx";
+import { PassageItem } from "../components/passage-item.tsx";
+import { collectionsOf } from "../documents/collections.ts";
 import { read, readingOf } from "../documents/reading.ts";
-import { Markdown } from "../markdown/markdown.tsx";
-import { MarkerContext, type MarkerTarget } from "../markdown/marked-text.tsx";
+import { Markdown, MarkerContext, type MarkerTarget } from "../markdown/markdown.tsx";
 import { type AnswerTurn, type Measures, speedOf } from "./conversation.ts";
-import { focusComposer } from "./panels.ts";
-import { Sources } from "./sources.tsx";
+import { focusComposer } from "./store.ts";
 import { retry } from "./turn.ts";
 
-export interface AnswerViewProps {
+interface AnswerViewProps {
   turn: AnswerTurn;
   conversationId: string;
   /** Only the last answer can be asked for again. */
@@ -22,7 +20,7 @@ export interface AnswerViewProps {
 export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
   const { content, thoughts, state, failure, retrieval, measures, cut } = turn;
   const points = retrieval?.points;
-  // The same for the same passages, so that a growing answer does not draw all its markers anew.
+  // The same for the same passages, so that a growing answer does not redraw all its markers.
   const target = useMemo(() => targetOf(points), [points]);
   const again = (): void => {
     void retry(conversationId);
@@ -110,5 +108,52 @@ function MeasuresLine(measures: Measures) {
         <dd>{(firstTokenMs / 1000).toFixed(2)} s</dd>
       </div>
     </dl>
+  );
+}
+
+/** What an answer is grounded in, beside it. */
+export function Sources({ retrieval }: { retrieval: Retrieval }) {
+  const { points, dropped, carried = 0, error, notice } = retrieval;
+  const from = collectionsOf(points);
+  return (
+    <aside class="sources" aria-label="Sources of this answer">
+      <h3>Sources</h3>
+      {from.length > 0 && (
+        <p class="note">
+          From the {from.length === 1 ? "collection" : "collections"}{" "}
+          {from.map((name, at) => (
+            <span key={name}>
+              {at > 0 && ", "}
+              <bdi>{name}</bdi>
+            </span>
+          ))}
+        </p>
+      )}
+      {error !== undefined && (
+        <p class="note">The documents could not be searched, so this is not from them: {error}</p>
+      )}
+      {error === undefined && points.length === 0 && (
+        <p class="note">No passage matched the question, so this is not from your documents.</p>
+      )}
+      {notice !== undefined && <p class="note">{notice}</p>}
+      {points.length > 0 && (
+        <ol>
+          {points.map((point, at) => (
+            <PassageItem key={point.metadata?.id ?? at} point={point} marker={at + 1} folded />
+          ))}
+        </ol>
+      )}
+      {carried > 0 && (
+        <p class="note">
+          {carried === 1 ? "The first is" : `The first ${carried} are`} from earlier questions.
+        </p>
+      )}
+      {dropped > 0 && (
+        <p class="note">
+          {dropped} more {dropped === 1 ? "passage was" : "passages were"} left out: another one
+          holds the same, or the model's context is full.
+        </p>
+      )}
+    </aside>
   );
 }

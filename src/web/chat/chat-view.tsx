@@ -1,14 +1,14 @@
 /** The chat: conversations, the one on the page, and its settings. */
 
-import { FailureNote } from "../components/failure-note.tsx";
+import { useRef } from "preact/hooks";
+import { FailureNote } from "../components/controls.tsx";
 import { nodeFailure, readiness, refreshNode } from "../node/state.ts";
 import { Composer } from "./composer.tsx";
+import { type Conversation, exportFormats, fileNameOf, untitled } from "./conversation.ts";
 import { ConversationList } from "./conversation-list.tsx";
-import { listOpen, settingsOpen } from "./panels.ts";
 import { SettingsPanel } from "./settings-panel.tsx";
-import { isPersisted } from "./store.ts";
+import { current, isPersisted, listOpen, settingsOpen } from "./store.ts";
 import { Thread } from "./thread.tsx";
-import { Toolbar } from "./toolbar.tsx";
 
 export function ChatView() {
   return (
@@ -49,4 +49,87 @@ function Notices() {
       )}
     </>
   );
+}
+
+/** The conversation's title, and what can be done with it as a whole. */
+function Toolbar() {
+  const conversation = current.value;
+  return (
+    <div class="toolbar">
+      <button
+        type="button"
+        class="quiet list-button"
+        aria-expanded={listOpen.value}
+        aria-controls="conversations"
+        onClick={() => {
+          listOpen.value = !listOpen.value;
+        }}
+      >
+        Conversations
+      </button>
+      <h2 id="conversation-title">{conversation?.title ?? untitled}</h2>
+      <div class="row">
+        {conversation !== undefined && conversation.turns.length > 0 && (
+          <ExportMenu conversation={conversation} />
+        )}
+        <button
+          type="button"
+          class="quiet"
+          aria-expanded={settingsOpen.value}
+          aria-controls="settings"
+          onClick={() => {
+            settingsOpen.value = !settingsOpen.value;
+          }}
+        >
+          Settings
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function ExportMenu({ conversation }: { conversation: Conversation }) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const close = (): void => {
+    if (menu.current !== null) menu.current.open = false;
+  };
+  return (
+    <details
+      class="menu"
+      ref={menu}
+      onFocusOut={({ relatedTarget, currentTarget }) => {
+        if (!(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))) close();
+      }}
+      onKeyDown={({ key }) => key === "Escape" && close()}
+    >
+      <summary>
+        Export<span class="visually-hidden"> this conversation</span>
+      </summary>
+      <div>
+        {Object.entries(exportFormats).map(([name, { extension, type, toText }]) => (
+          <button
+            key={name}
+            type="button"
+            class="quiet"
+            onClick={() => {
+              download(fileNameOf(conversation, extension), type, toText(conversation));
+              close();
+            }}
+          >
+            As {name}
+          </button>
+        ))}
+      </div>
+    </details>
+  );
+}
+
+/** Hands the reader a file that the page has made. */
+function download(name: string, type: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(address);
 }

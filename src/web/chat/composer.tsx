@@ -3,8 +3,14 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
 import { chatModels } from "../node/state.ts";
 import { type Grounded, groundings } from "./conversation.ts";
-import { draft, focusComposer } from "./panels.ts";
-import { changeSettings, chooseGrounded, current, lastSettings } from "./store.ts";
+import {
+  changeSettings,
+  chooseGrounded,
+  current,
+  draft,
+  focusComposer,
+  lastSettings,
+} from "./store.ts";
 import { send, stop } from "./turn.ts";
 
 const closedByEscape = "dialog, details[open], .renaming";
@@ -41,8 +47,8 @@ export function Composer() {
     if (writing !== true) return;
     // From wherever the reader is, but for what Escape closes.
     const onEscape = ({ key, target }: KeyboardEvent): void => {
-      const isElsewhere = target instanceof Element && target.closest(closedByEscape) !== null;
-      if (key === "Escape" && !isElsewhere) stopAnswer();
+      const closesSomething = target instanceof Element && target.closest(closedByEscape) !== null;
+      if (key === "Escape" && !closesSomething) stopAnswer();
     };
     document.addEventListener("keydown", onEscape);
     return () => document.removeEventListener("keydown", onEscape);

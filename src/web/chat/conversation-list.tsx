@@ -2,8 +2,16 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialog.tsx";
 import type { Conversation } from "./conversation.ts";
-import { focusComposer, listOpen } from "./panels.ts";
-import { conversations, current, remove, rename, select, startConversation } from "./store.ts";
+import {
+  conversations,
+  current,
+  focusComposer,
+  listOpen,
+  remove,
+  rename,
+  select,
+  startConversation,
+} from "./store.ts";
 import { stop } from "./turn.ts";
 
 export function ConversationList({ open }: { open: boolean }) {
@@ -63,7 +71,7 @@ function Item({ conversation, onChoose }: { conversation: Conversation; onChoose
       </span>
       {mode === "deleting" && (
         <Dialog title="Delete this conversation?" onClose={() => setMode("shown")}>
-          <p>“{title}” is kept in this browser only, and cannot be brought back.</p>
+          <p>“{title}” is stored in this browser only, and cannot be brought back.</p>
           <div class="row end">
             <button type="button" onClick={() => setMode("shown")}>
               Keep it

@@ -1,7 +1,6 @@
-/** A conversation as the browser keeps it. */
-
+/** A conversation as the browser stores it, and as it can be exported. */
 import type { Retrieval } from "../../client/wire.ts";
-import { newId } from "../id.ts";
+import { newId } from "../browser.ts";
 
 /** Whether answers come from the node's documents; `auto`: where they clearly match the question. */
 export const groundings = ["off", "auto", "on"] as const;
@@ -92,4 +91,40 @@ export function titleFrom(question: string): string {
 /** Tokens a second after the first; undefined where there was no more than one. */
 export function speedOf({ tokens, restMs }: Measures): number | undefined {
   return tokens > 1 && restMs > 0 ? ((tokens - 1) / restMs) * 1000 : undefined;
+}
+
+/** A conversation as a file to download: JSON or Markdown. */
+export const exportFormats = {
+  JSON: { extension: "json", type: "application/json", toText: toJson },
+  Markdown: { extension: "md", type: "text/markdown", toText: toMarkdown },
+} as const;
+
+function toJson(conversation: Conversation): string {
+  return `${JSON.stringify(conversation, null, 2)}\n`;
+}
+
+function toMarkdown({ title, createdAt, settings, turns }: Conversation): string {
+  const system = settings.system.trim() === "" ? [] : [`> ${lines(settings.system).join("\n> ")}`];
+  const parts = [`# ${title}`, `${settings.model}, ${createdAt}`, ...system, ...turns.map(toPart)];
+  return `${parts.join("\n\n")}\n`;
+}
+
+function toPart(turn: Turn): string {
+  if (turn.role === "user") return `## You\n\n${turn.content}`;
+  const sources = (turn.retrieval?.points ?? []).map(({ metadata, score }, at) => {
+    const place = [metadata?.document, metadata?.heading].filter(Boolean).join(", ");
+    return `${at + 1}. ${place || "A passage"} (${score.toFixed(2)})`;
+  });
+  const listed = sources.length === 0 ? "" : `\n\nSources:\n\n${sources.join("\n")}`;
+  return `## ${turn.model}\n\n${turn.content}${listed}`;
+}
+
+const lines = (text: string): string[] => text.trim().split("\n");
+
+export function fileNameOf({ title }: Conversation, extension: string): string {
+  const name = title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/^-|-$/g, "");
+  return `${name || "conversation"}.${extension}`;
 }

@@ -2,7 +2,7 @@
 import { useId, useState } from "preact/hooks";
 import { chatModels } from "../node/state.ts";
 import type { NumberSetting } from "./conversation.ts";
-import { mostTokens } from "./request.ts";
+import { mostTokens } from "./exchange.ts";
 import { changeSettings, current, lastSettings } from "./store.ts";
 
 interface NumberField {

@@ -1,7 +1,7 @@
-/** The conversations of this browser, kept in its local storage. */
+/** The conversations of this browser, in its local storage, and what of the chat is open. */
 import { computed, signal } from "@preact/signals";
+import { readItem, writeItem } from "../browser.ts";
 import { holdsPassages } from "../documents/collections.ts";
-import { readItem, writeItem } from "../storage.ts";
 import {
   type Conversation,
   defaultSettings,
@@ -130,4 +130,15 @@ function settle(conversation: Conversation): Conversation {
       : turn,
   );
   return { ...conversation, settings: { ...conversation.settings, grounded }, turns };
+}
+
+export const settingsOpen = signal(false);
+/** Where the screen is wide the list is always there; this is for narrow ones. */
+export const listOpen = signal(false);
+
+export const draft = signal("");
+
+/** Waits until the page is drawn again: a dialog that is being closed still holds the focus. */
+export function focusComposer(): void {
+  setTimeout(() => document.getElementById("question")?.focus());
 }

@@ -1,9 +1,11 @@
 /** The turns of a conversation, or questions to begin one with. */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { scrolls } from "../components/scrolls.ts";
+import { scrolls } from "../components/controls.tsx";
+import { chatModels } from "../node/state.ts";
 import { AnswerView } from "./answer-view.tsx";
-import { StarterQuestions } from "./starter-questions.tsx";
-import { current } from "./store.ts";
+import type { Settings } from "./conversation.ts";
+import { changeSettings, current, focusComposer, lastSettings } from "./store.ts";
+import { send } from "./turn.ts";
 
 /** A reader who has scrolled up by more pixels than this is reading: the thread no longer scrolls by itself. */
 const nearEnd = 80;
@@ -49,5 +51,65 @@ export function Thread() {
         )
       )}
     </section>
+  );
+}
+
+/** What an empty conversation shows: three questions to begin with. */
+interface Example {
+  question: string;
+  about: string;
+  settings: Partial<Settings>;
+}
+
+/** At temperature 0: a person who tries a node first wants its likeliest answer, and chance takes a small model astray. */
+const examples: readonly Example[] = [
+  {
+    question: "What is the capital of France?",
+    about: "A plain question",
+    settings: { temperature: 0 },
+  },
+  {
+    question: "How do I stop this node?",
+    about: "Answered from the documents",
+    // One passage holds the answer, and a small model is easily distracted, also by a system prompt.
+    settings: { grounded: "on", passages: 1, system: "", temperature: 0 },
+  },
+  {
+    question: "Write a haiku about autumn.",
+    about: "Something to write",
+    settings: { temperature: 0 },
+  },
+];
+
+function StarterQuestions() {
+  const begin = ({ question, settings }: Example): void => {
+    changeSettings(settings);
+    void send(question);
+    focusComposer();
+  };
+  const { model } = lastSettings();
+  const advice = chatModels.value.find(({ name }) => name === model)?.advice;
+  return (
+    <div class="starter-questions">
+      <h3>Ask this node something</h3>
+      <p class="lead">
+        It answers on this machine. What you write stays between your browser and the node.
+      </p>
+      <ul>
+        {examples.map((example) => (
+          <li key={example.question}>
+            <button
+              type="button"
+              disabled={chatModels.value.length === 0}
+              onClick={() => begin(example)}
+            >
+              <span>{example.question}</span>
+              <span class="note">{example.about}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {advice !== undefined && <p class="note">{advice}</p>}
+    </div>
   );
 }

@@ -1,13 +1,11 @@
 /** One turn of a conversation: a question is sent, and its answer is shown until it ends, fails or is stopped. */
 import type { ChatRequest } from "../../client/api-client.ts";
-import { announce } from "../announce.ts";
+import { announce, newId } from "../browser.ts";
 import { api, withKey } from "../client.ts";
 import { failureOf } from "../failure.ts";
-import { newId } from "../id.ts";
 import { chatModels } from "../node/state.ts";
-import { hasText, withChunk } from "./answer-turn.ts";
 import { type AnswerTurn, titleFrom, type UserTurn, untitled } from "./conversation.ts";
-import { toRequest } from "./request.ts";
+import { hasText, toRequest, withChunk } from "./exchange.ts";
 import { change, changeTurn, conversations, current, persist, startConversation } from "./store.ts";
 
 /** Chunks that come closer together than this are shown together. */

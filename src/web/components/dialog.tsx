@@ -1,8 +1,9 @@
-/** The browser's own modal dialog: it traps the focus, and gives it back when it closes. */
+/** The browser's own modal dialog, and the one that asks for the API key. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { giveKey, giveNoKey, keyQuestion } from "../client.ts";
 
-export interface DialogProps {
+interface DialogProps {
   title: string;
   /** Whether it takes as much of the screen as reading needs. */
   wide?: boolean;
@@ -28,5 +29,49 @@ export function Dialog({ title, wide = false, onClose, focusAfter, children }: D
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
+  );
+}
+
+/** Asks for the API key that the node wants. */
+export function KeyDialog() {
+  const question = keyQuestion.value;
+  return question === undefined ? null : <Question reason={question.reason} />;
+}
+
+function Question({ reason }: { reason: string }) {
+  const [text, setText] = useState("");
+  const id = useId();
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (text.trim() !== "") giveKey(text.trim());
+  };
+  return (
+    <Dialog title="This node wants an API key" onClose={giveNoKey}>
+      <form onSubmit={submit}>
+        <p id={`${id}-reason`}>{reason}</p>
+        <label for={id}>API key</label>
+        <input
+          id={id}
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          required
+          aria-describedby={`${id}-reason ${id}-note`}
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <p id={`${id}-note`} class="note">
+          It is stored in this tab until you close it, and sent to this node only.
+        </p>
+        <div class="row end">
+          <button type="button" onClick={giveNoKey}>
+            Cancel
+          </button>
+          <button type="submit" class="primary">
+            Use this key
+          </button>
+        </div>
+      </form>
+    </Dialog>
   );
 }

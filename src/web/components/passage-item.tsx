@@ -1,7 +1,6 @@
 /** A passage with where it comes from and how well it matches. */
 import type { Point } from "../../client/wire.ts";
 import { read, readingOf } from "../documents/reading.ts";
-import { ScoreBar } from "./score-bar.tsx";
 
 /** A passage often begins with the heading that is shown above it; it is not shown twice. */
 function withoutHeading({ source, metadata }: Point): string {
@@ -11,7 +10,7 @@ function withoutHeading({ source, metadata }: Point): string {
     : source;
 }
 
-export interface PassageItemProps {
+interface PassageItemProps {
   point: Point;
   /** The marker that answers use for it. */
   marker: number;
@@ -53,5 +52,21 @@ export function PassageItem({ point, marker, folded = false }: PassageItemProps)
         </button>
       )}
     </li>
+  );
+}
+
+/** How well a passage matches, as a bar and a number. */
+function ScoreBar({ score }: { score: number }) {
+  const percent = Math.max(0, Math.min(1, score)) * 100;
+  return (
+    <div class="score">
+      <div class="bar" aria-hidden="true">
+        <div style={{ width: `${percent.toFixed(1)}%` }} />
+      </div>
+      <span>
+        <span class="visually-hidden">Score </span>
+        {score.toFixed(2)}
+      </span>
+    </div>
   );
 }

@@ -6,7 +6,7 @@ import { collections, isNodes, nameOf } from "./collections.ts";
 /** As many as the node searches as one. */
 const most = 16;
 
-export interface CollectionChoiceProps {
+interface CollectionChoiceProps {
   /** The ids of those that are chosen; none: the node's own. */
   chosen: readonly string[];
   onChoose: (ids: readonly string[]) => void;

@@ -1,7 +1,10 @@
 /** The collections to choose from, and the button that makes another. */
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import type { VectorStore } from "../../client/wire.ts";
 import { withKey } from "../client.ts";
+import { FailureNote } from "../components/controls.tsx";
+import { Dialog } from "../components/dialog.tsx";
+import { failureOf } from "../failure.ts";
 import {
   collections,
   documents,
@@ -13,8 +16,7 @@ import {
   showCollection,
   shown,
 } from "./collections.ts";
-import { NameDialog } from "./name-dialog.tsx";
-import { counted } from "./size-text.ts";
+import { counted } from "./file-check.ts";
 
 export function CollectionList() {
   const [isNaming, setNaming] = useState(false);
@@ -64,8 +66,63 @@ function summaryOf(store: VectorStore): string {
   if (store.status === "expired") return "expired";
   return [
     counted(total, "document"),
-    ...(coming > 0 ? [`${coming} being taken in`] : []),
+    ...(coming > 0 ? [`${coming} being ingested`] : []),
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(isNodes(store) ? ["answers come from here by default"] : []),
   ].join(", ");
+}
+
+/** Asks for the name of a collection, to make or to rename one. */
+const longest = 256;
+
+interface NameDialogProps {
+  title: string;
+  action: string;
+  name?: string;
+  /** Settles when the node has done it. */
+  onName: (name: string) => Promise<void>;
+  onClose: () => void;
+}
+
+export function NameDialog({ title, action, name = "", onName, onClose }: NameDialogProps) {
+  const [text, setText] = useState(name);
+  const [failure, setFailure] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const id = useId();
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (isBusy || text.trim() === "") return;
+    setBusy(true);
+    try {
+      await onName(text.trim());
+      onClose();
+    } catch (error) {
+      setFailure(failureOf(error).message);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={submit}>
+        <label for={id}>Name of the collection</label>
+        <input
+          id={id}
+          required
+          maxLength={longest}
+          autocomplete="off"
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        {failure !== undefined && <FailureNote message={failure} />}
+        <div class="row end">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={isBusy}>
+            {action}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
 }

@@ -2,10 +2,9 @@
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { ApiError } from "../../client/api-error.ts";
 import { DocumentsClient } from "../../client/documents-client.ts";
-import type { VectorStore } from "../../client/wire.ts";
-import { api, withKey } from "../client.ts";
+import type { Point, VectorStore } from "../../client/wire.ts";
+import { api, key, withKey } from "../client.ts";
 import { type Failure, failureOf } from "../failure.ts";
-import { key } from "../key.ts";
 import { coming, info, readiness } from "../node/state.ts";
 
 export const documents = new DocumentsClient(api);
@@ -55,7 +54,7 @@ export function showCollection(id: string): void {
   shownId.value = id;
 }
 
-export const isTakingIn = computed(() =>
+export const isIngesting = computed(() =>
   known.value.some(({ file_counts }) => file_counts.in_progress > 0),
 );
 
@@ -141,4 +140,17 @@ function forgetAll(): void {
   access.value = { state: "unknown" };
   known.value = [];
   laterIds.clear();
+}
+
+/** Each once, in the order of the passages; a browser may have stored passages that do not say. */
+export function collectionsOf(points: readonly Point[]): string[] {
+  const ids = points.map(({ metadata }) => metadata?.vector_store_id ?? undefined);
+  return [...new Set(ids.filter((id) => id !== undefined))].map(collectionName);
+}
+
+function collectionName(id: string): string {
+  const store = collections.value.find((one) => one.id === id);
+  if (store !== undefined) return nameOf(store);
+  const isAllKnown = access.value.state === "open" && !hasMoreCollections.value;
+  return isAllKnown ? `${id} (not there any more)` : id;
 }

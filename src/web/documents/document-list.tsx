@@ -1,8 +1,9 @@
 /** The documents of a collection: what became of each, and what can be done with it. */
 import { useState } from "preact/hooks";
 import type { VectorStore, VectorStoreFile } from "../../client/wire.ts";
-import { FailureNote } from "../components/failure-note.tsx";
+import { FailureNote } from "../components/controls.tsx";
 import { nameOf } from "./collections.ts";
+import { counted, sizeText } from "./file-check.ts";
 import {
   type Listing,
   listing,
@@ -14,9 +15,7 @@ import {
   refreshShown,
 } from "./listing.ts";
 import { read } from "./reading.ts";
-import { isUploaded, removeDocument } from "./removal.ts";
-import { RemovalDialog } from "./removal-dialog.tsx";
-import { counted, sizeText } from "./size-text.ts";
+import { isUploaded, RemovalDialog, removeDocument } from "./removal.tsx";
 
 export function DocumentList({ store }: { store: VectorStore }) {
   const [removing, setRemoving] = useState<VectorStoreFile>();
@@ -64,7 +63,7 @@ export function DocumentList({ store }: { store: VectorStore }) {
 }
 
 const states: Readonly<Record<VectorStoreFile["status"], string>> = {
-  in_progress: "Being taken in",
+  in_progress: "Being ingested",
   completed: "Ready",
   failed: "Failed",
   cancelled: "Cancelled",

@@ -1,15 +1,31 @@
 /** The room of documents: collections, what is in them, and how more gets in. */
-import { useEffect } from "preact/hooks";
-import { FailureNote } from "../components/failure-note.tsx";
-import { askForKey } from "../key.ts";
-import { CollectionList } from "./collection-list.tsx";
-import { CollectionView } from "./collection-view.tsx";
-import { access, loadCollections, shown } from "./collections.ts";
-import { watchTakingIn } from "./watch.ts";
+import { useEffect, useState } from "preact/hooks";
+import type { VectorStore } from "../../client/wire.ts";
+import { changeSettings, focusComposer, startConversation } from "../chat/store.ts";
+import { askForKey, withKey } from "../client.ts";
+import { FailureNote } from "../components/controls.tsx";
+import { openTab } from "../frame.ts";
+import { CollectionList, NameDialog } from "./collection-list.tsx";
+import {
+  access,
+  documents,
+  forgetCollection,
+  isNodes,
+  loadCollections,
+  nameOf,
+  putCollection,
+  shown,
+} from "./collections.ts";
+import { DocumentList } from "./document-list.tsx";
+import { DropArea } from "./drop-area.tsx";
+import { counted } from "./file-check.ts";
+import { listing, loadPage, refreshShown, watchIngest } from "./listing.ts";
+import { deleteCollection, emptyCollection, RemovalDialog } from "./removal.tsx";
+import { UploadList } from "./upload-list.tsx";
 
 export function DocumentsView() {
   useEffect(() => void loadCollections({ asks: true }), []);
-  useEffect(watchTakingIn, []);
+  useEffect(watchIngest, []);
   return (
     <div class="page-column">
       <h2>Documents</h2>
@@ -59,6 +75,113 @@ function Room() {
       {failure}
       <CollectionList />
       <CollectionView store={store} />
+    </>
+  );
+}
+
+/** One collection: its name, what can be done with it as a whole, and its documents. */
+type Doing = "renaming" | "emptying" | "deleting";
+
+function CollectionView({ store }: { store: VectorStore }) {
+  const [doing, setDoing] = useState<Doing>();
+  const { id, file_counts: counts } = store;
+  useEffect(() => void loadPage(id), [id]);
+  const name = nameOf(store);
+  const ask = (): void => {
+    startConversation();
+    changeSettings({ grounded: "on", collections: isNodes(store) ? undefined : [id] });
+    openTab("chat");
+    focusComposer();
+  };
+  const end = (): void => setDoing(undefined);
+  const rename = async (to: string): Promise<void> =>
+    putCollection(await withKey(() => documents.renameStore(id, to)));
+  return (
+    <section class="collection" aria-labelledby="collection-name">
+      <div class="row between">
+        <h3 id="collection-name" tabIndex={-1}>
+          <bdi>{name}</bdi>
+        </h3>
+        <span class="row actions">
+          <button type="button" class="quiet" onClick={() => setDoing("renaming")}>
+            Rename
+          </button>
+          {counts.total > 0 && (
+            <button type="button" class="quiet" onClick={() => setDoing("emptying")}>
+              Empty
+            </button>
+          )}
+          {!isNodes(store) && (
+            <button type="button" class="quiet" onClick={() => setDoing("deleting")}>
+              Delete
+            </button>
+          )}
+          <button type="button" disabled={counts.completed === 0} onClick={ask}>
+            Ask about it
+          </button>
+        </span>
+      </div>
+      <DropArea />
+      <UploadList />
+      <DocumentList store={store} />
+      {doing === "renaming" && (
+        <NameDialog
+          title="Rename this collection"
+          action="Rename it"
+          name={name}
+          onName={rename}
+          onClose={end}
+        />
+      )}
+      {doing === "emptying" && (
+        <RemovalDialog
+          title={`Empty “${name}”?`}
+          lost={<Lost store={store} what="" />}
+          action="Empty it"
+          files="the uploaded files"
+          steps={counts.total}
+          remove={(options) => emptyCollection(id, options)}
+          onClose={end}
+          onDone={() => void refreshShown(id)}
+          focusAfter="collection-name"
+        />
+      )}
+      {doing === "deleting" && (
+        <RemovalDialog
+          title={`Delete “${name}”?`}
+          lost={<Lost store={store} what="the collection and " />}
+          action="Delete it"
+          files={counts.total > 0 ? "the uploaded files" : undefined}
+          steps={counts.total}
+          remove={(options) => deleteCollection(id, options)}
+          onClose={end}
+          onDone={(isComplete) => {
+            if (isComplete) forgetCollection(id);
+            else void refreshShown(id);
+          }}
+          focusAfter="collection-name"
+        />
+      )}
+    </section>
+  );
+}
+
+const namedAtMost = 3;
+
+/** What is lost: how many documents, and the names of some. */
+function Lost({ store, what }: { store: VectorStore; what: string }) {
+  const { total } = store.file_counts;
+  if (total === 0) return <>It holds no documents.</>;
+  const files = listing.value?.store === store.id ? listing.value.files : [];
+  const names = files.slice(0, namedAtMost).map(({ filename }) => `“${filename}”`);
+  const more = total - names.length;
+  const all = [...names, ...(more > 0 && names.length > 0 ? [`${more} more`] : [])].join(", ");
+  return (
+    <>
+      This removes {what}
+      {counted(total, "document")}
+      {all !== "" && <>: {all}</>}. No answer comes from there any more, and it cannot be undone
+      here.
     </>
   );
 }

@@ -1,8 +1,10 @@
-/** Where files are dropped or chosen. */
+/** Files that are chosen, or dropped anywhere on the page: they go to the collection that is shown. */
+
+import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { maxFileBytes, nameOf, shown } from "./collections.ts";
-import { dropNote, isDragging } from "./dropping.ts";
-import { sizeText } from "./size-text.ts";
+import { openTab } from "../frame.ts";
+import { access, loadCollections, maxFileBytes, nameOf, shown } from "./collections.ts";
+import { sizeText } from "./file-check.ts";
 import { giveFiles } from "./uploads.ts";
 
 export function DropArea() {
@@ -36,4 +38,105 @@ export function DropArea() {
       {dropNote.value !== undefined && <p role="alert">{dropNote.value}</p>}
     </div>
   );
+}
+
+/** Whether files are being held over the page. */
+const isDragging = signal(false);
+/** What of a drop was not taken, and why. */
+const dropNote = signal<string | undefined>(undefined);
+
+const holdsFiles = ({ dataTransfer }: DragEvent): boolean =>
+  dataTransfer?.types.includes("Files") ?? false;
+
+async function take({ dataTransfer }: DragEvent): Promise<void> {
+  const items = [...(dataTransfer?.items ?? [])].filter(({ kind }) => kind === "file");
+  // Both are asked before the first pause: the browser forgets what was dropped.
+  const entries = items.map((item) => item.webkitGetAsEntry());
+  const plain = items.map((item) => item.getAsFile());
+  const folders = entries.filter((entry) => entry?.isDirectory === true);
+  const files = plain.filter((file, at) => file !== null && entries[at]?.isDirectory !== true);
+  openTab("documents");
+  dropNote.value = undefined;
+  if (access.value.state !== "open") await loadCollections({ asks: true });
+  const inside = await filesInside(folders.filter((entry) => entry !== null));
+  giveFiles([...files.filter((file) => file !== null), ...inside]);
+}
+
+async function filesInside(folders: readonly FileSystemEntry[]): Promise<File[]> {
+  try {
+    const { files, areMore } = await filesOf(folders);
+    if (areMore) {
+      dropNote.value = `Only the first ${files.length} files were taken: drop the rest folder by folder, or use 'paddock ingest' on the node's machine.`;
+    } else if (folders.length > 0 && files.length === 0) {
+      dropNote.value = "There are no files in what was dropped.";
+    }
+    return files;
+  } catch {
+    dropNote.value = "The browser could not read the folder: select its files, and drop those.";
+    return [];
+  }
+}
+
+export function takeDroppedFiles(): void {
+  addEventListener("dragover", (event) => {
+    if (!holdsFiles(event)) return;
+    // Without this the browser would leave the page for the file.
+    event.preventDefault();
+    isDragging.value = true;
+  });
+  addEventListener("dragleave", ({ relatedTarget }) => {
+    if (relatedTarget === null) isDragging.value = false;
+  });
+  addEventListener("drop", (event) => {
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    isDragging.value = false;
+    void take(event);
+  });
+}
+
+interface DroppedFiles {
+  files: File[];
+  /** Whether there were more in the folders than are taken at once. */
+  areMore: boolean;
+}
+
+/** Of the folders of one drop: who drops more has dropped the wrong one. */
+const mostFiles = 1000;
+
+/**
+ * Files that are hidden, and hidden folders, are left out. What was dropped must be asked for its
+ * entries before the first pause: the browser forgets it then.
+ */
+export async function filesOf(entries: readonly FileSystemEntry[]): Promise<DroppedFiles> {
+  const files: File[] = [];
+  const waiting = [...entries];
+  for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
+    if (files.length === mostFiles) return { files, areMore: true };
+    if (isFile(entry)) files.push(await fileOf(entry));
+    else if (isFolder(entry)) waiting.push(...(await visibleIn(entry)));
+  }
+  return { files, areMore: false };
+}
+
+const isFile = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile;
+const isFolder = (entry: FileSystemEntry): entry is FileSystemDirectoryEntry => entry.isDirectory;
+
+const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
+  new Promise((resolve, reject) => entry.file(resolve, reject));
+
+async function visibleIn(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
+  const reader = folder.createReader();
+  const entries: FileSystemEntry[] = [];
+  // A browser gives about a hundred at a time, and none at the end.
+  for (;;) {
+    const more = await new Promise<FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, reject),
+    );
+    if (more.length === 0 || entries.length > mostFiles) break;
+    entries.push(...more);
+  }
+  return entries
+    .filter(({ name }) => !name.startsWith("."))
+    .toSorted((a, b) => a.name.localeCompare(b.name));
 }

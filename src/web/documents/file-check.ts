@@ -1,5 +1,4 @@
-/** What is known of a file before it is sent: whether it can be taken, and the name that it is sent under. */
-import { sizeText } from "./size-text.ts";
+/** What is known of a file before it is sent: whether it can be, its name, and its size as people read it. */
 
 /** Why a file need not be sent, as a sentence; undefined where it can be. */
 export function refusalOf(
@@ -32,3 +31,20 @@ export function sentName(name: string): string {
   const ending = /\.[^.]{1,16}$/u.exec(seen)?.[0] ?? "";
   return `${seen.slice(0, longestName - ending.length).toWellFormed()}${ending}`;
 }
+
+/** Numbers of bytes and of things, as people read them. */
+const units = ["kB", "MB", "GB", "TB"] as const;
+
+export function sizeText(bytes: number): string {
+  if (bytes < 1000) return counted(bytes, "byte");
+  let value = bytes;
+  let at = -1;
+  while (value >= 999.5 && at < units.length - 1) {
+    value /= 1000;
+    at++;
+  }
+  return `${value.toFixed(at > 0 ? 1 : 0)} ${units[at]}`;
+}
+
+export const counted = (count: number, thing: string): string =>
+  `${count} ${thing}${count === 1 ? "" : "s"}`;

@@ -1,10 +1,11 @@
-/** The documents of the collection that is shown, a page at a time. */
-import { signal } from "@preact/signals";
+/** The documents of the collection that is shown, a page at a time, and followed while they are ingested. */
+import { effect, signal } from "@preact/signals";
 import { ApiError } from "../../client/api-error.ts";
 import type { VectorStoreFile } from "../../client/wire.ts";
+import { announce } from "../browser.ts";
 import { withKey } from "../client.ts";
 import { type Failure, failureOf } from "../failure.ts";
-import { documents, loadCollections } from "./collections.ts";
+import { collections, documents, isIngesting, loadCollections, shown } from "./collections.ts";
 
 export interface Listing {
   store: string;
@@ -51,8 +52,47 @@ export async function nextPage({ store, files, cursors }: Listing): Promise<void
 export const pageBefore = ({ store, cursors }: Listing): Promise<void> =>
   loadPage(store, cursors.slice(0, -1));
 
-/** Asks again for the page on the screen, or for the one that somebody turned to meanwhile, and for the collections. */
+/** Loads the page on the screen again, or the one that somebody turned to meanwhile, and the collections. */
 export async function refreshShown(store: string): Promise<void> {
   const cursors = asked?.store === store ? asked.cursors : [];
   await Promise.all([loadPage(store, cursors), loadCollections({ asks: false })]);
+}
+
+const soonestMs = 1000;
+const latestMs = 5000;
+
+/** Polls, gently, while something is being ingested and the page is visible; returns the function that ends it. */
+export function watchIngest(): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let waitMs = soonestMs;
+  let before = "";
+  const schedule = (): void => {
+    clearTimeout(timer);
+    const isSeen = document.visibilityState === "visible";
+    if (isSeen && isIngesting.peek()) timer = setTimeout(poll, waitMs);
+  };
+  const poll = async (): Promise<void> => {
+    const store = shown.peek();
+    if (store !== undefined) await refreshShown(store.id);
+    const now = JSON.stringify(collections.peek().map(({ file_counts }) => file_counts));
+    waitMs = now === before ? Math.min(waitMs * 1.5, latestMs) : soonestMs;
+    before = now;
+    schedule();
+  };
+  const onVisible = (): void => {
+    waitMs = soonestMs;
+    schedule();
+  };
+  let wasIngesting = false;
+  const end = effect(() => {
+    if (isIngesting.value) onVisible();
+    else if (wasIngesting) announce("Nothing is being ingested any more.");
+    wasIngesting = isIngesting.value;
+  });
+  document.addEventListener("visibilitychange", onVisible);
+  return () => {
+    end();
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", onVisible);
+  };
 }

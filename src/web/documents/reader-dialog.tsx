@@ -1,8 +1,7 @@
 /** A document's passages, to be read in order; the one that an answer's marker led to is marked. */
 import { useEffect, useRef } from "preact/hooks";
+import { FailureNote, scrolls } from "../components/controls.tsx";
 import { Dialog } from "../components/dialog.tsx";
-import { FailureNote } from "../components/failure-note.tsx";
-import { scrolls } from "../components/scrolls.ts";
 import {
   closeReading,
   loadPassages,
@@ -61,7 +60,7 @@ function Passages({ page, marked }: { page: PassagesShown; marked: MarkedPassage
   if (texts.length === 0) {
     return (
       <>
-        <p>Nothing of this document can be read here: it was removed, or is not taken in yet.</p>
+        <p>Nothing of this document can be read here: it was removed, or is not ingested yet.</p>
         {marked !== undefined && <AsGiven marked={marked} />}
       </>
     );

@@ -1,5 +1,5 @@
 /** The files on their way, how far each is, and what became of those that did not come. */
-import { counted, sizeText } from "./size-text.ts";
+import { counted, sizeText } from "./file-check.ts";
 import type { Upload } from "./upload-queue.ts";
 import { queue } from "./uploads.ts";
 

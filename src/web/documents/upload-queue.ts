@@ -4,7 +4,7 @@
  */
 import { computed, signal } from "@preact/signals";
 import type { FileObject } from "../../client/wire.ts";
-import { newId } from "../id.ts";
+import { newId } from "../browser.ts";
 
 export interface UploadFailure {
   message: string;

@@ -1,15 +1,15 @@
-/** The page's uploads: what each step asks of the node, and what is said of it. */
-import { ApiError } from "../../client/api-error.ts";
+/** The page's uploads: how a file is sent, what each step asks of the node, and what is said of it. */
+
+import { json } from "../../client/api-client.ts";
+import { ApiError, statusError } from "../../client/api-error.ts";
 import type { FileObject } from "../../client/wire.ts";
-import { announce } from "../announce.ts";
-import { withKey } from "../client.ts";
+import { announce } from "../browser.ts";
+import { key, withKey } from "../client.ts";
 import { Failure, failureOf } from "../failure.ts";
-import { openTab } from "../tabs.ts";
-import { documents, isTakingIn, maxFileBytes, nameOf, shown } from "./collections.ts";
-import { refusalOf } from "./file-check.ts";
+import { openTab } from "../frame.ts";
+import { documents, isIngesting, maxFileBytes, nameOf, shown } from "./collections.ts";
+import { counted, refusalOf, sentName } from "./file-check.ts";
 import { refreshShown } from "./listing.ts";
-import { type SendOptions, sendFile } from "./send-file.ts";
-import { counted } from "./size-text.ts";
 import { type UploadFailure, UploadQueue } from "./upload-queue.ts";
 
 export const queue = new UploadQueue({
@@ -19,8 +19,8 @@ export const queue = new UploadQueue({
   discard: (sent) => void documents.deleteFile(sent.id).catch(() => {}),
   failureOf: uploadFailure,
   onAdded: ({ store }) => {
-    // Once something is being taken in, it is looked after by itself.
-    if (!isTakingIn.value && shown.value?.id === store) void refreshShown(store);
+    // Once something is being ingested, it is looked after by itself.
+    if (!isIngesting.value && shown.value?.id === store) void refreshShown(store);
   },
   onRest: (added, failed) => {
     if (added > 0 && shown.value !== undefined) void refreshShown(shown.value.id);
@@ -39,7 +39,7 @@ function uploadFailure(error: unknown): UploadFailure {
   return { message, canRetry: !ofTheFile.includes(error.status ?? 0) };
 }
 
-/** A node that refuses early closes the connection, and the browser may not see why: so it is asked again. */
+/** A node that refuses early closes the connection, and the browser may not see why: so the node is asked a second time. */
 async function sendOrTellWhy(file: File, options: SendOptions): Promise<FileObject> {
   try {
     return await sendFile(file, options);
@@ -52,7 +52,7 @@ async function sendOrTellWhy(file: File, options: SendOptions): Promise<FileObje
 }
 
 const brokenOff =
-  "The connection to the node broke off during the upload, and nothing of the file was kept.";
+  "The connection to the node broke off during the upload, and nothing of the file was stored.";
 
 /** Takes files for the collection that is shown. */
 export function giveFiles(files: readonly File[]): void {
@@ -66,3 +66,45 @@ export function giveFiles(files: readonly File[]): void {
 addEventListener("beforeunload", (event) => {
   if (queue.active.value.length > 0) event.preventDefault();
 });
+
+/** Sends one file by XMLHttpRequest, the browser's one way to tell how far an upload is. */
+interface SendOptions {
+  signal: AbortSignal;
+  /** Told how many bytes are sent, from time to time. */
+  onProgress: (bytes: number) => void;
+}
+
+async function sendFile(file: File, { signal, onProgress }: SendOptions): Promise<FileObject> {
+  const { promise, resolve, reject } = Promise.withResolvers<XMLHttpRequest>();
+  const request = new XMLHttpRequest();
+  request.open("POST", "/v1/files");
+  if (key.value !== null) request.setRequestHeader("authorization", `Bearer ${key.value}`);
+  request.upload.onprogress = ({ loaded }) => onProgress(Math.min(loaded, file.size));
+  request.onload = () => resolve(request);
+  request.onerror = () => reject(new ApiError("unreachable", "The server cannot be reached."));
+  request.onabort = () => reject(signal.reason);
+  const abort = (): void => request.abort();
+  signal.throwIfAborted();
+  signal.addEventListener("abort", abort, { once: true });
+  const form = new FormData();
+  form.append("purpose", "assistants");
+  form.append("file", file, sentName(file.name));
+  request.send(form);
+  try {
+    return await answerOf(await promise);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+async function answerOf(request: XMLHttpRequest): Promise<FileObject> {
+  const { status, responseText } = request;
+  const headers = new Headers();
+  for (const name of ["retry-after", "x-should-retry"]) {
+    const value = request.getResponseHeader(name);
+    if (value !== null) headers.set(name, value);
+  }
+  const response = new Response(responseText, { status, headers });
+  if (!response.ok) throw await statusError(response);
+  return await json(response);
+}

@@ -1,17 +1,49 @@
-/** Asks the node's collection and shows the passages it finds. */
-
+/** Asks the node's collections and shows the passages that are found. */
 import { computed, signal } from "@preact/signals";
 import { useId } from "preact/hooks";
-import { focusComposer } from "../chat/panels.ts";
-import { changeSettings, startConversation } from "../chat/store.ts";
+import type { RetrieveResult } from "../../client/wire.ts";
+import { announce } from "../browser.ts";
+import { changeSettings, focusComposer, startConversation } from "../chat/store.ts";
 import { send } from "../chat/turn.ts";
-import { FailureNote } from "../components/failure-note.tsx";
+import { api, withKey } from "../client.ts";
+import { FailureNote } from "../components/controls.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
 import { collections } from "../documents/collections.ts";
+import { type Failure, failureOf } from "../failure.ts";
+import { openTab } from "../frame.ts";
 import { coming, embeddingModels, info } from "../node/state.ts";
-import { openTab } from "../tabs.ts";
-import { type Outcome, outcome, search } from "./search.ts";
+
+export interface Search {
+  question: string;
+  model: string;
+  /** Empty fields of the form are left to the node. */
+  limit?: number | undefined;
+  score_threshold?: number | undefined;
+  /** Ids of the collections to search; absent: the node's own. */
+  collection?: string[] | undefined;
+}
+
+export type Outcome =
+  | { state: "searching" }
+  | { state: "found"; question: string; result: RetrieveResult; ms: number }
+  | { state: "failed"; failure: Failure };
+
+export const outcome = signal<Outcome | undefined>(undefined);
+
+export async function search({ question, ...rest }: Search): Promise<void> {
+  outcome.value = { state: "searching" };
+  const startedAt = performance.now();
+  try {
+    const messages = [{ role: "user" as const, content: question }];
+    const request = { ...rest, messages, include_metadata: true };
+    const result = await withKey(() => api.retrieve(request));
+    outcome.value = { state: "found", question, result, ms: performance.now() - startedAt };
+    announce(`${result.points.length} passages found.`);
+  } catch (error) {
+    outcome.value = { state: "failed", failure: failureOf(error) };
+  }
+}
 
 const question = signal("");
 const limit = signal("");

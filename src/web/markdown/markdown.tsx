@@ -3,13 +3,10 @@
  * there is none to sanitise: HTML in an answer is shown as it was written.
  */
 import { lexer, type Token, type Tokens } from "marked";
-import type { ComponentChildren, JSX } from "preact";
-import { useMemo } from "preact/hooks";
-import { scrolls } from "../components/scrolls.ts";
-import { CodeBlock } from "./code-block.tsx";
-import { decodeEntities } from "./entities.ts";
-import { MarkedText } from "./marked-text.tsx";
-import { safeLink } from "./safe-link.ts";
+import { type ComponentChildren, createContext, type JSX } from "preact";
+import { useContext, useMemo } from "preact/hooks";
+import { CopyButton, scrolls } from "../components/controls.tsx";
+import { decodeEntities, piecesOf, safeLink } from "./inline-text.ts";
 
 /** The deepest nesting that is made into elements; what is deeper is shown as it was written. */
 const deepest = 24;
@@ -123,5 +120,54 @@ function link(href: string, content: ComponentChildren): ComponentChildren {
     <a href={address} title={address} target="_blank" rel="noopener noreferrer nofollow">
       {content}
     </a>
+  );
+}
+
+/** A block of code with a button that copies it. */
+function CodeBlock({ text, language }: { text: string; language: string }) {
+  const name = language.split(/\s/)[0] ?? "";
+  return (
+    <figure class="code">
+      <figcaption>
+        <span>{name || "text"}</span>
+        <CopyButton text={text} label="Copy code" />
+      </figcaption>
+      <pre {...scrolls}>
+        <code>{text}</code>
+      </pre>
+    </figure>
+  );
+}
+
+/** Text of an answer, whose markers open the passages that they name. */
+export interface MarkerTarget {
+  /** How many passages there are. */
+  count: number;
+  open: (marker: number) => void;
+}
+
+/** Undefined where there is nothing to open: then markers are text. */
+export const MarkerContext = createContext<MarkerTarget | undefined>(undefined);
+
+function MarkedText({ text }: { text: string }) {
+  const target = useContext(MarkerContext);
+  if (target === undefined) return <>{text}</>;
+  return (
+    <>
+      {piecesOf(text, target.count).map((piece) =>
+        typeof piece === "string" ? (
+          piece
+        ) : (
+          <button
+            type="button"
+            class="marker-link"
+            aria-label={`Open passage ${piece.marker}`}
+            onClick={() => target.open(piece.marker)}
+          >
+            {piece.marker}
+          </button>
+        ),
+      )}
+    </>
   );
 }

@@ -1,10 +1,9 @@
 /** How the node is: readiness, load, models and their settings, the collection. */
 import { useEffect } from "preact/hooks";
 import type { ModelInfo } from "../../client/wire.ts";
-import { FailureNote } from "../components/failure-note.tsx";
-import { forgetKey, key } from "../key.ts";
+import { forgetKey, key } from "../client.ts";
+import { FailureNote } from "../components/controls.tsx";
 import { loadFailure, samples, watchLoad } from "./load.ts";
-import { Sparkline } from "./sparkline.tsx";
 import { info, modelList, nodeFailure, readiness, refreshNode } from "./state.ts";
 
 export function NodeView() {
@@ -164,7 +163,7 @@ function ModelCard({ model }: { model: ModelInfo }) {
   );
 }
 
-/** What this machine gives to a model, or who serves it elsewhere. */
+/** What this machine gives to a model, or which upstream server runs it. */
 function placeOf({ upstream, batch_size, n_gpu_layers }: ModelInfo): Fact[] {
   if (upstream === undefined) {
     return [
@@ -173,7 +172,7 @@ function placeOf({ upstream, batch_size, n_gpu_layers }: ModelInfo): Fact[] {
     ];
   }
   return [
-    ["Runs elsewhere", upstream.server],
+    ["Runs upstream", upstream.server],
     ["Called there", upstream.model],
     ["Addresses", upstream.urls.join(", ")],
     ["Prompts' tokens", upstream.tokens],
@@ -192,5 +191,45 @@ function Facts({ facts }: { facts: readonly Fact[] }) {
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A sparkline of the last two minutes. */
+const width = 240;
+const height = 48;
+const points = 60;
+
+interface SparklineProps {
+  name: string;
+  unit: string;
+  values: readonly number[];
+  digits: number;
+}
+
+function Sparkline({ name, unit, values, digits }: SparklineProps) {
+  const now = values.at(-1) ?? 0;
+  const most = Math.max(...values, 1);
+  const step = width / (points - 1);
+  const left = width - step * (values.length - 1);
+  const place = (value: number, at: number): string =>
+    `${(left + at * step).toFixed(1)},${(height - 2 - (value / most) * (height - 6)).toFixed(1)}`;
+  const line = values.map(place).join(" ");
+  const text = `${now.toFixed(digits)} ${unit}`;
+  return (
+    <figure class="sparkline">
+      <figcaption>
+        <span>{name}</span>
+        <strong>{text}</strong>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${width} ${height}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${name} over the last two minutes: now ${text}, at most ${Math.max(...values, 0).toFixed(digits)}.`}
+      >
+        <polygon points={`${left.toFixed(1)},${height} ${line} ${width},${height}`} />
+        <polyline points={line} />
+      </svg>
+    </figure>
   );
 }

@@ -16,7 +16,7 @@ const modelsOf = (type: ModelInfo["type"]) =>
 export const chatModels = modelsOf("chat");
 export const embeddingModels = modelsOf("embedding");
 
-/** Asks for everything anew. */
+/** Loads everything again. */
 export async function refreshNode(): Promise<void> {
   try {
     const [about, models, ready] = await Promise.all([

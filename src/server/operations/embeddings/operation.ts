@@ -59,7 +59,7 @@ export const embeddings = defineOperation({
   },
 });
 
-export function toEmbeddingRequest({ model, input, dimensions }: EmbeddingRequest): DomainRequest {
+function toEmbeddingRequest({ model, input, dimensions }: EmbeddingRequest): DomainRequest {
   const single = toSingleInput(input);
   const inputs: readonly EmbeddingInput[] = single === undefined ? toInputs(input) : [single];
   return {

@@ -37,7 +37,7 @@ const unserved = new Map([
   ["evals", "has no evals"],
 ]);
 
-export interface UploadRequest {
+interface UploadRequest {
   purpose: string;
   expiresAfterSeconds?: number;
   ignored: string[];

@@ -20,7 +20,7 @@ export function toRerankRequest(body: RerankRequest): DomainRequest {
 const toText = (document: RerankRequest["documents"][number]): string =>
   typeof document === "string" ? document : document.text;
 
-export interface Ranked {
+interface Ranked {
   id: string;
   model: string;
   ranked: readonly RankedDocument[];

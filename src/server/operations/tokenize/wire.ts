@@ -27,7 +27,7 @@ function toText(body: TokenizeRequest, field: "prompt" | "content"): TokenizerIn
   if (body.tools) throw refuse("tools", "needs 'messages'");
   return {
     text: body[field] ?? "",
-    // What each of the two servers does where nothing is said.
+    // The default of each of the two servers.
     addSpecial: saidOfSpecial(body) ?? field === "prompt",
     parseSpecial: body.parse_special ?? true,
     ...given({ pieces: toPieces(body) }),

@@ -76,7 +76,7 @@ export const addVectorStoreFile = defineOperation({
   operationId: "addVectorStoreFile",
   summary: "Add a file to a vector store",
   description:
-    "Has an uploaded file taken in behind the scenes: its status is `in_progress`, then `completed`, or `failed` with the reason. Nothing of it is found before it is whole. A file that is in the store already stays, with the attributes that are sent.",
+    "Ingests an uploaded file in the background: its status is `in_progress`, then `completed`, or `failed` with the reason. Nothing of it is found before it is whole. A file that is in the store already stays, with the attributes that are sent.",
   body: {
     name: "VectorStoreFileRequest",
     schema: VectorStoreFileRequest,
@@ -237,7 +237,7 @@ export const createFileBatch = defineOperation({
   parameters: store,
   operationId: "createFileBatch",
   summary: "Add several files to a vector store",
-  description: "Has them taken in behind the scenes; all are added, or none.",
+  description: "Ingests them in the background; all are added, or none.",
   body: {
     name: "FileBatchRequest",
     schema: FileBatchRequest,
@@ -276,7 +276,7 @@ export const cancelFileBatch = defineOperationWithoutBody({
   parameters: batchParameters,
   operationId: "cancelFileBatch",
   summary: "Cancel a batch",
-  description: "Files that are not taken in yet stay out, with the status `cancelled`.",
+  description: "Files that are not ingested yet stay out, with the status `cancelled`.",
   answer: describedBatch,
   errors: documentErrors,
   handler: async ({ parameters }, { authenticated: caller }, { batches }: BatchNeeds) => {

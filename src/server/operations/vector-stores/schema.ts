@@ -46,7 +46,7 @@ export const VectorStore = T.Object({
 
 export type VectorStore = Static<typeof VectorStore>;
 
-export const mostFilesAtOnce = 2000;
+const mostFilesAtOnce = 2000;
 
 const name = T.Union([T.String({ maxLength: 256 }), T.Null()], { description: "For people." });
 

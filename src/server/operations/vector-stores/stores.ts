@@ -68,7 +68,7 @@ export const createVectorStore = defineOperation({
   operationId: "createVectorStore",
   summary: "Make a vector store",
   description:
-    "Makes a collection that files can be added to. Files that it begins with are taken in behind the scenes.",
+    "Makes a collection that files can be added to. Files that it begins with are ingested in the background.",
   body: {
     name: "VectorStoreRequest",
     schema: VectorStoreRequest,

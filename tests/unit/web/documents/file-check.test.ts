@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { refusalOf, sentName } from "../../../../src/web/documents/file-check.ts";
-import { sizeText } from "../../../../src/web/documents/size-text.ts";
+import { refusalOf, sentName, sizeText } from "../../../../src/web/documents/file-check.ts";
 
 describe("a file before it is sent", () => {
   test.each([

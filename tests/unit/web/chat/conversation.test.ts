@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
-import type { Conversation } from "../../../../src/web/chat/conversation.ts";
-import { exportFormats, fileNameOf } from "../../../../src/web/chat/export.ts";
+import {
+  type Conversation,
+  exportFormats,
+  fileNameOf,
+} from "../../../../src/web/chat/conversation.ts";
 
 const conversation: Conversation = {
   id: "1",

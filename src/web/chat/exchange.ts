@@ -1,6 +1,7 @@
-/** The request that a conversation makes. */
+/** The request that a conversation makes, and how its answer grows with each chunk. */
 import type { ChatRequest } from "../../client/api-client.ts";
-import type { Conversation, Settings, Turn } from "./conversation.ts";
+import type { ChatCompletionChunk } from "../../client/wire.ts";
+import type { AnswerTurn, Conversation, Measures, Settings, Turn } from "./conversation.ts";
 
 /** Most tokens of an answer where neither the reader nor the model's configuration says so: a small model may not end by itself. */
 export const mostTokens = 1024;
@@ -38,4 +39,31 @@ function ragOf({ grounded, passages, collections = [] }: Settings): ChatRequest[
     ...(passages === undefined ? {} : { limit: passages }),
     ...(collections.length === 0 ? {} : { vector_store_ids: [...collections] }),
   };
+}
+
+/** How an answer grows with each chunk of its stream. */
+export type Timing = Pick<Measures, "firstTokenMs" | "restMs">;
+
+/** Whether a chunk brings some of the answer, or of the thoughts before it. */
+export const hasText = ({ choices }: ChatCompletionChunk): boolean =>
+  choices.some(({ delta }) => Boolean(delta.content) || Boolean(delta.reasoning_content));
+
+/** The same turn where the chunk adds nothing, as the first does, which brings the role alone. */
+export function withChunk(
+  turn: AnswerTurn,
+  { choices, usage, retrieval }: ChatCompletionChunk,
+  timing: Timing,
+): AnswerTurn {
+  let grown = turn;
+  for (const { delta, finish_reason: reason } of choices) {
+    const { content, reasoning_content: thought } = delta;
+    if (thought) grown = { ...grown, thoughts: (grown.thoughts ?? "") + thought };
+    if (content) grown = { ...grown, content: grown.content + content };
+    if (reason !== null) grown = { ...grown, cut: reason === "length" };
+  }
+  if (usage) {
+    const { prompt_tokens: promptTokens, completion_tokens: tokens } = usage;
+    grown = { ...grown, measures: { promptTokens, tokens, ...timing } };
+  }
+  return retrieval === undefined ? grown : { ...grown, retrieval };
 }

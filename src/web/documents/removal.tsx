@@ -1,0 +1,168 @@
+/** Removes documents and collections, one after the other, and asks before it does. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "../../client/api-error.ts";
+import type { VectorStoreFile } from "../../client/wire.ts";
+import { announce } from "../browser.ts";
+import { withKey } from "../client.ts";
+import { FailureNote } from "../components/controls.tsx";
+import { Dialog } from "../components/dialog.tsx";
+import { failureOf } from "../failure.ts";
+import { documents } from "./collections.ts";
+
+interface RemovalDialogProps {
+  title: string;
+  /** What is lost, in a sentence. */
+  lost: ComponentChildren;
+  /** What the button says. */
+  action: string;
+  /** What is deleted with it where the reader wants that; undefined where there is nothing. */
+  files: string | undefined;
+  /** How many steps it takes, where they are many. */
+  steps?: number;
+  remove: (options: RemovalOptions) => Promise<void>;
+  onClose: () => void;
+  /** Something was removed: all of it, or what came before a failure. */
+  onDone: (isComplete: boolean) => void;
+  /** Id of what has the focus afterwards: what was asked about is gone. */
+  focusAfter: string;
+}
+
+export function RemovalDialog(props: RemovalDialogProps) {
+  const { title, lost, action, files, steps, remove, onClose, onDone, focusAfter } = props;
+  const [withFiles, setWithFiles] = useState(true);
+  const [done, setDone] = useState<number>();
+  const [failure, setFailure] = useState<string>();
+  const isDone = useRef(false);
+  const running = useRef<AbortController>(null);
+  useEffect(() => () => running.current?.abort(), []);
+  const isRunning = done !== undefined;
+  const run = async (): Promise<void> => {
+    const controller = new AbortController();
+    running.current = controller;
+    setDone(0);
+    setFailure(undefined);
+    try {
+      await remove({
+        withFiles: withFiles && files !== undefined,
+        signal: controller.signal,
+        onProgress: setDone,
+      });
+      announce("Removed.");
+      isDone.current = true;
+      onClose();
+    } catch (error) {
+      if (!controller.signal.aborted) setFailure(failureOf(error).message);
+      setDone(undefined);
+    }
+    onDone(isDone.current);
+  };
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      focusAfter={() => (isDone.current ? document.getElementById(focusAfter) : null)}
+    >
+      <p>{lost}</p>
+      {files !== undefined && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={withFiles}
+            disabled={isRunning}
+            onChange={({ currentTarget }) => setWithFiles(currentTarget.checked)}
+          />
+          <span>Also delete {files} from the node, and with that from other collections</span>
+        </label>
+      )}
+      {failure !== undefined && <FailureNote message={failure} />}
+      {isRunning && steps !== undefined && steps > 1 && (
+        <p class="note" role="status">
+          Removed {done} of {steps} …
+        </p>
+      )}
+      <div class="row end">
+        <button type="button" onClick={isRunning ? () => running.current?.abort() : onClose}>
+          {isRunning ? "Stop" : "Keep it"}
+        </button>
+        <button type="button" class="primary" disabled={isRunning} onClick={() => void run()}>
+          {action}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** A document that was not uploaded has no file on the node. */
+export const isUploaded = ({ id }: Pick<VectorStoreFile, "id">): boolean =>
+  !id.startsWith("file-doc-");
+
+interface RemovalOptions {
+  /** Whether the uploaded files are deleted too, from every collection. */
+  withFiles: boolean;
+  signal: AbortSignal;
+  /** Told how many are gone. */
+  onProgress?: (done: number) => void;
+}
+
+type Removed = Pick<VectorStoreFile, "id">;
+
+export async function removeDocument(
+  store: string,
+  file: Removed,
+  { withFiles, signal }: RemovalOptions,
+): Promise<void> {
+  await unlessGone(withKey(() => documents.removeFile(store, file.id, { signal }), signal));
+  if (withFiles && isUploaded(file)) await deleteFile(file, signal);
+}
+
+const pageSize = 100;
+
+export async function emptyCollection(store: string, options: RemovalOptions): Promise<void> {
+  const { signal, onProgress } = options;
+  let done = 0;
+  for (;;) {
+    // Always the first page: what is removed leaves it.
+    const { data } = await withKey(() => documents.storeFiles(store, { limit: pageSize, signal }));
+    if (data.length === 0) return;
+    for (const file of data) {
+      await removeDocument(store, file, options);
+      done++;
+      onProgress?.(done);
+    }
+  }
+}
+
+/** The files first: where one of them cannot be deleted, the collection still shows what is left. */
+export async function deleteCollection(store: string, options: RemovalOptions): Promise<void> {
+  const { withFiles, signal, onProgress } = options;
+  const files = withFiles ? await uploadedFiles(store, signal) : [];
+  for (const [at, file] of files.entries()) {
+    await deleteFile(file, signal);
+    onProgress?.(at + 1);
+  }
+  await unlessGone(withKey(() => documents.deleteStore(store, { signal }), signal));
+}
+
+async function uploadedFiles(store: string, signal: AbortSignal): Promise<Removed[]> {
+  const files: Removed[] = [];
+  let after: string | undefined;
+  for (;;) {
+    const page = await withKey(() =>
+      documents.storeFiles(store, { limit: pageSize, after, signal }),
+    );
+    files.push(...page.data.filter(isUploaded).map(({ id }) => ({ id })));
+    if (!page.has_more || page.last_id === null) return files;
+    after = page.last_id;
+  }
+}
+
+const deleteFile = ({ id }: Removed, signal: AbortSignal): Promise<void> =>
+  unlessGone(withKey(() => documents.deleteFile(id, { signal }), signal));
+
+/** What somebody else has removed already is removed. */
+async function unlessGone(removal: Promise<void>): Promise<void> {
+  await removal.catch((error: unknown) => {
+    if (!(error instanceof ApiError && error.status === 404)) throw error;
+  });
+}

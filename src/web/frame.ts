@@ -1,0 +1,59 @@
+/** Which part of the page is shown, and in which colours. */
+import { effect, signal } from "@preact/signals";
+import { readItem, writeItem } from "./browser.ts";
+
+export const tabs = [
+  { id: "chat", name: "Chat" },
+  { id: "documents", name: "Documents" },
+  { id: "knowledge", name: "Knowledge" },
+  { id: "node", name: "Node" },
+] as const;
+
+type TabId = (typeof tabs)[number]["id"];
+
+const named = (): TabId => tabs.find(({ id }) => `#${id}` === location.hash)?.id ?? "chat";
+
+export const tab = signal<TabId>(named());
+
+// The address says which part is shown, so that it can be shared and gone back to.
+addEventListener("hashchange", () => {
+  tab.value = named();
+});
+
+effect(() => {
+  const name = tabs.find(({ id }) => id === tab.value)?.name;
+  document.title = `${name} – Paddock`;
+});
+
+export function openTab(id: TabId): void {
+  if (tab.value !== id) location.hash = id;
+  tab.value = id;
+}
+
+/** Light or dark: as the system says, until the reader chooses. */
+type Theme = "light" | "dark";
+
+const item = "paddock.theme";
+const system = matchMedia("(prefers-color-scheme: dark)");
+const systemTheme = (): Theme => (system.matches ? "dark" : "light");
+
+const stored = readItem("local", item);
+let isChosen = stored === "light" || stored === "dark";
+
+export const theme = signal<Theme>(
+  stored === "light" || stored === "dark" ? stored : systemTheme(),
+);
+
+system.addEventListener("change", () => {
+  if (!isChosen) theme.value = systemTheme();
+});
+
+effect(() => {
+  document.documentElement.dataset.theme = theme.value;
+});
+
+export function toggleTheme(): void {
+  isChosen = true;
+  theme.value = theme.value === "dark" ? "light" : "dark";
+  writeItem("local", item, theme.value);
+}
