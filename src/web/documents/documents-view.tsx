@@ -42,8 +42,8 @@ function Room() {
     return (
       <section aria-label="What is missing">
         <p>
-          Your key does not open documents: it lacks the scope <code>documents</code>. Ask whoever
-          runs the node for a key that has it. You can still ask questions.
+          Your key does not open documents: it lacks the scope <code>documents</code>. Ask the
+          person who runs the node for a key that has it. You can still ask questions.
         </p>
         <p class="note">{state.reason}</p>
         <button type="button" onClick={() => void askForKey("Enter a key that opens documents.")}>
