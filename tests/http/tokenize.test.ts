@@ -57,12 +57,12 @@ describe("tokenising over HTTP", () => {
     }
   });
 
-  test("refuses a model whose server elsewhere does not tell its tokens, with what to do", async () => {
+  test("refuses a model whose upstream server does not tell its tokens, with what to do", async () => {
     const response = await testApp().post("/v1/tokenize", { model: "vectors", prompt: "a" });
     expect(response.status).toBe(400);
     expect(await decodeError(response)).toMatchObject({
       param: "model",
-      message: expect.stringContaining("runs elsewhere"),
+      message: expect.stringContaining("runs upstream"),
     });
   });
 
