@@ -218,7 +218,7 @@ async function follow(
 
 /** What an ingest did, as lines for a person or as JSON for a program. */
 
-export interface IngestOutcome {
+interface IngestOutcome {
   /** Documents that were removed. */
   removed: readonly string[];
   /** Files of folders that no reader knows, by extension. */
@@ -235,7 +235,7 @@ export interface IngestOutcome {
 /** Of what was left out; more would hide what was done. */
 const mostNamed = 20;
 
-export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): string {
+function summaryLines(summary: IngestSummary, outcome: IngestOutcome): string {
   const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
   const { removed, skipped, leftOut, seconds, collection, total, dryRun } = outcome;
   const count = added.length + changed.length + unchanged.length + empty.length + failed.length;
@@ -277,7 +277,7 @@ export function summaryLines(summary: IngestSummary, outcome: IngestOutcome): st
 }
 
 /** Documents by what became of them, and how many passages that made. */
-export function summaryJson(summary: IngestSummary, outcome: IngestOutcome): string {
+function summaryJson(summary: IngestSummary, outcome: IngestOutcome): string {
   const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
   const { removed, skipped, leftOut, seconds, collection, total, dryRun } = outcome;
   const fields = {

@@ -85,7 +85,7 @@ interface RemoteOptions {
 export const mcpUrlOf = (url: string): string => `${baseUrlOf(url).replace(/\/(v1|mcp)$/, "")}/mcp`;
 
 /** Sends a running node one message over HTTP; undefined where there is nothing to answer. */
-export function remoteNode({ url, key }: RemoteOptions) {
+function remoteNode({ url, key }: RemoteOptions) {
   const baseUrl = mcpUrlOf(url);
   const post = async (message: object, headers: Record<string, string>, signal: AbortSignal) => {
     try {

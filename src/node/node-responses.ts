@@ -1,4 +1,4 @@
-/** Kept responses: the file of a data dir, and the services on it. */
+/** Stored responses: the file of a data dir, and the services on it. */
 import { join } from "node:path";
 import { onAbort } from "../core/abort.ts";
 import { BackgroundResponses } from "../core/responses/background-responses.ts";

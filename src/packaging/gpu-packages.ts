@@ -31,7 +31,7 @@ export const packagesOf = (
 ): readonly string[] => packages[`${platform}-${arch}`]?.[backend] ?? [];
 
 /** All that there are for any platform. */
-export const gpuPackages: readonly string[] = Object.values(packages).flatMap((of) => [
+const gpuPackages: readonly string[] = Object.values(packages).flatMap((of) => [
   ...(of.cuda ?? []),
   ...(of.vulkan ?? []),
 ]);

@@ -118,7 +118,7 @@ function declaredLicense(described: unknown): string {
 }
 
 /** A text inside a parsed file; empty where there is none. */
-export function textAt(value: unknown, ...path: readonly string[]): string {
+function textAt(value: unknown, ...path: readonly string[]): string {
   const found = valueAt(value, ...path);
   return typeof found === "string" ? found : "";
 }

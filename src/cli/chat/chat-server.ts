@@ -174,7 +174,7 @@ export async function* answerPieces(
 }
 
 /** The pieces of a whole answer, from a server that does not stream. */
-export function* wholeAnswer(body: unknown): Generator<AnswerPiece> {
+function* wholeAnswer(body: unknown): Generator<AnswerPiece> {
   const completion = readCompletion(body);
   if (completion === undefined) throw failed("the server sent something else");
   for (const { message } of completion.choices) yield* piecesOf(message);

@@ -48,7 +48,7 @@ export class Conversation {
 
 const titles = { system: "System", user: "You", assistant: "Answer" } as const;
 
-export function toMarkdown({
+function toMarkdown({
   model,
   messages,
 }: {

@@ -79,7 +79,7 @@ const sentence = (error: unknown): string =>
   error instanceof NodeError ? error.message : `Something failed: ${reasonOf(error)}`;
 
 /** The lines that a person types, with editing and a history, and what Ctrl-C means while they do. */
-export interface TypedLines extends Disposable {
+interface TypedLines extends Disposable {
   /** The next line; undefined when there will be none. */
   next(prompt: string): Promise<string | undefined>;
   /** Calls back at each Ctrl-C. */
@@ -90,7 +90,7 @@ export interface TypedLines extends Disposable {
   end(): void;
 }
 
-export function typedLines({ input, stopped }: Shell): TypedLines {
+function typedLines({ input, stopped }: Shell): TypedLines {
   const editor = createInterface({ ...input.terminal(), terminal: true, historySize: 1000 });
   const typed: string[] = [];
   let waiting: ((line: string | undefined) => void) | undefined;

@@ -56,7 +56,7 @@ export interface RetrievalRequest {
 }
 
 /** How the passages were found: what was asked for, or what the collection can do. */
-export interface RetrievalMethod {
+interface RetrievalMethod {
   mode: RetrievalMode;
   reranked: boolean;
 }

@@ -13,7 +13,7 @@ import type { RedisConnection } from "./connection.ts";
 import { type Counted, count, placeMs, placesOf, type Use } from "./limit-script.ts";
 
 /** What is done with a request while the server is away. */
-export type WhenAway = "serve" | "refuse";
+type WhenAway = "serve" | "refuse";
 
 export interface RedisLimiterOptions {
   connection: RedisConnection;

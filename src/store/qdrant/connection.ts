@@ -147,7 +147,7 @@ interface Refusal {
   reason: string | undefined;
 }
 
-export function toNodeError(error: unknown, { url, hasKey, timeoutMs }: ServerInWords): NodeError {
+function toNodeError(error: unknown, { url, hasKey, timeoutMs }: ServerInWords): NodeError {
   const unavailable = (words: string): NodeError =>
     new NodeError("unavailable", `Qdrant at ${url} ${words}`, { cause: error });
   if (error instanceof NodeError) return error;

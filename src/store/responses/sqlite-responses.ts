@@ -223,7 +223,7 @@ function isLargerThan(most: number, values: readonly unknown[]): boolean {
   return left < 0;
 }
 
-export const tooLarge = (bytes: string, most: number): NodeError =>
+const tooLarge = (bytes: string, most: number): NodeError =>
   new NodeError(
     "payload_too_large",
     `The response has ${bytes} bytes with its conversation, and at most ${most} are stored. Send a shorter conversation, send 'store': false, or raise responses.max_response_bytes.`,

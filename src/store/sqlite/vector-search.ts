@@ -191,7 +191,7 @@ export function toVector(bytes: Uint8Array): Float32Array {
 }
 
 /** Cosine similarity of unit vectors, clamped to -1 to 1 against rounding. */
-export function cosine(a: Float32Array, b: Float32Array): number {
+function cosine(a: Float32Array, b: Float32Array): number {
   let sum = 0;
   for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0);
   return Math.min(1, Math.max(-1, sum));

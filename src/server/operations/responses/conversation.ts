@@ -259,5 +259,5 @@ const partTypes: PartTypes = {
 };
 
 /** `at`: where the content stands. */
-export const textOf = (content: string | readonly Part[], at: string): string =>
+const textOf = (content: string | readonly Part[], at: string): string =>
   textOfParts(content, at, partTypes);
