@@ -54,7 +54,7 @@ type SentError = Pick<ErrorAnswer["error"], "message"> &
   Partial<Pick<ErrorAnswer["error"], "code" | "param">>;
 
 /** The error that a body or a frame of a stream holds; undefined where it holds none. */
-export function sentError(body: unknown): SentError | undefined {
+function sentError(body: unknown): SentError | undefined {
   if (!isObject(body)) return undefined;
   const { error } = body;
   // Some servers send a bare text.

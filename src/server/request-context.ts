@@ -1,4 +1,4 @@
-/** One request from its arrival to its real end: who asks, what is done for it, and until when. */
+/** One request from its arrival to its real end: its caller, what is done for it, and until when. */
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { Scope } from "../core/limits/api-key.ts";
@@ -108,7 +108,7 @@ export class RequestContext {
     return this.#caller;
   }
 
-  /** Who asks, where that was found out. */
+  /** The caller, where it is known. */
   get authenticated(): Caller {
     if (this.#caller === undefined) throw new NodeError("internal", "Nobody was authenticated.");
     return this.#caller;

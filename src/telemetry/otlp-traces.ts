@@ -29,10 +29,9 @@ interface OtlpTracesOptions {
   endpoint: string;
   version: string;
   log: Log;
+  /** How long to wait for the collector, also at shutdown. Default: 2000. */
+  timeoutMs?: number;
 }
-
-/** How long to wait for the collector, also at shutdown. */
-const exportTimeoutMs = 2000;
 
 /** Health checks and scrapes are not traced. */
 const untraced = new Set(["health", "ready", "metrics"]);
@@ -41,16 +40,16 @@ export class OtlpTraces implements AsyncDisposable {
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
 
-  constructor({ endpoint, version, log }: OtlpTracesOptions) {
+  constructor({ endpoint, version, log, timeoutMs = 2000 }: OtlpTracesOptions) {
     const url = `${endpoint.replace(/\/+$/, "")}/v1/traces`;
-    const exporter = new OTLPTraceExporter({ url, timeoutMillis: exportTimeoutMs });
+    const exporter = new OTLPTraceExporter({ url, timeoutMillis: timeoutMs });
     this.#provider = new TracerProvider({
       resource: resourceFromAttributes({ "service.name": "paddock", "service.version": version }),
       sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
       spanProcessors: [
         new BatchSpanProcessor({
           exporter: new DeliveryReporter(exporter, endpoint, log),
-          exportTimeoutMillis: exportTimeoutMs,
+          exportTimeoutMillis: timeoutMs,
           scheduledDelayMillis: 1000,
         }),
       ],

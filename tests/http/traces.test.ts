@@ -26,7 +26,7 @@ async function traced(
   const { endpoint, spans } = collector;
   const { log, lines } = recordingLog();
   {
-    await using traces = new OtlpTraces({ endpoint, version, log });
+    await using traces = new OtlpTraces({ endpoint, version, log, timeoutMs: 60_000 });
     const app = testApp({ ...options, watchers: [traces] });
     await ask(app);
     await waitFor("the ends", () => ends(app) === requests);
@@ -257,7 +257,7 @@ describe("a collector that is away", () => {
     const { endpoint } = first;
     await first[Symbol.asyncDispose]();
     const { log, lines } = recordingLog();
-    await using traces = new OtlpTraces({ endpoint, version, log });
+    await using traces = new OtlpTraces({ endpoint, version, log, timeoutMs: 60_000 });
     const app = testApp({ watchers: [traces] });
     const ask = async (): Promise<void> => {
       expect((await app.get("/v1/info")).status).toBe(200);

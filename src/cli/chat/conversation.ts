@@ -48,13 +48,7 @@ export class Conversation {
 
 const titles = { system: "System", user: "You", assistant: "Answer" } as const;
 
-function toMarkdown({
-  model,
-  messages,
-}: {
-  model: string;
-  messages: readonly Message[];
-}): string {
+function toMarkdown({ model, messages }: { model: string; messages: readonly Message[] }): string {
   const parts = messages.map(({ role, content }) => `## ${titles[role]}\n\n${content.trim()}`);
   return `${[`# Chat with ${model}`, ...parts].join("\n\n")}\n`;
 }

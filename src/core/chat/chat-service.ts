@@ -24,7 +24,7 @@ export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   rag?: RagRequest;
 }
 
-/** A request with who asks: passages are not for everybody. */
+/** A request with its caller: passages are not for everybody. */
 export interface CallerRequest extends ChatRequest {
   searcher: DocumentCaller;
 }

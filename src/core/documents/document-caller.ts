@@ -1,4 +1,4 @@
-/** Who asks about documents, and what of them is theirs to see. */
+/** The caller of a documents operation, and which documents they may see. */
 import { NodeError } from "../errors.ts";
 import type { Visibility } from "../ports/document-registry.ts";
 import { quoted } from "../quoted.ts";

@@ -37,7 +37,7 @@ export interface Access {
   check(request: Request, ...wanted: readonly Scope[]): Caller;
 }
 
-/** Who asks, as far as the operation wants to know; refuses who may not ask. */
+/** The caller, as far as the operation needs to know; rejects one that has no access. */
 export function authenticate(
   context: RequestContext,
   { scope, key = "none" }: OperationFacts,

@@ -112,7 +112,7 @@ function MeasuresLine(measures: Measures) {
 }
 
 /** What an answer is grounded in, beside it. */
-export function Sources({ retrieval }: { retrieval: Retrieval }) {
+function Sources({ retrieval }: { retrieval: Retrieval }) {
   const { points, dropped, carried = 0, error, notice } = retrieval;
   const from = collectionsOf(points);
   return (

@@ -108,7 +108,7 @@ const mostFiles = 1000;
  * Files that are hidden, and hidden folders, are left out. What was dropped must be asked for its
  * entries before the first pause: the browser forgets it then.
  */
-export async function filesOf(entries: readonly FileSystemEntry[]): Promise<DroppedFiles> {
+async function filesOf(entries: readonly FileSystemEntry[]): Promise<DroppedFiles> {
   const files: File[] = [];
   const waiting = [...entries];
   for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {

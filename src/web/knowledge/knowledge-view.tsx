@@ -14,7 +14,7 @@ import { type Failure, failureOf } from "../failure.ts";
 import { openTab } from "../frame.ts";
 import { coming, embeddingModels, info } from "../node/state.ts";
 
-export interface Search {
+interface Search {
   question: string;
   model: string;
   /** Empty fields of the form are left to the node. */
@@ -24,14 +24,14 @@ export interface Search {
   collection?: string[] | undefined;
 }
 
-export type Outcome =
+type Outcome =
   | { state: "searching" }
   | { state: "found"; question: string; result: RetrieveResult; ms: number }
   | { state: "failed"; failure: Failure };
 
-export const outcome = signal<Outcome | undefined>(undefined);
+const outcome = signal<Outcome | undefined>(undefined);
 
-export async function search({ question, ...rest }: Search): Promise<void> {
+async function search({ question, ...rest }: Search): Promise<void> {
   outcome.value = { state: "searching" };
   const startedAt = performance.now();
   try {

@@ -3,7 +3,7 @@ import type { DocumentCaller } from "../../../core/documents/document-caller.ts"
 import type { Scope } from "../../../core/limits/api-key.ts";
 import type { Report } from "../../../core/ports/telemetry.ts";
 
-/** Who asks over MCP, and what comes with it. */
+/** The caller over MCP, and what comes with it. */
 export interface McpSession {
   caller: DocumentCaller;
   /** Throws where the caller's key does not open it. */

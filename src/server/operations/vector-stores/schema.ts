@@ -20,7 +20,7 @@ const ExpiresAfter = T.Object(
 
 const expiry = "{ anchor: 'last_active_at', days: 1 to 365 }, or null";
 
-export const FileCounts = T.Object({
+const FileCounts = T.Object({
   in_progress: T.Integer(),
   completed: T.Integer(),
   failed: T.Integer(),
