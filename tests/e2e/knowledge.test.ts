@@ -102,7 +102,7 @@ const questions: readonly [
   ["What does polishing the varnish cost?", "docs/prices.xlsx", "Workshop", "189"],
   ["Who lit the lamp of the lighthouse?", "docs/lighthouse.epub", "The keeper", "Thorvald"],
   ["Where can I fetch my passport?", "docs/visa.eml", "Your visa", "counter 12"],
-  ["How is the delivery of a webhook retried?", "docs/backoff.ts", "Courier", "2 ** attempt"],
+  ["How is the delivery of a webhook retried?", "docs/backoff.ts", "class Courier", "2 ** attempt"],
   ["Who is the treasurer?", "docs/minutes.docx", "Board meeting > Elections", "Marta Kowalska"],
 ];
 

@@ -79,7 +79,7 @@ async function underLoad(
     }
   };
   const upload = async (at: number): Promise<string> => {
-    const text = `# Note ${round}.${at}\n\nThe llama ${round} hums ${at} times. ${"x".repeat(at % 7 === 0 ? 300_000 : 20)}`;
+    const text = `# Note ${round}.${at}\n\nThe llama ${round} hums ${at} times. ${"x".repeat(at % 7 === 0 ? 60_000 : 20)}`;
     const file = await toFile(Buffer.from(text), `note-${round}-${at}.md`);
     const { id } = await client.files.create({ file, purpose: "assistants" });
     known.uploads.set(id, text);
@@ -154,9 +154,9 @@ async function expectAcknowledged(
     const { file_counts } = await client.vectorStores.retrieve(store);
     return file_counts.in_progress === 0;
   });
-  const stored = new Map<string, string>();
+  const stored = new Map<string, unknown>();
   for await (const file of client.vectorStores.files.list(store, { limit: 100 })) {
-    stored.set(file.id, file.status);
+    stored.set(file.id, file.last_error ?? file.status);
   }
   for (const id of known.attached) expect([id, stored.get(id)]).toEqual([id, "completed"]);
   const { code, stdout } = await runPaddock(["keys", "list"], { cwd: under.folder.path });

@@ -92,7 +92,7 @@ describe.each(allPlaces)("the tokenizer of a model in %s", (place) => {
     const messages = [{ role: "user", content: "a" }] as const;
     expect(await rejectionOf(tokenizer.tokenize({ messages }, options))).toMatchObject({
       kind: "invalid_request",
-      param: "messages",
+      subject: { part: "messages" },
     });
   });
 

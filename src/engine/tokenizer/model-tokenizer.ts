@@ -75,7 +75,7 @@ export class ModelTokenizer implements Tokenizer {
       throw new NodeError(
         "invalid_request",
         "'messages' are for chat models; this one embeds texts. Send 'prompt'.",
-        { param: "messages" },
+        { subject: { part: "messages" } },
       );
     }
     const { text, addSpecial, parseSpecial } = input;

