@@ -186,7 +186,7 @@ describe("a node", () => {
     using health = await watchHealth(under.node);
     const client = clientOf(under);
     const sentence = "The llama hums in the valley while the bees buzz around it. ";
-    const id = await upload(client, `${sentence.repeat(4)}\n\n`.repeat(2000), "long.txt");
+    const id = await upload(client, `${sentence.repeat(4)}\n\n`.repeat(1000), "long.txt");
     await expectOthersAnswered(async () => {
       const store = await client.vectorStores.create({});
       await health.seen();
