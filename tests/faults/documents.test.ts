@@ -206,7 +206,7 @@ describe("a node", () => {
       return seen;
     });
     expect((await under.ready()).status).toBe(200);
-  }, 300_000);
+  });
 
   test("on the data dir of another leaves the documents to it, until it ends", async () => {
     await using under = await nodeUnderFault();

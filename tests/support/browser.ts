@@ -22,6 +22,9 @@ if (skipUnless(browserPath !== undefined, missing) && process.env.PADDOCK_REQUIR
   throw new Error(`The tests of the page have to run here. ${missing}`);
 }
 
+/** Less than a test has, so that it ends with the reason. */
+const giveUpMs = 1_000_000;
+
 let launched: Promise<Browser | undefined> = Promise.resolve(undefined);
 
 /** One browser for all tests of a process; it ends with the process, and at a test's time-out. */
@@ -32,6 +35,7 @@ async function theBrowser(): Promise<Browser> {
     ...(browserPath === undefined ? {} : { executablePath: browserPath }),
     // Root, which runs tests in containers, has no sandbox; /dev/shm is often too small there.
     args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    timeout: giveUpMs,
   });
   launched = started;
   return await started;
@@ -41,9 +45,6 @@ async function theBrowser(): Promise<Browser> {
 export async function closeBrowser(): Promise<void> {
   await (await launched)?.close();
 }
-
-/** Less than a test has, so that it ends with the reason. */
-const giveUpMs = 240_000;
 
 export interface Visit extends AsyncDisposable {
   page: Page;

@@ -1,7 +1,7 @@
 /** Waits for a condition, never for time; gives up with the condition's name. */
 
 /** Less than a test has, so that it ends with the reason. */
-const patienceMs = 240_000;
+const patienceMs = 1_000_000;
 
 export async function waitFor(
   what: string,
