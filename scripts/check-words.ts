@@ -22,6 +22,7 @@ const rules: readonly Rule[] = [
   { words: "mostly", instead: "usually" },
   { words: "transcod(?:e|es|ed|ing|er)", instead: "quantize, convert" },
   { words: "better[ -]forms?", instead: "quantization" },
+  { words: "what is no", instead: "text that is not …" },
   { words: "where nothing is said", instead: "default is …" },
 ];
 

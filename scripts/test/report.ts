@@ -22,12 +22,29 @@ export function report(results: readonly FileResult[], options: ReportOptions): 
     `${results.length} files in ${duration(seconds)}; everything that was printed is in ${relative(".", logFile)}`,
   ];
   for (const { file, test, output } of failed) {
-    parts.push("", `Failed: ${file}${test === undefined ? "" : ` > ${test}`}`, output.trim());
+    parts.push("", `Failed: ${file}${test === undefined ? "" : ` > ${test}`}`, shortened(output));
     parts.push(`Run it alone: bun test ${file}${test === undefined ? "" : ` -t ${quoted(test)}`}`);
   }
   if (skips.length > 0) parts.push("", "Skipped:", ...new Set(skips.map((line) => `  ${line}`)));
+  if (failed.length > 0) {
+    // Once more, for who sees only the end of it.
+    const names = new Set(failed.map(({ file }) => file));
+    parts.push("", `${failed.length} failed, in ${[...names].join(" ")}`);
+  }
   return `${parts.join("\n")}\n`;
 }
+
+/** The end of what was printed, which has the reason; a browser prints pages. */
+const mostLines = 30;
+const longestLine = 300;
+
+const shortened = (output: string): string =>
+  output
+    .trim()
+    .split("\n")
+    .slice(-mostLines)
+    .map((line) => (line.length > longestLine ? `${line.slice(0, longestLine)}…` : line))
+    .join("\n");
 
 const duration = (seconds: number): string =>
   `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;

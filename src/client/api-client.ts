@@ -130,6 +130,6 @@ export async function json<Answer>(response: Response): Promise<Answer> {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new ApiError("not_json", "The server sent what is no JSON.", { response, cause });
+    throw new ApiError("not_json", "The server did not send JSON.", { response, cause });
   }
 }

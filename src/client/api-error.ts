@@ -126,7 +126,7 @@ function parse(data: string): ChatCompletionChunk {
     return JSON.parse(data);
   } catch (cause) {
     const start = data.slice(0, 60);
-    throw new ApiError("not_json", `The server sent what is no JSON: ${start}`, { cause });
+    throw new ApiError("not_json", `The server did not send JSON: ${start}`, { cause });
   }
 }
 

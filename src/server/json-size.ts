@@ -38,7 +38,7 @@ export class JsonSize {
   #values = 0;
   #keys = 0;
 
-  /** Counts one more text as far as the bounds; what is no JSON is counted as well as it can be. */
+  /** Counts one more text as far as the bounds; text that is not JSON is counted as well as possible. */
   add(json: Uint8Array): JsonExcess | undefined {
     return this.#advance(begin(json), json.length);
   }

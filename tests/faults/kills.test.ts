@@ -26,7 +26,8 @@ interface Acknowledged {
 test.skipIf(isLeftOut)(
   "a node that is killed at any moment has what it acknowledged",
   async () => {
-    await using under = await nodeUnderFault();
+    // However slow the machine is: what is tried is what a kill leaves, not how long reading may take.
+    await using under = await nodeUnderFault({ models: "\n[ingest]\nread_timeout = 3600\n" });
     const { stdout } = await runPaddock(["keys", "create", "load"], { cwd: under.folder.path });
     key = /pk_\S+/.exec(stdout)?.[0] ?? "";
     under.useKey(key);

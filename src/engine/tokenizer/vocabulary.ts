@@ -125,7 +125,7 @@ async function joinBytes(
 ): Promise<string> {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let text = "";
-  // The tokenizer puts a space where a text begins, and behind what is no text; it is no part of it.
+  // The tokenizer puts a space where a text begins, and after special tokens; it is not part of the text.
   let drops = tokenBytes.leadingSpace;
   for (let from = 0; from < tokens.length; from += sliceLength) {
     for (const token of tokens.slice(from, from + sliceLength)) {

@@ -159,7 +159,7 @@ interface OfferedFunction {
 /** More would be more than a model reads, and than a grammar holds. */
 const mostFunctions = 512;
 
-/** Every function, whichever namespace it is in; what is no function is left out. */
+/** Every function, whichever namespace it is in; other tools are left out. */
 function offeredFunctions(tools: readonly ResponseTool[]): OfferedFunction[] {
   const functions = tools.flatMap((tool, place): OfferedFunction[] => {
     const at = `tools[${place}]`;

@@ -58,7 +58,7 @@ describe("a streamed answer", () => {
     ['data: {"error":"out of memory"}\n\n', "The answer failed: out of memory."],
     [frame("half"), "The answer failed: it ended before it was finished."],
     ["", "The answer failed: it ended before it was finished."],
-    ["data: <html>\n\n", "The answer failed: the server sent what is no JSON: <html>."],
+    ["data: <html>\n\n", "The answer failed: the server did not send JSON: <html>."],
   ])("fails in a sentence: %j", async (stream, message) => {
     const error = await rejectionOf(textIn(stream));
     expect(error).toHaveProperty("message", message);
