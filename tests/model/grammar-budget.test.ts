@@ -56,14 +56,10 @@ const largest: Record<string, object> = {
 
 describe("the largest grammars that the limits let through", () => {
   // A random model writes such an answer to its end by chance only; the bound on tokens ends it.
-  test.each(Object.entries(largest))(
-    "hold an answer: %s",
-    async (_, schema) => {
-      const { reason } = await generate(schema, 1, favour([4, "[", '"']));
-      expect(["stop", "length"]).toContain(reason);
-    },
-    60_000,
-  );
+  test.each(Object.entries(largest))("hold an answer: %s", async (_, schema) => {
+    const { reason } = await generate(schema, 1, favour([4, "[", '"']));
+    expect(["stop", "length"]).toContain(reason);
+  });
 
   test("are refused beyond them, by the field and the limit, and the model goes on answering", async () => {
     for (const [schema, limit] of [
