@@ -83,15 +83,17 @@ function requestsWith(field: string, value: unknown): FieldRequests {
 const omit = (value: object, key: string): object =>
   Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
 
+const app = testApp();
+
 /** What comes of a request: the status, what the engine was asked, and the answer but for its id and time. */
 async function outcome(body: object): Promise<FieldOutcome> {
-  const app = testApp();
+  app.chat.requests.splice(0);
   for (let answer = 0; answer < 2; answer++) app.chat.script({ type: "text", text: "Hi" }, finish);
   const response = await app.post("/v1/chat/completions", body);
   const text = (await response.text()).replaceAll(/"(id|created)":("[^"]*"|\d+)/g, "");
   return {
     ignored: response.headers.get("x-paddock-ignored"),
-    seen: { status: response.status, asked: app.chat.requests, text },
+    seen: { status: response.status, asked: [...app.chat.requests], text },
   };
 }
 
@@ -102,7 +104,7 @@ walkFields({
   requestsWith,
   outcome,
   async expectRejection(body, as) {
-    const app = testApp();
+    app.chat.requests.splice(0);
     const response = await app.post("/v1/chat/completions", body);
     expect(response.status).toBe(400);
     const { param } = await decodeError(response);

@@ -109,18 +109,24 @@ function requestsWith({ base, beside }: Table, field: string, value: unknown) {
   };
 }
 
+const app = testApp();
+/** What the engine was asked since this was called before. */
+const asked = () => ({
+  completions: app.chat.completions.splice(0),
+  tokenized: app.chat.tokenized.splice(0),
+});
+
 /** What comes of a request: the status, what the engine was asked, and the answer but for its id and time. */
 async function outcome(path: string, body: object) {
-  const app = testApp();
+  asked();
   for (let answer = 0; answer < 2; answer++) {
     app.chat.script({ type: "text", text: "Hi", logprobs }, finish);
   }
   const response = await app.post(path, body);
   const text = (await response.text()).replaceAll(/"(id|created)":("[^"]*"|\d+)/g, "");
-  const { completions, tokenized } = app.chat;
   return {
     ignored: response.headers.get("x-paddock-ignored"),
-    seen: { status: response.status, asked: { completions, tokenized }, text },
+    seen: { status: response.status, asked: asked(), text },
   };
 }
 
@@ -130,12 +136,11 @@ for (const table of tables) {
     requestsWith: (field, value) => requestsWith(table, field, value),
     outcome: (body) => outcome(table.path, body),
     async expectRejection(body, as) {
-      const app = testApp();
+      asked();
       const response = await app.post(table.path, body);
       expect(response.status).toBe(400);
       expect((await decodeError(response)).param).toBe(as);
-      expect(app.chat.completions).toEqual([]);
-      expect(app.chat.tokenized).toEqual([]);
+      expect(asked()).toEqual({ completions: [], tokenized: [] });
     },
   });
 }

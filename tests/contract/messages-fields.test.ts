@@ -128,15 +128,17 @@ function requestsWith(field: string, value: unknown): FieldRequests {
   };
 }
 
+const app = testApp();
+
 /** What comes of a request: the status, what the engine was asked, and the answer but for its id. */
 async function outcome(body: object): Promise<FieldOutcome> {
-  const app = testApp();
+  app.chat.requests.splice(0);
   app.chat.script({ type: "reasoning", text: "Hm" }, { type: "text", text: "Hi" }, finish);
   const response = await app.post("/v1/messages", body);
   const text = (await response.text()).replaceAll(/"(request_)?id":"[^"]*"/g, "");
   return {
     ignored: response.headers.get("x-paddock-ignored"),
-    seen: { status: response.status, asked: app.chat.requests, text },
+    seen: { status: response.status, asked: [...app.chat.requests], text },
   };
 }
 
@@ -151,7 +153,7 @@ walkFields({
 
 /** A 400 whose message names the field, or the part of it that is at fault. */
 async function expectRejection(body: object, as: string): Promise<void> {
-  const app = testApp();
+  app.chat.requests.splice(0);
   const response = await app.post("/v1/messages", body);
   expect(response.status).toBe(400);
   expect(await response.json()).toEqual({

@@ -7,6 +7,7 @@ import { testApp } from "../support/test-app.ts";
 import { examples } from "./examples/rerank.ts";
 
 const described = fieldsOf("rerank");
+const app = testApp({ reranks: true });
 
 const base: Readonly<Record<string, unknown>> = {
   model: "judge",
@@ -21,7 +22,7 @@ walkFields({
   // A field that must be there has another value instead.
   requestsWith: (field, value) => ({ with: { ...base, [field]: value }, without: base, as: field }),
   async outcome(body) {
-    const app = testApp({ reranks: true });
+    app.reranker.requests.splice(0);
     const response = await app.post("/v1/rerank", body);
     const text = (await response.text()).replace(/"id":"[^"]*"/, "");
     const asked = app.reranker.requests.map(({ question, passages, options }) => {
@@ -34,7 +35,7 @@ walkFields({
     };
   },
   async expectRejection(body, as) {
-    const app = testApp({ reranks: true });
+    app.reranker.requests.splice(0);
     const response = await app.post("/v1/rerank", body);
     expect(response.status).toBe(400);
     expect((await decodeError(response)).param).toStartWith(as);
