@@ -12,7 +12,7 @@ import { unusedRepository } from "../support/unused-repository.ts";
 const { signal } = new AbortController();
 /** Of the passages; with fewer, run `bun scripts/handbook-vectors.ts`. */
 const leastStored = 0.75;
-const compared = 8;
+const compared = 4;
 
 describe("the handbook's vectors", () => {
   test("are what the starter model makes of its passages, and of most of them", async () => {
