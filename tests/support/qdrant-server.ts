@@ -1,4 +1,5 @@
 /** A real Qdrant server for tests: one that the environment names, or a process of the tests' own. */
+import { rmSync } from "node:fs";
 import { chmod, constants, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -92,12 +93,22 @@ export async function qdrantProgramIn(folder: string): Promise<string> {
   return program;
 }
 
+let copied: Promise<string> | undefined;
+
+/** A copy for all servers of this process: it is large. */
+async function copyProgram(): Promise<string> {
+  const { path } = await tempDir();
+  process.on("exit", () => rmSync(path, { recursive: true, force: true }));
+  return await qdrantProgramIn(path);
+}
+
 async function prepare(
   folder: string,
   ports: { http: number; grpc: number },
   apiKey?: string,
 ): Promise<[program: string, config: string]> {
-  const program = await qdrantProgramIn(folder);
+  copied ??= copyProgram();
+  const program = await copied;
   const config = join(folder, "config.yaml");
   const settings = {
     log_level: "WARN",
