@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../src/core/log.ts";
@@ -35,7 +35,7 @@ interface Started {
 }
 
 /** `onReload`: called when a new process is there, before it has been given any call. */
-function runners(
+function startRunners(
   options: Partial<RunnerHostOptions> = {},
   onReload?: (host: RunnerHost) => void,
 ): Started {
@@ -50,8 +50,14 @@ function runners(
     onRestart: (model, { hung }) => restarts.push(hung ? `${model} hung` : model),
     ...options,
   });
-  resources.use(host);
   return { host, restarts, log: lines };
+}
+
+/** Those of one test. */
+function runners(...options: Parameters<typeof startRunners>): Started {
+  const started = startRunners(...options);
+  resources.use(started.host);
+  return started;
 }
 
 async function chatOn(
@@ -93,11 +99,9 @@ const request = (content: string, maxTokens: number) => ({
   logitBias: new Map([[2, -100]]),
 });
 
-/** An answer that is being generated, after its first event. */
+/** An answer after its first event: of more than is generated before the next are read. */
 async function underway(model: ChatModel): Promise<AsyncIterator<GenerationEvent>> {
-  const iterator = model.engine
-    .generate(request("Go on", 2000), { signal })
-    [Symbol.asyncIterator]();
+  const iterator = model.engine.generate(request("Go on", 300), { signal })[Symbol.asyncIterator]();
   await iterator.next();
   return iterator;
 }
@@ -174,9 +178,12 @@ describe("a runner whose threads hang while its loop turns", () => {
 });
 
 describe("a runner whose process dies", () => {
-  test("fails what it was at, serves who waits from a new process, and says all of it", async () => {
+  test("fails what it was at, serves who waits from a new process of its sizes, and says all of it", async () => {
     const { host, restarts, log } = runners();
-    const model = await chatOn(host);
+    const sizes = { ctxSize: "auto", batchSize: "auto", nGpuLayers: "auto" } as const;
+    const model = await chatOn(host, undefined, { settings: { ...neutralSettings, ...sizes } });
+    const choices = () => log.filter(({ message }) => message.includes("sizes were chosen"));
+    expect(choices()).toHaveLength(1);
     const open = await Promise.all([underway(model), underway(model)]);
     const waiting = Array.fromAsync(model.engine.generate(request("Later", 5), { signal }));
     const before = kill(host, "talker");
@@ -198,55 +205,7 @@ describe("a runner whose process dies", () => {
         fields: { model: "talker", how: "SIGKILL", requests_lost: 2, requests_waiting: 1 },
       },
     ]);
-  });
-
-  test("keeps the sizes that were chosen for it at its first start", async () => {
-    const { host, restarts, log } = runners();
-    const sizes = { ctxSize: "auto", batchSize: "auto", nGpuLayers: "auto" } as const;
-    const { chat: path } = await tinyModels();
-    const wanted = { ...neutralSettings, ...sizes };
-    const spec = tinySpec({ name: "talker", type: "chat", path, settings: wanted });
-    const model = await host.loadModel(spec, loading);
-    if (model.type !== "chat") throw new Error("not a chat model");
-    const choices = () => log.filter(({ message }) => message.includes("sizes were chosen"));
     expect(choices()).toHaveLength(1);
-    kill(host, "talker");
-    await waitFor("a new process", () => restarts.length === 1 && model.problem?.() === undefined);
-    const events = await Array.fromAsync(model.engine.generate(request("Again", 3), { signal }));
-    expect(events.at(-1)?.type).toBe("finish");
-    expect(choices()).toHaveLength(1);
-  });
-
-  test("of a crash in native code does the same, and leaves the other models alone", async () => {
-    const { host, restarts } = runners();
-    const [talker, mapper] = [await chatOn(host), await embeddingOn(host)];
-    for (const how of ["SIGSEGV", "SIGABRT"] as const) {
-      const open = await underway(talker);
-      kill(host, "talker", how);
-      expect(await rejectionOf(drain(open))).toMatchObject({ kind: "unavailable" });
-      expect(await mapper.engine.embed(["still here"], { signal })).toHaveLength(1);
-      const events = await Array.fromAsync(
-        talker.engine.generate(request("And you?", 3), { signal }),
-      );
-      expect(events.at(-1)?.type).toBe("finish");
-    }
-    expect(restarts).toEqual(["talker", "talker"]);
-  });
-
-  test("fails the embeddings it was at, and counts and embeds again", async () => {
-    const { host } = runners();
-    const { engine } = await embeddingOn(host);
-    let started = false;
-    const many = Array.from({ length: 20_000 }, (_, at) => `text number ${at}`);
-    const onStart = (): void => {
-      started = true;
-    };
-    const embedding = rejectionOf(engine.embed(many, { signal, onStart }));
-    await waitFor("the first text", () => started);
-    kill(host, "mapper");
-    expect(await embedding).toMatchObject({ kind: "unavailable" });
-    expect(await engine.countTokens(["abc"])).toEqual([5]);
-    expect(await engine.embed(["abc"], { signal })).toHaveLength(1);
   });
 
   test("refuses while its weights are gone, and answers once they are back", async () => {
@@ -292,15 +251,13 @@ describe("a runner in the moment its process dies", () => {
   test("takes a call that nobody hears any more to the next process", async () => {
     const { host } = runners();
     const model = await chatOn(host);
-    for (let round = 0; round < 3; round++) {
-      const pid = kill(host, "talker");
-      // The process is gone; without a turn of the event loop this one cannot have noticed.
-      while (!hasEnded(pid));
-      const asked = Array.from({ length: 4 }, () =>
-        Array.fromAsync(model.engine.generate(request("Anybody?", 3), { signal })),
-      );
-      for (const events of await Promise.all(asked)) expect(events.at(-1)?.type).toBe("finish");
-    }
+    const pid = kill(host, "talker");
+    // The process is gone; without a turn of the event loop this one cannot have noticed.
+    while (!hasEnded(pid));
+    const asked = Array.from({ length: 4 }, () =>
+      Array.fromAsync(model.engine.generate(request("Anybody?", 3), { signal })),
+    );
+    for (const events of await Promise.all(asked)) expect(events.at(-1)?.type).toBe("finish");
   });
 
   test("and whose next one dies while it loads, serves who waits from the one after", async () => {
@@ -336,10 +293,33 @@ describe("a runner in the moment its process dies", () => {
   });
 });
 
-describe("a runner that is at what a caller asked who left", () => {
-  test("is done with it before the caller is: counts", async () => {
-    const { host } = runners();
-    const { engine } = await embeddingOn(host);
+describe("a runner beside another", () => {
+  let started: Started;
+  let talker: ChatModel;
+  let mapper: EmbeddingModel;
+  beforeAll(async () => {
+    started = startRunners();
+    talker = await chatOn(started.host);
+    mapper = await embeddingOn(started.host);
+  });
+  afterAll(async () => {
+    await started.host[Symbol.asyncDispose]();
+  });
+
+  test("has the slot of an answer that nobody reads back when the answer's time is up", async () => {
+    const time = new AbortController();
+    for (let slot = 0; slot < 2; slot++) {
+      const answer = talker.engine.generate(request("Unread", 1900), { signal: time.signal });
+      await answer[Symbol.asyncIterator]().next();
+    }
+    const waiting = Array.fromAsync(talker.engine.generate(request("Next", 3), { signal }));
+    time.abort(new Error("its time is up"));
+    expect((await waiting).at(-1)?.type).toBe("finish");
+  });
+
+  test("is done with what a caller asked who left before the caller is: counts", async () => {
+    const { host } = started;
+    const { engine } = mapper;
     kill(host, "mapper", "SIGSTOP");
     const gone = new AbortController();
     let hasSettled = false;
@@ -356,9 +336,9 @@ describe("a runner that is at what a caller asked who left", () => {
     expect(await engine.countTokens(["abc"], { signal })).toEqual([5]);
   });
 
-  test("is done with it before the caller is: an answer", async () => {
-    const { host } = runners();
-    const { engine } = await chatOn(host);
+  test("is done with what a caller asked who left before the caller is: an answer", async () => {
+    const { host } = started;
+    const { engine } = talker;
     const gone = new AbortController();
     const answer = engine.generate(request("Leave", 1900), { signal: gone.signal });
     const reader = answer[Symbol.asyncIterator]();
@@ -377,9 +357,40 @@ describe("a runner that is at what a caller asked who left", () => {
     expect(await rest).toMatchObject({ message: "left" });
   });
 
-  test("does not take it to the next process", async () => {
-    const { host, log } = runners();
-    const { engine } = await embeddingOn(host);
+  test("of a crash in native code fails what it was at, and leaves the other models alone", async () => {
+    const { restarts } = started;
+    for (const how of ["SIGSEGV", "SIGABRT"] as const) {
+      const open = await underway(talker);
+      kill(started.host, "talker", how);
+      expect(await rejectionOf(drain(open))).toMatchObject({ kind: "unavailable" });
+      expect(await mapper.engine.embed(["still here"], { signal })).toHaveLength(1);
+      const events = await Array.fromAsync(
+        talker.engine.generate(request("And you?", 3), { signal }),
+      );
+      expect(events.at(-1)?.type).toBe("finish");
+    }
+    expect(restarts).toEqual(["talker", "talker"]);
+  });
+
+  test("fails the embeddings it was at, and counts and embeds again", async () => {
+    const { engine } = mapper;
+    let hasBegun = false;
+    const many = Array.from({ length: 20_000 }, (_, at) => `text number ${at}`);
+    const onStart = (): void => {
+      hasBegun = true;
+    };
+    const embedding = rejectionOf(engine.embed(many, { signal, onStart }));
+    await waitFor("the first text", () => hasBegun);
+    kill(started.host, "mapper");
+    expect(await embedding).toMatchObject({ kind: "unavailable" });
+    expect(await engine.countTokens(["abc"])).toEqual([5]);
+    expect(await engine.embed(["abc"], { signal })).toHaveLength(1);
+  });
+
+  test("does not take what a caller asked who left to the next process", async () => {
+    const { host, log } = started;
+    const { engine } = mapper;
+    log.splice(0);
     kill(host, "mapper", "SIGSTOP");
     const gone = new AbortController();
     const counting = rejectionOf(engine.countTokens(["abc"], { signal: gone.signal }));
@@ -390,36 +401,20 @@ describe("a runner that is at what a caller asked who left", () => {
       { fields: { requests_lost: 0, requests_waiting: 0 } },
     ]);
   });
-});
 
-describe("a runner whose answer nobody reads", () => {
-  test("has its slot back when the answer's time is up", async () => {
-    const { host } = runners();
-    const model = await chatOn(host);
-    const time = new AbortController();
-    for (let slot = 0; slot < 2; slot++) {
-      const answer = model.engine.generate(request("Unread", 1900), { signal: time.signal });
-      await answer[Symbol.asyncIterator]().next();
-    }
-    const waiting = Array.fromAsync(model.engine.generate(request("Next", 3), { signal }));
-    time.abort(new Error("its time is up"));
-    expect((await waiting).at(-1)?.type).toBe("finish");
+  test("that is asked to end is gone with its memory, and fails what it was at", async () => {
+    const { host } = started;
+    const open = await underway(talker);
+    const pid = pidOf(host, "talker") ?? 0;
+    const failed = rejectionOf(drain(open));
+    await talker[Symbol.asyncDispose]();
+    expect(await failed).toMatchObject({ kind: "unavailable" });
+    expect(isAlive(pid)).toBe(false);
+    expect(pidOf(host, "talker")).toBeUndefined();
   });
 });
 
 describe("a runner that is asked to end", () => {
-  test("is gone with its memory, and fails what it was at", async () => {
-    const { host } = runners();
-    const model = await chatOn(host);
-    const open = await underway(model);
-    const pid = pidOf(host, "talker") ?? 0;
-    const failed = rejectionOf(drain(open));
-    await model[Symbol.asyncDispose]();
-    expect(await failed).toMatchObject({ kind: "unavailable" });
-    expect(isAlive(pid)).toBe(false);
-    expect(host.processes()).toEqual([]);
-  });
-
   test("while it loads, does not stay behind", async () => {
     const { host } = runners();
     const { chat } = await tinyModels();
@@ -581,7 +576,7 @@ describe("a bound on the memory of all models", () => {
     expect(awake()).toEqual(["first", "third"]);
   });
 
-  test("lets one that is at work finish before it makes room", async () => {
+  test("lets one that is at work finish before it makes room, and gives each its turn", async () => {
     const host = resources.use(testRunners({ memory: memory(150) }));
     const first = await chatOn(host, undefined, { name: "first" });
     const open = await underway(first);
@@ -590,12 +585,7 @@ describe("a bound on the memory of all models", () => {
     const second = await loading;
     expect(host.processes().map(({ model }) => model)).toEqual(["second"]);
     expect(second.problem?.()).toBeUndefined();
-  });
-
-  test("gives a model its turn although another is asked without a pause", async () => {
-    const host = resources.use(testRunners({ memory: memory(150) }));
-    const first = await chatOn(host, undefined, { name: "first" });
-    const second = await chatOn(host, undefined, { name: "second" });
+    // Although another is asked without a pause.
     let isOver = false;
     const crowd = Array.from({ length: 3 }, async () => {
       while (!isOver) {

@@ -4,9 +4,9 @@
  * chat takes long, and one that finds the file GGML_TEST_STUCK never ends.
  */
 import { existsSync, rmSync } from "node:fs";
-import { NativeChatContext } from "../../src/engine/native/contexts.ts";
+import "./library-trial.ts";
 import type { ToRunner } from "../../src/runner/protocol.ts";
-import { type Send, serveCalls } from "../../src/runner/serve-calls.ts";
+import type { Send } from "../../src/runner/serve-calls.ts";
 
 type Fault = "abort" | "abort at once" | "hang" | "nan" | "no library" | "no memory" | "no file";
 
@@ -40,29 +40,36 @@ const faults: Record<Fault, () => void> = {
   },
 };
 
-const { decode } = NativeChatContext.prototype;
 const { GGML_TEST_STUCK: stuckFile = "" } = process.env;
 /** Of each token. */
 const slowMs = fault === "slow" ? 10 : 0;
 
-NativeChatContext.prototype.decode = async function (parts, steady) {
-  if (stuckFile !== "" && existsSync(stuckFile)) {
-    rmSync(stuckFile);
-    // The loop goes on to turn, as when native threads are stopped.
-    await new Promise(() => {});
-  }
-  const tokens = parts.reduce((sum, part) => sum + part.tokens.length, 0);
-  if (slowMs > 0) await new Promise((done) => setTimeout(done, tokens * slowMs));
-  return await decode.call(this, parts, steady);
-};
+/** The real engine, which what fails before it is there does not wait for. */
+async function realEngine(): Promise<(message: ToRunner) => void> {
+  const { NativeChatContext } = await import("../../src/engine/native/contexts.ts");
+  const { serveCalls } = await import("../../src/runner/serve-calls.ts");
+  const { decode } = NativeChatContext.prototype;
+  NativeChatContext.prototype.decode = async function (parts, steady) {
+    if (stuckFile !== "" && existsSync(stuckFile)) {
+      rmSync(stuckFile);
+      // The loop goes on to turn, as when native threads are stopped.
+      await new Promise(() => {});
+    }
+    const tokens = parts.reduce((sum, part) => sum + part.tokens.length, 0);
+    if (slowMs > 0) await new Promise((done) => setTimeout(done, tokens * slowMs));
+    return await decode.call(this, parts, steady);
+  };
+  return serveCalls(send, () => ({ bytes: process.memoryUsage.rss(), pageFaults: 0 }));
+}
 
 const isFault = (name: string): name is Fault => name in faults;
 
 process.on("disconnect", () => process.exit(0));
-const answer = serveCalls(send, () => ({ bytes: process.memoryUsage.rss(), pageFaults: 0 }));
-process.on("message", (message: ToRunner) => {
+let engine: ReturnType<typeof realEngine> | undefined;
+process.on("message", async (message: ToRunner) => {
   const isTried = message.type === "load" && message.engine.backend !== "cpu";
-  if (isTried && isFault(fault)) faults[fault]();
-  else answer(message);
+  if (isTried && isFault(fault)) return faults[fault]();
+  engine ??= realEngine();
+  (await engine)(message);
 });
 send({ type: "listening" });
