@@ -1,5 +1,5 @@
 /** Replicas of a model elsewhere that die, hang, lie, restart, come and go, while a node in front of them is asked. */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
 import { cuttingProxy } from "../support/cutting-proxy.ts";
 import { decode } from "../support/decode.ts";
@@ -7,6 +7,7 @@ import { type Behaviour, faultyReplica } from "../support/faulty-replica.ts";
 import {
   type FrontNode,
   frontNode,
+  frontProcess,
   model,
   type UpstreamNode,
   upstreamNode,
@@ -34,24 +35,35 @@ async function beginningFor(front: FrontNode, { url }: { url: string }): Promise
 }
 
 const isUp = (front: FrontNode, { url }: { url: string }): Promise<void> =>
-  waitFor(`${url} to be up`, async () => {
-    // On trial it is up once a request was answered there.
-    await askAll(front, 6);
-    return (await front.series("up", url)) === 1;
-  });
+  waitFor(
+    `${url} to be up`,
+    async () => {
+      // On trial it is up once a request was answered there.
+      await askAll(front, 6);
+      return (await front.series("up", url)) === 1;
+    },
+    100,
+  );
 
-async function twoNodes(): Promise<{ one: UpstreamNode; two: UpstreamNode } & AsyncDisposable> {
-  const resources = new AsyncDisposableStack();
-  const [one, two] = await Promise.all([upstreamNode(), upstreamNode()]);
-  resources.use(one);
-  resources.use(two);
-  return { one, two, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+const nodes = new Map<string, UpstreamNode>();
+afterAll(async () => {
+  for (const node of nodes.values()) await node[Symbol.asyncDispose]();
+});
+
+/** One of the nodes that all tests share, started again where a test has ended it. */
+async function upstream(name: "one" | "two" | "three"): Promise<UpstreamNode> {
+  const node = nodes.get(name) ?? (await upstreamNode());
+  nodes.set(name, node);
+  await node.start();
+  return node;
 }
+
+const twoNodes = () => Promise.all([upstream("one"), upstream("two")]);
+const threeNodes = () => Promise.all([upstream("one"), upstream("two"), upstream("three")]);
 
 describe("a replica that is killed", () => {
   test("before a request costs nobody an answer, and has its share again when it is back", async () => {
-    await using nodes = await twoNodes();
-    const { one, two } = nodes;
+    const [one, two] = await twoNodes();
     await using front = await frontNode([one.url, two.url]);
     one.kill("SIGKILL");
     await one.ended();
@@ -64,8 +76,7 @@ describe("a replica that is killed", () => {
   });
 
   test("before the first token, with the request in, has it answered by another", async () => {
-    await using nodes = await twoNodes();
-    const { one, two } = nodes;
+    const [one, two] = await twoNodes();
     await using front = await frontNode([one.url, two.url]);
     const content = await beginningFor(front, one);
     const before = await front.series("requests_total", one.url);
@@ -84,8 +95,7 @@ describe("a replica that is killed", () => {
   });
 
   test("at the first token, half of which has come, has it answered by another", async () => {
-    await using nodes = await twoNodes();
-    const { one, two } = nodes;
+    const [one, two] = await twoNodes();
     await using proxy = await cuttingProxy(one);
     await using front = await frontNode([proxy.url, two.url]);
     const content = await beginningFor(front, proxy);
@@ -97,8 +107,7 @@ describe("a replica that is killed", () => {
   });
 
   test("amid an answer ends it with an error that says so, and nobody asks again", async () => {
-    await using nodes = await twoNodes();
-    const { one, two } = nodes;
+    const [one, two] = await twoNodes();
     await using front = await frontNode([one.url, two.url]);
     const content = await beginningFor(front, one);
     const others = await front.series("requests_total", two.url);
@@ -120,8 +129,7 @@ describe("a replica that is killed", () => {
 
 describe("a replica that is there and of no use", () => {
   test("that accepts and never answers is left alone, and found again when it answers", async () => {
-    await using nodes = await twoNodes();
-    const { one, two } = nodes;
+    const [one, two] = await twoNodes();
     await using front = await frontNode([one.url, two.url], { upstreamTimeout: 10 });
     const content = await beginningFor(front, one);
     one.kill("SIGSTOP");
@@ -136,7 +144,7 @@ describe("a replica that is there and of no use", () => {
   for (const behaviour of ["garbage", "no json", "breaks off"] as const satisfies Behaviour[]) {
     test(`that answers with '${behaviour}' costs nobody an answer`, async () => {
       await using one = await faultyReplica(behaviour);
-      await using two = await upstreamNode();
+      const two = await upstream("two");
       await using front = await frontNode([one.url, two.url]);
       expect(await askAll(front)).toEqual(allWell());
       await waitFor("a question", async () => (await front.series("up", one.url)) === 0);
@@ -147,8 +155,7 @@ describe("a replica that is there and of no use", () => {
 
 describe("all replicas", () => {
   test("away: callers are told when to ask again, /ready says so, and it ends by itself", async () => {
-    await using nodes = await twoNodes();
-    const { one, two } = nodes;
+    const [one, two] = await twoNodes();
     await using front = await frontNode([one.url, two.url]);
     for (const node of [one, two]) {
       node.kill("SIGKILL");
@@ -159,17 +166,15 @@ describe("all replicas", () => {
       503,
       expect.stringMatching(/^\d+$/),
     ]);
-    await waitFor("/ready to say so", async () => (await front.ready()).status === 503);
+    await waitFor("/ready to say so", async () => (await front.ready()).status === 503, 20);
     await one.start();
-    await waitFor("/ready to say so", async () => (await front.ready()).status === 200);
+    await waitFor("/ready to say so", async () => (await front.ready()).status === 200, 20);
     expect(await askAll(front)).toEqual(allWell());
   });
 
   test("have conversations: each second turn finds its first one evaluated, as at one server", async () => {
-    await using resources = new AsyncDisposableStack();
-    const nodes = await Promise.all([upstreamNode(), upstreamNode(), upstreamNode()]);
-    for (const node of nodes) resources.use(node);
-    const front = resources.use(await frontNode(nodes.map(({ url }) => url)));
+    const three = await threeNodes();
+    await using front = await frontNode(three.map(({ url }) => url));
     const talks = Array.from({ length: 9 }, (_, at) => `Talk ${at}: what do llamas eat, and why?`);
     const cachedShare = async (turns: readonly string[]): Promise<number> => {
       const { usage } = await decode(ChatCompletion, await front.chat(turns));
@@ -179,19 +184,17 @@ describe("all replicas", () => {
       await cachedShare([talk]);
       expect(await cachedShare([talk, "Grass.", "And why?"])).toBeGreaterThan(0.4);
     }
-    for (const { url } of nodes) {
+    for (const { url } of three) {
       expect(await front.series("requests_total", url)).toBeGreaterThan(1);
     }
   });
 
   test("restarted one after another under load: no request is lost", async () => {
-    await using resources = new AsyncDisposableStack();
-    const nodes = await Promise.all([upstreamNode(), upstreamNode(), upstreamNode()]);
-    for (const node of nodes) resources.use(node);
-    const front = resources.use(await frontNode(nodes.map(({ url }) => url)));
+    const three = await threeNodes();
+    await using front = await frontProcess(three.map(({ url }) => url));
     let isOver = false;
     const outcomes = new Map<string, number>();
-    const clients = Array.from({ length: 6 }, async (_, client) => {
+    const clients = Array.from({ length: 3 }, async (_, client) => {
       for (let turn = 0; !isOver; turn++) {
         const stream = (client + turn) % 2 === 0;
         const answer = await front.chat(`client ${client} ${turn}`, { tokens: 20, stream });
@@ -201,11 +204,11 @@ describe("all replicas", () => {
         outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
       }
     });
-    for (const node of nodes) {
+    for (const node of three) {
       node.kill("SIGTERM");
       expect(await node.ended()).toBe(0);
       await node.start();
-      await waitFor("its share", async () => (await front.series("up", node.url)) === 1);
+      await waitFor("its share", async () => (await front.series("up", node.url)) === 1, 20);
     }
     await waitFor("many outcomes", () => [...outcomes.values()].some((count) => count > 50));
     isOver = true;
@@ -214,9 +217,8 @@ describe("all replicas", () => {
   });
 
   test("change while the node runs: what is in progress goes on, and new requests go to the new ones", async () => {
-    await using nodes = await twoNodes();
-    const { one, two } = nodes;
-    await using front = await frontNode([one.url]);
+    const [one, two] = await twoNodes();
+    await using front = await frontProcess([one.url]);
     const running = await front.chat("a long one", { tokens: 1900, stream: true });
     const { code, stdout } = await front.reload([two.url]);
     expect([code, stdout]).toEqual([0, expect.stringContaining(`models.${model}.source`)]);
