@@ -1,23 +1,42 @@
 /** A Qdrant server that is stopped, paused and restarted while the node is asked and documents go in. */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { chatBody, nodeUnderFault } from "../support/node-under-fault.ts";
+import OpenAI, { toFile } from "openai";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
+import { decode } from "../support/decode.ts";
+import { chatBody, sharedNode } from "../support/node-under-fault.ts";
 import { runPaddock } from "../support/paddock-process.ts";
-import { qdrantForTests, startQdrant } from "../support/qdrant-server.ts";
+import { type QdrantServer, qdrantForTests, startQdrant } from "../support/qdrant-server.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const question = { model: "tiny-embedding", messages: [{ role: "user", content: "llamas" }] };
 
 // The server is killed and paused here, which only one of the tests' own may be.
-describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server under load", () => {
-  test("that is killed, paused and restarted costs answers only while it is away", async () => {
-    await using qdrant = await startQdrant();
-    const vectorstore = `url = "${qdrant.url}"\ntimeout = 5`;
-    await using under = await nodeUnderFault({ vectorstore });
+describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server", () => {
+  const resources = new AsyncDisposableStack();
+  let qdrant: QdrantServer;
+  const startedNode = sharedNode(async () => {
+    qdrant = resources.use(await startQdrant());
+    return { vectorstore: `url = "${qdrant.url}"\ntimeout = 5` };
+  });
+  afterAll(() => resources.disposeAsync());
+
+  /** How many passages the server has in a collection. */
+  const points = async (collection: string): Promise<number> => {
+    const response = await fetch(`${qdrant.url}/collections/${collection}/points/count`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ exact: true }),
+    });
+    return Number(/"count":(\d+)/.exec(await response.text())?.[1]);
+  };
+
+  test("under load that is killed, paused and restarted costs answers only while it is away", async () => {
+    const under = await startedNode();
     const tally = { answered: 0, refused: 0 };
     let isOver = false;
-    const loads = Array.from({ length: 8 }, async (_, at) => {
+    const loads = Array.from({ length: 4 }, async (_, at) => {
       while (!isOver) {
         const response = await (at % 2 === 0
           ? under.post("/retrieve", question)
@@ -34,6 +53,7 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server under load", () => {
       waitFor(
         `/ready to become ${isReady}`,
         async () => ((await under.ready()).status === 200) === isReady,
+        20,
       );
     await qdrant.kill();
     await until(false);
@@ -52,24 +72,69 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server under load", () => {
     await under.expectWell();
   });
 
+  test("that is away holds files back; what is deleted meanwhile is in no answer when it is back", async () => {
+    const under = await startedNode();
+    const baseURL = `${under.node.origin}/v1`;
+    const client = new OpenAI({ baseURL, apiKey: "any", maxRetries: 0 });
+    const upload = async (text: string): Promise<string> => {
+      const file = await toFile(Buffer.from(text), "text.txt");
+      return (await client.files.create({ file, purpose: "assistants" })).id;
+    };
+    const store = await client.vectorStores.create({ name: "away" });
+    const taken = async (text: string) => {
+      const id = await upload(text);
+      await client.vectorStores.files.createAndPoll(store.id, { file_id: id });
+      return id;
+    };
+    const [kept, gone] = [await taken("Llamas hum."), await taken("Llamas hide.")];
+    await qdrant.kill();
+    const later = await upload("Llamas sing.");
+    await client.vectorStores.files.create(store.id, { file_id: later });
+    const where = { vector_store_id: store.id };
+    const file = () => client.vectorStores.files.retrieve(later, where);
+    await waitFor("the file to wait", async () => (await file()).last_error !== null, 20);
+    expect(await file()).toMatchObject({
+      status: "in_progress",
+      last_error: { message: expect.stringContaining("cannot be reached") },
+    });
+    expect(await client.files.delete(gone)).toMatchObject({ deleted: true });
+    const refused = await client.vectorStores
+      .search(store.id, { query: "Llamas" })
+      .catch((error: unknown) => error);
+    expect(refused).toMatchObject({ status: 503 });
+    expect((await client.vectorStores.retrieve(store.id)).file_counts).toMatchObject({
+      completed: 1,
+      in_progress: 1,
+    });
+    await qdrant.start();
+    const search = async () => {
+      const body = {
+        model: "tiny-embedding",
+        messages: [{ role: "user", content: "Llamas" }],
+        collection: store.id,
+        include_metadata: true,
+      };
+      const response = await under.post("/retrieve", body);
+      const { points } = await decode(RetrieveResult, response);
+      return points.map(({ metadata }) => metadata?.file_id ?? "").sort();
+    };
+    expect(await search()).not.toContain(gone);
+    await waitFor("its ingest", async () => (await file()).status === "completed", 20);
+    expect(await search()).toEqual([kept, later].sort());
+    await waitFor("the passages to be deleted", async () => (await points(store.id)) === 2, 20);
+    await client.vectorStores.delete(store.id);
+    expect((await fetch(`${qdrant.url}/collections/${store.id}`)).status).toBe(404);
+    await under.expectWell();
+  });
+
   test("that is killed while documents go in has every passage that was acknowledged", async () => {
-    await using qdrant = await startQdrant();
-    const vectorstore = `url = "${qdrant.url}"\ntimeout = 1`;
-    await using under = await nodeUnderFault({ vectorstore });
+    const under = await startedNode();
     const cwd = under.folder.path;
     const parts = Array.from({ length: 600 }, (_, at) => `# Part ${at}\n\nThis is part ${at}.`);
     await writeFile(join(cwd, "long.md"), parts.join("\n\n"));
     const ingest = () => runPaddock(["ingest", "long.md"], { cwd });
     const running = ingest();
-    const points = async (): Promise<number> => {
-      const response = await fetch(`${qdrant.url}/collections/default/points/count`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ exact: true }),
-      });
-      return Number(/"count":(\d+)/.exec(await response.text())?.[1]);
-    };
-    await waitFor("passages of the document", async () => (await points()) > 2);
+    await waitFor("passages of the document", async () => (await points("default")) > 2);
     await qdrant.kill();
     expect((await running).code).toBe(1);
     await qdrant.start();

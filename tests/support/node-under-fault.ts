@@ -1,5 +1,5 @@
 /** A real node with tiny models and some knowledge, and what must hold of it after any fault. */
-import { expect } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -81,9 +81,24 @@ export async function prepareFolder(folder: TempDir, options: Omit<FaultOptions,
   );
   // Where the program's own cache is kept is not what is tried.
   const place = { cwd: folder.path, env: { HOME: tmpdir() } };
-  const ingested = await runPaddock(["ingest", "llamas.md"], place);
+  const ingested = await runPaddock(["ingest", "llamas.md", "--isolation", "none"], place);
   if (ingested.code !== 0) throw new Error(`Nothing was ingested:\n${ingested.stderr}`);
   return { place, toml };
+}
+
+/** One for all tests of a file: started by the first, and again by the next where one has ended it. */
+export function sharedNode(
+  options: () => Promise<FaultOptions> = async () => ({}),
+): () => Promise<NodeUnderFault> {
+  let starting: Promise<NodeUnderFault> | undefined;
+  afterAll(async () => await (await starting)?.[Symbol.asyncDispose]());
+  return async () => {
+    starting ??= options().then(nodeUnderFault);
+    const under = await starting;
+    const { exitCode, signalCode } = under.node.process;
+    if (exitCode !== null || signalCode !== null) await under.restart();
+    return under;
+  };
 }
 
 export async function nodeUnderFault(options: FaultOptions = {}): Promise<NodeUnderFault> {
@@ -133,7 +148,7 @@ export async function nodeUnderFault(options: FaultOptions = {}): Promise<NodeUn
     },
     async expectWell() {
       expect((await fetch(`${node.origin}/health`)).status).toBe(200);
-      await waitFor("the node to be ready", async () => (await ready()).status === 200);
+      await waitFor("the node to be ready", async () => (await ready()).status === 200, 20);
       expect(await ready()).toEqual({ status: 200, reasons: [] });
       // One more than there are slots: a lost one would keep somebody waiting for ever.
       const answers = await Promise.all(
@@ -152,6 +167,7 @@ export async function nodeUnderFault(options: FaultOptions = {}): Promise<NodeUn
       await waitFor(
         "the memory to be given back",
         async () => (await memoryOf(node.process.pid)) <= memory * mostGrowth,
+        20,
       );
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
