@@ -1,17 +1,25 @@
 /** Many clients, and clients that leave, read slowly or send slowly. */
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { chatBody, embeddingBody, nodeUnderFault, slots } from "../support/node-under-fault.ts";
+import {
+  chatBody,
+  embeddingBody,
+  nodeUnderFault,
+  sharedNode,
+  slots,
+} from "../support/node-under-fault.ts";
 import { memoryOf } from "../support/process-tree.ts";
 import { frames } from "../support/sse.ts";
 import { waitFor } from "../support/wait-for.ts";
+
+const startedNode = sharedNode();
 
 const long = (content: string, tokens: number, rest: object = {}) =>
   chatBody(content, tokens, { stream: true, ...rest });
 
 describe("clients", () => {
   test("200 at once: each is answered, or refused by name because the line is full", async () => {
-    await using under = await nodeUnderFault();
+    const under = await startedNode();
     const requests = Array.from({ length: 200 }, async (_, at) => {
       if (at % 4 === 1) return await under.post("/embeddings", embeddingBody([`text ${at}`]));
       if (at % 4 === 2) return await under.post("/chat/completions", long(`${at}`, 20));
@@ -31,7 +39,7 @@ describe("clients", () => {
   });
 
   test("that leave at random, before and amid answers, leave nothing behind", async () => {
-    await using under = await nodeUnderFault();
+    const under = await startedNode();
     const random = seeded(7);
     const leaving = Array.from({ length: 120 }, async (_, at) => {
       const leave = new AbortController();
@@ -53,7 +61,7 @@ describe("clients", () => {
   });
 
   test("that do not read slow down their own answers and nobody's memory", async () => {
-    await using under = await nodeUnderFault();
+    const under = await startedNode();
     const { pid } = under.node.process;
     const before = await memoryOf(pid);
     // With log probabilities an answer is larger than what sockets hold.
@@ -85,7 +93,7 @@ describe("clients", () => {
   });
 
   test("that send slowly, or stop amid a request, keep nobody from being answered", async () => {
-    await using under = await nodeUnderFault();
+    const under = await startedNode();
     const { hostname, port } = new URL(under.node.origin);
     const head =
       "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n";

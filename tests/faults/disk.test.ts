@@ -3,10 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chatBody, nodeUnderFault } from "../support/node-under-fault.ts";
+import { chatBody, sharedNode } from "../support/node-under-fault.ts";
 import { runPaddock, startPaddock } from "../support/paddock-process.ts";
-import { canMakeDisks, smallDisk } from "../support/small-disk.ts";
+import { canMakeDisks, type SmallDisk, smallDisk } from "../support/small-disk.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { tinyConfig } from "../support/tiny-node.ts";
 
 const pages = 8;
 
@@ -17,18 +18,67 @@ const page = (at: number): string =>
     (_, line) => `# Part ${line}\n\nOn page ${at} it is said ${line * 7} times`,
   ).join("\n\n");
 
-/** Where the program's own cache is kept is not what is tried. */
-const env = { HOME: tmpdir() };
+/** Where the program's own cache is kept is not what is tried, nor are the processes of its models. */
+const env = { HOME: tmpdir(), PADDOCK_ISOLATION: "none" };
 
 // Why they are skipped is said by canMakeDisks.
 describe.skipIf(!(await canMakeDisks()))("a disk", () => {
+  let disk: SmallDisk;
+  let key: string | undefined;
+  const startedNode = sharedNode(async () => {
+    disk = await smallDisk(20);
+    return { folder: disk };
+  });
+
+  test.each([
+    ["killed", "SIGKILL"],
+    ["stopped", "SIGTERM"],
+  ] as const)(
+    "that is read-only lets a node that was %s start and answer, and keeps an ingest out with a message",
+    async (_, how) => {
+      const under = await startedNode();
+      key ??= (await runPaddock(["keys", "create", "ada"], { cwd: disk.path, env })).stdout.trim();
+      under.useKey(key);
+      await under.expectWell();
+      await writeFile(join(disk.path, "bees.md"), "Bees hum, too.");
+      await under.stop(how);
+      disk.setReadOnly(true);
+      const refused = await runPaddock(["ingest", "bees.md"], { cwd: disk.path, env });
+      expect([refused.code, refused.stderr]).toEqual([
+        1,
+        expect.stringContaining("can only be read"),
+      ]);
+      await under.restart();
+      await under.expectWell();
+      await under.stop(how);
+      disk.setReadOnly(false);
+      await under.restart();
+      await under.expectWell();
+    },
+  );
+
+  test("that is read-only from the beginning is said at the start", async () => {
+    await using disk = await smallDisk(20);
+    await using folder = await tempDir();
+    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+    await mkdir(join(disk.path, "data"));
+    disk.setReadOnly(true);
+    const started = startPaddock(["serve", "--port", "0", "--data-dir", join(disk.path, "data")], {
+      cwd: folder.path,
+      env,
+    });
+    await using _ = started;
+    expect(await started.exit()).toBe(1);
+    expect(started.stderr()).toMatch(/read-only|can only be read/i);
+  });
+
   test("that fills up stops an ingest with a message; nothing that was stored is lost", async () => {
     await using documents = await tempDir();
     for (let at = 0; at < pages; at++) {
       await writeFile(join(documents.path, `page-${at}.md`), page(at));
     }
-    await using disk = await smallDisk(3);
-    await using under = await nodeUnderFault({ folder: disk });
+    const under = await startedNode();
+    disk.resize(3);
     const ingest = () => runPaddock(["ingest", documents.path], { cwd: disk.path, env });
     const stored = async (): Promise<number> => {
       const { stdout } = await runPaddock(["collections", "count"], { cwd: disk.path, env });
@@ -51,47 +101,5 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
     // What was stored is not embedded again: whole documents are unchanged, the rest of one is reused.
     const embedded = Number(/Stored (\d+) passages/.exec(again.stdout)?.[1]);
     expect(embedded).toBe(pages * 300 + 2 - kept);
-  });
-
-  test.each([
-    ["killed", "SIGKILL"],
-    ["stopped", "SIGTERM"],
-  ] as const)(
-    "that is read-only lets a node that was %s start and answer, and keeps an ingest out with a message",
-    async (_, how) => {
-      await using disk = await smallDisk(20);
-      await using under = await nodeUnderFault({ folder: disk });
-      const created = await runPaddock(["keys", "create", "ada"], { cwd: disk.path, env });
-      under.useKey(created.stdout.trim());
-      await under.expectWell();
-      await writeFile(join(disk.path, "bees.md"), "Bees hum, too.");
-      await under.stop(how);
-      disk.setReadOnly(true);
-      const refused = await runPaddock(["ingest", "bees.md"], { cwd: disk.path, env });
-      expect([refused.code, refused.stderr]).toEqual([
-        1,
-        expect.stringContaining("can only be read"),
-      ]);
-      await under.restart();
-      await under.expectWell();
-      await under.stop(how);
-      disk.setReadOnly(false);
-      await under.restart();
-      await under.expectWell();
-    },
-  );
-
-  test("that is read-only from the beginning is said at the start", async () => {
-    await using disk = await smallDisk(20);
-    await using under = await nodeUnderFault();
-    await mkdir(join(disk.path, "data"));
-    disk.setReadOnly(true);
-    const started = startPaddock(["serve", "--port", "0", "--data-dir", join(disk.path, "data")], {
-      cwd: under.folder.path,
-      env,
-    });
-    await using _ = started;
-    expect(await started.exit()).toBe(1);
-    expect(started.stderr()).toMatch(/read-only|can only be read/i);
   });
 });

@@ -1,9 +1,17 @@
 /** The process of a model dies, however and whenever. */
 import { describe, expect, test } from "bun:test";
-import { chatBody, embeddingBody, nodeUnderFault, slots } from "../support/node-under-fault.ts";
+import {
+  chatBody,
+  embeddingBody,
+  nodeUnderFault,
+  sharedNode,
+  slots,
+} from "../support/node-under-fault.ts";
 import { isAlive, runnerOf } from "../support/process-tree.ts";
 import { frames } from "../support/sse.ts";
 import { waitFor } from "../support/wait-for.ts";
+
+const startedNode = sharedNode();
 
 const long = (content: string, tokens: number) => chatBody(content, tokens, { stream: true });
 const prompt = "a long prompt ".repeat(100);
@@ -22,9 +30,42 @@ async function nextCallOf(
   return async () => (await started()) > before;
 }
 
+test("a runner that ends by its own fault, again and again: /ready says so between, and it comes back", async () => {
+  const under = await startedNode();
+  for (const how of ["SIGSEGV", "SIGABRT", "SIGBUS"] as const) {
+    process.kill(await runnerOf(under.node.process.pid, "tiny-chat"), how);
+    let said = await under.ready();
+    await waitFor("/ready to say so", async () => {
+      said = await under.ready();
+      return said.status !== 200;
+    });
+    expect(said).toEqual({
+      status: 503,
+      reasons: ["The model 'tiny-chat' is being started again."],
+    });
+    await under.expectWell();
+  }
+  const metrics = await (await fetch(`${under.node.origin}/metrics`)).text();
+  expect(metrics).toContain('paddock_runner_restarts_total{model="tiny-chat"} 3\n');
+});
+
+describe("a Ctrl-C, which reaches the node and its runners alike,", () => {
+  test("lets answers in progress end, and leaves no process behind", async () => {
+    const under = await startedNode();
+    const { pid } = under.node.process;
+    const runners = [await runnerOf(pid, "tiny-chat"), await runnerOf(pid, "tiny-embedding")];
+    const reader = frames(await under.post("/chat/completions", long("go on", 500)));
+    await reader.next();
+    for (const each of [...runners, pid]) process.kill(each, "SIGINT");
+    expect((await Array.fromAsync(reader)).at(-1)).toBe("[DONE]");
+    expect(await under.node.exit()).toBe(0);
+    expect(runners.filter(isAlive)).toEqual([]);
+  });
+});
+
 describe("a runner that is killed", () => {
   test("mid-prompt: its requests are answered with 503 at once, and it is back", async () => {
-    await using under = await nodeUnderFault();
+    const under = await startedNode();
     const runner = await runnerOf(under.node.process.pid, "tiny-chat");
     const hasBegun = await nextCallOf(under, "tiny-chat");
     const asked = Array.from({ length: slots }, (_, at) =>
@@ -46,7 +87,7 @@ describe("a runner that is killed", () => {
   });
 
   test("mid-stream: streams end with an error frame, those who wait are answered", async () => {
-    await using under = await nodeUnderFault();
+    const under = await startedNode();
     const streams = await Promise.all(
       Array.from({ length: slots }, (_, at) =>
         under.post("/chat/completions", long(`${at}`, 1900)),
@@ -66,7 +107,7 @@ describe("a runner that is killed", () => {
   });
 
   test("during embeddings: they are answered with 503, chats go on undisturbed", async () => {
-    await using under = await nodeUnderFault();
+    const under = await startedNode();
     const stream = await under.post("/chat/completions", long("go on", 300));
     const many = Array.from({ length: 2000 }, (_, at) => `text number ${at}`);
     const runner = await runnerOf(under.node.process.pid, "tiny-embedding");
@@ -77,25 +118,6 @@ describe("a runner that is killed", () => {
     expect((await embedding).status).toBe(503);
     expect((await Array.fromAsync(frames(stream))).at(-1)).toBe("[DONE]");
     await under.expectWell();
-  });
-
-  test("by its own fault, again and again: /ready says so between, and it comes back", async () => {
-    await using under = await nodeUnderFault();
-    for (const how of ["SIGSEGV", "SIGABRT", "SIGBUS"] as const) {
-      process.kill(await runnerOf(under.node.process.pid, "tiny-chat"), how);
-      let said = await under.ready();
-      await waitFor("/ready to say so", async () => {
-        said = await under.ready();
-        return said.status !== 200;
-      });
-      expect(said).toEqual({
-        status: 503,
-        reasons: ["The model 'tiny-chat' is being started again."],
-      });
-      await under.expectWell();
-    }
-    const metrics = await (await fetch(`${under.node.origin}/metrics`)).text();
-    expect(metrics).toContain('paddock_runner_restarts_total{model="tiny-chat"} 3\n');
   });
 });
 
@@ -109,10 +131,11 @@ describe("a runner that lives and does nothing", () => {
     process.kill(runner, "SIGSTOP");
     const waiting = under.post("/chat/completions", chatBody("anybody?", 3));
     const reasons = new Set<string>();
-    await waitFor("the end of the runner", async () => {
+    const hasEnded = async (): Promise<boolean> => {
       for (const reason of (await under.ready()).reasons) reasons.add(reason);
       return !isAlive(runner);
-    });
+    };
+    await waitFor("the end of the runner", hasEnded, 20);
     expect([...reasons].join(" ")).toContain("'tiny-chat' has left its heartbeat unanswered for");
     // What it had begun is lost, what it had not is answered by the next.
     expect((await Array.fromAsync(stream)).at(-1)).toContain('{"error":{"message":"The process');
@@ -125,23 +148,9 @@ describe("a runner that lives and does nothing", () => {
   });
 });
 
-describe("a Ctrl-C, which reaches the node and its runners alike,", () => {
-  test("lets answers in progress end, and leaves no process behind", async () => {
-    await using under = await nodeUnderFault();
-    const { pid } = under.node.process;
-    const runners = [await runnerOf(pid, "tiny-chat"), await runnerOf(pid, "tiny-embedding")];
-    const reader = frames(await under.post("/chat/completions", long("go on", 500)));
-    await reader.next();
-    for (const each of [...runners, pid]) process.kill(each, "SIGINT");
-    expect((await Array.fromAsync(reader)).at(-1)).toBe("[DONE]");
-    expect(await under.node.exit()).toBe(0);
-    expect(runners.filter(isAlive)).toEqual([]);
-  });
-});
-
 describe("a node that is killed", () => {
   test("takes its runners with it, also while they are at work", async () => {
-    await using under = await nodeUnderFault();
+    const under = await startedNode();
     const { pid } = under.node.process;
     const runners = [await runnerOf(pid, "tiny-chat"), await runnerOf(pid, "tiny-embedding")];
     await under.post("/chat/completions", long("go on", 1900));
@@ -153,7 +162,7 @@ describe("a node that is killed", () => {
   });
 
   test("takes a runner with it that does nothing any more", async () => {
-    await using under = await nodeUnderFault();
+    const under = await startedNode();
     const runner = await runnerOf(under.node.process.pid, "tiny-chat");
     process.kill(runner, "SIGSTOP");
     try {
@@ -167,7 +176,7 @@ describe("a node that is killed", () => {
 
 describe("a node that is asked to stop", () => {
   test("ends a runner that does nothing any more", async () => {
-    await using under = await nodeUnderFault();
+    const under = await startedNode();
     const runner = await runnerOf(under.node.process.pid, "tiny-chat");
     process.kill(runner, "SIGSTOP");
     under.node.process.kill("SIGTERM");
