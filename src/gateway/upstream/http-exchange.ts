@@ -98,13 +98,16 @@ class Attempt {
       bytes: () => this.#read(head),
       release: () => {
         this.#forget();
+        // Also where all of it has come: the connection is free only once it was read.
+        head.resume();
         if (head.complete) return;
         const timer = setTimeout(() => head.destroy(), releaseMs);
-        head.on("close", () => clearTimeout(timer)).resume();
+        head.on("close", () => clearTimeout(timer));
       },
       [Symbol.dispose]: () => {
         this.#forget();
-        if (!head.complete) this.#request.destroy();
+        if (head.complete) head.resume();
+        else this.#request.destroy();
       },
     };
   }

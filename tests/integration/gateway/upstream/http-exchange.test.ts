@@ -122,6 +122,25 @@ describe("a request to a server elsewhere", () => {
     expect(server.connections()).toBe(1);
   });
 
+  test.each(["release", "dispose"] as const)(
+    "keeps no connection for an answer that nobody read: %s",
+    async (how) => {
+      let open = 0;
+      await using server = await rawServer((socket) => {
+        open++;
+        socket.on("data", () => socket.write(whole)).on("close", () => open--);
+      });
+      for (let round = 0; round < 5; round++) {
+        const response = await exchange({ url: server.url, signal, silenceMs: 0 });
+        if (how === "release") response.release();
+        else response[Symbol.dispose]();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      // One is kept for the next.
+      await waitFor("the others to be closed", () => open <= 1);
+    },
+  );
+
   test("is ended at the server when its signal is aborted, whether somebody reads or not", async () => {
     for (const reads of [true, false]) {
       let closed = false;
