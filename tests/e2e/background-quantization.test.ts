@@ -6,7 +6,7 @@ import { decode } from "../support/decode.ts";
 import { type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
 import { childrenOf } from "../support/process-tree.ts";
 import { tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { tinyChatConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const ask = async ({
@@ -31,7 +31,7 @@ describe("a model whose weights are quantized in the background", () => {
   test("answers at once, and loads them later without a request being dropped", async () => {
     await using folder = await tempDir();
     const settings = 'ctx_size = 2048\nquantization = "q8_0"\ntranscode = "behind"';
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig(settings));
+    await writeFile(join(folder.path, "paddock.toml"), await tinyChatConfig(settings));
     const options = { cwd: folder.path, env: { PADDOCK_LOG_LEVEL: "info" } };
     await using node = await servePaddock(options);
     const said = (text: string) => () => node.stderr().includes(text);
@@ -50,8 +50,8 @@ describe("a model whose weights are quantized in the background", () => {
     isOver = true;
     await Promise.all(clients);
     expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
-    await waitFor("one process for each model", async () => {
-      return (await childrenOf(node.process.pid)).length === 2;
+    await waitFor("one process for the model", async () => {
+      return (await childrenOf(node.process.pid)).length === 1;
     });
     const files = await readdir(join(folder.path, ".paddock", "models"));
     expect(files.some((name) => name.endsWith(".q8_0.gguf"))).toBe(true);

@@ -1,10 +1,7 @@
 import { expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { servePaddock } from "../support/paddock-process.ts";
+import { configuredNode } from "../support/configured-node.ts";
 import { closedBy, connectRaw } from "../support/raw-client.ts";
-import { tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { tinyChatConfig } from "../support/tiny-node.ts";
 
 /** The answer to a request as it is on the wire. */
 async function exchange(origin: string, ...lines: string[]): Promise<string> {
@@ -14,13 +11,9 @@ async function exchange(origin: string, ...lines: string[]): Promise<string> {
 }
 
 test("a node on loopback answers to its own names, and to pages that it was told of", async () => {
-  await using folder = await tempDir();
-  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
   const page = "https://app.example.org";
-  await using node = await servePaddock({ cwd: folder.path }, [
-    ...["--cors-origins", page],
-    ...["--allowed-hosts", "node.example.org"],
-  ]);
+  const args = ["--cors-origins", page, "--allowed-hosts", "node.example.org"];
+  await using node = await configuredNode(await tinyChatConfig(), { args });
   const info = (host: string) => exchange(node.origin, "GET /v1/info HTTP/1.1", `Host: ${host}`);
   const refused = await info("rebound.example:8080");
   expect(refused).toStartWith("HTTP/1.1 403 Forbidden\r\n");
@@ -43,11 +36,8 @@ test("a node on loopback answers to its own names, and to pages that it was told
 });
 
 test("a node that others can reach answers to any name", async () => {
-  await using folder = await tempDir();
-  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-  await using node = await servePaddock({ cwd: folder.path }, [
-    ...["--host", "0.0.0.0", "--auth-open", "true"],
-  ]);
+  const args = ["--host", "0.0.0.0", "--auth-open", "true"];
+  await using node = await configuredNode(await tinyChatConfig(), { args });
   const origin = `http://127.0.0.1:${new URL(node.origin).port}`;
   const answer = await exchange(origin, "GET /v1/info HTTP/1.1", "Host: any.example");
   expect(answer).toStartWith("HTTP/1.1 200 OK\r\n");

@@ -1,38 +1,61 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { readdir, writeFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cp, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collections.ts";
 import { type PaddockOptions, runPaddock } from "../support/paddock-process.ts";
 import { type QdrantUnderTest, qdrantForTests } from "../support/qdrant-server.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { tinyEmbeddingConfig } from "../support/tiny-node.ts";
+
+const documents = {
+  "a.md": "# one\n\nllamas hum.\n\n# two\n\nroses bloom.",
+  "b.txt": "a note.",
+};
 
 interface Place extends TempDir {
+  /** Ingests one of the documents, from wherever it is. */
+  ingest(name: keyof typeof documents, ...args: string[]): ReturnType<typeof runPaddock>;
   paddock(...args: string[]): ReturnType<typeof runPaddock>;
   run(args: string[], options?: Partial<PaddockOptions>): ReturnType<typeof runPaddock>;
 }
 
-/** A folder whose collection `default` has three passages of two documents. */
-async function place(): Promise<Place> {
-  const folder = await tempDir();
+/** A folder whose collection `default` has three passages of two documents; nothing is changed in it. */
+let filled: Place;
+
+beforeAll(async () => {
+  filled = placeIn(await tempDir());
+  await writeFile(join(filled.path, "paddock.toml"), await tinyEmbeddingConfig());
+  for (const name of ["a.md", "b.txt"] as const) expect((await filled.ingest(name)).code).toBe(0);
+});
+afterAll(() => filled[Symbol.asyncDispose]());
+
+function placeIn(folder: TempDir): Place {
   const run = (args: string[], options: Partial<PaddockOptions> = {}) =>
     runPaddock(args, { cwd: folder.path, ...options });
-  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-  await writeFile(join(folder.path, "a.md"), "# one\n\nllamas hum.\n\n# two\n\nroses bloom.");
-  await writeFile(join(folder.path, "b.txt"), "a note.");
-  expect((await run(["ingest", "a.md", "b.txt"])).code).toBe(0);
-  return { ...folder, run, paddock: (...args) => run(args) };
+  return {
+    ...folder,
+    run,
+    paddock: (...args) => run(args),
+    ingest: (name, ...args) =>
+      run(["ingest", "-", "--name", name, ...args], { input: documents[name] }),
+  };
+}
+
+/** The same, to be changed. */
+async function place(): Promise<Place> {
+  const folder = await tempDir();
+  await cp(filled.path, folder.path, { recursive: true });
+  return placeIn(folder);
 }
 
 describe("paddock collections", () => {
   test("lists what there is, for people and for programs", async () => {
-    await using folder = await place();
-    const { stdout, code } = await folder.paddock("collections", "list");
+    const { stdout, code } = await filled.paddock("collections", "list");
     expect(code).toBe(0);
     expect(stdout).toMatch(
       /^NAME +PASSAGES +DOCUMENTS +DIMENSION +DISTANCE +MODEL +URL\ndefault +3 +2 +32 +cosine +tiny-embedding +embedded\n$/,
     );
-    const json = await folder.paddock("collections", "list", "--json");
+    const json = await filled.paddock("collections", "list", "--json");
     expect(JSON.parse(json.stdout)).toEqual([
       {
         name: "default",
@@ -44,12 +67,12 @@ describe("paddock collections", () => {
         url: "embedded",
       },
     ]);
-    expect((await folder.paddock("collections", "count")).stdout).toBe("3\n");
+    expect((await filled.paddock("collections", "count")).stdout).toBe("3\n");
   });
 
   test("says where there is none what makes one", async () => {
     await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+    await writeFile(join(folder.path, "paddock.toml"), await tinyEmbeddingConfig());
     const { code, stderr } = await runPaddock(["collections", "list"], { cwd: folder.path });
     expect([code, stderr]).toEqual([0, expect.stringContaining("'paddock ingest PATH' makes one")]);
     const missing = await runPaddock(["collections", "count", "x"], { cwd: folder.path });
@@ -73,15 +96,21 @@ describe("paddock collections", () => {
     const copied = (await folder.paddock("collections", "export", "copy")).stdout;
     expect(copied.replace('"name":"copy"', '"name":"default"')).toBe(original);
     expect((await folder.run(args)).stdout).toContain("now has 3.");
-    const unchanged = await folder.paddock("ingest", "a.md", "--collection", "copy");
+    const unchanged = await folder.ingest("a.md", "--collection", "copy");
     expect(unchanged.stdout).toContain("(1 unchanged)");
   });
 
   test("leaves an index beside a large collection that it imported", async () => {
     await using folder = await place();
-    const lines = Array.from({ length: 1200 }, (_, at) => `{"source":"note ${at}"}\n`);
+    const [header] = (await folder.paddock("collections", "export")).stdout.split("\n");
+    const vector = (at: number) => Array.from({ length: 32 }, (_, axis) => Math.sin(at * axis + 1));
+    const lines = Array.from({ length: 1200 }, (_, at) =>
+      JSON.stringify({ source: `note ${at}`, vector: vector(at) }),
+    );
     const args = ["collections", "import", "-", "--collection", "large"];
-    const { stdout, stderr } = await folder.run(args, { input: lines.join("") });
+    const input = [header, ...lines].join("\n");
+    const { stdout, stderr } = await folder.run(args, { input });
+    expect(stderr).not.toContain("embedded again");
     expect(stdout).toContain("now has 1200.");
     expect(stderr).not.toContain("index of vectors");
     const files = await readdir(folder.path, { recursive: true });
@@ -118,13 +147,12 @@ describe("paddock collections", () => {
   });
 
   test.each(["../up", "a/b", "a.b"])("takes no name that leads elsewhere: %s", async (name) => {
-    await using folder = await place();
     for (const args of [
       ["drop", name, "--yes"],
       ["count", name],
       ["export", name],
     ]) {
-      const { code, stderr } = await folder.paddock("collections", ...args);
+      const { code, stderr } = await filled.paddock("collections", ...args);
       expect([code, stderr]).toEqual([1, expect.stringContaining("cannot be the name")]);
     }
   });
@@ -184,7 +212,7 @@ describe("paddock collections", () => {
       '[vectorstore]\nembedding_model = "other"',
     );
     await writeFile(join(folder.path, "paddock.toml"), served);
-    const ingested = await folder.paddock("ingest", "b.txt", "--collection", "anew");
+    const ingested = await folder.ingest("b.txt", "--collection", "anew");
     expect(ingested.stdout).toContain("(1 unchanged)");
   });
 
@@ -203,7 +231,7 @@ describe("paddock collections", () => {
     const [, named = ""] = /'paddock (collections [^']+)'/.exec(serve.stderr) ?? [];
     expect((await folder.run(named.split(" "))).stdout).toContain("now has 3.");
     const [, other = ""] = /collection_name = "([^"]+)"/.exec(serve.stderr) ?? [];
-    const ingested = await folder.paddock("ingest", "b.txt", "--collection", other);
+    const ingested = await folder.ingest("b.txt", "--collection", other);
     expect(ingested.stdout).toContain("(1 unchanged)");
   });
 });

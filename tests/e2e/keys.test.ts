@@ -1,31 +1,37 @@
-import { describe, expect, test } from "bun:test";
-import { mkdir, writeFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type ConfiguredNode, configuredNode } from "../support/configured-node.ts";
 import { oldKeysFile } from "../support/old-keys-file.ts";
 import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { listeningNode, tinyChatConfig, tinyEmbeddingConfig } from "../support/tiny-node.ts";
 
 describe("paddock keys", () => {
+  let node: ConfiguredNode;
+  beforeAll(async () => {
+    node = await configuredNode(await tinyChatConfig());
+  });
+  afterAll(() => node[Symbol.asyncDispose]());
+
+  const keys = (...args: string[]) => runPaddock(["keys", ...args], { cwd: node.cwd });
+  const chat = { model: "tiny-chat", max_tokens: 1, messages: [{ role: "user", content: "hi" }] };
+  const post = (path: string, body: object, key?: string): Promise<Response> =>
+    fetch(`${node.origin}/v1${path}`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      },
+      body: JSON.stringify(body),
+    });
+
   test("gives out keys that a running node heeds at once, and takes them back", async () => {
-    await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-    const keys = (...args: string[]) => runPaddock(["keys", ...args], { cwd: folder.path });
-    await using node = await servePaddock({ cwd: folder.path });
-    const messages = [{ role: "user", content: "hi" }];
     const ask = async (path: string, body: object, key?: string): Promise<[number, unknown]> => {
-      const response = await fetch(`${node.origin}/v1${path}`, {
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-        },
-        body: JSON.stringify(body),
-      });
+      const response = await post(path, body, key);
       const answer = (await response.json()) as { error?: { code: string } };
       return [response.status, answer.error?.code];
     };
-    const chat = { model: "tiny-chat", max_tokens: 1, messages };
     const embed = { model: "tiny-embedding", input: "a" };
     expect(await ask("/chat/completions", chat)).toEqual([200, undefined]);
 
@@ -53,22 +59,14 @@ describe("paddock keys", () => {
   });
 
   test("gives limits to a key, which a running node holds it to", async () => {
-    await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-    const keys = (...args: string[]) => runPaddock(["keys", ...args], { cwd: folder.path });
-    await using node = await servePaddock({ cwd: folder.path });
     const limits = ["--requests-per-minute", "2", "--tokens-per-minute", "0", "--concurrency", "9"];
-    const created = await keys("create", "ada", ...limits, "--json");
+    const created = await keys("create", "bob", ...limits, "--json");
     const { key, ...said } = JSON.parse(created.stdout);
     expect(said).toMatchObject({ requests_per_minute: 2, tokens_per_minute: 0, concurrency: 9 });
     expect((await keys("list")).stdout).toContain("2 requests/min, any tokens/min, 9 at once");
-    expect(JSON.parse((await keys("list", "--json")).stdout)).toEqual([said]);
-    const ask = () =>
-      fetch(`${node.origin}/v1/embeddings`, {
-        method: "POST",
-        headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
-        body: JSON.stringify({ model: "tiny-embedding", input: "a" }),
-      });
+    const listed: { name: string }[] = JSON.parse((await keys("list", "--json")).stdout);
+    expect(listed.filter(({ name }) => name === "bob")).toEqual([said]);
+    const ask = () => post("/chat/completions", chat, key);
     const answers = [await ask(), await ask(), await ask()];
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
     const [first, , third] = answers;
@@ -78,19 +76,18 @@ describe("paddock keys", () => {
       error: {
         type: "requests",
         code: "rate_limit_exceeded",
-        message: expect.stringContaining("The key 'ada' may make 2 requests a minute."),
+        message: expect.stringContaining("The key 'bob' may make 2 requests a minute."),
       },
     });
   });
 
   test("goes on with a file of keys that was made before they had limits", async () => {
     await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-    await mkdir(join(folder.path, ".paddock"));
     const secret = "s".repeat(43);
-    oldKeysFile(join(folder.path, ".paddock", "keys.sqlite"), secret);
-    await using node = await servePaddock({ cwd: folder.path });
-    const response = await fetch(`${node.origin}/v1/embeddings`, {
+    oldKeysFile(join(folder.path, "keys.sqlite"), secret);
+    const env = { PADDOCK_DATA_DIR: folder.path };
+    await using served = await listeningNode(await tinyEmbeddingConfig(), env);
+    const response = await fetch(`${served.baseUrl}/embeddings`, {
       method: "POST",
       headers: {
         "content-type": "application/json",
@@ -99,13 +96,13 @@ describe("paddock keys", () => {
       body: JSON.stringify({ model: "tiny-embedding", input: "a" }),
     });
     expect(response.status).toBe(200);
-    const listed = await runPaddock(["keys", "list"], { cwd: folder.path });
+    const listed = await runPaddock(["keys", "list"], { cwd: folder.path, env });
     expect(listed.stdout).toContain("the node's");
   });
 
-  test("binds a key to a collection of the command line, which is a vector store", async () => {
+  test("lets a node serve others once a key was given out, which may be bound to a collection", async () => {
     await using folder = await tempDir();
-    const toml = (await tinyConfig()).replace(
+    const toml = (await tinyEmbeddingConfig()).replace(
       "handbook = false",
       "handbook = false\nscore_threshold = -1",
     );
@@ -113,15 +110,19 @@ describe("paddock keys", () => {
     await writeFile(join(folder.path, "llamas.md"), "Llamas hum.");
     await writeFile(join(folder.path, "bees.md"), "Bees buzz.");
     const run = (...args: string[]) => runPaddock(args, { cwd: folder.path });
+    const refused = await run("serve", "--port", "0", "--host", "0.0.0.0");
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("no API key")]);
     await run("ingest", "bees.md");
     await run("ingest", "llamas.md", "--collection", "handbook");
     const bind = ["keys", "create", "reader", "--scope", "retrieve", "--vector-store"];
     const key = (await run(...bind, "handbook:read", "--max-bytes", "1000000")).stdout.trim();
     const listed = JSON.parse((await run("keys", "list", "--json")).stdout);
     expect(listed).toMatchObject([{ vector_stores: ["vs_handbook:read"], max_bytes: 1_000_000 }]);
-    await using node = await servePaddock({ cwd: folder.path });
+    await using open = await servePaddock({ cwd: folder.path }, ["--host", "0.0.0.0"]);
+    const origin = `http://127.0.0.1:${new URL(open.origin).port}`;
+    expect((await fetch(`${origin}/health`)).status).toBe(200);
     const retrieve = async (rest: object = {}): Promise<[number, unknown]> => {
-      const response = await fetch(`${node.origin}/v1/retrieve`, {
+      const response = await fetch(`${origin}/v1/retrieve`, {
         method: "POST",
         headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
         body: JSON.stringify({
@@ -135,17 +136,6 @@ describe("paddock keys", () => {
     expect(await retrieve()).toMatchObject([200, { points: [{ source: "Llamas hum." }] }]);
     expect(await retrieve({ collection: "handbook" })).toMatchObject([200, { points: [{}] }]);
     expect((await retrieve({ collection: "default" }))[0]).toBe(404);
-  });
-
-  test("lets a node serve others once a key was given out", async () => {
-    await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-    const args = ["serve", "--port", "0", "--host", "0.0.0.0"];
-    const refused = await runPaddock(args, { cwd: folder.path });
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("no API key")]);
-    await runPaddock(["keys", "create", "ada"], { cwd: folder.path });
-    await using node = await servePaddock({ cwd: folder.path }, ["--host", "0.0.0.0"]);
-    expect((await fetch(`http://127.0.0.1:${new URL(node.origin).port}/health`)).status).toBe(200);
   });
 
   test.each([

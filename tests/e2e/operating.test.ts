@@ -1,22 +1,14 @@
-import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
+import { type ConfiguredNode, configuredNode } from "../support/configured-node.ts";
 import { decode } from "../support/decode.ts";
-import { otlpCollector } from "../support/otlp-collector.ts";
-import { type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
+import { type OtlpCollector, otlpCollector } from "../support/otlp-collector.ts";
+import type { ServingPaddock } from "../support/paddock-process.ts";
 import { type Families, parsePrometheus, sampleValue } from "../support/prometheus-text.ts";
-import { type TempDir, tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { tinyChatConfig, tinyConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const chat = { model: "tiny-chat" };
-
-async function tinyFolder(chatSettings?: string): Promise<TempDir> {
-  const folder = await tempDir();
-  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig(chatSettings));
-  return folder;
-}
 
 const post = (
   { origin }: ServingPaddock,
@@ -56,9 +48,19 @@ const numbers = async ({ origin }: ServingPaddock): Promise<Families> =>
   parsePrometheus(await (await fetch(`${origin}/metrics`)).text());
 
 describe("a node that is watched", () => {
+  let collector: OtlpCollector;
+  let node: ConfiguredNode;
+  beforeAll(async () => {
+    collector = otlpCollector();
+    const env = { PADDOCK_OTLP_ENDPOINT: collector.endpoint };
+    node = await configuredNode(await tinyConfig(), { env });
+  });
+  afterAll(async () => {
+    await node[Symbol.asyncDispose]();
+    await collector[Symbol.asyncDispose]();
+  });
+
   test("has numbers and log lines that fit what was asked of it", async () => {
-    await using folder = await tinyFolder();
-    await using node = await servePaddock({ cwd: folder.path });
     const plain = await post(node, "/v1/chat/completions", asked(8));
     const { usage } = await decode(ChatCompletion, plain);
     expect(plain.headers.get("server-timing")).toMatch(
@@ -116,8 +118,6 @@ describe("a node that is watched", () => {
   });
 
   test("writes down that a client left its stream, and when", async () => {
-    await using folder = await tinyFolder();
-    await using node = await servePaddock({ cwd: folder.path });
     const gone = new AbortController();
     const { signal } = gone;
     const body = asked(1900, { stream: true });
@@ -127,9 +127,11 @@ describe("a node that is watched", () => {
     const during = await numbers(node);
     expect(sampleValue(during, "paddock_slots_in_use", chat)).toBe(1);
     gone.abort();
-    await waitFor("the line", () => requestLines(node).length === 2);
-    const line = requestLines(node).find(({ operation }) => operation === "chat");
-    expect(line).toMatchObject({ status: 200, outcome: "client left" });
+    const id = stream.headers.get("x-request-id");
+    const lineOf = () => requestLines(node).find((line) => line.id === id);
+    await waitFor("the line", () => lineOf() !== undefined);
+    const line = lineOf();
+    expect(line).toMatchObject({ operation: "chat", status: 200, outcome: "client left" });
     expect(Number(line?.completion_tokens)).toBeLessThan(1900);
     const after = await numbers(node);
     const left = { operation: "chat", status: "499" };
@@ -137,9 +139,37 @@ describe("a node that is watched", () => {
     expect(sampleValue(after, "paddock_slots_in_use", chat)).toBe(0);
   });
 
+  test("sends its traces before it stops, in the caller's trace", async () => {
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
+    const answer = await post(node, "/v1/chat/completions", asked(3), { headers });
+    const wanted = answer.headers.get("x-request-id");
+    await waitFor("the line", () => requestLines(node).some(({ id }) => id === wanted));
+    node.process.kill("SIGTERM");
+    expect(await node.exit()).toBe(0);
+    const spans = collector.spans.filter((span) => span.traceId === traceId);
+    expect(spans.map(({ name }) => name).sort()).toEqual([
+      "chat tiny-chat",
+      "generation",
+      "prompt",
+      "queue",
+    ]);
+  });
+});
+
+describe("a node with one slot, whose collector of traces is away", () => {
+  let endpoint: string;
+  let node: ConfiguredNode;
+  beforeAll(async () => {
+    const away = otlpCollector();
+    await away[Symbol.asyncDispose]();
+    endpoint = away.endpoint;
+    const config = await tinyChatConfig("ctx_size = 2048\nparallel = 1\nmax_queue = 1");
+    node = await configuredNode(config, { env: { PADDOCK_OTLP_ENDPOINT: endpoint } });
+  });
+  afterAll(() => node[Symbol.asyncDispose]());
+
   test("is not ready while a queue is full, which is when it refuses", async () => {
-    await using folder = await tinyFolder("ctx_size = 2048\nparallel = 1\nmax_queue = 1");
-    await using node = await servePaddock({ cwd: folder.path });
     const stream = await post(node, "/v1/chat/completions", asked(1900, { stream: true }));
     const waits = post(node, "/v1/chat/completions", asked(1));
     let found = await numbers(node);
@@ -160,40 +190,16 @@ describe("a node that is watched", () => {
     expect((await fetch(`${node.origin}/ready`)).status).toBe(200);
   });
 
-  test("sends its traces before it stops, in the caller's trace", async () => {
-    await using collector = otlpCollector();
-    await using folder = await tinyFolder();
-    const env = { PADDOCK_OTLP_ENDPOINT: collector.endpoint };
-    await using node = await servePaddock({ cwd: folder.path, env });
-    const traceId = "0af7651916cd43dd8448eb211c80319c";
-    const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
-    await post(node, "/v1/chat/completions", asked(3), { headers });
-    await waitFor("the line", () => requestLines(node).length === 1);
-    node.process.kill("SIGTERM");
-    expect(await node.exit()).toBe(0);
-    expect(collector.spans.map(({ name }) => name).sort()).toEqual([
-      "chat tiny-chat",
-      "generation",
-      "prompt",
-      "queue",
-    ]);
-    expect(new Set(collector.spans.map((span) => span.traceId))).toEqual(new Set([traceId]));
-  });
-
-  test("answers and stops as ever where the collector is away, and says so once", async () => {
-    const away = otlpCollector();
-    await away[Symbol.asyncDispose]();
-    await using folder = await tinyFolder();
-    const env = { PADDOCK_OTLP_ENDPOINT: away.endpoint };
-    await using node = await servePaddock({ cwd: folder.path, env });
-    const warnings = () => logLines(node).filter(({ level }) => level === 40);
+  test("answers and stops as ever, and says once that traces are not delivered", async () => {
+    const warnings = () =>
+      logLines(node).filter(({ level, msg }) => level === 40 && String(msg).includes("traces"));
     await fetch(`${node.origin}/v1/info`);
     await waitFor("the warning", () => warnings().length === 1);
     await fetch(`${node.origin}/v1/info`);
     node.process.kill("SIGTERM");
     expect(await node.exit()).toBe(0);
-    expect(warnings().map(({ msg, endpoint }) => [msg, endpoint])).toEqual([
-      ["traces cannot be delivered; they are dropped until the collector answers", away.endpoint],
+    expect(warnings().map((line) => [line.msg, line.endpoint])).toEqual([
+      ["traces cannot be delivered; they are dropped until the collector answers", endpoint],
     ]);
   });
 });

@@ -1,14 +1,9 @@
 import { expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { servePaddock } from "../support/paddock-process.ts";
-import { tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { configuredNode } from "../support/configured-node.ts";
+import { tinyChatConfig } from "../support/tiny-node.ts";
 
 test("the program names its page when it starts, and serves it with every file of it", async () => {
-  await using folder = await tempDir();
-  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-  await using node = await servePaddock({ cwd: folder.path });
+  await using node = await configuredNode(await tinyChatConfig());
   await node.printed(`Page: ${node.origin}/\n`);
   const page = await fetch(`${node.origin}/`);
   expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");

@@ -1,8 +1,9 @@
-import { describe, expect, test } from "bun:test";
-import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readiness } from "../../src/server/operations/node/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
+import { type ConfiguredNode, configuredNode } from "../support/configured-node.ts";
 import { decode } from "../support/decode.ts";
 import { freePort } from "../support/free-port.ts";
 import { heldEmbeddings } from "../support/held-embeddings.ts";
@@ -10,19 +11,22 @@ import {
   environmentIn,
   programUnderTest,
   runPaddock,
+  type ServingPaddock,
   servePaddock,
   testsExecutable,
 } from "../support/paddock-process.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { tinyModels } from "../support/tiny-models.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { tinyChatConfig, tinyConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-async function tinyFolder(): Promise<TempDir> {
-  const folder = await tempDir();
-  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-  return folder;
-}
+const key = "a-long-secret";
+
+const rightsOf = async (...path: string[]): Promise<string> =>
+  ((await stat(join(...path))).mode & 0o777).toString(8);
+
+const openDataDir = "others on this machine can enter the data dir";
+const openSecrets = "everyone on this machine can read the configuration file, which holds secrets";
 
 /**
  * An answer that has begun: the end token is banned, so that it is as long as it may be. Four long
@@ -32,7 +36,7 @@ async function tinyFolder(): Promise<TempDir> {
 async function longStream(origin: string, tokens: number): Promise<Response> {
   const response = await fetch(`${origin}/v1/chat/completions`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
     body: JSON.stringify({
       model: "tiny-chat",
       stream: true,
@@ -47,17 +51,129 @@ async function longStream(origin: string, tokens: number): Promise<Response> {
 }
 
 describe("paddock serve", () => {
+  let node: ConfiguredNode;
+  /** What Kubernetes sets beside a Service of this name. */
+  const env = {
+    PADDOCK_PORT: "tcp://10.96.0.12:8080",
+    PADDOCK_SERVICE_HOST: "10.96.0.12",
+    PADDOCK_PORT_8080_TCP_ADDR: "10.96.0.12",
+  };
+  beforeAll(async () => {
+    node = await configuredNode(await tinyConfig(), { env });
+  });
+  afterAll(() => node[Symbol.asyncDispose]());
+
   test("finds paddock.toml where it is started, and is ready when it says so", async () => {
-    await using folder = await tinyFolder();
-    await using node = await servePaddock({ cwd: folder.path });
     expect(await decode(Readiness, await fetch(`${node.origin}/ready`))).toEqual({
       status: "ready",
       reasons: [],
     });
   });
 
+  test("starts beside a Kubernetes Service of its own name, and says what it ignores", () => {
+    const lines = node.stderr().split("\n");
+    const said = lines.filter((line) => line.includes("Kubernetes"));
+    expect(said.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ variables: Object.keys(env) }),
+    ]);
+  });
+
+  test("keeps its data dir to its owner", async () => {
+    expect(node.stderr()).not.toContain(openDataDir);
+    expect(node.stderr()).not.toContain(openSecrets);
+    expect(await rightsOf(node.cwd, ".paddock")).toBe("700");
+    expect(await rightsOf(node.cwd, ".paddock", "collections")).toBe("700");
+  });
+
+  test("says plainly that a port is in use, and what to do", async () => {
+    const { port } = new URL(node.origin);
+    const second = await runPaddock(["serve", "--port", port], { cwd: node.cwd });
+    expect(second.code).toBe(1);
+    expect(second.stderr).toContain(`Port ${port} on 127.0.0.1 is in use.`);
+    expect(second.stderr).toContain(`--port ${Number(port) + 1}`);
+  });
+
+  test("lets answers in progress end when it is asked to stop, and takes no new ones", async () => {
+    const stream = await longStream(node.origin, 300);
+    node.process.kill("SIGTERM");
+    const text = await stream.text();
+    expect(text).toContain("data: [DONE]");
+    expect(await node.exit()).toBe(0);
+  });
+});
+
+describe("paddock serve beside others on the machine", () => {
+  let folder: TempDir;
+  let node: ServingPaddock;
+  const path = (...parts: string[]) => join(folder.path, ...parts);
+  beforeAll(async () => {
+    folder = await tempDir();
+    await mkdir(path("shared"));
+    await chmod(path("shared"), 0o755);
+    const config = `[auth]\napi_keys = ["${key}"]\n${await tinyConfig()}`;
+    await writeFile(path("paddock.toml"), config);
+    await chmod(path("paddock.toml"), 0o644);
+    const args = ["--data-dir", "shared", "--shutdown-grace", "0"];
+    node = await servePaddock({ cwd: folder.path }, args);
+  });
+  afterAll(async () => {
+    await node[Symbol.asyncDispose]();
+    await folder[Symbol.asyncDispose]();
+  });
+
+  test("says that its data dir and its secrets are open to them", async () => {
+    expect(node.stderr()).toContain(openDataDir);
+    expect(node.stderr()).toContain(openSecrets);
+    expect(node.stderr()).toContain("chmod 600");
+    expect(node.stderr()).not.toContain(key);
+    expect(await rightsOf(path("shared"))).toBe("755");
+    expect(await rightsOf(path("shared", "collections"))).toBe("700");
+  });
+
+  test("ends answers that take longer than it may wait with an error that says so", async () => {
+    const stream = await longStream(node.origin, 1900);
+    node.process.kill("SIGTERM");
+    const text = await stream.text();
+    expect(text).toContain('data: {"error":{"message":"The node is stopping.');
+    expect(text).not.toContain("[DONE]");
+    expect(await node.exit()).toBe(0);
+  });
+});
+
+describe("paddock serve with settings from everywhere", () => {
+  let folder: TempDir;
+  let node: ServingPaddock;
+  beforeAll(async () => {
+    folder = await tempDir();
+    const file = join(folder.path, "other.toml");
+    await writeFile(file, `port = 1\nlog_level = "nonsense"\n${await tinyChatConfig()}`);
+    const env = { PADDOCK_CONFIG: file, PADDOCK_LOG_LEVEL: "error", PADDOCK_PORT: "2" };
+    node = await servePaddock({ cwd: folder.path, env }, ["--shutdown-grace", "600"]);
+  });
+  afterAll(async () => {
+    await node[Symbol.asyncDispose]();
+    await folder[Symbol.asyncDispose]();
+  });
+
+  test("takes the command line over the environment over the file", () => {
+    expect(new URL(node.origin).port).not.toBe("2");
+    expect(node.stderr()).not.toContain("llama.cpp is loaded"); // an info line
+  });
+
+  test("ends at once when it is asked a second time, with exit code 130", async () => {
+    const stream = await longStream(node.origin, 1900);
+    node.process.kill("SIGINT");
+    await waitFor("the stop", () => node.stderr().includes("Stopping"));
+    node.process.kill("SIGINT");
+    expect(await node.exit()).toBe(130);
+    await stream.text().catch(() => {}); // cut off
+  });
+});
+
+describe("paddock serve, each time anew", () => {
   test("goes on when who watched it start is gone", async () => {
-    await using folder = await tinyFolder();
+    await using folder = await tempDir();
+    await writeFile(join(folder.path, "paddock.toml"), await tinyChatConfig());
     const port = await freePort();
     // The reader of both pipes is gone before the node begins to write.
     const gone = 'exec 3> >(:); wait $!; exec "$@" >&3 2>&3';
@@ -75,7 +191,7 @@ describe("paddock serve", () => {
     expect(await node.exited).toBe(0);
   });
 
-  test("opens chat before the handbook is stored, and says that it is coming", async () => {
+  test("opens chat before the handbook is stored, says that it is coming, and stops at Ctrl-C", async () => {
     await using folder = await tempDir();
     await using far = heldEmbeddings();
     const { embedding } = await tinyModels();
@@ -115,106 +231,9 @@ describe("paddock serve", () => {
     const late = await retrieve();
     expect(late.headers.get("x-paddock-notice")).toBeNull();
     expect((await decode(RetrieveResult, late)).points).toHaveLength(5);
-  });
-
-  test("stops cleanly at Ctrl-C, with exit code 0", async () => {
-    await using folder = await tinyFolder();
-    await using node = await servePaddock({ cwd: folder.path });
     node.process.kill("SIGINT");
     expect(await node.exit()).toBe(0);
     expect(node.stderr()).toContain("Stopping");
-  });
-
-  test("lets answers in progress end when it is asked to stop, and takes no new ones", async () => {
-    await using folder = await tinyFolder();
-    await using node = await servePaddock({ cwd: folder.path });
-    const stream = await longStream(node.origin, 300);
-    node.process.kill("SIGTERM");
-    const text = await stream.text();
-    expect(text).toContain("data: [DONE]");
-    expect(await node.exit()).toBe(0);
-  });
-
-  test("ends those that take longer than it may wait with an error that says so", async () => {
-    await using folder = await tinyFolder();
-    await using node = await servePaddock({ cwd: folder.path }, ["--shutdown-grace", "0"]);
-    const stream = await longStream(node.origin, 1900);
-    node.process.kill("SIGTERM");
-    const text = await stream.text();
-    expect(text).toContain('data: {"error":{"message":"The node is stopping.');
-    expect(text).not.toContain("[DONE]");
-    expect(await node.exit()).toBe(0);
-  });
-
-  test("ends at once when it is asked a second time, with exit code 130", async () => {
-    await using folder = await tinyFolder();
-    await using node = await servePaddock({ cwd: folder.path }, ["--shutdown-grace", "600"]);
-    const stream = await longStream(node.origin, 1900);
-    node.process.kill("SIGINT");
-    await waitFor("the stop", () => node.stderr().includes("Stopping"));
-    node.process.kill("SIGINT");
-    expect(await node.exit()).toBe(130);
-    await stream.text().catch(() => {}); // cut off
-  });
-
-  test("says plainly that a port is in use, and what to do", async () => {
-    await using folder = await tinyFolder();
-    await using node = await servePaddock({ cwd: folder.path });
-    const { port } = new URL(node.origin);
-    const second = await runPaddock(["serve", "--port", port], { cwd: folder.path });
-    expect(second.code).toBe(1);
-    expect(second.stderr).toContain(`Port ${port} on 127.0.0.1 is in use.`);
-    expect(second.stderr).toContain(`--port ${Number(port) + 1}`);
-  });
-
-  test("takes the command line over the environment over the file", async () => {
-    await using folder = await tempDir();
-    const file = join(folder.path, "other.toml");
-    await writeFile(file, `port = 1\nlog_level = "nonsense"\n${await tinyConfig()}`);
-    const env = { PADDOCK_CONFIG: file, PADDOCK_LOG_LEVEL: "error", PADDOCK_PORT: "2" };
-    await using node = await servePaddock({ cwd: folder.path, env });
-    expect(new URL(node.origin).port).not.toBe("2");
-    expect(node.stderr()).not.toContain("llama.cpp is loaded"); // an info line
-  });
-
-  test("keeps its data dir to its owner, and says when another is open to others", async () => {
-    await using folder = await tinyFolder();
-    const rightsOf = async (...path: string[]): Promise<string> =>
-      ((await stat(join(folder.path, ...path))).mode & 0o777).toString(8);
-    const warning = "others on this machine can enter the data dir";
-    await using first = await servePaddock({ cwd: folder.path });
-    expect(first.stderr()).not.toContain(warning);
-    expect(await rightsOf(".paddock")).toBe("700");
-    expect(await rightsOf(".paddock", "collections")).toBe("700");
-    await mkdir(join(folder.path, "shared"));
-    await chmod(join(folder.path, "shared"), 0o755);
-    const file = join(folder.path, "paddock.toml");
-    await writeFile(file, `[auth]\napi_keys = ["a-long-secret"]\n${await readFile(file, "utf8")}`);
-    await chmod(file, 0o644);
-    await using second = await servePaddock({ cwd: folder.path }, ["--data-dir", "shared"]);
-    expect(second.stderr()).toContain(warning);
-    const said = "everyone on this machine can read the configuration file, which holds secrets";
-    expect(first.stderr()).not.toContain(said);
-    expect(second.stderr()).toContain(said);
-    expect(second.stderr()).toContain("chmod 600");
-    expect(second.stderr()).not.toContain("a-long-secret");
-    expect(await rightsOf("shared")).toBe("755");
-    expect(await rightsOf("shared", "collections")).toBe("700");
-  });
-
-  test("starts beside a Kubernetes Service of its own name, and says what it ignores", async () => {
-    await using folder = await tinyFolder();
-    const env = {
-      PADDOCK_PORT: "tcp://10.96.0.12:8080",
-      PADDOCK_SERVICE_HOST: "10.96.0.12",
-      PADDOCK_PORT_8080_TCP_ADDR: "10.96.0.12",
-    };
-    await using node = await servePaddock({ cwd: folder.path, env });
-    const lines = node.stderr().split("\n");
-    const said = lines.filter((line) => line.includes("Kubernetes"));
-    expect(said.map((line) => JSON.parse(line))).toEqual([
-      expect.objectContaining({ variables: Object.keys(env) }),
-    ]);
   });
 
   test.each([

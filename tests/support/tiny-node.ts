@@ -51,21 +51,38 @@ export async function listeningNode(
   };
 }
 
-/** A configuration file that names the tiny models. */
-export async function tinyConfig(chatSettings = "ctx_size = 2048"): Promise<string> {
-  const { chat, embedding } = await tinyModels();
-  return `
+const settings = `
 [vectorstore]
 handbook = false
 [engine]
 # Two threads wait for each other at every step, for a thousand times longer than one of these takes
 # where the machine is busy.
 threads = 1
+`;
+
+/** A configuration file that names the tiny models. */
+export const tinyConfig = async (chatSettings?: string): Promise<string> =>
+  (await tinyChatConfig(chatSettings)) + (await embeddingSection());
+
+/** The same without the embedding model, for a node that needs none: it starts a process less. */
+export async function tinyChatConfig(chatSettings = "ctx_size = 2048"): Promise<string> {
+  const { chat } = await tinyModels();
+  return `${settings}
 [[models]]
 name = "tiny-chat"
 type = "chat"
 source = ${JSON.stringify(chat)}
 ${chatSettings}
+`;
+}
+
+/** The same with the embedding model alone. */
+export const tinyEmbeddingConfig = async (): Promise<string> =>
+  settings + (await embeddingSection());
+
+async function embeddingSection(): Promise<string> {
+  const { embedding } = await tinyModels();
+  return `
 [[models]]
 name = "tiny-embedding"
 type = "embedding"
