@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { configuredKeyId } from "../../src/server/middleware/authentication.ts";
+import { configuredNode } from "../support/configured-node.ts";
 import { oldResponsesFile } from "../support/old-responses-file.ts";
 import {
   endlessStream,
@@ -11,11 +12,11 @@ import {
   type Script,
   streamOf,
 } from "../support/openai-server.ts";
-import { runPaddock, servePaddock } from "../support/paddock-process.ts";
+import { runPaddock } from "../support/paddock-process.ts";
 import { arrowUp, ctrlC, ctrlD, openTerminal } from "../support/paddock-terminal.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { responseStore } from "../support/test-responses.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { tinyChatConfig, tinyConfig } from "../support/tiny-node.ts";
 
 const done = "data: [DONE]\n\n";
 
@@ -39,7 +40,7 @@ const chatting =
 describe("paddock chat in a pipe", () => {
   test("answers one question with its own models, and prints the answer alone", async () => {
     await using folder = await tempDir();
-    const config = `[auth]\napi_keys = ["a-long-secret"]\n${await tinyConfig("n_predict = 8")}`;
+    const config = `[auth]\napi_keys = ["a-long-secret"]\n${await tinyChatConfig("n_predict = 8")}`;
     await writeFile(join(folder.path, "paddock.toml"), config);
     await mkdir(join(folder.path, ".paddock"));
     const path = join(folder.path, ".paddock", "responses.sqlite");
@@ -58,12 +59,10 @@ describe("paddock chat in a pipe", () => {
   });
 
   test("asks a node that wants a key, which only the environment holds", async () => {
-    await using folder = await tempDir();
-    const config = `[auth]\napi_keys = ["a-long-secret"]\n${await tinyConfig("n_predict = 8")}`;
-    await writeFile(join(folder.path, "paddock.toml"), config);
-    await using node = await servePaddock({ cwd: folder.path });
+    const config = `[auth]\napi_keys = ["a-long-secret"]\n${await tinyChatConfig("n_predict = 8")}`;
+    await using node = await configuredNode(config);
     const ask = (env: Record<string, string>) =>
-      runPaddock(["chat", "--url", node.origin], { cwd: folder.path, env, input: "hello" });
+      runPaddock(["chat", "--url", node.origin], { cwd: node.cwd, env, input: "hello" });
     const none = await ask({});
     expect([none.code, none.stdout]).toEqual([1, ""]);
     expect(none.stderr).toContain("Set the environment variable PADDOCK_KEY to one.");
@@ -103,14 +102,14 @@ describe("paddock chat in a pipe", () => {
     });
   });
 
-  test("shows no control character of an answer, a failure or a model's name", async () => {
+  test("shows no control character of an answer, a failure or a model's name, and goes on", async () => {
     await using folder = await tempDir();
     const script: Script = ({ path, body }) => {
       if (path === "/v1/models") return modelList("m", "evil\u001b[8m");
       if (path !== "/v1/chat/completions") return undefined;
       const { messages } = body as { messages: { content: string }[] };
       if (messages.at(-1)?.content === "fail") {
-        return Response.json({ error: { message: "No\u001b]0;title\u0007." } }, { status: 400 });
+        return Response.json({ error: { message: "No\u001b]0;title\u0007." } }, { status: 503 });
       }
       // Sequences that are whole, cut between pieces, and of C1.
       const pieces = ["a\u001b", "[2J\tb\n", "\u001b]0;ti", "tle\u0007c\u009b31m\u007f\b", "\rd"];
@@ -126,11 +125,13 @@ describe("paddock chat in a pipe", () => {
     expect((await ask("a", "--model", "x")).stderr).toContain("There are: m, evil\uFFFD[8m.");
     await using terminal = openTerminal(["chat", "--url", server.url], { cwd: folder.path });
     await terminal.shows("Talking with m");
+    terminal.type("fail\r");
+    await terminal.shows("The server refused (503). No\uFFFD]0;title\uFFFD.");
+    // It goes on, without the question that failed.
     terminal.type("say\r");
     await terminal.shows("a\uFFFD[2J");
     expect(await terminal.shows("\uFFFDd")).toContain("\uFFFD]0;title\uFFFDc\uFFFD31m");
-    terminal.type("fail\r");
-    await terminal.shows("No\uFFFD]0;title\uFFFD.");
+    expect(server.asked.at(-1)?.body).toMatchObject({ messages: [{ content: "say" }] });
     terminal.type("/model\r");
     await terminal.shows("evil\uFFFD[8m");
   });
@@ -307,22 +308,6 @@ describe("paddock chat in a terminal", () => {
     terminal.type(ctrlD);
     expect(await terminal.exit()).toBe(0);
     expect(server.asked.at(-1)?.body).toMatchObject({ messages: [{ content: "Whole." }] });
-  });
-
-  test("goes on after a failure, and shows no control characters of a model", async () => {
-    await using folder = await tempDir();
-    const answers = [
-      () => Response.json({ error: { message: "Busy." } }, { status: 503 }),
-      () => streamOf([frame("\u001b[2Jgone", "stop"), done]),
-    ];
-    await using server = openAiServer(chatting(() => answers.shift()?.()));
-    await using terminal = openTerminal(["chat", "--url", server.url], { cwd: folder.path });
-    await terminal.shows("Talking with m.");
-    terminal.type("First\r");
-    await terminal.shows("The server refused (503). Busy.");
-    terminal.type("Second\r");
-    expect(await terminal.shows("gone")).not.toContain("\u001b[2J");
-    expect(server.asked.at(-1)?.body).toMatchObject({ messages: [{ content: "Second" }] });
   });
 
   test("talks with its own models, and retrieves from its own collection", async () => {

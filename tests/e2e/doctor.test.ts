@@ -3,11 +3,12 @@ import { chmod, copyFile, mkdir, readFile, truncate, writeFile } from "node:fs/p
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { folderDigest } from "../support/folder-digest.ts";
+import { type HeldEmbeddings, heldEmbeddings } from "../support/held-embeddings.ts";
 import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { qdrantForTests, startQdrant } from "../support/qdrant-server.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { tinyModels } from "../support/tiny-models.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { tinyConfig, tinyEmbeddingConfig } from "../support/tiny-node.ts";
 
 interface Report {
   ok: boolean;
@@ -16,10 +17,15 @@ interface Report {
 
 /** Bun keeps things of its own in a home, which is not what is looked at. */
 let home: TempDir;
+let far: HeldEmbeddings;
 beforeAll(async () => {
   home = await tempDir();
+  far = heldEmbeddings();
 });
-afterAll(() => home[Symbol.asyncDispose]());
+afterAll(async () => {
+  await home[Symbol.asyncDispose]();
+  await far[Symbol.asyncDispose]();
+});
 
 async function examine(cwd: string, args: readonly string[] = [], env = {}) {
   const { code, stdout, stderr } = await runPaddock(["doctor", "--json", "--port", "0", ...args], {
@@ -35,15 +41,21 @@ async function examine(cwd: string, args: readonly string[] = [], env = {}) {
   return { report, problems: problems.map(({ check, message }) => [check, message]), find };
 }
 
-async function tinyFolder(before = "", change = (config: string) => config): Promise<TempDir> {
+async function folderWith(config: string): Promise<TempDir> {
   const folder = await tempDir();
-  await writeFile(join(folder.path, "paddock.toml"), `${before}\n${change(await tinyConfig())}`);
+  await writeFile(join(folder.path, "paddock.toml"), config);
   return folder;
 }
 
+/** Its model runs elsewhere, so that no engine is tried for what has nothing to do with it. */
+const farFolder = (before = ""): Promise<TempDir> =>
+  folderWith(
+    `${before}\n[[models]]\nname = "tiny-embedding"\ntype = "embedding"\nsource = "openai:${far.url}/v1"\n`,
+  );
+
 describe("paddock doctor", () => {
   test("finds nothing wrong with a node that served, in lines for a person", async () => {
-    await using folder = await tinyFolder();
+    await using folder = await folderWith(await tinyConfig());
     await writeFile(join(folder.path, "a.md"), "# A\n\nApples are red.\n");
     const env = { HOME: home.path };
     await runPaddock(["ingest", "a.md"], { cwd: folder.path, env });
@@ -69,25 +81,11 @@ describe("paddock doctor", () => {
     expect(await folderDigest(folder.path)).toEqual(before);
   });
 
-  test("changes nothing on disk, where there is nothing yet and where a node was killed", async () => {
-    await using folder = await tinyFolder();
-    const env = { HOME: home.path };
+  test("changes nothing on disk: where there is nothing, while a node runs and where it was killed", async () => {
+    await using folder = await folderWith(await tinyEmbeddingConfig());
     const empty = await folderDigest(folder.path);
     expect((await examine(folder.path)).problems).toEqual([]);
     expect(await folderDigest(folder.path)).toEqual(empty);
-    {
-      await using node = await servePaddock({ cwd: folder.path, env });
-      node.process.kill("SIGKILL");
-      await node.exit();
-    }
-    const killed = await folderDigest(folder.path);
-    expect(Object.keys(killed)).toContain(".paddock/collections/default.sqlite-wal");
-    expect((await examine(folder.path)).problems).toEqual([]);
-    expect(await folderDigest(folder.path)).toEqual(killed);
-  });
-
-  test("says that a node listens already, and looks at its files while it does", async () => {
-    await using folder = await tinyFolder();
     await using node = await servePaddock({ cwd: folder.path, env: { HOME: home.path } });
     const { port } = new URL(node.origin);
     const { find, problems } = await examine(folder.path, ["--port", port]);
@@ -95,10 +93,16 @@ describe("paddock doctor", () => {
     expect(find("port")?.message).toMatch(
       new RegExp(`^A Paddock node listens on 127\\.0\\.0\\.1:${port} already`),
     );
+    node.process.kill("SIGKILL");
+    await node.exit();
+    const killed = await folderDigest(folder.path);
+    expect(Object.keys(killed)).toContain(".paddock/collections/default.sqlite-wal");
+    expect((await examine(folder.path)).problems).toEqual([]);
+    expect(await folderDigest(folder.path)).toEqual(killed);
   });
 
   test("says that another program has the port", async () => {
-    await using folder = await tinyFolder();
+    await using folder = await farFolder();
     const server = createServer((socket) => socket.end());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const address = server.address();
@@ -114,7 +118,7 @@ describe("paddock doctor", () => {
     ["", { PADDOCK_PROT: "1" }, "Did you mean 'PADDOCK_PORT'?"],
     ["", { PADDOCK_CONFIG: "gone.toml" }, "gone.toml: the configuration file cannot be read"],
   ])("names what is wrong with the configuration: %j %j", async (toml, env, message) => {
-    await using folder = await tinyFolder(toml);
+    await using folder = await farFolder(toml);
     const { problems } = await examine(folder.path, [], env);
     expect(problems).toEqual([["configuration", expect.stringContaining(message)]]);
   });
@@ -153,14 +157,14 @@ describe("paddock doctor", () => {
   });
 
   test("finds a collection that another model filled, and one that is damaged", async () => {
-    await using folder = await tinyFolder();
+    await using folder = await folderWith(await tinyEmbeddingConfig());
     const { embedding } = await tinyModels();
     await writeFile(join(folder.path, "a.md"), "# A\n\nApples are red.\n");
     await runPaddock(["ingest", "a.md"], { cwd: folder.path, env: { HOME: home.path } });
     const bytes = await readFile(embedding);
     bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
     await writeFile(join(folder.path, "other.gguf"), bytes);
-    const config = (await tinyConfig()).replace(JSON.stringify(embedding), '"other.gguf"');
+    const config = (await tinyEmbeddingConfig()).replace(JSON.stringify(embedding), '"other.gguf"');
     await writeFile(join(folder.path, "paddock.toml"), config);
     expect((await examine(folder.path)).problems).toEqual([
       ["store and model", expect.stringContaining("of the same name but with other weights")],
@@ -173,7 +177,7 @@ describe("paddock doctor", () => {
   });
 
   test("finds a node that strangers could use, and keys that others can read", async () => {
-    await using folder = await tinyFolder('host = "0.0.0.0"');
+    await using folder = await farFolder('host = "0.0.0.0"');
     expect((await examine(folder.path)).problems).toEqual([
       ["exposure", expect.stringContaining("there is no API key")],
     ]);
@@ -185,7 +189,7 @@ describe("paddock doctor", () => {
   });
 
   test("says who can use a node without keys", async () => {
-    await using folder = await tinyFolder();
+    await using folder = await farFolder();
     const exposure = async (env: Record<string, string>) => {
       const { find } = await examine(folder.path, [], env);
       const finding = find("exposure");
@@ -210,7 +214,7 @@ describe("paddock doctor", () => {
   });
 
   test("finds that the data dir is a file", async () => {
-    await using folder = await tinyFolder();
+    await using folder = await farFolder();
     await writeFile(join(folder.path, "taken"), "");
     const { problems } = await examine(folder.path, ["--data-dir", "taken"]);
     expect(problems).toEqual([["data dir", expect.stringContaining("is not a folder")]]);
@@ -240,7 +244,7 @@ describe("paddock doctor", () => {
     "looks at a Qdrant server, its version and its key",
     async () => {
       await using server = await startQdrant({ apiKey: "right-key" });
-      await using folder = await tinyFolder();
+      await using folder = await farFolder();
       const args = ["--vectorstore-url", server.url];
       const right = await examine(folder.path, args, { PADDOCK_VECTORSTORE_API_KEY: "right-key" });
       expect(right.problems).toEqual([]);
