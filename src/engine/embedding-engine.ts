@@ -1,6 +1,7 @@
 /** Embeddings on llama.cpp: a pool of contexts over one set of weights, which share the threads. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { toUnitLength } from "../core/embedding/embedding-service.ts";
+import { NodeError } from "../core/errors.ts";
 import type {
   Embedding,
   EmbeddingEngine,
@@ -78,6 +79,10 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   async embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]> {
     const all = await this.#inputTokens.of(inputs, { signal: options.signal });
     const marked = all.map((tokens = []) => this.#first.withMarkers(tokens));
+    // llama.cpp ends the process.
+    if (marked.some(({ length }) => length > this.maxTokens)) {
+      throw new NodeError("invalid_request", `A text has more than ${this.maxTokens} tokens.`);
+    }
     if (options.background !== true) return await this.#pool.run(marked, options);
     // One after the other: all of them together have one thread.
     const { onStart: _, ...rest } = options;

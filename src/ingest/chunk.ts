@@ -149,7 +149,9 @@ async function fitTable(block: Block, sizing: Sizing): Promise<Block[]> {
   const head = lines.slice(0, 2).join("\n");
   const withHead = (rows: string): string => `${head}\n${rows}`;
   const room = (text: string): Promise<boolean> => fits({ ...block, text: withHead(text) }, sizing);
-  if (!(await room("word"))) return await fit({ ...block, kind: "prose" }, sizing);
+  // For any of the pieces that `cut` does not measure, whatever they are: up to three tokens a letter.
+  const tiny = "0 ".repeat(Math.ceil((3 * sizing.maxTokens) / mostLettersPerToken));
+  if (!(await room(tiny))) return await fit({ ...block, kind: "prose" }, sizing);
   const rows = lines.slice(2).join("\n");
   const parts = await cut(rows, [lineEnd, wordEnd, character], sizing, room);
   return parts.map((part) => ({ ...block, text: withHead(part.trim()) }));

@@ -18,6 +18,8 @@ export interface SourceDocument {
   origin: string;
   /** Its size, as far as it is known before. */
   bytes: number;
+  /** Of its bytes, where it is known. */
+  sha256?: string;
   read(): Promise<Uint8Array>;
 }
 
@@ -82,7 +84,7 @@ export async function planDocument(
   const { sizes = usualSizes(engine), cut = cutDocument } = options;
   const bytes = await contentOf(document);
   const settings = `${sizes.maxTokens} ${sizes.overlapTokens} ${textField ?? ""}`;
-  const documentHash = `${document.origin}:${digest(recipe, documentPrefix, settings, bytes)}`;
+  const documentHash = `${document.origin}:${digest(recipe, documentPrefix, settings, document.sha256 ?? bytes)}`;
   const isStored = typeof stored === "object" && stored.passages === stored.parts;
   if (isStored && stored.hash === documentHash) return { change: "none" };
   const chunks = await cut(document.name, bytes, given({ textField, limits }), {

@@ -157,7 +157,12 @@ export async function requestReload(
 ): Promise<ReloadOutcome | undefined> {
   const { processes, withinMs, signal } = options;
   const sentAt = Date.now();
-  processes.hangUp(pid);
+  try {
+    processes.hangUp(pid);
+  } catch (error) {
+    if (hasCode(error, "ESRCH")) return undefined;
+    throw error;
+  }
   const end = performance.now() + withinMs;
   while (performance.now() < end) {
     const record = await readRecord(dataDir, id);

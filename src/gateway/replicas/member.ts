@@ -65,7 +65,7 @@ export class Member implements Replica {
   }
 
   /** A request is with it until the lease is disposed of; without `request`, it is one of its own. */
-  lease(request?: string): ReplicaLease {
+  lease(request?: () => string): ReplicaLease {
     const { circuit } = this;
     const { onUp, onFailed } = this.#options;
     const outages = circuit.outages;
@@ -98,7 +98,7 @@ export class Member implements Replica {
       },
       failed,
       faulted: (why) => {
-        const isNew = this.#rememberFault(request ?? Symbol());
+        const isNew = this.#rememberFault(request?.() ?? Symbol());
         // One on trial has failed it, unless the request fails everywhere.
         if (isNew && (this.#faults.size >= mostFaults || circuit.state !== "up")) failed(why);
         else endTrial();

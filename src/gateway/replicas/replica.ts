@@ -15,7 +15,7 @@ export interface ReplicaChoice {
   /** The beginning of its prompt, by digest: requests that begin alike go where it is cached. Absent: the one with least to do. */
   prefix?: string;
   /** Tells this request from others, by digest: a replica is not blamed for one request that fails again and again. */
-  request?: string;
+  request?: () => string;
   signal: AbortSignal;
 }
 

@@ -47,7 +47,7 @@ export async function askJson(
   question: Question,
   choice: ReplicaChoice,
 ): Promise<unknown> {
-  const request = digestOf(question.body);
+  const request = (): string => digestOf(question.body);
   return await upstream.replicas.attempt({ request, ...choice }, async (lease) => {
     using response = await openResponse(upstream, question, lease, choice.signal);
     const text = await orNotBegun(upstream, lease, () => readText(response, mostBytesOf(question)));

@@ -92,7 +92,7 @@ export class UpstreamChatEngine implements ChatEngine {
       if (waits) onStart?.(promptTokens);
       waits = false;
     };
-    const choice = { prefix, request: digestOf(asked.question.body), signal };
+    const choice = { prefix, request: () => digestOf(asked.question.body), signal };
     using answer = await this.#upstream.replicas.attempt(choice, (lease) =>
       this.#begin(asked, lease, signal, start),
     );

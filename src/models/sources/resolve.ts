@@ -3,7 +3,12 @@ import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { NodeError } from "../../core/errors.ts";
 import type { ModelType } from "../../core/models/model.ts";
-import { isQuantized, missingParts, partsOf } from "../../core/models/model-files.ts";
+import {
+  isQuantized,
+  missingParts,
+  partsOf,
+  quantizations,
+} from "../../core/models/model-files.ts";
 import { sizeOf } from "../files.ts";
 import { listModels } from "../models-folder.ts";
 import { starterChat, starterEmbedding, starterGteSmall } from "../starter-models.ts";
@@ -80,11 +85,12 @@ interface AutoSource {
   why: string;
 }
 
-/** What the files of the starter model begin with, those of earlier versions too. */
+/** The starter model, and what earlier versions quantized it to. */
 const starterStem = starterChat.file.replace(/[\w-]+\.gguf$/, "");
+const ownFiles = [starterChat.file, ...quantizations.map((type) => `${starterStem}${type}.gguf`)];
 
 /** A quantized file is not a candidate beside the model that it was made from. */
-const isPulled = (file: string): boolean => !file.startsWith(starterStem) && !isQuantized(file);
+const isPulled = (file: string): boolean => !ownFiles.includes(file) && !isQuantized(file);
 
 /** What `source = "auto"` stands for: the best model at hand, or the starter model. */
 export async function autoSource(type: ModelType, options: AutoOptions): Promise<AutoSource> {

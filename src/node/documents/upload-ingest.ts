@@ -38,7 +38,8 @@ export class UploadIngest implements AsyncDisposable {
       throw new NodeError("model_not_ready", "The embedding model is still being prepared.");
     }
     const bytes = new Uint8Array(await content.arrayBuffer());
-    const source = { name, origin: "upload", bytes: bytes.length, read: async () => bytes };
+    const read = async (): Promise<Uint8Array> => bytes;
+    const source = { name, origin: "upload", bytes: file.bytes, sha256: file.sha256, read };
     return await ingestOne(source, {
       ...job,
       engine,

@@ -145,7 +145,8 @@ export class NodeModels implements AsyncDisposable {
         const path = await this.#quantize(source, type, { progress, signal }, quiet);
         // What went wrong was said.
         if (path === source) continue;
-        await quiet.wait(signal);
+        // Calls wait while weights are replaced: not while somebody is being answered.
+        while (!quiet.isQuiet) await quiet.wait(signal);
         const better = await this.#replaceWeights(model, path, signal);
         if (better === undefined) {
           log.info("a model's quantized weights are used from the next start on", { model: name });

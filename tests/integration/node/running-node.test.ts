@@ -148,6 +148,11 @@ describe("a running node in its data dir", () => {
     await node[Symbol.asyncDispose]();
     const patient = { ...within, processes: silent };
     expect(await requestReload(folder.path, record, patient)).toBeUndefined();
+    const hangUp = (): void => {
+      throw Object.assign(new Error("kill() failed"), { code: "ESRCH" });
+    };
+    const gone = { ...within, processes: { ...as(8), hangUp } };
+    expect(await requestReload(folder.path, record, gone)).toBeUndefined();
   });
 
   test("forgets one that was killed when it starts, and no other", async () => {

@@ -196,6 +196,14 @@ describe("a table", () => {
   });
 });
 
+test("a table whose head leaves hardly any room makes no passage that is too long", async () => {
+  for (let cells = 1; cells < 40; cells += 1) {
+    const line = (text: string) => `|${` ${text} |`.repeat(cells)}`;
+    const table = `${line("a")}\n${line("-")}\n${line("10.7.0.1:80")}\n${line("x y")}`;
+    await expectNothingLost(table, byCharacters(256));
+  }
+});
+
 test("a table may be written without pipes at its sides, and in a list", async () => {
   const table = "a | b\n--|--\n1 | one\n2 | two";
   expect(await chunk(`${table}\nafter`, byWords(7))).toEqual([

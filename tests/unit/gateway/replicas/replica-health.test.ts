@@ -193,7 +193,7 @@ describe("errors of a replica's own", () => {
     /** Everybody answers this request with an error. */
     const fault = async (request: string): Promise<void> => {
       await rejectionOf(
-        replicas.set.attempt(choiceOf({ request }), async (lease) => {
+        replicas.set.attempt(choiceOf({ request: () => request }), async (lease) => {
           lease.faulted(wrong.message);
           throw new NotBegun(wrong);
         }),

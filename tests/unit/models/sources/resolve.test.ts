@@ -7,12 +7,14 @@ import { autoSource } from "../../../../src/models/sources/resolve.ts";
 import { largeChat, smallChat, smallEmbedding } from "../../../support/model-facts.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
+const copied = "tinyllama-1.1b-chat-v1.0.Q8_0.gguf";
 const files: Readonly<Record<string, ModelFacts>> = {
   "small.gguf": smallChat,
   "large.gguf": largeChat,
   "vectors.gguf": smallEmbedding,
   "tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf": smallChat,
   "tinyllama-1.1b-chat-v1.0.q8_0.gguf": smallChat,
+  [copied]: smallChat,
   "tinyllama-1.1b-chat-v1.0.iq2_xxs.from-0123456789abcdef.q8_0.gguf": smallChat,
 };
 
@@ -48,7 +50,9 @@ describe("a model that is left to the node", () => {
   });
 
   test("is the starter model where no other is there, or fits", async () => {
-    const own = Object.keys(files).filter((name) => name.startsWith("tinyllama"));
+    const own = Object.keys(files).filter(
+      (name) => name.startsWith("tinyllama") && name !== copied,
+    );
     expect(await sourceAmong(own)).toEqual([
       "starter:chat",
       "the starter model; no other chat model was pulled",
@@ -57,6 +61,10 @@ describe("a model that is left to the node", () => {
       "starter:chat",
       "the starter model; no pulled one fits the memory comfortably",
     ]);
+  });
+
+  test("is one of the starter's kind that was copied there by hand", async () => {
+    expect((await sourceAmong([copied]))[0]).toBe(copied);
   });
 
   test("is the starter model for embeddings, whatever was pulled", async () => {
