@@ -57,7 +57,7 @@ const largest: Record<string, object> = {
 describe("the largest grammars that the limits let through", () => {
   // A random model writes such an answer to its end by chance only; the bound on tokens ends it.
   test.each(Object.entries(largest))("hold an answer: %s", async (_, schema) => {
-    const { reason } = await generate(schema, 1, favour([4, "[", '"']));
+    const { reason } = await generate(schema, 1, favour([4, "[", '"']), 60);
     expect(["stop", "length"]).toContain(reason);
   });
 

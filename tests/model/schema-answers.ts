@@ -34,14 +34,19 @@ export function favour(...raised: [by: number, ...characters: string[]][]): Map<
   );
 }
 
-export async function generate(schema: unknown, seed: number, logitBias = closing) {
+export async function generate(
+  schema: unknown,
+  seed: number,
+  logitBias = closing,
+  maxTokens = 600,
+) {
   const { signal } = new AbortController();
   let text = "";
   let reason = "none";
   const request = {
     messages: [{ role: "user", content: "Go" }] as const,
     sampling: { ...greedy, temperature: 1.5 },
-    maxTokens: 600,
+    maxTokens,
     seed,
     logitBias,
     format: { schema },
