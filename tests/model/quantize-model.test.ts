@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { copyFile, mkdir, readdir, utimes, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { readGgufFileInfo } from "node-llama-cpp";
 import { readModelFacts } from "../../src/engine/gguf/model-facts.ts";
 import {
@@ -41,7 +41,7 @@ async function tinyFile(folder: string): Promise<string> {
 }
 
 describe("quantizing a model", () => {
-  test("makes a file in the form that was asked for, which chats; and makes it once", async () => {
+  test("makes a file in the form that was asked for, which chats; once, and not of one that has it", async () => {
     await using folder = await tempDir();
     const path = await tinyFile(folder.path);
     const { options: wanted, lines } = options(folder.path);
@@ -56,9 +56,12 @@ describe("quantizing a model", () => {
     const { mtimeMs } = await Bun.file(made).stat();
     expect(await quantizeModel(path, wanted)).toBe(made);
     expect((await Bun.file(made).stat()).mtimeMs).toBe(mtimeMs);
+    const own = join(folder.path, "own.gguf");
+    await copyFile(made, own);
+    expect(await quantizeModel(own, wanted)).toBe(own);
   });
 
-  test("pauses and goes on as it is told", async () => {
+  test("pauses and goes on as it is told, and makes the folder where no model was put before", async () => {
     await using folder = await tempDir();
     const told: boolean[] = [];
     const quiet = {
@@ -72,12 +75,14 @@ describe("quantizing a model", () => {
         return { [Symbol.dispose]: () => {} };
       },
     };
+    const models = join(folder.path, "data", "models");
     const made = await quantizeModel(
       await tinyFile(folder.path),
-      options(folder.path, { quiet }).options,
+      options(models, { quiet }).options,
     );
     expect(told).toEqual([false, true]);
     expect(basename(made)).toEndWith(".q8_0.gguf");
+    expect(await readdir(models)).toContain(basename(made));
   });
 
   test("ends at once where it is told to while it pauses", async () => {
@@ -96,39 +101,23 @@ describe("quantizing a model", () => {
     expect(await readdir(folder.path)).toEqual(["tiny.f32.gguf"]);
   });
 
-  test("makes the folder that it writes to, where no model was put there before", async () => {
+  test("keeps apart models of one name in two folders, and those that differ before the last dot only", async () => {
     await using folder = await tempDir();
-    const models = join(folder.path, "data", "models");
-    const made = await quantizeModel(await tinyFile(folder.path), options(models).options);
-    expect(await readdir(models)).toContain(basename(made));
-  });
-
-  test("keeps apart models whose names differ before the last dot only", async () => {
-    await using folder = await tempDir();
-    const { chat, embedding } = await tinyModels();
-    const [one, other] = ["Llama-3.1-8B-Instruct.gguf", "Llama-3.2-1B-Instruct.gguf"].map((name) =>
-      join(folder.path, name),
-    );
-    await copyFile(chat, one ?? "");
-    await copyFile(embedding, other ?? "");
-    const { options: wanted } = options(folder.path);
-    const made = [await quantizeModel(one ?? "", wanted), await quantizeModel(other ?? "", wanted)];
-    const kinds = await Promise.all(made.map(async (path) => (await readModelFacts(path)).kind));
-    expect(kinds).toEqual(["chat", "embedding"]);
-  });
-
-  test("keeps apart models of one name in two folders", async () => {
-    await using folder = await tempDir();
-    const { embedding, otherEmbedding } = await tinyModels();
+    const { chat, embedding, otherEmbedding } = await tinyModels();
     const made: string[] = [];
-    for (const source of [embedding, otherEmbedding]) {
-      const place = join(folder.path, basename(source, ".gguf"));
-      await mkdir(place);
-      await copyFile(source, join(place, "m.gguf"));
-      made.push(await quantizeModel(join(place, "m.gguf"), options(folder.path).options));
+    for (const [source, ...place] of [
+      [embedding, "one", "Llama-3.1-8B-Instruct.gguf"],
+      [otherEmbedding, "other", "Llama-3.1-8B-Instruct.gguf"],
+      [chat, "one", "Llama-3.2-1B-Instruct.gguf"],
+    ] as const) {
+      const path = join(folder.path, ...place);
+      await mkdir(dirname(path), { recursive: true });
+      await copyFile(source, path);
+      made.push(await quantizeModel(path, options(folder.path).options));
     }
-    expect(new Set(made).size).toBe(2);
-    for (const path of made) expect(await Bun.file(path).exists()).toBe(true);
+    expect(new Set(made).size).toBe(3);
+    const kinds = await Promise.all(made.map(async (path) => (await readModelFacts(path)).kind));
+    expect(kinds).toEqual(["embedding", "embedding", "chat"]);
   });
 
   test("makes it anew where the source was replaced, and removes what was made of the old one", async () => {
@@ -153,14 +142,6 @@ describe("quantizing a model", () => {
         fields: { file: basename(before) },
       },
     ]);
-  });
-
-  test("leaves a model alone that is of the type already", async () => {
-    await using folder = await tempDir();
-    const made = await quantizeModel(await tinyFile(folder.path), options(folder.path).options);
-    const own = join(folder.path, "own.gguf");
-    await copyFile(made, own);
-    expect(await quantizeModel(own, options(folder.path).options)).toBe(own);
   });
 
   test("removes what a killed process left of it", async () => {
