@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { chunk } from "../../../src/ingest/chunk.ts";
 import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
 import { ReadingProcess } from "../../../src/ingest/reading-process.ts";
@@ -29,7 +29,7 @@ const reader = (bounds: { read_timeout?: number; read_memory?: number } = {}): R
   });
 
 /** Some minutes, and gigabytes, of work. */
-const bomb = (): Promise<Uint8Array> => wordFile("<w:p/>".repeat(5_000_000));
+let bomb: Promise<Uint8Array> | undefined;
 
 /** The passages of a document; each text is short. */
 const read = async (
@@ -46,8 +46,10 @@ const read = async (
 const ones = async (texts: string[]): Promise<number[]> => texts.map(() => 1);
 
 describe("reading in a process of its own", () => {
+  const reading = reader();
+  afterAll(() => reading[Symbol.asyncDispose]());
+
   test("gives what reading gives, and refuses as it does", async () => {
-    await using reading = reader();
     expect(await read(reading, "a.md", note, {})).toEqual(["A note\n\nwith text."]);
     const refusal = await rejectionOf(read(reading, "a.docx", note, {}));
     expect(refusal).toMatchObject({
@@ -78,7 +80,6 @@ describe("reading in a process of its own", () => {
   });
 
   test("cuts there too, and asks here how many tokens a text has", async () => {
-    await using reading = reader();
     const cutting = { maxTokens: 12, overlapTokens: 0, signal: new AbortController().signal };
     let counts = 0;
     const countTokens = async (texts: string[]): Promise<number[]> => {
@@ -101,7 +102,6 @@ describe("reading in a process of its own", () => {
   });
 
   test("ends with the caller that gives it up, and with a count that fails; the next document is read", async () => {
-    await using reading = reader();
     const leave = new AbortController();
     const cutting = { maxTokens: 12, overlapTokens: 0 };
     const given = reading.cut(
@@ -132,7 +132,6 @@ describe("reading in a process of its own", () => {
   });
 
   test("that is ended while a text is counted fails that document, and the next is read", async () => {
-    await using reading = reader();
     const { signal } = new AbortController();
     const cutting = { maxTokens: 12, overlapTokens: 0, signal };
     const killed = async (): Promise<number[]> => {
@@ -156,7 +155,8 @@ describe("reading in a process of its own", () => {
     ["read_memory", { read_memory: 400 }],
   ])("ends at %s, and the next document is read", async (limit, bounds) => {
     await using reading = reader(bounds);
-    const refusal = await rejectionOf(read(reading, "a.docx", await bomb(), unbounded));
+    bomb ??= wordFile("<w:p/>".repeat(5_000_000));
+    const refusal = await rejectionOf(read(reading, "a.docx", await bomb, unbounded));
     expect(refusal).toMatchObject({
       kind: "invalid_request",
       message: expect.stringContaining(`raise ingest.${limit}.`),

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { PassageRepository } from "../../../../src/core/ports/passage-repository.ts";
 import { prepareTables } from "../../../../src/store/sqlite/collection-file.ts";
@@ -27,7 +27,7 @@ const vector = (): number[] => Array.from({ length: dimension }, () => random() 
 const many = Array.from({ length: 1500 }, (_, at) =>
   passage(at, vector(), { document: `${at % 10}.md`, source: `Passage number ${at}` }),
 );
-const queries = Array.from({ length: 50 }, () => passage(0, vector()).vector);
+const queries = Array.from({ length: 20 }, () => passage(0, vector()).vector);
 const bounds = { limit: 5, scoreThreshold: -1 };
 
 /** What an exact scan finds. */
@@ -59,11 +59,19 @@ async function opened(folder: TempDir): Promise<PassageRepository> {
   return repository;
 }
 
+let whole: TempDir;
+beforeAll(async () => {
+  whole = await tempDir();
+  await using repository = await opened(whole);
+  await repository.upsert(many);
+  await indexed(whole);
+});
+afterAll(() => whole[Symbol.asyncDispose]());
+
+/** A folder of the collection and its index. */
 async function filled(): Promise<TempDir> {
   const folder = await tempDir();
-  await using repository = await opened(folder);
-  await repository.upsert(many);
-  await indexed(folder);
+  await cp(whole.path, folder.path, { recursive: true });
   return folder;
 }
 
@@ -180,11 +188,11 @@ describe("a large collection", () => {
     await using folder = await tempDir();
     await using repository = await opened(folder);
     let stored = 0;
-    for (; stored < many.length; stored += 100) {
-      await repository.upsert(many.slice(stored, stored + 100));
+    for (; stored < many.length; stored += 300) {
+      await repository.upsert(many.slice(stored, stored + 300));
       const found = await Promise.all(queries.map((query) => repository.search(query, bounds)));
       for (const passages of found) expect(new Set(passages.map(({ id }) => id)).size).toBe(5);
-      await expectExact(repository, many.slice(0, stored + 100));
+      await expectExact(repository, many.slice(0, stored + 300));
     }
   });
 
