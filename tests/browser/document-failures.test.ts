@@ -11,7 +11,8 @@ import { listeningDocuments } from "../support/listening-documents.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 const path = "/#documents";
-const large = "llamas hum. ".repeat(400_000);
+/** Takes a while to send, and has one passage. */
+const large = { name: "large.html", text: `<!--${"x".repeat(4_800_000)}--><p>llamas hum</p>` };
 const stopping = new NodeError("unavailable", "The node is stopping. Try again later.");
 const notes = { name: "notes.md", text: "llamas hum" };
 
@@ -75,8 +76,8 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     const { page } = visited;
     await page.getByRole("heading", { name: "default" }).waitFor();
     // The node refuses it while it is still being sent.
-    await chooseFiles(page, { name: "notes.md", text: large });
-    const failed = failedUpload(page, "notes.md");
+    await chooseFiles(page, large);
+    const failed = failedUpload(page, large.name);
     await failed.getByText("This node holds 5 bytes of files (documents.max_bytes)").waitFor();
     expect(await failed.getByRole("button", { name: "Try again" }).count()).toBe(1);
   });
@@ -155,10 +156,10 @@ describe.skipIf(browserPath === undefined)("documents and keys", () => {
       const message = "The API key was revoked.";
       return Response.json({ error: { message, code: "invalid_api_key" } }, { status: 401 });
     };
-    await chooseFiles(page, { name: "notes.md", text: large });
+    await chooseFiles(page, large);
     await page.getByText("The API key was revoked.").waitFor();
     await field.fill("a-long-secret");
     await page.keyboard.press("Enter");
-    await readyDocument(page, "notes.md").waitFor();
+    await readyDocument(page, large.name).waitFor();
   });
 });
