@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { runPaddock, servePaddock, testsExecutable } from "../support/paddock-process.ts";
 import { noExecutable, skipUnless } from "../support/skip-reason.ts";
 import { tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { tinyChatConfig, tinyEmbeddingConfig } from "../support/tiny-node.ts";
 
 // From source there is nothing to unpack; CI runs these against the executable that it builds.
 describe.skipIf(skipUnless(testsExecutable, noExecutable))("the executable", () => {
   test("writes its libraries once, for its owner alone, and removes another version's", async () => {
     await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+    await writeFile(join(folder.path, "paddock.toml"), await tinyEmbeddingConfig());
     await writeFile(join(folder.path, "a.md"), "llamas hum.");
     const cache = join(folder.path, "cache");
     await mkdir(join(cache, "native-0000000000000000"), { recursive: true });
@@ -33,7 +33,7 @@ describe.skipIf(skipUnless(testsExecutable, noExecutable))("the executable", () 
 
   test("says plainly that it cannot write them", async () => {
     await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+    await writeFile(join(folder.path, "paddock.toml"), await tinyEmbeddingConfig());
     const env = { PADDOCK_CACHE_DIR: join(folder.path, "paddock.toml", "below") };
     const { code, stderr } = await runPaddock(["serve", "--port", "0"], { cwd: folder.path, env });
     expect([code, stderr]).toEqual([
@@ -42,9 +42,9 @@ describe.skipIf(skipUnless(testsExecutable, noExecutable))("the executable", () 
     ]);
   });
 
-  test("reads nothing of the folder that it is started from but its configuration", async () => {
+  test("reads nothing of its folder but its configuration, and says which backend it loaded", async () => {
     await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+    await writeFile(join(folder.path, "paddock.toml"), await tinyChatConfig());
     await writeFile(join(folder.path, ".env"), "PADDOCK_PROT=1\n");
     await writeFile(join(folder.path, "bunfig.toml"), 'preload = ["./evil.ts"]\n');
     await writeFile(join(folder.path, "evil.ts"), "process.exit(99);\n");
@@ -52,12 +52,6 @@ describe.skipIf(skipUnless(testsExecutable, noExecutable))("the executable", () 
     await writeFile(join(folder.path, "tsconfig.json"), "not JSON");
     await using node = await servePaddock({ cwd: folder.path });
     expect((await fetch(`${node.origin}/ready`)).status).toBe(200);
-  });
-
-  test("says which backend it loaded, and why no other", async () => {
-    await using folder = await tempDir();
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-    await using node = await servePaddock({ cwd: folder.path });
     const line = node
       .stderr()
       .split("\n")

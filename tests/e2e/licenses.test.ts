@@ -3,7 +3,16 @@ import { runPaddock, testsExecutable } from "../support/paddock-process.ts";
 import { noExecutable, skipUnless } from "../support/skip-reason.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
-async function licenses(...args: string[]): Promise<string> {
+const printed = new Map<string, Promise<string>>();
+
+/** What the command prints; it is run once. */
+function licenses(...args: string[]): Promise<string> {
+  const known = printed.get(args.join(" ")) ?? print(args);
+  printed.set(args.join(" "), known);
+  return known;
+}
+
+async function print(args: readonly string[]): Promise<string> {
   await using folder = await tempDir();
   const { code, stdout, stderr } = await runPaddock(["licenses", ...args], { cwd: folder.path });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

@@ -1,5 +1,5 @@
 /** MCP as editors and agents come with it: the program on their standard input and output, or a node over HTTP. */
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,25 +9,41 @@ import {
   environmentIn,
   programUnderTest,
   runPaddock,
+  type ServingPaddock,
   servePaddock,
   startPaddock,
 } from "../support/paddock-process.ts";
 import { rejectionOf } from "../support/rejection.ts";
-import { tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { type TempDir, tempDir } from "../support/temp-dir.ts";
+import { tinyEmbeddingConfig } from "../support/tiny-node.ts";
+
+const key = "a-long-secret";
+const env = { PADDOCK_API_KEYS: key };
 
 /** A folder with a configuration and a collection that holds one document. */
-async function withNotes(more = "") {
-  const folder = await tempDir();
-  const options = { cwd: folder.path };
-  await writeFile(join(folder.path, "paddock.toml"), `${more}${await tinyConfig()}`);
+let folder: TempDir;
+let notes: { cwd: string };
+/** The node there, once a test wants one. */
+let started: ServingPaddock | undefined;
+const startedNode = async (): Promise<ServingPaddock> => {
+  started ??= await servePaddock({ ...notes, env });
+  return started;
+};
+
+beforeAll(async () => {
+  folder = await tempDir();
+  notes = { cwd: folder.path };
+  await writeFile(join(folder.path, "paddock.toml"), await tinyEmbeddingConfig());
   await writeFile(
     join(folder.path, "llamas.md"),
     "# Llamas\n\nLlamas hum.\n\n# Bees\n\nBees dance.",
   );
-  expect((await runPaddock(["ingest", "llamas.md"], options)).code).toBe(0);
-  return { ...options, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
-}
+  expect((await runPaddock(["ingest", "llamas.md"], notes)).code).toBe(0);
+});
+afterAll(async () => {
+  await started?.[Symbol.asyncDispose]();
+  await folder[Symbol.asyncDispose]();
+});
 
 const found = { document: "llamas.md", heading: "Llamas", position: 0, collection: "vs_default" };
 
@@ -37,7 +53,7 @@ const message = (id: number, method: string, params: object = {}): string =>
 test("the commands of docs/mcp.md work word for word, one after the other", async () => {
   await using folder = await tempDir();
   const { path: cwd } = folder;
-  await writeFile(join(cwd, "paddock.toml"), await tinyConfig());
+  await writeFile(join(cwd, "paddock.toml"), await tinyEmbeddingConfig());
   await mkdir(join(cwd, "docs"));
   await writeFile(join(cwd, "docs", "llamas.md"), "# Llamas\n\nLlamas hum.");
   const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "mcp.md")).text();
@@ -53,7 +69,6 @@ test("the commands of docs/mcp.md work word for word, one after the other", asyn
 
 describe("paddock mcp", () => {
   test("searches, reads and lists the documents of a data dir without a node", async () => {
-    await using notes = await withNotes();
     await using editor = await mcpOverStdio([], notes);
     const { passages } = await editor.call("search_documents", { query: "Llamas hum.", limit: 1 });
     expect(passages).toMatchObject([found]);
@@ -76,11 +91,10 @@ describe("paddock mcp", () => {
   });
 
   test("runs beside a node, which keeps its documents, and sees what comes into them", async () => {
-    await using notes = await withNotes();
     await using editor = await mcpOverStdio([], notes);
     await editor.call("list_collections");
-    await using node = await servePaddock(notes);
-    const openai = new OpenAI({ baseURL: `${node.origin}/v1`, apiKey: "any" });
+    const node = await startedNode();
+    const openai = new OpenAI({ baseURL: `${node.origin}/v1`, apiKey: key });
     const store = await openai.vectorStores.create({ name: "more" });
     const file = await toFile(Buffer.from("# Owls\n\nOwls hoot."), "owls.md");
     const taken = await openai.vectorStores.files.uploadAndPoll(store.id, file, {
@@ -91,7 +105,7 @@ describe("paddock mcp", () => {
     expect(await editor.call("search_documents", wanted)).toMatchObject({
       passages: [{ document: "owls.md", document_id: taken.id }],
     });
-    await using agent = await mcpOverHttp(node.origin);
+    await using agent = await mcpOverHttp(node.origin, key);
     expect(await agent.call("search_documents", wanted)).toMatchObject({
       passages: [{ document: "owls.md" }],
     });
@@ -102,7 +116,7 @@ describe("paddock mcp", () => {
   test("says that there is no collection yet, and finds it once there is", async () => {
     await using folder = await tempDir();
     const options = { cwd: folder.path, env: { PADDOCK_DATA_DIR: folder.path } };
-    await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+    await writeFile(join(folder.path, "paddock.toml"), await tinyEmbeddingConfig());
     await writeFile(join(folder.path, "llamas.md"), "# Llamas\n\nLlamas hum.");
     await using editor = await mcpOverStdio([], options);
     const wanted = { query: "llamas" };
@@ -113,32 +127,7 @@ describe("paddock mcp", () => {
     expect(await editor.call("search_documents", wanted)).toMatchObject({ passages: [found] });
   });
 
-  test("passes on to a node what it is asked, with the environment's key", async () => {
-    await using notes = await withNotes('[auth]\napi_keys = ["a-long-secret"]\n');
-    await using node = await servePaddock(notes);
-    const connect = (key: string) =>
-      mcpOverStdio(["--url", node.origin], { ...notes, env: { PADDOCK_KEY: key } });
-    await using editor = await connect("a-long-secret");
-    expect(await editor.call("search_documents", { query: "Llamas hum.", limit: 1 })).toMatchObject(
-      {
-        passages: [found],
-      },
-    );
-    const { resources } = await editor.client.listResources();
-    expect(resources).toMatchObject([{ name: "llamas.md" }]);
-    expect(await editor.refusal("search_documents", { query: "" })).toContain("'query'");
-    expect(await rejectionOf(connect("another"))).toMatchObject({
-      message: expect.stringContaining("PADDOCK_KEY holds another."),
-    });
-    await node.process.kill();
-    await node.exit();
-    expect(await rejectionOf(editor.client.ping())).toMatchObject({
-      message: expect.stringContaining("Nothing answers at"),
-    });
-  });
-
   test("answers what is in a pipe, says what is no message, and writes nothing else", async () => {
-    await using notes = await withNotes();
     const input = `\nnonsense\n${message(1, "ping")}${message(2, "tools/list")}[]\n${message(3, "no/such")}`;
     const { code, stdout } = await runPaddock(["mcp"], { ...notes, input, isProcess: true });
     const answers = stdout
@@ -157,7 +146,6 @@ describe("paddock mcp", () => {
   });
 
   test("ends with its input, and when it is asked to", async () => {
-    await using notes = await withNotes();
     expect((await runPaddock(["mcp"], { ...notes, isProcess: true })).code).toBe(0);
     const [command = "", ...args] = programUnderTest;
     const editor = Bun.spawn([command, ...args, "mcp"], {
@@ -172,7 +160,6 @@ describe("paddock mcp", () => {
   });
 
   test("refuses a line that does not end", async () => {
-    await using notes = await withNotes();
     const { code, stderr } = await runPaddock(["mcp"], {
       ...notes,
       input: "x".repeat(5_000_000),
@@ -187,5 +174,28 @@ describe("paddock mcp", () => {
     expect(await paddock.exit()).toBe(1);
     expect(paddock.stderr()).toContain("Name the node's with --data-dir or PADDOCK_DATA_DIR");
     expect(existsSync(join(folder.path, ".paddock"))).toBe(false);
+  });
+
+  test("passes on to a node what it is asked, with the environment's key", async () => {
+    const node = await startedNode();
+    const connect = (secret: string) =>
+      mcpOverStdio(["--url", node.origin], { ...notes, env: { PADDOCK_KEY: secret } });
+    await using editor = await connect(key);
+    expect(await editor.call("search_documents", { query: "Llamas hum.", limit: 1 })).toMatchObject(
+      {
+        passages: [found],
+      },
+    );
+    const { resources } = await editor.client.listResources();
+    expect(resources).toMatchObject([{ name: "llamas.md" }]);
+    expect(await editor.refusal("search_documents", { query: "" })).toContain("'query'");
+    expect(await rejectionOf(connect("another"))).toMatchObject({
+      message: expect.stringContaining("PADDOCK_KEY holds another."),
+    });
+    await node.process.kill();
+    await node.exit();
+    expect(await rejectionOf(editor.client.ping())).toMatchObject({
+      message: expect.stringContaining("Nothing answers at"),
+    });
   });
 });

@@ -3,31 +3,25 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import OpenAI from "openai";
 import { frontConfig } from "../support/front-node.ts";
-import { runPaddock, type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
+import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { childrenOf } from "../support/process-tree.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
 
 const key = "a-key-of-the-upstream";
 const env = { UPSTREAM_KEY: key };
 
-let upstream: ServingPaddock;
-let folder: TempDir;
+let upstream: TinyNode;
 
 beforeAll(async () => {
-  folder = await tempDir();
-  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
-  upstream = await servePaddock({ cwd: folder.path, env: { PADDOCK_API_KEYS: key } });
+  upstream = await tinyNode({ env: { PADDOCK_API_KEYS: key } });
 });
-afterAll(async () => {
-  await upstream[Symbol.asyncDispose]();
-  await folder[Symbol.asyncDispose]();
-});
+afterAll(() => upstream[Symbol.asyncDispose]());
 
 /** A folder whose configuration names models of the upstream. */
 async function frontFolder(change = (config: string) => config): Promise<TempDir> {
   const own = await tempDir();
-  const config = frontConfig(`${upstream.origin}/v1`);
+  const config = frontConfig(upstream.baseUrl);
   await writeFile(join(own.path, "paddock.toml"), change(config));
   return own;
 }
@@ -77,7 +71,7 @@ describe("a node whose models all run elsewhere", () => {
     await using own = await frontFolder((config) =>
       config.replace("api_key_env", 'replicas = ["http://127.0.0.1:1/v1"]\napi_key_env'),
     );
-    const url = `${upstream.origin}/v1`;
+    const url = upstream.baseUrl;
     expect(await examine(own.path)).toEqual([
       {
         check: "model tiny-chat",
@@ -128,14 +122,14 @@ describe("a node whose models all run elsewhere", () => {
     await using own = await frontFolder();
     const run = (...args: string[]) => runPaddock(args, { cwd: own.path, env });
     const { stdout } = await run("models");
-    expect(stdout).toMatch(new RegExp(`tiny-chat +chat +upstream: ${upstream.origin}/v1`));
+    expect(stdout).toMatch(new RegExp(`tiny-chat +chat +upstream: ${upstream.baseUrl}`));
     const { models } = JSON.parse((await run("models", "--json")).stdout);
     expect(models[0]).toMatchObject({
       name: "tiny-chat",
-      upstream: { urls: [`${upstream.origin}/v1`], model: "tiny-chat" },
+      upstream: { urls: [upstream.baseUrl], model: "tiny-chat" },
     });
     expect((await run("models", "rm", "tiny-chat")).stderr).toContain("upstream model");
-    expect((await run("pull", `openai:${upstream.origin}/v1`)).stderr).toContain("is not fetched");
+    expect((await run("pull", `openai:${upstream.baseUrl}`)).stderr).toContain("is not fetched");
   });
 
   test("does not start without the key that its configuration names", async () => {
