@@ -11,7 +11,7 @@ import {
   startPaddock,
 } from "../support/paddock-process.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { tinyEmbeddingConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 interface Place extends TempDir {
@@ -32,7 +32,7 @@ async function place(files: Record<string, string> = {}): Promise<Place> {
       await writeFile(path, text);
     }
   };
-  await write({ "paddock.toml": await tinyConfig(), ...files });
+  await write({ "paddock.toml": await tinyEmbeddingConfig(), ...files });
   return {
     ...folder,
     write,
@@ -241,7 +241,7 @@ describe("paddock ingest", () => {
 
   test("makes room for documents where the collection held the handbook alone", async () => {
     await using folder = await place({ "mine.md": "my own words." });
-    const config = (await tinyConfig()).replace("handbook = false", "handbook = true");
+    const config = (await tinyEmbeddingConfig()).replace("handbook = false", "handbook = true");
     await folder.write({ "paddock.toml": config });
     {
       await using node = await servePaddock({ cwd: folder.path });
@@ -254,7 +254,7 @@ describe("paddock ingest", () => {
 
   test("makes room for documents while a node is still storing its handbook", async () => {
     await using folder = await place({ "mine.md": "my own words." });
-    const config = (await tinyConfig()).replace("handbook = false", "handbook = true");
+    const config = (await tinyEmbeddingConfig()).replace("handbook = false", "handbook = true");
     await folder.write({ "paddock.toml": config });
     await using node = await servePaddock({ cwd: folder.path, untilComplete: false });
     await folder.ingest("mine.md");
@@ -270,14 +270,14 @@ describe("paddock ingest", () => {
     await using folder = await place();
     const section = (file: number, at: number) => `# h${at}\n\ntext ${file} of ${at}.\n`;
     const pages = Object.fromEntries(
-      Array.from({ length: 40 }, (_, file) => [
+      Array.from({ length: 25 }, (_, file) => [
         `docs/${file}.md`,
         Array.from({ length: 40 }, (__, at) => section(file, at)).join("\n"),
       ]),
     );
     await folder.write(pages);
     const database = join(folder.path, ".paddock", "collections", "default.sqlite-wal");
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       await using killed = startPaddock(["ingest", "docs"], { cwd: folder.path });
       const before = Bun.file(database).size;
       await waitFor("something stored", () => Bun.file(database).size > before + 100_000);
@@ -286,15 +286,15 @@ describe("paddock ingest", () => {
     }
     const partial = await folder.stored();
     expect(partial.length).toBeGreaterThan(0);
-    expect(partial.length).toBeLessThan(1600);
+    expect(partial.length).toBeLessThan(1000);
     expect(new Set(partial.map(String)).size).toBe(partial.length);
     const { code, stdout } = await folder.ingest("docs");
     expect(code).toBe(0);
-    expect(stdout).toContain("now has 1600 passages");
+    expect(stdout).toContain("now has 1000 passages");
     const stored = Number(/Stored (\d+) passages/.exec(stdout)?.[1]);
-    expect(stored).toBe(1600 - partial.length);
+    expect(stored).toBe(1000 - partial.length);
     expect((await folder.ingest("docs")).stdout).toContain(
-      "Stored 0 passages of 40 documents (40 unchanged)",
+      "Stored 0 passages of 25 documents (25 unchanged)",
     );
   });
 });

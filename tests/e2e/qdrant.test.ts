@@ -7,7 +7,7 @@ import { decode } from "../support/decode.ts";
 import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { qdrantForTests, startQdrant } from "../support/qdrant-server.ts";
 import { tempDir } from "../support/temp-dir.ts";
-import { tinyConfig } from "../support/tiny-node.ts";
+import { tinyConfig, tinyEmbeddingConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const post = (origin: string, path: string, body: unknown): Promise<Response> =>
@@ -94,7 +94,7 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a node on Qdrant", () => {
     await using folder = await tempDir();
     await using qdrant = await startQdrant();
     const env = { PADDOCK_VECTORSTORE_URL: qdrant.url };
-    const config = await tinyConfig();
+    const config = await tinyEmbeddingConfig();
     await writeFile(join(folder.path, "paddock.toml"), config);
     await writeFile(join(folder.path, "a.md"), "llamas hum.");
     expect((await runPaddock(["ingest", "a.md"], { cwd: folder.path, env })).code).toBe(0);
