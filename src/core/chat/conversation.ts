@@ -6,10 +6,11 @@ import { quoted, shortened } from "../quoted.ts";
 /**
  * Checks that somebody asks something, that every call has its result right after it, and every result
  * its call. `isPart`: more is to come, so that it may end in calls and have no message of the user's.
+ * `hasUser`: whether it has one, where an API knows it better than by the roles.
  */
 export function checkConversation(
   messages: readonly ChatMessage[],
-  { isPart = false }: { isPart?: boolean } = {},
+  { isPart = false, hasUser }: { isPart?: boolean; hasUser?: boolean } = {},
 ): void {
   let open = new Set<string>();
   for (const [at, message] of messages.entries()) {
@@ -27,7 +28,7 @@ export function checkConversation(
   }
   if (isPart) return;
   if (open.size > 0) throw unanswered(open, { part: "messages" });
-  if (messages.some(({ role }) => role === "user")) return;
+  if (hasUser ?? messages.some(({ role }) => role === "user")) return;
   throw refused("The conversation needs a message with the role 'user'.", { part: "messages" });
 }
 

@@ -129,7 +129,7 @@ export class GroundingService {
       bounds: narrow(allowed, wanted?.bounds ?? {}),
     };
     // Where the node decides, a part of the handbook would answer with the wrong page.
-    if (isAuto) await this.#retrieval.passagesStored();
+    if (isAuto && wanted.stores === undefined) await this.#retrieval.passagesStored();
     const found = await findPassages(this.#retrieval, search, options, this.#log);
     return isAuto ? { ...found, points: nearBest(found.points) } : found;
   }

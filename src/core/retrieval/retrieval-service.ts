@@ -69,8 +69,10 @@ export interface RetrievalResult {
   tokens: number;
 }
 
-/** How long a question waits for passages that are being stored: the handbook comes with its vectors, and takes a second. */
-const mostStoringMs = 3000;
+/** How long a question waits for passages that are being stored. */
+const mostWaitMs = 3000;
+/** And how long after storing began: the handbook comes with its vectors, and takes a second or two; what takes longer may take minutes. */
+const mostStoringMs = 10_000;
 
 /** Until the collection is attached, or something fails. */
 const preparing = "The node's collection is still being prepared.";
@@ -84,6 +86,7 @@ export class RetrievalService {
   #coming: string | undefined;
   /** Settles when all passages that are coming are stored. */
   #stored = Promise.withResolvers<void>();
+  #waitUntil = 0;
   #scopes: SearchScopes | undefined;
 
   constructor(models: ModelRegistry, collection: Collection, settings: RetrievalSettings) {
@@ -114,16 +117,20 @@ export class RetrievalService {
 
   /** Says that passages are still being stored; undefined: that all are there. */
   expectPassages(notice: string | undefined): void {
-    if (this.#coming === undefined && notice !== undefined) this.#stored = Promise.withResolvers();
+    if (this.#coming === undefined && notice !== undefined) {
+      this.#stored = Promise.withResolvers();
+      this.#waitUntil = performance.now() + mostStoringMs;
+    }
     this.#coming = notice;
     if (notice === undefined) this.#stored.resolve();
   }
 
   /** Waits until the passages that are coming are stored, for a few seconds at most. */
   async passagesStored(): Promise<void> {
-    if (this.#coming === undefined) return;
+    const waitMs = Math.min(mostWaitMs, this.#waitUntil - performance.now());
+    if (this.#coming === undefined || waitMs <= 0) return;
     const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, mostStoringMs);
+    const timer = setTimeout(late.resolve, waitMs);
     await Promise.race([this.#stored.promise, late.promise]).finally(() => clearTimeout(timer));
   }
 

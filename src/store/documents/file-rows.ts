@@ -29,7 +29,7 @@ export class FileRows implements Rows<FileRegistry> {
 
   addFile(file: FileRecord): void {
     const { id, filename, bytes, sha256, type, purpose, owner, createdAt, expiresAt } = file;
-    this.#registry.write((database) =>
+    this.#registry.write((database) => {
       database
         .query<void, SQLQueryBindings[]>(
           `insert into files
@@ -40,8 +40,10 @@ export class FileRows implements Rows<FileRegistry> {
           ...[id, filename, bytes, sha256, type, purpose, owner ?? null],
           createdAt.getTime(),
           expiresAt?.getTime() ?? null,
-        ),
-    );
+        );
+      // One that was deleted, and recovered before its bytes were gone, is not deleted after all.
+      database.query("delete from removals where collection = '' and document = ?").run(id);
+    });
   }
 
   find(ids: readonly string[], visible?: Visibility): FileRecord[] {

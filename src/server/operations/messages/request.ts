@@ -134,7 +134,9 @@ export function toConversation({ system, messages }: Conversation): ChatMessage[
     messages: (index) => placed[index ?? -1]?.at ?? "messages",
     call: (index) => `${placed[index ?? -1]?.at}.tool_use_id`,
   };
-  withNames(names, () => checkConversation(said));
+  // A user's turn may be nothing but the results of tools.
+  const hasUser = turns.some(({ role }) => role === "user");
+  withNames(names, () => checkConversation(said, { hasUser }));
   checkEnd(turns);
   const instructions = system ? textOfBlocks(system, "system") : "";
   return instructions === "" ? said : [{ role: "system", content: instructions }, ...said];

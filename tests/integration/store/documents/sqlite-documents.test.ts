@@ -43,6 +43,15 @@ test("a registry that nothing was written to is asked without a file or a thread
   expect(existsSync(path)).toBe(false);
 });
 
+test("a file that is recovered before its bytes are gone is not deleted after all", async () => {
+  await using folder = await tempDir();
+  await using registry = new SqliteDocuments(join(folder.path, "documents.sqlite"));
+  for (const id of ["file-1", "file-2"]) await registry.files.addFile(file(id));
+  for (const id of ["file-1", "file-2"]) await registry.files.removeFile(id);
+  await registry.files.addFile(file("file-1"));
+  expect(await registry.queue.removals()).toEqual([{ collection: "", document: "file-2" }]);
+});
+
 test("what the registry refuses keeps its kind and its field", async () => {
   await using folder = await tempDir();
   await using registry = new SqliteDocuments(join(folder.path, "documents.sqlite"));

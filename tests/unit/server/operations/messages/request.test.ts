@@ -94,6 +94,13 @@ describe("a conversation of Anthropic's API", () => {
     ]);
   });
 
+  test("may have nothing of the user's but results, where older turns were cut off", () => {
+    expect(read(assistant([call("a")]), user([result("a", { content: "blue" })]))).toEqual([
+      { role: "assistant", content: "", toolCalls: [{ id: "a", name: "look", arguments: "{}" }] },
+      { role: "tool", toolCallId: "a", content: "blue" },
+    ]);
+  });
+
   test.each<[string, Message[], string]>([
     [
       "without the user",
