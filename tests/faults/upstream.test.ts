@@ -193,8 +193,9 @@ describe("all replicas", () => {
     const three = await threeNodes();
     await using front = await frontProcess(three.map(({ url }) => url));
     let isOver = false;
+    let pauseMs = 0;
     const outcomes = new Map<string, number>();
-    const clients = Array.from({ length: 3 }, async (_, client) => {
+    const clients = Array.from({ length: 6 }, async (_, client) => {
       for (let turn = 0; !isOver; turn++) {
         const stream = (client + turn) % 2 === 0;
         const answer = await front.chat(`client ${client} ${turn}`, { tokens: 20, stream });
@@ -202,13 +203,18 @@ describe("all replicas", () => {
         const isWhole = stream ? text.endsWith("data: [DONE]\n\n") : text.includes('"usage"');
         const outcome = `${answer.status} ${isWhole ? "whole" : text}`;
         outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+        await Bun.sleep(pauseMs);
       }
     });
     for (const node of three) {
+      pauseMs = 0;
+      await waitFor("an answer", async () => (await front.series("in_flight", node.url)) > 0, 5);
       node.kill("SIGTERM");
       expect(await node.ended()).toBe(0);
+      // A node that starts has the machine to itself, almost.
+      pauseMs = 500;
       await node.start();
-      await waitFor("its share", async () => (await front.series("up", node.url)) === 1, 20);
+      await waitFor("its share", async () => (await front.series("up", node.url)) === 1, 100);
     }
     await waitFor("many outcomes", () => [...outcomes.values()].some((count) => count > 50));
     isOver = true;
@@ -219,7 +225,7 @@ describe("all replicas", () => {
   test("change while the node runs: what is in progress goes on, and new requests go to the new ones", async () => {
     const [one, two] = await twoNodes();
     await using front = await frontProcess([one.url]);
-    const running = await front.chat("a long one", { tokens: 1900, stream: true });
+    const running = await front.chat("a long one", { tokens: 800, stream: true });
     const { code, stdout } = await front.reload([two.url]);
     expect([code, stdout]).toEqual([0, expect.stringContaining(`models.${model}.source`)]);
     expect(await askAll(front)).toEqual(allWell());
