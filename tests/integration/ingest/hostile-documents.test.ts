@@ -92,14 +92,14 @@ describe("a hostile document", () => {
   });
 
   test.each(["<blockquote>", "<ul><li>"])("indents %s to a bounded depth", async (tags) => {
-    const page = `${tags.repeat(95)}${"a<br>".repeat(100_000)}`;
+    const page = `${tags.repeat(95)}${"a<br>".repeat(20_000)}`;
     const texts = await quickly(() => read("a.html", page));
-    expect(sizeOf(texts)).toBeLessThan(5_000_000);
+    expect(sizeOf(texts)).toBeLessThan(1_000_000);
   });
 
   test("may say that its cells span everything", async () => {
-    const wide = `<tr>${"<td colspan=20>a".repeat(5000)}`;
-    const page = `<table>${wide}${"<tr><td>b".repeat(50_000)}</table>`;
+    const wide = `<tr>${"<td colspan=20>a".repeat(2000)}`;
+    const page = `<table>${wide}${"<tr><td>b".repeat(20_000)}</table>`;
     expect(sizeOf(await quickly(() => read("a.html", page)))).toBeLessThan(2_000_000);
     const tall = `<tr>${`<td rowspan=200>${"x".repeat(500)}`.repeat(400)}${"<tr>".repeat(200)}`;
     const texts = await quickly(() => read("a.html", `<table>${tall}</table>`));
@@ -107,8 +107,8 @@ describe("a hostile document", () => {
   });
 
   test("may have many columns and many rows with none of them", async () => {
-    const table = `text${",a".repeat(100_000)}\n${"a\n".repeat(100_000)}`;
-    expect(await quickly(() => read("a.csv", table))).toHaveLength(100_000);
+    const table = `text${",a".repeat(50_000)}\n${"a\n".repeat(50_000)}`;
+    expect(await quickly(() => read("a.csv", table))).toHaveLength(50_000);
   });
 
   test("has not all of its columns named in a message", async () => {
