@@ -47,6 +47,8 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server", () => {
         else expect([200, 503]).toContain(response.status);
         const isRefused = response.status === 503 || text.includes('"error":"');
         tally[isRefused ? "refused" : "answered"]++;
+        // The server that starts has the machine between.
+        await Bun.sleep(20);
       }
     });
     const until = (isReady: boolean): Promise<void> =>
