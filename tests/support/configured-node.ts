@@ -9,7 +9,7 @@ export interface ConfiguredNode extends ServingPaddock {
   cwd: string;
 }
 
-export interface ConfiguredNodeOptions {
+interface ConfiguredNodeOptions {
   args?: readonly string[];
   env?: Record<string, string>;
 }
