@@ -1,10 +1,10 @@
 /** Reads the events of a streamed response, each of which must fit its schema. */
 import { Value } from "@sinclair/typebox/value";
 import { ResponseStreamEvent } from "../../src/server/operations/responses/schema.ts";
+import { wholeFrames } from "./sse.ts";
 
 export async function readEvents(response: Response): Promise<ResponseStreamEvent[]> {
-  const frames = (await response.text()).split("\n\n").filter((frame) => frame !== "");
-  return frames.map((frame) => {
+  return (await wholeFrames(response)).map((frame) => {
     const [, name, data = ""] = /^event: (.*)\ndata: (.*)$/.exec(frame) ?? [];
     const event: unknown = JSON.parse(data);
     if (!Value.Check(ResponseStreamEvent, event)) {

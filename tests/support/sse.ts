@@ -1,11 +1,11 @@
 /** Reads a server-sent event stream into the data of its frames. */
 
-export async function readFrames(response: Response): Promise<string[]> {
-  return (await response.text())
-    .split("\n\n")
-    .filter((frame) => frame !== "" && !isComment(frame))
-    .map((frame) => frame.replace(/^data: /, ""));
-}
+export const readFrames = async (response: Response): Promise<string[]> =>
+  (await wholeFrames(response)).map((frame) => frame.replace(/^data: /, ""));
+
+/** The frames with the names of their events. */
+export const wholeFrames = async (response: Response): Promise<string[]> =>
+  (await response.text()).split("\n\n").filter((frame) => frame !== "" && !isComment(frame));
 
 /** The frames as they arrive. */
 export async function* frames(response: Response): AsyncGenerator<string> {

@@ -27,18 +27,22 @@ describe("work that can wait", () => {
 
   test("waits until a request is answered, and a while longer", async () => {
     const { state, quiet } = node(true);
-    const times = quiet({ quietMs: 30 });
-    let isOver = false;
-    const waits = times.wait(signal).then(() => {
-      isOver = true;
-    });
-    await waitFor("some looks", () => state.looks > 2);
-    expect(isOver).toBe(false);
+    const stop = new AbortController();
+    const ended: number[] = [];
+    const [soon, late] = [1, 1e9].map((quietMs) =>
+      quiet({ quietMs, longestPauseMs: 1e9 })
+        .wait(stop.signal)
+        .then(() => void ended.push(quietMs)),
+    );
+    await waitFor("some looks", () => state.looks > 4);
+    expect(ended).toEqual([]);
     state.isBusy = false;
-    const from = performance.now();
-    await waits;
-    // A look may lie between the last request and now.
-    expect(performance.now() - from).toBeGreaterThan(10);
+    await soon;
+    const { looks } = state;
+    await waitFor("some more looks", () => state.looks > looks + 2);
+    expect(ended).toEqual([1]);
+    stop.abort();
+    await rejectionOf(late ?? Promise.resolve());
   });
 
   test("is not held up for ever on a node that is always busy", async () => {
