@@ -79,13 +79,13 @@ export interface FrontProcess extends FrontNode {
 }
 
 /** The model, at these addresses. */
-export const frontConfig = ([first, ...rest]: readonly string[], upstreamTimeout = 30): string =>
+export const frontConfig = ([first, ...rest]: readonly string[], upstreamTimeout = 300): string =>
   `[[models]]\nname = "${model}"\ntype = "chat"\nsource = "openai:${first}"\nreplicas = ${JSON.stringify(rest)}\nupstream_timeout = ${upstreamTimeout}\n`;
 
 /** A node in this process, in front of these addresses. */
 export async function frontNode(
   urls: readonly string[],
-  { upstreamTimeout = 30 } = {},
+  { upstreamTimeout = 300 } = {},
 ): Promise<FrontNode> {
   const front = await listeningNode(frontConfig(urls, upstreamTimeout));
   return {
