@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { browserPath, visit } from "../support/browser.ts";
-import { documentRow, readyDocument } from "../support/documents-page.ts";
+import { chooseFiles, documentRow, readyDocument } from "../support/documents-page.ts";
 import { listeningDocuments } from "../support/listening-documents.ts";
 
 const own = "vs_default";
@@ -51,6 +51,54 @@ describe.skipIf(browserPath === undefined)("the documents of a collection", () =
     asked = 0;
     await page.clock.runFor(60_000);
     expect(asked).toBe(0);
+  });
+
+  test("are followed where the list was answered before the counts", async () => {
+    await using app = await listeningDocuments();
+    await app.client.taken(own, "llamas hum", "notes.md");
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    const files = "**/vs_default/files?limit=25";
+    await page.route(
+      files,
+      async (route) => {
+        const response = await route.fetch();
+        const body = (await response.text()).replace('"completed"', '"in_progress"');
+        await route.fulfill({ response, body });
+      },
+      { times: 1 },
+    );
+    await page.getByRole("tab", { name: "Documents" }).click();
+    await documentRow(page, "notes.md").getByText("Being ingested").waitFor();
+    await readyDocument(page, "notes.md").waitFor();
+  });
+
+  test("stay those of the last answer that was asked for", async () => {
+    await using app = await listeningDocuments();
+    await using visited = await visit(app.origin, { path: "/#documents" });
+    const { page } = visited;
+    await page.getByRole("heading", { name: "default" }).waitFor();
+    const held = Promise.withResolvers<void>();
+    const asked = page.waitForRequest("**/vector_stores?*");
+    await page.route(
+      "**/vector_stores?*",
+      async (route) => {
+        const response = await route.fetch();
+        await held.promise;
+        await route.fulfill({ response });
+      },
+      { times: 1 },
+    );
+    // The first question of two: what it says is from before the second file.
+    await chooseFiles(page, { name: "first.md", text: "llamas hum" });
+    await asked;
+    await chooseFiles(page, { name: "second.md", text: "alpacas hum" });
+    await page.getByRole("heading", { name: "2 documents" }).waitFor();
+    const finished = asked.then((first) => first.response());
+    held.resolve();
+    await (await finished)?.finished();
+    await page.evaluate("new Promise((resolve) => setTimeout(resolve))");
+    expect(await page.getByRole("heading", { name: "2 documents" }).count()).toBe(1);
   });
 
   test("are listed in pages, the newest first", async () => {

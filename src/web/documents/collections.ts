@@ -54,16 +54,16 @@ export function showCollection(id: string): void {
   shownId.value = id;
 }
 
-export const isIngesting = computed(() =>
-  known.value.some(({ file_counts }) => file_counts.in_progress > 0),
-);
-
 const pageSize = 100;
 /** The collections that came with later pages than the first. */
 const laterIds = new Set<string>();
 
+/** Which question was the last: an answer to an earlier one, or to another key, is not shown. */
+let lastAsked = 0;
+
 /** `asks`: whether the reader is asked for a key, where the node wants one. */
 export async function loadCollections({ asks }: { asks: boolean }): Promise<void> {
+  const own = ++lastAsked;
   const load = async () => {
     const [page, bytes] = await Promise.all([
       documents.stores({ limit: pageSize }),
@@ -73,6 +73,7 @@ export async function loadCollections({ asks }: { asks: boolean }): Promise<void
   };
   try {
     const { page, bytes } = await (asks ? withKey(load) : load());
+    if (own !== lastAsked) return;
     if (!page.has_more) laterIds.clear();
     // Those that were asked for beyond the first page stay, as they were.
     const later = known.value.filter(({ id }) => laterIds.has(id));
@@ -81,6 +82,7 @@ export async function loadCollections({ asks }: { asks: boolean }): Promise<void
     maxFileBytes.value = bytes;
     access.value = { state: "open" };
   } catch (error) {
+    if (own !== lastAsked) return;
     access.value = accessAfter(error);
   }
 }

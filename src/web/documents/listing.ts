@@ -1,11 +1,11 @@
 /** The documents of the collection that is shown, a page at a time, and followed while they are ingested. */
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { ApiError } from "../../client/api-error.ts";
 import type { VectorStoreFile } from "../../client/wire.ts";
 import { announce } from "../browser.ts";
 import { withKey } from "../client.ts";
 import { type Failure, failureOf } from "../failure.ts";
-import { collections, documents, isIngesting, loadCollections, shown } from "./collections.ts";
+import { collections, documents, loadCollections, shown } from "./collections.ts";
 
 export interface Listing {
   store: string;
@@ -19,6 +19,14 @@ export const pageSize = 25;
 
 export const listing = signal<Listing | undefined>(undefined);
 export const listingFailure = signal<Failure | undefined>(undefined);
+
+/** By the collections or by the list on the screen: they are asked apart, and one may know it sooner. */
+export const isIngesting = computed(
+  () =>
+    collections.value.some(({ file_counts }) => file_counts.in_progress > 0) ||
+    (listing.value?.store === shown.value?.id &&
+      listing.value?.files.some(({ status }) => status === "in_progress") === true),
+);
 
 /** What was asked for last: an answer to anything before it is not shown. */
 let asked: { store: string; cursors: readonly string[] } | undefined;

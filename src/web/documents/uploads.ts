@@ -7,9 +7,9 @@ import { announce } from "../browser.ts";
 import { key, withKey } from "../client.ts";
 import { Failure, failureOf } from "../failure.ts";
 import { openTab } from "../frame.ts";
-import { documents, isIngesting, maxFileBytes, nameOf, shown } from "./collections.ts";
+import { documents, maxFileBytes, nameOf, shown } from "./collections.ts";
 import { counted, refusalOf, sentName } from "./file-check.ts";
-import { refreshShown } from "./listing.ts";
+import { isIngesting, refreshShown } from "./listing.ts";
 import { type UploadFailure, UploadQueue } from "./upload-queue.ts";
 
 export const queue = new UploadQueue({
