@@ -22,7 +22,7 @@ export function report(results: readonly FileResult[], options: ReportOptions): 
     `${results.length} files in ${duration(seconds)}; everything that was printed is in ${relative(".", logFile)}`,
   ];
   for (const { file, test, output } of failed) {
-    parts.push("", `Failed: ${file}${test === undefined ? "" : ` > ${test}`}`, shortened(output));
+    parts.push("", `Failed: ${file}${test === undefined ? "" : ` > ${test}`}`, output.trim());
     parts.push(`Run it alone: bun test ${file}${test === undefined ? "" : ` -t ${quoted(test)}`}`);
   }
   if (skips.length > 0) parts.push("", "Skipped:", ...new Set(skips.map((line) => `  ${line}`)));
@@ -33,18 +33,6 @@ export function report(results: readonly FileResult[], options: ReportOptions): 
   }
   return `${parts.join("\n")}\n`;
 }
-
-/** The end of what was printed, which has the reason; a browser prints pages. */
-const mostLines = 30;
-const longestLine = 300;
-
-const shortened = (output: string): string =>
-  output
-    .trim()
-    .split("\n")
-    .slice(-mostLines)
-    .map((line) => (line.length > longestLine ? `${line.slice(0, longestLine)}…` : line))
-    .join("\n");
 
 const duration = (seconds: number): string =>
   `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;

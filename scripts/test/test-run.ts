@@ -34,8 +34,9 @@ const resultLine = /^\((pass|fail|skip|todo)\) (.*?)(?: \[[\d.]+m?s\])?$/;
 const endLine = /^\s*\d+ (?:tests? (?:failed|skipped)|pass)\b/;
 /** Bun's heading of an error outside of tests: a module that does not load, a promise that nobody awaited. */
 const looseError = "# Unhandled error between tests";
-/** Lines that are kept of what a test printed. */
-const mostLines = 60;
+/** Lines that a report has of what a test printed, and letters of each; a browser prints pages. */
+const mostLines = 30;
+const longestLine = 300;
 
 /** Runs them one after the other; resolves with the files that a crash kept from being run. */
 export async function runTests(
@@ -77,7 +78,7 @@ export async function runTests(
       results.push({ file, passed: 0, skipped: 0, failures: [] });
     } else if (outcome === undefined) {
       hasLooseError ||= line === looseError;
-      lines.push(line);
+      lines.push(line.length > longestLine ? `${line.slice(0, longestLine)}…` : line);
       if (lines.length > mostLines) lines.shift();
     } else {
       if (outcome === "fail") fail(test);

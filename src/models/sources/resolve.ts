@@ -85,8 +85,8 @@ interface AutoSource {
   why: string;
 }
 
-/** The starter model, and what earlier versions quantized it to. */
 const starterStem = starterChat.file.replace(/[\w-]+\.gguf$/, "");
+/** The starter model, and what earlier versions quantized it to. */
 const ownFiles = [starterChat.file, ...quantizations.map((type) => `${starterStem}${type}.gguf`)];
 
 /** A quantized file is not a candidate beside the model that it was made from. */
