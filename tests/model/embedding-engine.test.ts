@@ -73,6 +73,14 @@ describe.each(allPlaces)("the embedding engine in %s", (place) => {
     expect(embedding?.tokens).toBe(tinyEmbeddingContext);
   });
 
+  test("refuses a text that is longer than its context, and goes on", async () => {
+    const longer = "a".repeat(tinyEmbeddingContext - 1);
+    expect(await rejectionOf(model.engine.embed(["a", longer], { signal }))).toMatchObject({
+      message: expect.stringContaining(String(tinyEmbeddingContext)),
+    });
+    expect(await model.engine.embed(["a"], { signal })).toHaveLength(1);
+  });
+
   test("can be unloaded while it is at work", async () => {
     const other = await tinyEmbeddingModel({}, place);
     const texts = Array.from({ length: 2000 }, (_, at) => `text ${at}`);

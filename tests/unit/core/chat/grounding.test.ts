@@ -474,3 +474,17 @@ describe("the passages of an earlier turn", () => {
     expect(read).toBeLessThan(turns * 20);
   });
 });
+
+test("passages on their way to the node's own collection are waited for where the node decides, unless others are named", async () => {
+  const { ground, retrieval } = await grounding();
+  let waits = 0;
+  retrieval.passagesStored = async () => {
+    waits++;
+  };
+  await ground([user("q")], { bounds: {} });
+  expect(waits).toBe(0);
+  await ground([user("q")], { auto: true, bounds: {} });
+  expect(waits).toBe(1);
+  await ground([user("q")], { auto: true, bounds: {}, stores: ["vs_other"] });
+  expect(waits).toBe(1);
+});
