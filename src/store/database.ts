@@ -1,5 +1,5 @@
 /** The node's own SQLite files: readable by their owner only, with tables of one version, also on a read-only disk. */
-import { constants, Database, SQLiteError } from "bun:sqlite";
+import { constants, Database, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
 import {
   constants as access,
   accessSync,
@@ -10,6 +10,8 @@ import {
   statSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
+import { NodeError, reasonOf } from "../core/errors.ts";
 
 export const ownerOnly = 0o600;
 const folderOfOwner = 0o700;
@@ -22,14 +24,113 @@ export interface TablesOfVersion {
   upgrade?: (database: Database, found: number) => void;
 }
 
-/** Opens or makes a file with these tables; one that can only be read is opened as it is. `pragmas`: set before its journal. */
-export const openOwnDatabase = (
-  path: string,
-  tables: TablesOfVersion,
-  pragmas: readonly string[] = [],
-): Database => openOwn(path, (database) => prepareTables(database, tables), pragmas).database;
+export interface OwnFileOptions {
+  path: string;
+  tables: TablesOfVersion;
+  /** Set before its journal. */
+  pragmas?: readonly string[];
+  /** Whether a file that was removed or replaced on the disk is not read or written any more. */
+  followsDisk?: boolean;
+  /** May refuse to open it. */
+  beforeOpen?: () => void;
+  onOpen?: (database: Database) => void;
+  /** As a message calls what it holds: "Stored responses". */
+  called: string;
+  /** What to do about a file that is damaged. */
+  advice: string;
+}
 
-/** The same with tables that `prepare` makes; says whether the file can only be read. */
+/** A file with tables of one version: opened when it is first needed, made when something is first written. */
+export class OwnFile implements Disposable {
+  readonly #options: OwnFileOptions;
+  /** `identity`: which file it is. */
+  #opened: { database: Database; identity: string | undefined } | undefined;
+
+  constructor(options: OwnFileOptions) {
+    this.#options = options;
+  }
+
+  /** Asks it; `nothing` is the answer where there is no file yet. */
+  read<Result>(query: (database: Database) => Result, nothing: Result): Result {
+    return this.#explaining("read", () => {
+      this.#checkIdentity();
+      if (this.#opened === undefined && !isThere(this.#options.path)) return nothing;
+      return query(this.#open());
+    });
+  }
+
+  /** Changes it, all or nothing. */
+  write<Result>(change: (database: Database) => Result): Result {
+    return this.#explaining("written", () => {
+      this.#checkIdentity();
+      const database = this.#open();
+      return database.transaction(() => change(database)).immediate();
+    });
+  }
+
+  /** The rows of a query; none where there is no file yet. */
+  all<Row>(sql: string, ...values: SQLQueryBindings[]): Row[] {
+    return this.read((database) => database.query<Row, SQLQueryBindings[]>(sql).all(...values), []);
+  }
+
+  /** The first row of a query. */
+  get<Row>(sql: string, ...values: SQLQueryBindings[]): Row | undefined {
+    return this.all<Row>(sql, ...values)[0];
+  }
+
+  /** Changes rows; how many. */
+  run(sql: string, ...values: SQLQueryBindings[]): number {
+    return this.write(
+      (database) => database.query<void, SQLQueryBindings[]>(sql).run(...values).changes,
+    );
+  }
+
+  [Symbol.dispose](): void {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    opened?.database.close();
+  }
+
+  #open(): Database {
+    if (this.#opened !== undefined) return this.#opened.database;
+    const { path, tables, pragmas, beforeOpen, onOpen } = this.#options;
+    beforeOpen?.();
+    const { database } = openOwn(path, (opened) => prepareTables(opened, tables), pragmas);
+    onOpen?.(database);
+    this.#opened = { database, identity: stampOf(path)?.identity };
+    return database;
+  }
+
+  #checkIdentity(): void {
+    const { path, followsDisk = false } = this.#options;
+    const opened = this.#opened;
+    if (opened === undefined || !followsDisk || stampOf(path)?.identity === opened.identity) return;
+    // The last connection removes the log by its name, which may belong to another database by now.
+    opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
+    this[Symbol.dispose]();
+  }
+
+  #explaining<Result>(verb: "read" | "written", work: () => Result): Result {
+    try {
+      return work();
+    } catch (cause) {
+      if (cause instanceof NodeError) throw cause;
+      const { path, called, advice } = this.#options;
+      const why = remedyFor(cause) ?? `${reasonOf(cause)}; ${advice}`;
+      throw new NodeError(
+        "unavailable",
+        `${called} cannot be ${verb}: ${why}. The file is ${path}.`,
+        { cause },
+      );
+    }
+  }
+}
+
+/** An empty file holds nothing: what was in it is lost, and nothing follows from what it does not know. */
+export const isThere = (path: string): boolean =>
+  (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+
+/** Opens or makes a file with tables that `prepare` makes; one that can only be read is opened as it is. `pragmas`: set before its journal. */
 export function openOwn(
   path: string,
   prepare: (database: Database) => void,
@@ -74,7 +175,7 @@ function prepareTables(database: Database, { version, sql, upgrade }: TablesOfVe
     .immediate();
 }
 
-function versionOf(database: Database): number {
+export function versionOf(database: Database): number {
   const row = database.query<{ user_version: number }, []>("pragma user_version").get();
   return row?.user_version ?? 0;
 }
@@ -86,7 +187,7 @@ function versionOf(database: Database): number {
 export function openImmutable(path: string, cause: unknown): Database | undefined {
   const isDisk =
     cause instanceof SQLiteError && /^SQLITE_(CANTOPEN|READONLY)/.test(cause.code ?? "");
-  if (!isDisk || isWritable(dirname(path)) || hasBytes(`${path}-wal`)) return undefined;
+  if (!isDisk || isWritable(dirname(path)) || isThere(`${path}-wal`)) return undefined;
   const escaped = path.replaceAll("%", "%25").replaceAll("?", "%3f").replaceAll("#", "%23");
   return new Database(
     `file:${escaped}?mode=ro&immutable=1`,
@@ -103,11 +204,47 @@ function isWritable(folder: string): boolean {
   }
 }
 
-const hasBytes = (path: string): boolean =>
-  (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+/** Opens a SQLite file read-only, without making or changing any file beside it, even if others have it open. */
+export function openReadOnly(path: string): Database {
+  const url = pathToFileURL(path);
+  // With a write-ahead log, its index file is used read-only; without one, nobody is writing.
+  if (isThere(`${path}-wal`) && existsSync(`${path}-shm`)) {
+    url.searchParams.set("mode", "ro");
+    url.searchParams.set("readonly_shm", "1");
+  } else url.searchParams.set("immutable", "1");
+  const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
+  return new Database(url.href, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+}
+
+/** What to do about a refusal, by the beginning of SQLite's code for it. */
+const remedies: readonly (readonly [string, string])[] = [
+  [
+    "SQLITE_FULL",
+    "the disk is full. Free some space, then do it again; what was stored before is still there",
+  ],
+  [
+    "SQLITE_READONLY",
+    "it can only be read. Give this user the right to write to the data dir, or mount its disk for writing",
+  ],
+  [
+    "SQLITE_CANTOPEN",
+    "it or its lock files beside it cannot be opened. Give this user the right to read and write the data dir, or mount its disk for writing",
+  ],
+  ["SQLITE_BUSY", "another process keeps it locked. Wait until that has ended, then do it again"],
+  [
+    "SQLITE_IOERR",
+    "the disk does not read or write as it should. Look at it and at its free space",
+  ],
+];
+
+/** The explanation of an error; undefined where there is none. */
+export function remedyFor(error: unknown): string | undefined {
+  if (!(error instanceof SQLiteError)) return undefined;
+  const { code = "" } = error;
+  return remedies.find(([beginning]) => code.startsWith(beginning))?.[1];
+}
 
 /** Tells whether a file is still the one that was opened, by its inode, size and times. */
-
 export interface FileStamp {
   /** The identity of the file: device and inode. */
   identity: string;

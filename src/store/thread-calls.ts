@@ -1,6 +1,7 @@
 /** Calls to a thread, and how the thread answers them: in the order in which they are made. */
 import { parentPort, Worker } from "node:worker_threads";
-import { reasonOf } from "../core/errors.ts";
+import { type ErrorKind, NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 
 /** A call on its way to the thread. */
 interface ThreadCall<Call> {
@@ -8,11 +9,14 @@ interface ThreadCall<Call> {
   call: Call;
 }
 
-type ThreadReply<Result> = { id: number } & ({ result: Result } | { error: string });
+/** `kind`: of an error of the domain, which crosses as one. */
+type ThreadReply =
+  | { id: number; result: unknown }
+  | { id: number; error: string; kind?: ErrorKind; param?: string };
 
-interface Waiting<Result> {
-  resolve: (result: Result) => void;
-  reject: (error: Error) => void;
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
 }
 
 export interface ThreadOptions<Call> {
@@ -25,10 +29,10 @@ export interface ThreadOptions<Call> {
   close: Call;
 }
 
-export class ThreadCalls<Call, Result> {
+export class ThreadCalls<Call> {
   readonly #worker: Worker;
   readonly #close: Call;
-  readonly #waiting = new Map<number, Waiting<Result>>();
+  readonly #waiting = new Map<number, Waiting>();
   readonly #ended: Promise<void>;
   #calls = 0;
   /** Why the thread does nothing any more. */
@@ -39,7 +43,7 @@ export class ThreadCalls<Call, Result> {
     this.#worker = new Worker(module, { workerData: data });
     // A thread that has nothing to do keeps no process from ending.
     this.#worker.unref();
-    this.#worker.on("message", (reply: ThreadReply<Result>) => this.#take(reply));
+    this.#worker.on("message", (reply: ThreadReply) => this.#take(reply));
     this.#worker.on("error", (error: Error) => this.#fail(error));
     this.#ended = new Promise((resolve) => {
       this.#worker.on("exit", () => {
@@ -54,10 +58,11 @@ export class ThreadCalls<Call, Result> {
     return this.#end !== undefined;
   }
 
-  call(call: Call): Promise<Result> {
+  /** `Result`: what the thread answers this call with. */
+  call<Result>(call: Call): Promise<Result> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     const id = ++this.#calls;
-    return new Promise((resolve, reject) => {
+    return new Promise<Result>((resolve, reject) => {
       if (this.#waiting.size === 0) this.#worker.ref();
       this.#waiting.set(id, { resolve, reject });
       this.#worker.postMessage({ id, call } satisfies ThreadCall<Call>);
@@ -72,12 +77,12 @@ export class ThreadCalls<Call, Result> {
     await this.#ended;
   }
 
-  #take(reply: ThreadReply<Result>): void {
+  #take(reply: ThreadReply): void {
     const waiting = this.#waiting.get(reply.id);
     this.#waiting.delete(reply.id);
     if (this.#waiting.size === 0) this.#worker.unref();
-    if ("error" in reply) waiting?.reject(new Error(reply.error));
-    else waiting?.resolve(reply.result);
+    if ("result" in reply) waiting?.resolve(reply.result);
+    else waiting?.reject(errorIn(reply));
   }
 
   #fail(error: Error): void {
@@ -88,16 +93,20 @@ export class ThreadCalls<Call, Result> {
   }
 }
 
+const errorIn = ({ error, kind, param }: Extract<ThreadReply, { error: string }>): Error =>
+  kind === undefined ? new Error(error) : new NodeError(kind, error, given({ param }));
+
 /** In the thread: answers every call, and ends with the last one. */
-export function answerCalls<Call, Result>(
-  perform: (call: Call) => Result,
+export function answerCalls<Call>(
+  perform: (call: Call) => unknown,
   isLast: (call: Call) => boolean,
 ): void {
-  const answer = ({ id, call }: ThreadCall<Call>): ThreadReply<Result> => {
+  const answer = ({ id, call }: ThreadCall<Call>): ThreadReply => {
     try {
       return { id, result: perform(call) };
     } catch (error) {
-      return { id, error: reasonOf(error) };
+      const known = error instanceof NodeError ? { kind: error.kind, param: error.param } : {};
+      return { id, error: reasonOf(error), ...given(known) };
     }
   };
   parentPort?.on("message", (call: ThreadCall<Call>) => {
@@ -105,4 +114,52 @@ export function answerCalls<Call, Result>(
     // With the port closed the thread has nothing to wait for, and ends.
     if (isLast(call.call)) parentPort?.close();
   });
+}
+
+/** A method of an object that a thread has to itself, or of a `part` of it. */
+export interface MethodCall {
+  part?: string;
+  method: string;
+  args: readonly unknown[];
+}
+
+/** In the thread: has the object's methods called by their names, and disposes of it in the end. */
+export const answerMethodCalls = (target: Disposable): void =>
+  answerCalls<MethodCall | "close">(
+    (call) => (call === "close" ? target[Symbol.dispose]() : callMethod(target, call)),
+    (call) => call === "close",
+  );
+
+/** What it returns is what the method says. */
+export function callMethod(target: object, { part, method, args }: MethodCall) {
+  const owner: object = part === undefined ? target : Reflect.get(target, part);
+  return Reflect.apply(Reflect.get(owner, method), owner, args);
+}
+
+/** Calls methods of an object in a thread, which starts with the first call, and again after it has died. */
+export class MethodThread implements AsyncDisposable {
+  readonly #options: Omit<ThreadOptions<MethodCall | "close">, "close">;
+  #thread: ThreadCalls<MethodCall | "close"> | undefined;
+
+  constructor(options: Omit<ThreadOptions<MethodCall | "close">, "close">) {
+    this.#options = options;
+  }
+
+  get hasStarted(): boolean {
+    return this.#thread !== undefined;
+  }
+
+  /** Fails with the method's own NodeError, or with an Error where the thread has ended. */
+  call<Result>(call: MethodCall): Promise<Result> {
+    if (this.#thread === undefined || this.#thread.hasEnded) {
+      this.#thread = new ThreadCalls({ ...this.#options, close: "close" });
+    }
+    return this.#thread.call(call);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const running = this.#thread;
+    this.#thread = undefined;
+    await running?.close();
+  }
 }

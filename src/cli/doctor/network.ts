@@ -7,8 +7,8 @@ import { alwaysWantsKeys, checkExposure } from "../../config/consistency.ts";
 import { hasCode, reasonOf } from "../../core/errors.ts";
 import type { RedisOptions } from "../../gateway/redis/connection.ts";
 import { toSharedServer } from "../../node/node-settings.ts";
+import { openReadOnly } from "../../store/database.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
-import { openReadOnly } from "../../store/sqlite/collection-file.ts";
 import { openSharedKeys } from "../keys/key-store.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 

@@ -5,7 +5,8 @@ import type { FileRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
-import type { RegistryFile, Rows } from "./registry-file.ts";
+import type { OwnFile } from "../database.ts";
+import type { Rows } from "./registry-file.ts";
 import { pageOf } from "./sql-conditions.ts";
 
 interface Row {
@@ -21,15 +22,15 @@ interface Row {
 }
 
 export class FileRows implements Rows<FileRegistry> {
-  readonly #registry: RegistryFile;
+  readonly #file: OwnFile;
 
-  constructor(registry: RegistryFile) {
-    this.#registry = registry;
+  constructor(file: OwnFile) {
+    this.#file = file;
   }
 
   addFile(file: FileRecord): void {
     const { id, filename, bytes, sha256, type, purpose, owner, createdAt, expiresAt } = file;
-    this.#registry.write((database) => {
+    this.#file.write((database) => {
       database
         .query<void, SQLQueryBindings[]>(
           `insert into files
@@ -47,44 +48,32 @@ export class FileRows implements Rows<FileRegistry> {
   }
 
   find(ids: readonly string[], visible?: Visibility): FileRecord[] {
-    return this.#registry.read((database) => {
-      const seen = visible === undefined ? undefined : visibleTo(visible);
-      const isAmong = "id in (select value from json_each(?))";
-      const rows = database
-        .query<Row, string[]>(
-          `select * from files where ${[isAmong, ...(seen?.where ?? [])].join(" and ")}`,
-        )
-        .all(JSON.stringify(ids), ...(seen?.values ?? []));
-      const found = new Map(rows.map((row) => [row.id, toFile(row)]));
-      return ids.flatMap((id) => found.get(id) ?? []);
-    }, []);
+    const { where, values } = visibleTo(visible);
+    const conditions = ["id in (select value from json_each(?))", ...where];
+    const rows = this.#file.all<Row>(
+      `select * from files where ${conditions.join(" and ")}`,
+      ...[JSON.stringify(ids), ...values],
+    );
+    const found = new Map(rows.map((row) => [row.id, toFile(row)]));
+    return ids.flatMap((id) => found.get(id) ?? []);
   }
 
   files(
     page: PageRequest,
     { purpose, visible }: { purpose?: string; visible?: Visibility },
   ): Page<FileRecord> {
-    return this.#registry.read(
-      (database) => {
-        const seen = visible === undefined ? undefined : visibleTo(visible);
-        const { items, hasMore } = pageOf<Row>(
-          database,
-          {
-            from: "files",
-            id: "id",
-            where: [...(purpose === undefined ? [] : ["purpose = ?"]), ...(seen?.where ?? [])],
-            values: [...(purpose === undefined ? [] : [purpose]), ...(seen?.values ?? [])],
-          },
-          page,
-        );
-        return { items: items.map(toFile), hasMore };
-      },
-      { items: [], hasMore: false },
-    );
+    const { where, values } = visibleTo(visible);
+    const listing = {
+      from: "files",
+      id: "id",
+      where: purpose === undefined ? where : ["purpose = ?", ...where],
+      values: purpose === undefined ? values : [purpose, ...values],
+    };
+    return pageOf(this.#file, listing, page, toFile);
   }
 
   removeFile(id: string): void {
-    this.#registry.write((database) => {
+    this.#file.write((database) => {
       const remove = (query: string): unknown => database.query<void, [string]>(query).run(id);
       remove(`insert or ignore into removals (collection, document)
               select stores.collection, document from store_files
@@ -98,45 +87,31 @@ export class FileRows implements Rows<FileRegistry> {
   }
 
   filesExpiredAt(now: Date): FileRecord[] {
-    return this.#registry.read(
-      (database) =>
-        database
-          .query<Row, [number]>("select * from files where expires_at <= ? limit 100")
-          .all(now.getTime())
-          .map(toFile),
-      [],
-    );
+    const sql = "select * from files where expires_at <= ? limit 100";
+    return this.#file.all<Row>(sql, now.getTime()).map(toFile);
   }
 
   known(ids: readonly string[]): ReadonlySet<string> | undefined {
-    return this.#registry.read<ReadonlySet<string> | undefined>(
-      (database) =>
-        new Set(
-          database
-            .query<{ id: string }, [string]>(
-              "select id from files where id in (select value from json_each(?))",
-            )
-            .all(JSON.stringify(ids))
-            .map(({ id }) => id),
-        ),
+    return this.#file.read<ReadonlySet<string> | undefined>(
+      () => new Set(this.find(ids).map(({ id }) => id)),
       undefined,
     );
   }
 
   usageOf(least: number, owner?: string): FileUsage {
-    const none = { bytes: 0, files: 0 };
-    return this.#registry.read((database) => {
-      const usage = database.query<FileUsage, [number, ...string[]]>(
-        `select coalesce(sum(max(bytes, ?)), 0) as bytes, count(*) as files from files
-         ${owner === undefined ? "" : "where owner = ?"}`,
-      );
-      return usage.get(least, ...(owner === undefined ? [] : [owner])) ?? none;
-    }, none);
+    const usage = this.#file.get<FileUsage>(
+      `select coalesce(sum(max(bytes, ?)), 0) as bytes, count(*) as files from files
+       ${owner === undefined ? "" : "where owner = ?"}`,
+      ...[least, ...(owner === undefined ? [] : [owner])],
+    );
+    return usage ?? { bytes: 0, files: 0 };
   }
 }
 
-/** A caller's own, and what is in its stores. */
-function visibleTo({ owner, stores }: Visibility): { where: string[]; values: string[] } {
+/** A caller's own, and what is in its stores; all where nothing is hidden. */
+function visibleTo(visible: Visibility | undefined): { where: string[]; values: string[] } {
+  if (visible === undefined) return { where: [], values: [] };
+  const { owner, stores } = visible;
   const inStores =
     "id in (select file from store_files where store in (select value from json_each(?)))";
   return {

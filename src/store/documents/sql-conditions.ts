@@ -1,9 +1,10 @@
-/** One page of a table, between cursors that are ids. */
+/** Pages of tables, between cursors that are ids, and filters on attributes, as conditions of SQL. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import type { AttributeFilter } from "../../core/documents/records.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import { quoted } from "../../core/quoted.ts";
+import type { OwnFile } from "../database.ts";
 
 export interface Listing {
   /** Name of the table. */
@@ -16,36 +17,37 @@ export interface Listing {
   values: readonly SQLQueryBindings[];
 }
 
-export function pageOf<Row>(
-  database: Database,
+export function pageOf<Row, Item>(
+  file: OwnFile,
   { from, id, where, values }: Listing,
   { limit, order, after, before }: PageRequest,
-): Page<Row> {
+  toItem: (row: Row) => Item,
+): Page<Item> {
   const isBackwards = after === undefined && before !== undefined;
   // Of what is in front of a cursor, the nearest come first, and are turned round in the end.
   const direction = (order === "asc") === isBackwards ? "desc" : "asc";
-  const conditions = [...where];
-  const bound = [...values];
-  for (const [param, cursor] of Object.entries({ after, before })) {
-    if (cursor === undefined) continue;
-    const place = ["1 = 1", ...where].join(" and ");
-    const found = database
-      .query<{ seq: number }, SQLQueryBindings[]>(
-        `select seq from ${from} where ${id} = ? and ${place}`,
-      )
-      .get(cursor, ...values);
-    if (found === null) throw noSuchCursor(param, cursor);
-    const isGreater = (param === "after") === (order === "asc");
-    conditions.push(`seq ${isGreater ? ">" : "<"} ?`);
-    bound.push(found.seq);
-  }
-  const rows = database
-    .query<Row, SQLQueryBindings[]>(
-      `select * from ${from} where ${["1 = 1", ...conditions].join(" and ")}
+  const all = ["1 = 1", ...where].join(" and ");
+  const cursors = Object.entries({ after, before }).filter(([, cursor]) => cursor !== undefined);
+  const read = (database: Database): Row[] => {
+    const seqs = cursors.map(([param, cursor = ""]) => {
+      const find = database.query<{ seq: number }, SQLQueryBindings[]>(
+        `select seq from ${from} where ${id} = ? and ${all}`,
+      );
+      const found = find.get(cursor, ...values);
+      if (found === null) throw noSuchCursor(param, cursor);
+      return found.seq;
+    });
+    const beyond = cursors.map(([param]) =>
+      (param === "after") === (order === "asc") ? "seq > ?" : "seq < ?",
+    );
+    const listed = database.query<Row, SQLQueryBindings[]>(
+      `select * from ${from} where ${[all, ...beyond].join(" and ")}
        order by seq ${direction} limit ?`,
-    )
-    .all(...bound, limit + 1);
-  const items = rows.slice(0, limit);
+    );
+    return listed.all(...values, ...seqs, limit + 1);
+  };
+  const rows = file.read(read, []);
+  const items = rows.slice(0, limit).map(toItem);
   return { items: isBackwards ? items.toReversed() : items, hasMore: rows.length > limit };
 }
 
@@ -55,7 +57,6 @@ const noSuchCursor = (param: string, cursor: string): NodeError =>
   });
 
 /** A filter on attributes as a condition on rows of files in vector stores. */
-
 export interface Condition {
   where: string;
   /** What stands for its question marks, in order. */

@@ -1,19 +1,11 @@
 /** The registry of documents, in a SQLite file of the data dir that a thread of its own reads and writes. */
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import { given } from "../../core/given.ts";
-import type {
-  DocumentRegistry,
-  FileRegistry,
-  QueueRegistry,
-  StoreFileRegistry,
-  StoreRegistry,
-} from "../../core/ports/document-registry.ts";
-import { openReadOnly } from "../sqlite/collection-file.ts";
-import { ThreadCalls } from "../thread-calls.ts";
-import type { DocumentsCall, DocumentsResult } from "./documents-thread.ts";
+import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
+import { isThere, type OwnFile, openReadOnly } from "../database.ts";
+import { callMethod, type MethodCall, MethodThread } from "../thread-calls.ts";
 import { FileRows } from "./file-rows.ts";
 import { QueueRows } from "./queue-rows.ts";
-import { isThere, RegistryFile, type Rows } from "./registry-file.ts";
+import { type Rows, registryFile } from "./registry-file.ts";
 import { StoreFileRows } from "./store-file-rows.ts";
 import { StoreRows } from "./store-rows.ts";
 
@@ -25,115 +17,58 @@ const thread = import.meta.url.endsWith("/sqlite-documents.ts")
   ? "./documents-thread.ts"
   : "./store/documents/documents-thread.ts";
 
+/** The methods that change it; where there is no file yet, the others are answered without a thread. */
+const writing: ReadonlySet<PropertyKey> = new Set([
+  ...["addFile", "removeFile", "addStore", "changeStore", "removeStore", "expireStore"],
+  ...["putStoreFiles", "changeAttributes", "removeStoreFile", "reconcile", "cancelBatch"],
+  ...["begin", "settle", "addRemoval", "removed"],
+]);
+
 export class SqliteDocuments implements DocumentRegistry, AsyncDisposable {
+  readonly files = this.#part("files");
+  readonly stores = this.#part("stores");
+  readonly storeFiles = this.#part("storeFiles");
+  readonly queue = this.#part("queue");
   readonly #path: string;
-  #thread: ThreadCalls<DocumentsCall, DocumentsResult> | undefined;
+  readonly #thread: MethodThread;
 
   /** Neither a file nor a thread is made before one is needed. */
   constructor(path: string) {
     this.#path = path;
+    this.#thread = new MethodThread({
+      module: new URL(thread, import.meta.url),
+      data: { path },
+      called: "documents",
+    });
   }
-
-  readonly files: FileRegistry = {
-    addFile: (...args) => this.#write("files", "addFile", args),
-    find: (...args) => this.#read("files", "find", args),
-    files: (...args) => this.#read("files", "files", args),
-    removeFile: (...args) => this.#write("files", "removeFile", args),
-    filesExpiredAt: (...args) => this.#read("files", "filesExpiredAt", args),
-    known: (...args) => this.#read("files", "known", args),
-    usageOf: (...args) => this.#read("files", "usageOf", args),
-  };
-
-  readonly stores: StoreRegistry = {
-    addStore: (...args) => this.#write("stores", "addStore", args),
-    store: (...args) => this.#read("stores", "store", args),
-    storeOf: (...args) => this.#read("stores", "storeOf", args),
-    stores: (...args) => this.#read("stores", "stores", args),
-    allStores: (...args) => this.#read("stores", "allStores", args),
-    changeStore: (...args) => this.#write("stores", "changeStore", args),
-    removeStore: (...args) => this.#write("stores", "removeStore", args),
-    expireStore: (...args) => this.#write("stores", "expireStore", args),
-  };
-
-  readonly storeFiles: StoreFileRegistry = {
-    putStoreFiles: (...args) => this.#write("storeFiles", "putStoreFiles", args),
-    inStore: (...args) => this.#read("storeFiles", "inStore", args),
-    storeFiles: (...args) => this.#read("storeFiles", "storeFiles", args),
-    counts: (...args) => this.#read("storeFiles", "counts", args),
-    usageOf: (...args) => this.#read("storeFiles", "usageOf", args),
-    attributesOf: (...args) => this.#read("storeFiles", "attributesOf", args),
-    changeAttributes: (...args) => this.#write("storeFiles", "changeAttributes", args),
-    removeStoreFile: (...args) => this.#write("storeFiles", "removeStoreFile", args),
-    selection: (...args) => this.#read("storeFiles", "selection", args),
-    hidden: (...args) => this.#read("storeFiles", "hidden", args),
-    filenameOf: (...args) => this.#read("storeFiles", "filenameOf", args),
-    reconcile: (...args) => this.#write("storeFiles", "reconcile", args),
-    batch: (...args) => this.#read("storeFiles", "batch", args),
-    cancelBatch: (...args) => this.#write("storeFiles", "cancelBatch", args),
-    passagesOf: (...args) => this.#read("storeFiles", "passagesOf", args),
-  };
-
-  readonly queue: QueueRegistry = {
-    queued: (...args) => this.#read("queue", "queued", args),
-    waitingOwners: (...args) => this.#read("queue", "waitingOwners", args),
-    nextOf: (...args) => this.#read("queue", "nextOf", args),
-    begin: (...args) => this.#write("queue", "begin", args),
-    settle: (...args) => this.#write("queue", "settle", args),
-    removals: (...args) => this.#read("queue", "removals", args),
-    isRemoved: (...args) => this.#read("queue", "isRemoved", args),
-    addRemoval: (...args) => this.#write("queue", "addRemoval", args),
-    removed: (...args) => this.#write("queue", "removed", args),
-  };
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const running = this.#thread;
-    this.#thread = undefined;
-    await running?.close();
+    await this.#thread[Symbol.asyncDispose]();
   }
 
-  /** Where there is no file, the answer is known without a thread. */
-  async #read<Part extends keyof DocumentRegistry, Result>(
-    part: Part,
-    method: keyof DocumentRegistry[Part] & string,
-    args: readonly unknown[],
-  ): Promise<Result> {
-    if (this.#thread !== undefined || isThere(this.#path)) {
-      return await this.#call({ part, method, args });
+  /** Every method that is called on it is called on the rows, which have the same methods. */
+  #part<Part extends keyof DocumentRegistry>(part: Part): DocumentRegistry[Part] {
+    return new Proxy(Object.create(null), {
+      get:
+        (_, method) =>
+        (...args: unknown[]) =>
+          this.#call({ part, method: String(method), args }),
+    });
+  }
+
+  async #call(call: MethodCall): Promise<unknown> {
+    if (!this.#thread.hasStarted && !isThere(this.#path) && !writing.has(call.method)) {
+      using rows = new DocumentRows(this.#path);
+      return callMethod(rows, call);
     }
-    using rows = new DocumentRows(this.#path);
-    return perform(rows, { part, method, args });
-  }
-
-  #write<Part extends keyof DocumentRegistry, Result>(
-    part: Part,
-    method: keyof DocumentRegistry[Part] & string,
-    args: readonly unknown[],
-  ): Promise<Result> {
-    return this.#call({ part, method, args });
-  }
-
-  async #call<Result>(call: RegistryCall): Promise<Result> {
-    const result = await this.#ask(call).catch((cause: unknown) => {
+    try {
+      return await this.#thread.call(call);
+    } catch (cause) {
+      if (cause instanceof NodeError) throw cause;
       throw new NodeError("unavailable", `Documents cannot be read: ${reasonOf(cause)}.`, {
         cause,
       });
-    });
-    const { refusal } = result;
-    if (refusal === undefined) return Reflect.get<object, string>(result, "value");
-    throw new NodeError(refusal.kind, refusal.message, given({ param: refusal.param }));
-  }
-
-  async #ask(call: RegistryCall): Promise<DocumentsResult> {
-    // One that has died with a call is started again with the next.
-    if (this.#thread === undefined || this.#thread.hasEnded) {
-      this.#thread = new ThreadCalls({
-        module: new URL(thread, import.meta.url),
-        data: { path: this.#path },
-        called: "documents",
-        close: "close",
-      });
     }
-    return await this.#thread.call(call);
   }
 }
 
@@ -149,8 +84,7 @@ export function inspectRegistry(path: string): number | Error | undefined {
   }
 }
 
-/** The registry of documents as rows of a SQLite file, for the thread that has it to itself. */
-
+/** The registry as rows of a SQLite file, for the thread that has it to itself. */
 export class DocumentRows
   implements
     Disposable,
@@ -160,33 +94,18 @@ export class DocumentRows
   readonly stores: StoreRows;
   readonly storeFiles: StoreFileRows;
   readonly queue: QueueRows;
-  readonly #registry: RegistryFile;
+  readonly #file: OwnFile;
 
   /** No file is made until something is written. */
   constructor(path: string) {
-    this.#registry = new RegistryFile(path);
-    this.files = new FileRows(this.#registry);
-    this.stores = new StoreRows(this.#registry);
-    this.storeFiles = new StoreFileRows(this.#registry);
-    this.queue = new QueueRows(this.#registry);
+    this.#file = registryFile(path);
+    this.files = new FileRows(this.#file);
+    this.stores = new StoreRows(this.#file);
+    this.storeFiles = new StoreFileRows(this.#file);
+    this.queue = new QueueRows(this.#file);
   }
 
   [Symbol.dispose](): void {
-    this.#registry[Symbol.dispose]();
+    this.#file[Symbol.dispose]();
   }
-}
-
-/** A method of a part, by their names. */
-export interface RegistryCall {
-  part: keyof DocumentRegistry;
-  method: string;
-  args: readonly unknown[];
-}
-
-/** Calls the method; what it returns is what the port says of it. */
-export function perform(rows: DocumentRows, { part, method, args }: RegistryCall) {
-  const target = rows[part];
-  const called: unknown = Reflect.get(target, method);
-  if (typeof called !== "function") throw new Error(`The registry has no '${part}.${method}'.`);
-  return Reflect.apply(called, target, args);
 }

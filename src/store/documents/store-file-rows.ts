@@ -15,7 +15,8 @@ import type {
   StoreFileRegistry,
   StoreFilesOf,
 } from "../../core/ports/document-registry.ts";
-import type { RegistryFile, Rows } from "./registry-file.ts";
+import type { OwnFile } from "../database.ts";
+import type { Rows } from "./registry-file.ts";
 import { conditionOf, pageOf } from "./sql-conditions.ts";
 import { putStoreFile, type StoreFileRow, storeFilesTable, toStoreFile } from "./store-file-row.ts";
 
@@ -30,10 +31,10 @@ const ofBatch = "file in (select file from batch_files where batch = ?)";
 const own = "store = ? and file = ?";
 
 export class StoreFileRows implements Rows<StoreFileRegistry> {
-  readonly #registry: RegistryFile;
+  readonly #file: OwnFile;
 
-  constructor(registry: RegistryFile) {
-    this.#registry = registry;
+  constructor(file: OwnFile) {
+    this.#file = file;
   }
 
   putStoreFiles(
@@ -44,7 +45,7 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
       completed = [],
     }: { batch?: FileBatch; maxQueue?: number; completed?: readonly string[] } = {},
   ): "put" | "full" | "changed" {
-    return this.#registry.write((database) => {
+    return this.#file.write((database) => {
       if (maxQueue !== undefined && waitingWith(database, files) > maxQueue) return "full";
       const settled = database.query<{ file: string }, [string, string]>(
         `select file from store_files where ${own} and status = 'completed'`,
@@ -68,56 +69,32 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
   }
 
   inStore(store: string, files: readonly string[]): StoreFile[] {
-    return this.#registry.read(
-      (database) =>
-        database
-          .query<StoreFileRow, [string, string]>(
-            `select * from ${storeFilesTable}
-             where store = ? and file in (select value from json_each(?))`,
-          )
-          .all(store, JSON.stringify(files))
-          .map(toStoreFile),
-      [],
-    );
+    const sql = `select * from ${storeFilesTable}
+      where store = ? and file in (select value from json_each(?))`;
+    return this.#file.all<StoreFileRow>(sql, store, JSON.stringify(files)).map(toStoreFile);
   }
 
   attributesOf(files: readonly Pick<StoreFile, "store" | "file">[]): Attributes[] {
-    return this.#registry.read(
-      (database) => {
-        const find = database.query<{ attributes: string }, [string, string]>(
-          `select attributes from store_files where ${own}`,
-        );
-        return files.map(({ store, file }) =>
-          JSON.parse(find.get(store, file)?.attributes ?? "{}"),
-        );
-      },
-      files.map(() => ({})),
+    const sql = `select attributes from store_files where ${own}`;
+    return files.map(({ store, file }) =>
+      JSON.parse(this.#file.get<{ attributes: string }>(sql, store, file)?.attributes ?? "{}"),
     );
   }
 
   storeFiles(of: StoreFilesOf, page: PageRequest): Page<StoreFile> {
-    return this.#registry.read(
-      (database) => {
-        const listing = { from: storeFilesTable, id: "file", ...conditionsOf(of) };
-        const { items, hasMore } = pageOf<StoreFileRow>(database, listing, page);
-        return { items: items.map(toStoreFile), hasMore };
-      },
-      { items: [], hasMore: false },
-    );
+    const listing = { from: storeFilesTable, id: "file", ...conditionsOf(of) };
+    return pageOf(this.#file, listing, page, toStoreFile);
   }
 
   counts(of: Omit<StoreFilesOf, "status">): FileCounts {
+    const { where, values } = conditionsOf(of);
+    const rows = this.#file.all<{ status: FileStatus; count: number }>(
+      `select status, count(*) as count from store_files
+       where ${where.join(" and ")} group by status`,
+      ...values,
+    );
     const none = { in_progress: 0, completed: 0, failed: 0, cancelled: 0 };
-    return this.#registry.read((database) => {
-      const { where, values } = conditionsOf(of);
-      const rows = database
-        .query<{ status: FileStatus; count: number }, string[]>(
-          `select status, count(*) as count from store_files
-           where ${where.join(" and ")} group by status`,
-        )
-        .all(...values);
-      return { ...none, ...Object.fromEntries(rows.map(({ status, count }) => [status, count])) };
-    }, none);
+    return { ...none, ...Object.fromEntries(rows.map(({ status, count }) => [status, count])) };
   }
 
   usageOf(store: string): number {
@@ -131,15 +108,12 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
   }
 
   changeAttributes(store: string, file: string, attributes: Attributes): void {
-    this.#registry.write((database) =>
-      database
-        .query<void, [string, string, string]>(`update store_files set attributes = ? where ${own}`)
-        .run(JSON.stringify(attributes), store, file),
-    );
+    const sql = `update store_files set attributes = ? where ${own}`;
+    this.#file.run(sql, JSON.stringify(attributes), store, file);
   }
 
   removeStoreFile(store: string, file: string): void {
-    this.#registry.write((database) => {
+    this.#file.write((database) => {
       const run = (query: string) => database.query<void, [string, string]>(query).run(store, file);
       run(`insert or ignore into removals (collection, document)
            select stores.collection, document from store_files
@@ -157,16 +131,10 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
     if (filter === undefined) return { hidden, documents: { except: hidden } };
     const { where, values } = conditionOf(filter);
     const documents = (condition: string): string[] =>
-      this.#registry.read(
-        (database) =>
-          database
-            .query<{ document: string }, string[]>(
-              `select document from store_files
-               where store = ? and status = 'completed' and ${condition}`,
-            )
-            .all(id, ...values)
-            .map(({ document }) => document),
-        [],
+      this.#documents(
+        `select document from store_files
+         where store = ? and status = 'completed' and ${condition}`,
+        ...[id, ...values],
       );
     const only = new Set(documents(where).filter((document) => !hidden.has(document)));
     if (only.size <= (this.counts({ store: id }).completed + hidden.size) / 2) {
@@ -176,41 +144,25 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
   }
 
   hidden(collection: string): ReadonlySet<string> {
-    return this.#registry.read(
-      (database) =>
-        new Set(
-          database
-            .query<{ document: string }, [string, string]>(
-              `select document from removals where collection = ?
-               union all select document from store_files
-               where store = (select id from stores where collection = ?)
-                 and status in ('in_progress', 'failed', 'cancelled') and begun = 1`,
-            )
-            .all(collection, collection)
-            .map(({ document }) => document),
-        ),
-      new Set(),
+    const documents = this.#documents(
+      `select document from removals where collection = ?
+       union all select document from store_files
+       where store = (select id from stores where collection = ?)
+         and status in ('in_progress', 'failed', 'cancelled') and begun = 1`,
+      ...[collection, collection],
     );
+    return new Set(documents);
   }
 
   filenameOf(file: string): string | undefined {
-    return this.#registry.read((database) => {
-      const found = database.query<{ filename: string }, [string]>(
-        "select filename from store_files where file = ? limit 1",
-      );
-      return found.get(file)?.filename;
-    }, undefined);
+    const sql = "select filename from store_files where file = ? limit 1";
+    return this.#file.get<{ filename: string }>(sql, file)?.filename;
   }
 
   reconcile(store: string, found: readonly StoreFile[]): void {
-    const rows = this.#registry.read(
-      (database) =>
-        database
-          .query<{ file: string; passages: number; uploaded: number }, [string]>(
-            "select file, passages, uploaded from store_files where store = ?",
-          )
-          .all(store),
-      [],
+    const rows = this.#file.all<{ file: string; passages: number; uploaded: number }>(
+      "select file, passages, uploaded from store_files where store = ?",
+      store,
     );
     const known = new Map(rows.map((row) => [row.file, row]));
     const there = new Set(found.map(({ file }) => file));
@@ -220,7 +172,7 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
       return row === undefined || (row.uploaded === 0 && row.passages !== passages);
     });
     if (gone.length + changed.length === 0) return;
-    this.#registry.write((database) => {
+    this.#file.write((database) => {
       const remove = database.query<void, [string, string]>(`delete from store_files where ${own}`);
       for (const { file } of gone) remove.run(store, file);
       const update = database.query<void, [number, string, string]>(
@@ -233,16 +185,13 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
   }
 
   batch(store: string, id: string): FileBatch | undefined {
-    return this.#registry.read((database) => {
-      const row = database
-        .query<BatchRow, [string, string]>("select * from batches where store = ? and id = ?")
-        .get(store, id);
-      return row === null ? undefined : toBatch(row);
-    }, undefined);
+    const sql = "select * from batches where store = ? and id = ?";
+    const row = this.#file.get<BatchRow>(sql, store, id);
+    return row && toBatch(row);
   }
 
   cancelBatch(id: string): StoreFile[] {
-    return this.#registry.write((database) => {
+    return this.#file.write((database) => {
       database.query<void, [string]>("update batches set cancelled = 1 where id = ?").run(id);
       const waiting = `status = 'in_progress' and ${ofBatch}
         and store = (select store from batches where id = ?)`;
@@ -269,12 +218,12 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
   }
 
   #sum(column: string, where: string, values: readonly string[]): number {
-    return this.#registry.read((database) => {
-      const sum = database.query<{ sum: number | null }, string[]>(
-        `select sum(${column}) as sum from store_files where ${where}`,
-      );
-      return sum.get(...values)?.sum ?? 0;
-    }, 0);
+    const sql = `select sum(${column}) as sum from store_files where ${where}`;
+    return this.#file.get<{ sum: number | null }>(sql, ...values)?.sum ?? 0;
+  }
+
+  #documents(sql: string, ...values: string[]): string[] {
+    return this.#file.all<{ document: string }>(sql, ...values).map(({ document }) => document);
   }
 }
 

@@ -4,7 +4,8 @@ import type { StoreRecord, StoreState } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import type { StoreChange, StoreRegistry } from "../../core/ports/document-registry.ts";
-import type { RegistryFile, Rows } from "./registry-file.ts";
+import type { OwnFile } from "../database.ts";
+import type { Rows } from "./registry-file.ts";
 import { pageOf } from "./sql-conditions.ts";
 
 interface Row {
@@ -21,32 +22,23 @@ interface Row {
 }
 
 export class StoreRows implements Rows<StoreRegistry> {
-  readonly #registry: RegistryFile;
+  readonly #file: OwnFile;
 
-  constructor(registry: RegistryFile) {
-    this.#registry = registry;
+  constructor(file: OwnFile) {
+    this.#file = file;
   }
 
   addStore(store: StoreRecord, most = Number.MAX_SAFE_INTEGER): boolean {
-    return this.#registry.write((database) => {
-      const { changes } = database
-        .query<void, SQLQueryBindings[]>(
-          `insert or ignore into stores (id, collection, name, description, metadata, expires_days,
-             created_at, last_active_at, state, own)
-           select ?, ?, ?, ?, ?, ?, ?, ?, ?, ? where (select count(*) from stores) < ?`,
-        )
-        .run(
-          ...[store.id, store.collection, store.name, store.description ?? null],
-          JSON.stringify(store.metadata),
-          store.expiresAfterDays ?? null,
-          store.createdAt.getTime(),
-          store.lastActiveAt.getTime(),
-          store.state,
-          Number(store.isOwn),
-          most,
-        );
-      return changes > 0;
-    });
+    const added = this.#file.run(
+      `insert or ignore into stores (id, collection, name, description, metadata, expires_days,
+         created_at, last_active_at, state, own)
+       select ?, ?, ?, ?, ?, ?, ?, ?, ?, ? where (select count(*) from stores) < ?`,
+      ...[store.id, store.collection, store.name, store.description ?? null],
+      ...[JSON.stringify(store.metadata), store.expiresAfterDays ?? null],
+      ...[store.createdAt.getTime(), store.lastActiveAt.getTime(), store.state],
+      ...[Number(store.isOwn), most],
+    );
+    return added > 0;
   }
 
   store(id: string): StoreRecord | undefined {
@@ -58,27 +50,17 @@ export class StoreRows implements Rows<StoreRegistry> {
   }
 
   stores(page: PageRequest, ids?: readonly string[]): Page<StoreRecord> {
-    return this.#registry.read(
-      (database) => {
-        const isAmong = "id in (select value from json_each(?))";
-        const listing = {
-          from: "stores",
-          id: "id",
-          where: ids === undefined ? [] : [isAmong],
-          values: ids === undefined ? [] : [JSON.stringify(ids)],
-        };
-        const { items, hasMore } = pageOf<Row>(database, listing, page);
-        return { items: items.map(toStore), hasMore };
-      },
-      { items: [], hasMore: false },
-    );
+    const listing = {
+      from: "stores",
+      id: "id",
+      where: ids === undefined ? [] : ["id in (select value from json_each(?))"],
+      values: ids === undefined ? [] : [JSON.stringify(ids)],
+    };
+    return pageOf(this.#file, listing, page, toStore);
   }
 
   allStores(): StoreRecord[] {
-    return this.#registry.read(
-      (database) => database.query<Row, []>("select * from stores order by seq").all().map(toStore),
-      [],
-    );
+    return this.#file.all<Row>("select * from stores order by seq").map(toStore);
   }
 
   changeStore(id: string, change: StoreChange): void {
@@ -92,17 +74,14 @@ export class StoreRows implements Rows<StoreRegistry> {
     };
     const set = Object.entries(given(columns));
     if (set.length === 0) return;
-    this.#registry.write((database) =>
-      database
-        .query<void, SQLQueryBindings[]>(
-          `update stores set ${set.map(([name]) => `${name} = ?`).join(", ")} where id = ?`,
-        )
-        .run(...set.map(([, value]) => value ?? null), id),
+    this.#file.run(
+      `update stores set ${set.map(([name]) => `${name} = ?`).join(", ")} where id = ?`,
+      ...[...set.map(([, value]) => value ?? null), id],
     );
   }
 
   removeStore(id: string, drops: { collection: boolean }): void {
-    this.#registry.write((database) => {
+    this.#file.write((database) => {
       empty(database, id);
       if (drops.collection) run(database, dropCollection, id);
       run(database, "delete from stores where id = ?", id);
@@ -110,7 +89,7 @@ export class StoreRows implements Rows<StoreRegistry> {
   }
 
   expireStore(id: string): void {
-    this.#registry.write((database) => {
+    this.#file.write((database) => {
       empty(database, id);
       run(database, dropCollection, id);
       run(database, "update stores set state = 'expired' where id = ?", id);
@@ -118,10 +97,8 @@ export class StoreRows implements Rows<StoreRegistry> {
   }
 
   #find(where: string, value: string): StoreRecord | undefined {
-    return this.#registry.read((database) => {
-      const row = database.query<Row, [string]>(`select * from stores where ${where}`).get(value);
-      return row === null ? undefined : toStore(row);
-    }, undefined);
+    const row = this.#file.get<Row>(`select * from stores where ${where}`, value);
+    return row && toStore(row);
   }
 }
 

@@ -1,7 +1,7 @@
-/** Stored responses, as rows; every call is one transaction. */
+/** Stored responses, as rows of a SQLite file; every call is one transaction. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import type { TidiedResponses } from "../../core/ports/response-store.ts";
-import { type ResponsesFile, unfinished } from "./responses-file.ts";
+import { OwnFile, type TablesOfVersion } from "../database.ts";
 
 /** What is JSON is text here. */
 export interface ResponseRow {
@@ -31,30 +31,46 @@ const step = 100;
 /** Pages that one step gives back to the disk. */
 const pages = 2000;
 
-export class ResponseRows {
-  readonly #file: ResponsesFile;
+/** Owners by the ids that an older version knew them by. */
+export type FormerOwners = Readonly<Record<string, string>>;
+
+export class ResponseRows implements Disposable {
+  readonly #file: OwnFile;
   #displaced = 0;
 
-  constructor(file: ResponsesFile) {
-    this.#file = file;
+  /** No file is made until something is written. */
+  constructor(path: string, formerOwners: FormerOwners) {
+    this.#file = new OwnFile({
+      path,
+      tables: responseTables,
+      pragmas: [
+        // Room of what was deleted can be given back; it has to be said before anything is in the file.
+        "auto_vacuum = incremental",
+        // What is deleted is overwritten: it may be private.
+        "secure_delete = on",
+      ],
+      called: "Stored responses",
+      advice: "restore the file from a backup, or move it away, and a new one is made",
+      followsDisk: true,
+      onOpen: (database) => {
+        try {
+          renameOwners(database, formerOwners);
+        } catch {
+          // On a disk that is full or can only be read; the next start does it.
+        }
+      },
+    });
   }
 
   save(row: ResponseRow, bounds: RowBounds): void {
+    const columns = Object.keys(row);
     const displaced = this.#file.write((database) => {
       database
         .query<void, SQLQueryBindings[]>(
-          `insert into responses
-             (id, owner, created_at, status, failure, background, body, input, conversation)
-           values (?, ?, ?, ?, ?, ?, ?, ?, ?)
-           on conflict (id) do update set owner = excluded.owner,
-             created_at = excluded.created_at, status = excluded.status,
-             failure = excluded.failure, background = excluded.background,
-             body = excluded.body, input = excluded.input, conversation = excluded.conversation`,
+          `insert into responses (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})
+           on conflict (id) do update set ${columns.map((name) => `${name} = excluded.${name}`).join(", ")}`,
         )
-        .run(
-          ...[row.id, row.owner, row.created_at, row.status, row.failure, row.background],
-          ...[row.body, row.input, row.conversation],
-        );
+        .run(...Object.values(row));
       return makeRoom(database, bounds, row.id);
     });
     this.#displaced += displaced;
@@ -76,50 +92,31 @@ export class ResponseRows {
   }
 
   find(id: string, owner: string | null, { before }: RowBounds): ResponseRow | undefined {
-    return this.#file.read(
-      (database) =>
-        database
-          .query<ResponseRow, [string, string | null, number]>(
-            `select id, owner, created_at, status, failure, background, body, input, conversation
-             from responses where id = ? and owner is ? and created_at > ?`,
-          )
-          .get(id, owner, before) ?? undefined,
-      undefined,
+    return this.#file.get(
+      `select id, owner, created_at, status, failure, background, body, input, conversation
+       from responses where id = ? and owner is ? and created_at > ?`,
+      ...[id, owner, before],
     );
   }
 
-  delete(id: string, owner: string | null, { before }: RowBounds): boolean {
-    if (this.find(id, owner, { before, maxBytes: 0 }) === undefined) return false;
-    this.#file.write((database) =>
-      database
-        .query<void, [string, string | null]>("delete from responses where id = ? and owner is ?")
-        .run(id, owner),
-    );
+  delete(id: string, owner: string | null, bounds: RowBounds): boolean {
+    if (this.find(id, owner, bounds) === undefined) return false;
+    this.#file.run("delete from responses where id = ? and owner is ?", id, owner);
     this.#file.read(emptyLog, undefined);
     return true;
   }
 
   countUnfinished(): number {
-    return this.#file.read(
-      (database) =>
-        database
-          .query<{ count: number }, []>(
-            `select count(*) as count from responses where ${unfinished}`,
-          )
-          .get()?.count ?? 0,
-      0,
-    );
+    const sql = `select count(*) as count from responses where ${unfinished}`;
+    return this.#file.get<{ count: number }>(sql)?.count ?? 0;
   }
 
   failUnfinished(failure: string): number {
     const count = this.countUnfinished();
     if (count === 0) return 0;
-    this.#file.write((database) =>
-      database
-        .query<void, [string]>(
-          `update responses set status = 'failed', failure = ? where ${unfinished}`,
-        )
-        .run(failure),
+    this.#file.run(
+      `update responses set status = 'failed', failure = ? where ${unfinished}`,
+      failure,
     );
     return count;
   }
@@ -136,6 +133,10 @@ export class ResponseRows {
     const isEmptied = expired < step && removed < step;
     const isDone = isEmptied && this.#file.read(giveBack, true);
     return { expired, displaced, isDone };
+  }
+
+  [Symbol.dispose](): void {
+    this.#file[Symbol.dispose]();
   }
 }
 
@@ -211,4 +212,85 @@ function giveBack(database: Database): boolean {
   emptyLog(database);
   // On a disk that can only be read nothing changes.
   return before <= pages || free() === before;
+}
+
+/** Those that are made in the background, and not done yet. */
+const unfinished = "status in ('queued', 'in_progress')";
+
+/**
+ * What each owner stores is counted along: adding up a large table at every change would take its time.
+ * Callers who need no key are the owner with the empty name.
+ */
+const owners = `
+  create table owners (owner text primary key, bytes integer not null) strict, without rowid;
+  create index responses_by_owner on responses (owner, created_at, seq);
+  create trigger response_added after insert on responses begin
+    insert into owners values (coalesce(new.owner, ''), new.bytes)
+      on conflict (owner) do update set bytes = bytes + excluded.bytes;
+  end;
+  create trigger response_changed after update on responses begin
+    update owners set bytes = bytes - old.bytes where owner = coalesce(old.owner, '');
+    insert into owners values (coalesce(new.owner, ''), new.bytes)
+      on conflict (owner) do update set bytes = bytes + excluded.bytes;
+    delete from owners where owner = coalesce(old.owner, '') and bytes <= 0;
+  end;
+  create trigger response_removed after delete on responses begin
+    update owners set bytes = bytes - old.bytes where owner = coalesce(old.owner, '');
+    delete from owners where owner = coalesce(old.owner, '') and bytes <= 0;
+  end;
+`;
+
+const sql = `
+  create table responses (
+    seq integer primary key autoincrement,
+    id text not null unique,
+    owner text,
+    created_at integer not null,
+    status text not null,
+    failure text,
+    background integer not null,
+    body text not null,
+    input text not null,
+    conversation text not null,
+    bytes integer not null generated always as
+      (octet_length(body) + octet_length(input) + octet_length(conversation)) stored
+  ) strict;
+  create index responses_by_age on responses (created_at, seq);
+  create index responses_unfinished on responses (seq) where ${unfinished};
+  ${owners}
+`;
+
+const responseTables: TablesOfVersion = {
+  version: 2,
+  sql,
+  upgrade: (database) => {
+    database.run(`
+      drop trigger response_added;
+      drop trigger response_changed;
+      drop trigger response_removed;
+      drop table totals;
+      ${owners}
+      insert into owners select coalesce(owner, ''), sum(bytes) from responses group by 1;
+    `);
+  },
+};
+
+/** An owner as the first version called a configured key: by its place in the list. */
+const isPlace = "owner glob 'configured [0-9]*' and length(owner) < 20";
+
+/**
+ * Gives what is stored under places to the keys that are there now, once: what is left is nobody's,
+ * and no key that joins the list later has it. Where no keys are known it waits.
+ */
+function renameOwners(database: Database, former: FormerOwners): void {
+  const names = Object.entries(former);
+  const isDue = database.query(`select 1 from owners where ${isPlace} limit 1`);
+  if (names.length === 0 || isDue.get() === null) return;
+  database
+    .transaction(() => {
+      const rename = database.query("update responses set owner = ? where owner = ?");
+      for (const [before, owner] of names) rename.run(owner, before);
+      database.run(`update responses set owner = 'formerly ' || owner where ${isPlace}`);
+    })
+    .immediate();
 }

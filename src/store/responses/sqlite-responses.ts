@@ -1,5 +1,4 @@
 /** Stored responses in a SQLite file of the data dir, which a thread of its own reads and writes. */
-import { existsSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import {
@@ -11,10 +10,15 @@ import {
   type SavedResponse,
   type TidiedResponses,
 } from "../../core/ports/response-store.ts";
-import { ThreadCalls } from "../thread-calls.ts";
-import type { ResponseRow, RowBounds, RowChange } from "./response-rows.ts";
-import type { FormerOwners } from "./responses-file.ts";
-import type { ResponseCall, ResponseResult, ResponsesThreadData } from "./responses-thread.ts";
+import { isThere } from "../database.ts";
+import { MethodThread } from "../thread-calls.ts";
+import type {
+  FormerOwners,
+  ResponseRow,
+  ResponseRows,
+  RowBounds,
+  RowChange,
+} from "./response-rows.ts";
 
 /** Its name in the data dir. */
 export const responsesFile = "responses.sqlite";
@@ -33,97 +37,82 @@ export interface SqliteResponsesOptions {
   formerOwners?: FormerOwners;
 }
 
+type RowMethods = Omit<ResponseRows, typeof Symbol.dispose>;
+
 /** In the executable all modules are one file, and this path begins at the folder of main.ts. */
 const thread = import.meta.url.endsWith("/sqlite-responses.ts")
   ? "./responses-thread.ts"
   : "./store/responses/responses-thread.ts";
 
-type CallWithoutBounds = ResponseCall extends infer Call
-  ? Call extends ResponseCall
-    ? Omit<Call, "bounds">
-    : never
-  : never;
-
 export class SqliteResponses implements ResponseStore, AsyncDisposable {
   readonly #options: SqliteResponsesOptions;
-  #thread: ThreadCalls<ResponseCall, ResponseResult> | undefined;
+  readonly #thread: MethodThread;
 
   /** Neither a file nor a thread is made before one is needed. */
   constructor(options: SqliteResponsesOptions) {
     this.#options = options;
+    this.#thread = new MethodThread({
+      module: new URL(thread, import.meta.url),
+      data: { path: options.path, formerOwners: options.formerOwners ?? {} },
+      called: "stored responses",
+    });
   }
 
   async save(response: SavedResponse): Promise<void> {
     const row = toRow(this.#checked(response));
     this.#checkSize(row);
-    await this.#call({ type: "save", row });
+    await this.#call("save", row, this.#bounds());
   }
 
   async change(id: string, change: ResponseChange): Promise<boolean> {
     const texts = toRowChange(this.#checked(change));
     this.#checkSize(texts);
-    const { isDone = false } = await this.#ask({ type: "change", id, change: texts });
-    return isDone;
+    return this.#isThere && (await this.#call("change", id, texts, this.#bounds()));
   }
 
   async find(id: string, owner: string | undefined): Promise<SavedResponse | undefined> {
-    const { row } = await this.#ask({ type: "find", id, owner: owner ?? null });
-    return row === undefined ? undefined : toResponse(row);
+    if (!this.#isThere) return undefined;
+    const row = await this.#call("find", id, owner ?? null, this.#bounds());
+    return row && toResponse(row);
   }
 
   async delete(id: string, owner: string | undefined): Promise<boolean> {
-    const { isDone = false } = await this.#ask({ type: "delete", id, owner: owner ?? null });
-    return isDone;
+    return this.#isThere && (await this.#call("delete", id, owner ?? null, this.#bounds()));
   }
 
   async hasUnfinished(): Promise<boolean> {
-    const { count = 0 } = await this.#ask({ type: "countUnfinished" });
-    return count > 0;
+    return this.#isThere && (await this.#call("countUnfinished")) > 0;
   }
 
   async failUnfinished(failure: ResponseFailure): Promise<number> {
-    const call = { type: "failUnfinished", failure: JSON.stringify(failure) } as const;
-    const { count = 0 } = await this.#ask(call);
-    return count;
+    return this.#isThere ? await this.#call("failUnfinished", JSON.stringify(failure)) : 0;
   }
 
   async tidy(): Promise<TidiedResponses> {
-    const { tidied } = await this.#ask({ type: "tidy" });
-    return tidied ?? { expired: 0, displaced: 0, isDone: true };
+    if (!this.#isThere) return { expired: 0, displaced: 0, isDone: true };
+    return await this.#call("tidy", this.#bounds());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const running = this.#thread;
-    this.#thread = undefined;
-    await running?.close();
+    await this.#thread[Symbol.asyncDispose]();
   }
 
-  /** The same where there may be no file, and so nothing to say. */
-  async #ask(call: CallWithoutBounds): Promise<ResponseResult> {
-    if (this.#thread === undefined && !existsSync(this.#options.path)) return {};
-    return await this.#call(call);
+  /** Whether there is a file, and so something to ask the thread. */
+  get #isThere(): boolean {
+    return this.#thread.hasStarted || isThere(this.#options.path);
   }
 
-  async #call(call: CallWithoutBounds): Promise<ResponseResult> {
+  async #call<Method extends keyof RowMethods>(
+    method: Method,
+    ...args: Parameters<RowMethods[Method]>
+  ): Promise<ReturnType<RowMethods[Method]>> {
     try {
-      // One that has died with a call is started again with the next.
-      if (this.#thread === undefined || this.#thread.hasEnded) this.#thread = this.#start();
-      return await this.#thread.call({ ...call, bounds: this.#bounds() });
+      return await this.#thread.call({ method, args });
     } catch (cause) {
-      throw new NodeError("unavailable", reasonOf(cause), { cause });
+      throw cause instanceof NodeError
+        ? cause
+        : new NodeError("unavailable", reasonOf(cause), { cause });
     }
-  }
-
-  #start(): ThreadCalls<ResponseCall, ResponseResult> {
-    return new ThreadCalls({
-      module: new URL(thread, import.meta.url),
-      data: {
-        path: this.#options.path,
-        formerOwners: this.#options.formerOwners ?? {},
-      } satisfies ResponsesThreadData,
-      called: "stored responses",
-      close: { type: "close", bounds: this.#bounds() },
-    });
   }
 
   #bounds(): RowBounds {

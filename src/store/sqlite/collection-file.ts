@@ -1,9 +1,8 @@
-/** The SQLite file of a collection: its tables, the migration of older files, and what to do about SQLite's errors. */
-import { constants, Database, SQLiteError } from "bun:sqlite";
-import { existsSync, statSync } from "node:fs";
-import { pathToFileURL } from "node:url";
+/** The SQLite file of a collection: its tables, and the migration of older files. */
+import type { Database } from "bun:sqlite";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { CollectionSpec } from "../../core/ports/passage-repository.ts";
+import { remedyFor, versionOf } from "../database.ts";
 import { wordForm, wordsOf } from "../words.ts";
 
 const version = 2;
@@ -145,11 +144,6 @@ function migrate(database: Database): void {
   database.run("drop table old_meta");
 }
 
-function versionOf(database: Database): number {
-  const row = database.query<{ user_version: number }, []>("pragma user_version").get();
-  return row?.user_version ?? 0;
-}
-
 function tableExists(database: Database, name: string): boolean {
   return (
     database.query("select 1 from sqlite_master where type = 'table' and name = ?").get(name) !==
@@ -198,47 +192,6 @@ export function writeMeta(database: Database, key: string, value: string): void 
       "insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value",
     )
     .run(key, value);
-}
-
-/** Opens a SQLite file read-only, without making or changing any file beside it, even if others have it open. */
-export function openReadOnly(path: string): Database {
-  const url = pathToFileURL(path);
-  // With a write-ahead log, its index file is used read-only; without one, nobody is writing.
-  const hasLog = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
-  if (hasLog && existsSync(`${path}-shm`)) {
-    url.searchParams.set("mode", "ro");
-    url.searchParams.set("readonly_shm", "1");
-  } else url.searchParams.set("immutable", "1");
-  const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
-  return new Database(url.href, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
-}
-
-/** What to do about a refusal, by the beginning of SQLite's code for it. */
-const remedies: readonly (readonly [string, string])[] = [
-  [
-    "SQLITE_FULL",
-    "the disk is full. Free some space, then do it again; what was stored before is still there",
-  ],
-  [
-    "SQLITE_READONLY",
-    "it can only be read. Give this user the right to write to the data dir, or mount its disk for writing",
-  ],
-  [
-    "SQLITE_CANTOPEN",
-    "it or its lock files beside it cannot be opened. Give this user the right to read and write the data dir, or mount its disk for writing",
-  ],
-  ["SQLITE_BUSY", "another process keeps it locked. Wait until that has ended, then do it again"],
-  [
-    "SQLITE_IOERR",
-    "the disk does not read or write as it should. Look at it and at its free space",
-  ],
-];
-
-/** The explanation of an error; undefined where there is none. */
-export function remedyFor(error: unknown): string | undefined {
-  if (!(error instanceof SQLiteError)) return undefined;
-  const { code = "" } = error;
-  return remedies.find(([beginning]) => code.startsWith(beginning))?.[1];
 }
 
 /** Runs a write to a collection, and explains SQLite's errors. */

@@ -43,8 +43,8 @@ const index = new Index({
 });
 let lastKey = 0;
 
-answerCalls<IndexCall, IndexState>(
-  (call) => ({ keys: perform(call), lastKey }),
+answerCalls<IndexCall>(
+  (call): IndexState => ({ keys: perform(call), lastKey }),
   ({ type }) => type === "close",
 );
 

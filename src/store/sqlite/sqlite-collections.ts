@@ -11,16 +11,8 @@ import type {
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection.ts";
-import { openImmutable } from "../database.ts";
-import {
-  describeOnce,
-  empty,
-  forget,
-  openReadOnly,
-  prepareTables,
-  readMeta,
-  remedyFor,
-} from "./collection-file.ts";
+import { openImmutable, openReadOnly, remedyFor } from "../database.ts";
+import { describeOnce, empty, forget, prepareTables, readMeta } from "./collection-file.ts";
 import { removeIndexFiles } from "./index-file.ts";
 import { SqliteRepository, toIdentity } from "./sqlite-repository.ts";
 import { removeInSlices } from "./vector-search.ts";

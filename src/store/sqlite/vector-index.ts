@@ -273,7 +273,7 @@ const thread = import.meta.url.endsWith("/vector-index.ts")
 
 /** A usearch index in a thread of its own, which does the calls in their order. */
 export class ThreadedIndex {
-  readonly #calls: ThreadCalls<IndexCall, IndexState>;
+  readonly #calls: ThreadCalls<IndexCall>;
 
   constructor(options: IndexOptions) {
     this.#calls = new ThreadCalls({
