@@ -58,7 +58,33 @@ export async function withKey<Answer>(
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       const isGiven = await askForKey(key.value === null ? firstReason : failureOf(error).message);
       signal?.throwIfAborted();
-      if (!isGiven) throw new Failure("The node wants an API key. Retry, and give one.", true);
+      if (!isGiven) throw new KeyDeclined("The node wants an API key. Retry, and give one.", true);
     }
+  }
+}
+
+/** The reader was asked for another key than this, and gave none. */
+export class KeyDeclined extends Failure {
+  readonly key = key.value;
+}
+
+/**
+ * Questions of one kind, of which the last counts: an answer that a later question has overtaken is
+ * not shown, and a caller that waits for it waits for the later one.
+ */
+export class Questions {
+  #last: Promise<void> | undefined;
+
+  ask<Answer>(
+    send: () => Promise<Answer>,
+    show: (answer: Answer) => void | Promise<void>,
+    fail: (error: unknown) => void | Promise<void>,
+  ): Promise<void> {
+    const own: Promise<void> = send().then(
+      (answer) => (own === this.#last ? show(answer) : this.#last),
+      (error: unknown) => (own === this.#last ? fail(error) : this.#last),
+    );
+    this.#last = own;
+    return own;
   }
 }

@@ -7,7 +7,7 @@ import {
 } from "./chat/defaults.ts";
 import { keepCollections } from "./documents/collections.ts";
 import { takeDroppedFiles } from "./documents/drop-area.tsx";
-import { awaitNode } from "./node/state.ts";
+import { followNode } from "./node/state.ts";
 import { Page } from "./page.tsx";
 
 const root = document.querySelector("#page");
@@ -17,4 +17,4 @@ keepToKnownCollections();
 keepCollections();
 groundNewConversations();
 takeDroppedFiles();
-void awaitNode();
+void followNode();

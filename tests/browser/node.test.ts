@@ -81,9 +81,16 @@ describe.skipIf(browserPath === undefined)("the node's load", () => {
     app.instead = ({ url }) => {
       if (!url.endsWith("/metrics")) return undefined;
       tokens += 50;
-      return new Response(
-        `paddock_queue_length{model="a"} 2\npaddock_queue_length{model="b"} 1\npaddock_slots{model="a"} 4\npaddock_slots_in_use{model="a"} 1\npaddock_generated_tokens_total{model="a"} ${tokens}\n`,
-      );
+      return new Response(`# HELP paddock_queue_length Requests that wait. paddock_queue_length 99
+# TYPE paddock_queue_length gauge
+paddock_queue_length{model="a"} 2
+paddock_queue_length{model="b {odd} 7"} 1
+paddock_slots{model="a"} 4
+paddock_slots_in_use{model="a"} 1
+paddock_generated_tokens_total{model="a",kind="x"} ${tokens} 1794739783509
+paddock_generated_tokens_total{model="b"} 1.5e3
+process_cpu_seconds_total 12
+`);
     };
     await using visited = await visit(app.origin, { path: "/#node" });
     const { page } = visited;

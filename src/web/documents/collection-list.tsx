@@ -10,9 +10,9 @@ import {
   documents,
   hasMoreCollections,
   isNodes,
+  loadCollections,
   loadMoreCollections,
   nameOf,
-  putCollection,
   showCollection,
   shown,
 } from "./collections.ts";
@@ -22,7 +22,7 @@ export function CollectionList() {
   const [isNaming, setNaming] = useState(false);
   const make = async (name: string): Promise<void> => {
     const made = await withKey(() => documents.createStore(name));
-    putCollection(made);
+    await loadCollections({ asks: false });
     showCollection(made.id);
   };
   return (

@@ -3,7 +3,7 @@ import { computed, effect, signal, untracked } from "@preact/signals";
 import { ApiError } from "../../client/api-error.ts";
 import { DocumentsClient } from "../../client/documents-client.ts";
 import type { Point, VectorStore } from "../../client/wire.ts";
-import { api, key, withKey } from "../client.ts";
+import { api, key, Questions, withKey } from "../client.ts";
 import { type Failure, failureOf } from "../failure.ts";
 import { coming, info, readiness } from "../node/state.ts";
 
@@ -55,56 +55,40 @@ export function showCollection(id: string): void {
 }
 
 const pageSize = 100;
-/** The collections that came with later pages than the first. */
-const laterIds = new Set<string>();
-
-/** Which question was the last: an answer to an earlier one, or to another key, is not shown. */
-let lastAsked = 0;
+/** How many pages of collections the reader wants to see. */
+let wantedPages = 1;
+const questions = new Questions();
 
 /** `asks`: whether the reader is asked for a key, where the node wants one. */
-export async function loadCollections({ asks }: { asks: boolean }): Promise<void> {
-  const own = ++lastAsked;
-  const load = async () => {
-    const [page, bytes] = await Promise.all([
-      documents.stores({ limit: pageSize }),
-      maxFileBytes.value ?? documents.maxFileBytes(),
-    ]);
-    return { page, bytes };
-  };
-  try {
-    const { page, bytes } = await (asks ? withKey(load) : load());
-    if (own !== lastAsked) return;
-    if (!page.has_more) laterIds.clear();
-    // Those that were asked for beyond the first page stay, as they were.
-    const later = known.value.filter(({ id }) => laterIds.has(id));
-    known.value = [...page.data, ...later];
-    if (laterIds.size === 0) hasMoreCollections.value = page.has_more;
-    maxFileBytes.value = bytes;
-    access.value = { state: "open" };
-  } catch (error) {
-    if (own !== lastAsked) return;
-    access.value = accessAfter(error);
+export function loadCollections({ asks }: { asks: boolean }): Promise<void> {
+  const load = () => Promise.all([loadPages(), maxFileBytes.value ?? documents.maxFileBytes()]);
+  return questions.ask(
+    () => (asks ? withKey(load) : load()),
+    ([{ stores, hasMore }, bytes]) => {
+      known.value = stores;
+      hasMoreCollections.value = hasMore;
+      maxFileBytes.value = bytes;
+      access.value = { state: "open" };
+    },
+    (error) => {
+      access.value = accessAfter(error);
+    },
+  );
+}
+
+/** Each is asked for again, the later ones too: what is being ingested may be in any. */
+async function loadPages(): Promise<{ stores: VectorStore[]; hasMore: boolean }> {
+  const stores: VectorStore[] = [];
+  for (let at = 1; ; at++) {
+    const page = await documents.stores({ limit: pageSize, after: stores.at(-1)?.id });
+    stores.push(...page.data);
+    if (!page.has_more || at >= wantedPages) return { stores, hasMore: page.has_more };
   }
 }
 
-export async function loadMoreCollections(): Promise<void> {
-  const last = known.value.at(-1);
-  try {
-    const page = await withKey(() => documents.stores({ limit: pageSize, after: last?.id }));
-    for (const { id } of page.data) laterIds.add(id);
-    known.value = [...known.value, ...page.data];
-    hasMoreCollections.value = page.has_more;
-  } catch (error) {
-    access.value = accessAfter(error);
-  }
-}
-
-/** Puts what the node says of one collection into its place. */
-export function putCollection(store: VectorStore): void {
-  const isKnown = known.value.some(({ id }) => id === store.id);
-  known.value = isKnown
-    ? known.value.map((one) => (one.id === store.id ? store : one))
-    : [store, ...known.value];
+export function loadMoreCollections(): Promise<void> {
+  wantedPages++;
+  return loadCollections({ asks: true });
 }
 
 export function forgetCollection(id: string): void {
@@ -141,7 +125,7 @@ export function keepCollections(): void {
 function forgetAll(): void {
   access.value = { state: "unknown" };
   known.value = [];
-  laterIds.clear();
+  wantedPages = 1;
 }
 
 /** Each once, in the order of the passages; a browser may have stored passages that do not say. */

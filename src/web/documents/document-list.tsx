@@ -54,7 +54,7 @@ export function DocumentList({ store }: { store: VectorStore }) {
           files={isUploaded(removing) ? "the uploaded file" : undefined}
           remove={(options) => removeDocument(store.id, removing, options)}
           onClose={() => setRemoving(undefined)}
-          onDone={() => void refreshShown(store.id)}
+          onDone={() => void refreshShown()}
           focusAfter="documents-title"
         />
       )}

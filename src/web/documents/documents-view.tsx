@@ -13,7 +13,6 @@ import {
   isNodes,
   loadCollections,
   nameOf,
-  putCollection,
   shown,
 } from "./collections.ts";
 import { DocumentList } from "./document-list.tsx";
@@ -94,8 +93,10 @@ function CollectionView({ store }: { store: VectorStore }) {
     focusComposer();
   };
   const end = (): void => setDoing(undefined);
-  const rename = async (to: string): Promise<void> =>
-    putCollection(await withKey(() => documents.renameStore(id, to)));
+  const rename = async (to: string): Promise<void> => {
+    await withKey(() => documents.renameStore(id, to));
+    await loadCollections({ asks: false });
+  };
   return (
     <section class="collection" aria-labelledby="collection-name">
       <div class="row between">
@@ -142,7 +143,7 @@ function CollectionView({ store }: { store: VectorStore }) {
           steps={counts.total}
           remove={(options) => emptyCollection(id, options)}
           onClose={end}
-          onDone={() => void refreshShown(id)}
+          onDone={() => void refreshShown()}
           focusAfter="collection-name"
         />
       )}
@@ -157,7 +158,7 @@ function CollectionView({ store }: { store: VectorStore }) {
           onClose={end}
           onDone={(isComplete) => {
             if (isComplete) forgetCollection(id);
-            else void refreshShown(id);
+            void refreshShown();
           }}
           focusAfter="collection-name"
         />

@@ -3,7 +3,7 @@ import { computed, effect, signal } from "@preact/signals";
 import { ApiError } from "../../client/api-error.ts";
 import type { VectorStoreFile } from "../../client/wire.ts";
 import { announce } from "../browser.ts";
-import { withKey } from "../client.ts";
+import { Questions, withKey } from "../client.ts";
 import { type Failure, failureOf } from "../failure.ts";
 import { collections, documents, loadCollections, shown } from "./collections.ts";
 
@@ -28,28 +28,26 @@ export const isIngesting = computed(
       listing.value?.files.some(({ status }) => status === "in_progress") === true),
 );
 
-/** What was asked for last: an answer to anything before it is not shown. */
-let asked: { store: string; cursors: readonly string[] } | undefined;
+const questions = new Questions();
+/** What was asked for last. */
+let asked: Pick<Listing, "store" | "cursors"> | undefined;
 
-export async function loadPage(store: string, cursors: readonly string[] = []): Promise<void> {
-  const own = { store, cursors };
-  asked = own;
-  try {
-    const page = await withKey(() =>
-      documents.storeFiles(store, { limit: pageSize, after: cursors.at(-1) }),
-    );
-    if (own !== asked) return;
-    if (page.data.length === 0 && cursors.length > 0) return await loadPage(store);
-    listing.value = { store, files: page.data, hasMore: page.has_more, cursors };
-    listingFailure.value = undefined;
-  } catch (error) {
-    if (own !== asked) return;
-    // The document that the page began behind was removed meanwhile.
-    const isCursorGone = error instanceof ApiError && error.param === "after";
-    if (isCursorGone) return await loadPage(store);
-    if (listing.value?.store !== store) listing.value = undefined;
-    listingFailure.value = failureOf(error);
-  }
+export function loadPage(store: string, cursors: readonly string[] = []): Promise<void> {
+  asked = { store, cursors };
+  return questions.ask(
+    () => withKey(() => documents.storeFiles(store, { limit: pageSize, after: cursors.at(-1) })),
+    ({ data: files, has_more: hasMore }) => {
+      if (files.length === 0 && cursors.length > 0) return loadPage(store);
+      listing.value = { store, files, hasMore, cursors };
+      listingFailure.value = undefined;
+    },
+    (error) => {
+      // The document that the page began behind was removed meanwhile.
+      if (error instanceof ApiError && error.param === "after") return loadPage(store);
+      if (listing.value?.store !== store) listing.value = undefined;
+      listingFailure.value = failureOf(error);
+    },
+  );
 }
 
 export async function nextPage({ store, files, cursors }: Listing): Promise<void> {
@@ -60,10 +58,14 @@ export async function nextPage({ store, files, cursors }: Listing): Promise<void
 export const pageBefore = ({ store, cursors }: Listing): Promise<void> =>
   loadPage(store, cursors.slice(0, -1));
 
-/** Loads the page on the screen again, or the one that somebody turned to meanwhile, and the collections. */
-export async function refreshShown(store: string): Promise<void> {
-  const cursors = asked?.store === store ? asked.cursors : [];
-  await Promise.all([loadPage(store, cursors), loadCollections({ asks: false })]);
+/** Loads the collections, and of the one on the screen the page that was turned to last. */
+export async function refreshShown(): Promise<void> {
+  const store = shown.peek()?.id;
+  const cursors = asked?.store === store ? asked?.cursors : [];
+  await Promise.all([
+    store !== undefined && loadPage(store, cursors),
+    loadCollections({ asks: false }),
+  ]);
 }
 
 const soonestMs = 1000;
@@ -74,14 +76,14 @@ export function watchIngest(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let waitMs = soonestMs;
   let before = "";
+  let ended = false;
   const schedule = (): void => {
     clearTimeout(timer);
     const isSeen = document.visibilityState === "visible";
-    if (isSeen && isIngesting.peek()) timer = setTimeout(poll, waitMs);
+    if (!ended && isSeen && isIngesting.peek()) timer = setTimeout(poll, waitMs);
   };
   const poll = async (): Promise<void> => {
-    const store = shown.peek();
-    if (store !== undefined) await refreshShown(store.id);
+    await refreshShown();
     const now = JSON.stringify(collections.peek().map(({ file_counts }) => file_counts));
     waitMs = now === before ? Math.min(waitMs * 1.5, latestMs) : soonestMs;
     before = now;
@@ -99,6 +101,7 @@ export function watchIngest(): () => void {
   });
   document.addEventListener("visibilitychange", onVisible);
   return () => {
+    ended = true;
     end();
     clearTimeout(timer);
     document.removeEventListener("visibilitychange", onVisible);

@@ -1,7 +1,7 @@
 /** The document that is being read, and the passage of it that is marked. */
 import { signal } from "@preact/signals";
 import type { Point } from "../../client/wire.ts";
-import { withKey } from "../client.ts";
+import { Questions, withKey } from "../client.ts";
 import { type Failure, failureOf } from "../failure.ts";
 import { documents } from "./collections.ts";
 
@@ -47,19 +47,21 @@ export function closeReading(): void {
   reading.value = undefined;
 }
 
+const questions = new Questions();
+
 export async function loadPassages(from: number): Promise<void> {
-  const asked = reading.value;
-  if (asked === undefined) return;
-  try {
-    const page = await withKey(() =>
-      documents.passages(asked.store, asked.file, { from, limit: pageSize }),
-    );
-    if (reading.value !== asked) return;
-    passages.value = { from, texts: page.data.map(({ text }) => text), hasMore: page.has_more };
-    readingFailure.value = undefined;
-  } catch (error) {
-    if (reading.value === asked) readingFailure.value = failureOf(error);
-  }
+  if (reading.value === undefined) return;
+  const { store, file } = reading.value;
+  await questions.ask(
+    () => withKey(() => documents.passages(store, file, { from, limit: pageSize })),
+    ({ data, has_more: hasMore }) => {
+      passages.value = { from, texts: data.map(({ text }) => text), hasMore };
+      readingFailure.value = undefined;
+    },
+    (error) => {
+      readingFailure.value = failureOf(error);
+    },
+  );
 }
 
 /** The document that a passage is of; undefined where it is not known where that is. */

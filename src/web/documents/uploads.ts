@@ -20,10 +20,10 @@ export const queue = new UploadQueue({
   failureOf: uploadFailure,
   onAdded: ({ store }) => {
     // Once something is being ingested, it is looked after by itself.
-    if (!isIngesting.value && shown.value?.id === store) void refreshShown(store);
+    if (!isIngesting.value && shown.value?.id === store) void refreshShown();
   },
   onRest: (added, failed) => {
-    if (added > 0 && shown.value !== undefined) void refreshShown(shown.value.id);
+    if (added > 0) void refreshShown();
     const [first] = failed;
     const of = first === undefined ? "" : ` ${first.file.name}: ${first.failure?.message ?? ""}`;
     announce(`${counted(added, "file")} uploaded, ${failed.length} not.${of}`);

@@ -5,7 +5,7 @@ import type { RetrieveResult } from "../../client/wire.ts";
 import { announce } from "../browser.ts";
 import { changeSettings, focusComposer, startConversation } from "../chat/store.ts";
 import { send } from "../chat/turn.ts";
-import { api, withKey } from "../client.ts";
+import { api, Questions, withKey } from "../client.ts";
 import { FailureNote } from "../components/controls.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
@@ -31,18 +31,23 @@ type Outcome =
 
 const outcome = signal<Outcome | undefined>(undefined);
 
-async function search({ question, ...rest }: Search): Promise<void> {
+const questions = new Questions();
+
+function search({ question, ...rest }: Search): Promise<void> {
   outcome.value = { state: "searching" };
   const startedAt = performance.now();
-  try {
-    const messages = [{ role: "user" as const, content: question }];
-    const request = { ...rest, messages, include_metadata: true };
-    const result = await withKey(() => api.retrieve(request));
-    outcome.value = { state: "found", question, result, ms: performance.now() - startedAt };
-    announce(`${result.points.length} passages found.`);
-  } catch (error) {
-    outcome.value = { state: "failed", failure: failureOf(error) };
-  }
+  const messages = [{ role: "user" as const, content: question }];
+  const request = { ...rest, messages, include_metadata: true };
+  return questions.ask(
+    () => withKey(() => api.retrieve(request)),
+    (result) => {
+      outcome.value = { state: "found", question, result, ms: performance.now() - startedAt };
+      announce(`${result.points.length} passages found.`);
+    },
+    (error) => {
+      outcome.value = { state: "failed", failure: failureOf(error) };
+    },
+  );
 }
 
 const question = signal("");

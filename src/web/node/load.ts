@@ -3,16 +3,19 @@ import { signal } from "@preact/signals";
 import { ApiError } from "../../client/api-error.ts";
 import { api } from "../client.ts";
 import { failureOf } from "../failure.ts";
-import { type Load, readLoad } from "./metrics.ts";
-import { refreshNode } from "./state.ts";
+import { pollNode } from "./state.ts";
 
 const everyMs = 2000;
 const mostSamples = 60;
 
-export interface Sample {
+interface Load {
   queue: number;
   slotsInUse: number;
   slots: number;
+  generatedTokens: number;
+}
+
+export interface Sample extends Omit<Load, "generatedTokens"> {
   tokensPerSecond: number;
 }
 
@@ -27,7 +30,7 @@ export function watchLoad(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
   const poll = async (): Promise<void> => {
-    if (document.visibilityState === "visible") await Promise.all([sample(), refreshNode()]);
+    if (document.visibilityState === "visible") await Promise.all([sample(), pollNode()]);
     if (!ended) timer = setTimeout(poll, everyMs);
   };
   void poll();
@@ -68,4 +71,21 @@ function add(load: Load): void {
     ...samples.value.slice(1 - mostSamples),
     { queue, slotsInUse, slots, tokensPerSecond },
   ];
+}
+
+/** The sums over all models, from Prometheus' text format; what the node does not report counts as 0. */
+function readLoad(text: string): Load {
+  return {
+    queue: sumOf(text, "paddock_queue_length"),
+    slotsInUse: sumOf(text, "paddock_slots_in_use"),
+    slots: sumOf(text, "paddock_slots"),
+    generatedTokens: sumOf(text, "paddock_generated_tokens_total"),
+  };
+}
+
+function sumOf(text: string, name: string): number {
+  const samples = text.matchAll(new RegExp(`^${name}(?:\\{[^\\n]*\\})? +([^ \\n]+)`, "gm"));
+  let sum = 0;
+  for (const [, value] of samples) sum += Number(value);
+  return Number.isFinite(sum) ? sum : 0;
 }

@@ -1,7 +1,7 @@
 /** What the page knows of the node: its models, its collection, and whether it is ready. */
 import { computed, signal } from "@preact/signals";
 import type { ModelInfo, ModelList, NodeInfo, Readiness } from "../../client/wire.ts";
-import { api, withKey } from "../client.ts";
+import { api, KeyDeclined, key, Questions, withKey } from "../client.ts";
 import { type Failure, failureOf } from "../failure.ts";
 
 export const info = signal<NodeInfo | undefined>(undefined);
@@ -16,22 +16,29 @@ const modelsOf = (type: ModelInfo["type"]) =>
 export const chatModels = modelsOf("chat");
 export const embeddingModels = modelsOf("embedding");
 
+const questions = new Questions();
+
 /** Loads everything again. */
-export async function refreshNode(): Promise<void> {
-  try {
-    const [about, models, ready] = await Promise.all([
-      withKey(() => api.info()),
-      withKey(() => api.models()),
-      api.readiness(),
-    ]);
-    info.value = about;
-    modelList.value = models.data;
-    readiness.value = ready;
-    nodeFailure.value = undefined;
-  } catch (error) {
-    readiness.value = undefined;
-    nodeFailure.value = failureOf(error);
-  }
+export const refreshNode = (): Promise<void> =>
+  questions.ask(
+    () => Promise.all([withKey(() => api.info()), withKey(() => api.models()), api.readiness()]),
+    ([about, models, ready]) => {
+      info.value = about;
+      modelList.value = models.data;
+      readiness.value = ready;
+      nodeFailure.value = undefined;
+    },
+    (error) => {
+      readiness.value = undefined;
+      nodeFailure.value = failureOf(error);
+    },
+  );
+
+/** Loads everything again; a reader who gave no key is asked for it again by a retry only. */
+export async function pollNode(): Promise<void> {
+  const failure = nodeFailure.value;
+  const isDeclined = failure instanceof KeyDeclined && failure.key === key.value;
+  if (!isDeclined) await refreshNode();
 }
 
 /** What a node that is ready does not have yet. */
@@ -41,9 +48,9 @@ export const coming = computed(() =>
 
 const whilePreparingMs = 2000;
 
-/** Asks until the node is ready and has all, so that a page opened early comes to life by itself. */
-export async function awaitNode(): Promise<void> {
-  await refreshNode();
+/** Asks while the node is not ready or lacks something, so that a page opened early comes to life by itself. */
+export async function followNode(): Promise<void> {
   const isComplete = readiness.value?.status === "ready" && coming.value.length === 0;
-  if (!isComplete) setTimeout(awaitNode, whilePreparingMs);
+  if (!isComplete) await pollNode();
+  setTimeout(followNode, whilePreparingMs);
 }
