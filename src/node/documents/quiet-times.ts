@@ -46,6 +46,12 @@ export class QuietTimes {
     while (!this.isQuiet && performance.now() < end) await sleep(pollMs, undefined, { signal });
   }
 
+  /** Waits for a moment without requests: a quiet one where it comes soon, else between two of them. */
+  async waitForMoment(signal: AbortSignal): Promise<void> {
+    await this.wait(signal);
+    while (this.#isBusy()) await sleep(pollMs, undefined, { signal });
+  }
+
   /** Says when work has to pause and when it goes on, until it is disposed; it goes on at first. */
   watch(onChange: (goesOn: boolean) => void): Disposable {
     let pausedAt: number | undefined;

@@ -146,7 +146,7 @@ export class NodeModels implements AsyncDisposable {
         // What went wrong was said.
         if (path === source) continue;
         // Calls wait while weights are replaced: not while somebody is being answered.
-        while (!quiet.isQuiet) await quiet.wait(signal);
+        await quiet.waitForMoment(signal);
         const better = await this.#replaceWeights(model, path, signal);
         if (better === undefined) {
           log.info("a model's quantized weights are used from the next start on", { model: name });

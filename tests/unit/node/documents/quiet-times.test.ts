@@ -49,6 +49,21 @@ describe("work that can wait", () => {
     await node(true).quiet({ longestPauseMs: 20 }).wait(signal);
   });
 
+  test("that nobody may wait for is begun between two requests, also on a busy node", async () => {
+    const { state, quiet } = node(true);
+    let isOver = false;
+    const waiting = quiet({ quietMs: 1e9, longestPauseMs: 20 })
+      .waitForMoment(signal)
+      .then(() => {
+        isOver = true;
+      });
+    await node(true).quiet({ longestPauseMs: 60 }).wait(signal);
+    await waitFor("some looks", () => state.looks > 4);
+    expect(isOver).toBe(false);
+    state.isBusy = false;
+    await waiting;
+  });
+
   test("is told to pause and to go on, until nobody watches any more", async () => {
     const { state, quiet } = node();
     const changes: boolean[] = [];
