@@ -1,17 +1,11 @@
 /** Deletes the passages of what was removed, and what has expired; what cannot be deleted now is deleted later, and found by nobody. */
 import { NodeError, reasonOf } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { DocumentRegistry, Removal } from "../ports/document-registry.ts";
+import type { Removal } from "../ports/document-registry.ts";
+import type { SharedParts } from "./documents.ts";
 import type { FileService } from "./file-service.ts";
-import type { OpenCollections } from "./open-collections.ts";
-import type { StoreAccess } from "./store-access.ts";
 import type { VectorStoreService } from "./vector-store-service.ts";
 
-export interface RemoverParts {
-  registry: DocumentRegistry;
-  collections: OpenCollections;
-  log: Log;
-}
+type RemoverParts = Pick<SharedParts, "registry" | "collections" | "log">;
 
 export class PassageRemover {
   readonly #parts: RemoverParts;
@@ -61,41 +55,33 @@ export class PassageRemover {
   }
 }
 
-/** What is due without anybody asking: passages of what was removed, and what has expired. */
-
-export interface CleanupParts {
-  registry: DocumentRegistry;
-  access: StoreAccess;
-  files: FileService;
-  stores: VectorStoreService;
-  remover: PassageRemover;
-  expiryTime: () => Date;
-  log: Log;
-}
-
 /** How long a collection rests that could not be reached. */
 const restMs = 5000;
 
 /** What is due without a request: passages of what was removed, and what has expired. */
 export class Cleanup {
-  readonly #parts: CleanupParts;
+  readonly #parts: SharedParts;
+  readonly #files: FileService;
+  readonly #stores: VectorStoreService;
   readonly #resting = new Map<string, number>();
 
-  constructor(parts: CleanupParts) {
+  constructor(parts: SharedParts, files: FileService, stores: VectorStoreService) {
     this.#parts = parts;
+    this.#files = files;
+    this.#stores = stores;
   }
 
   async run(): Promise<void> {
     await this.#removePassages();
-    const { registry, access, files, stores, expiryTime, log } = this.#parts;
+    const { registry, access, expiryTime, log } = this.#parts;
     for (const { id, filename } of await registry.files.filesExpiredAt(expiryTime())) {
       log.info("a file has expired, and is deleted", { file: id, filename });
-      await files.remove(id);
+      await this.#files.remove(id);
     }
     for (const store of await registry.stores.allStores()) {
       if (store.state === "expired" || !access.isExpired(store)) continue;
       log.info("a vector store has expired, and is emptied", { store: store.id, name: store.name });
-      await stores.expire(store);
+      await this.#stores.expire(store);
     }
   }
 

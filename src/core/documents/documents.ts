@@ -46,6 +46,16 @@ export interface DocumentParts {
   log: Log;
 }
 
+/** What the services of documents share. */
+export interface SharedParts extends Omit<DocumentParts, "files"> {
+  access: StoreAccess;
+  collections: OpenCollections;
+  collectionFiles: CollectionFiles;
+  remover: PassageRemover;
+  /** Ends what is being ingested into a store, or one file of it; nothing is until this is disposed of. */
+  hold(store: string, file?: string): Promise<Disposable>;
+}
+
 export interface Documents extends AsyncDisposable {
   files: FileService;
   stores: VectorStoreService;
@@ -61,19 +71,13 @@ export interface Documents extends AsyncDisposable {
 }
 
 export function createDocuments(parts: DocumentParts): Documents {
-  const { registry, now, log, model, ownership, limits } = parts;
-  const checkOwned = (): void => ownership.check();
-  const collections = new OpenCollections({ store: parts.store, spec: () => model().spec, log });
+  const { registry, log, ownership } = parts;
+  const collections = new OpenCollections({ ...parts, spec: () => parts.model().spec });
   const quota = new Quota(registry, parts.quota);
   const remover = new PassageRemover({ registry, collections, log });
-  const access = new StoreAccess({ ...parts });
-  const collectionFiles = new CollectionFiles({ registry, now });
-  const files = new FileService({
-    ...{ registry, quota, now, checkOwned },
-    files: parts.files,
-    detectType: parts.detectType,
-    removePassages: (file) => storeFiles.removeEverywhere(file),
-  });
+  const access = new StoreAccess(parts);
+  const collectionFiles = new CollectionFiles(parts);
+  const files = new FileService(parts, quota, (file) => storeFiles.removeEverywhere(file));
   const queue = new IngestQueue({
     ...{ registry, log },
     ingest: ingestFile({ ...parts, collections, remover, quota }),
@@ -86,25 +90,16 @@ export function createDocuments(parts: DocumentParts): Documents {
     cleanUp: () => cleanup.run(),
     isOwned: () => ownership.take(),
   });
-  const hold = (store: string, file?: string): Promise<Disposable> => queue.hold(store, file);
-  const shared = { registry, access, collections, collectionFiles, remover, hold, checkOwned, now };
-  const stores = new VectorStoreService({ ...shared, maxStores: limits.maxStores });
-  const storeFiles: StoreFileService = new StoreFileService({
-    ...shared,
-    files,
-    model,
-    usualChunking: parts.usualChunking,
-    wake: () => queue.wake(),
-    waitsFor: (file) => queue.waitsFor(file),
-    maxQueue: limits.maxQueue,
-  });
-  const batches = new FileBatchService({ ...shared, storeFiles });
-  const cleanup = new Cleanup({ ...shared, files, stores, log, expiryTime: parts.expiryTime });
-  const scopes = new DocumentScopes(shared);
-  parts.retrieval.searchIn(scopes);
+  const hold: SharedParts["hold"] = (store, file) => queue.hold(store, file);
+  const shared: SharedParts = { ...parts, access, collections, collectionFiles, remover, hold };
+  const stores = new VectorStoreService(shared);
+  const storeFiles: StoreFileService = new StoreFileService(shared, files, queue);
+  const batches = new FileBatchService(shared, storeFiles);
+  const cleanup = new Cleanup(shared, files, stores);
+  parts.retrieval.searchIn(new DocumentScopes(shared));
   return {
     ...{ files, stores, storeFiles, batches, access, collections },
-    search: new StoreSearchService({ registry, access, retrieval: parts.retrieval }),
+    search: new StoreSearchService(shared),
     queued: () => registry.queue.queued(),
     async run(signal) {
       if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });

@@ -2,9 +2,8 @@
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
-import type { DocumentRegistry } from "../ports/document-registry.ts";
-import type { PassageRemover } from "./cleanup.ts";
 import { type DocumentCaller, noSuch } from "./document-caller.ts";
+import type { SharedParts } from "./documents.ts";
 import {
   type FileBatch,
   type FileCounts,
@@ -12,19 +11,7 @@ import {
   newId,
   type StoreFile,
 } from "./records.ts";
-import type { StoreAccess } from "./store-access.ts";
 import type { AddedFile, StoreFileService } from "./store-file-service.ts";
-
-export interface BatchParts {
-  registry: DocumentRegistry;
-  access: StoreAccess;
-  storeFiles: StoreFileService;
-  remover: PassageRemover;
-  /** Ends what is being ingested of a file; it is not ingested until this is disposed of. */
-  hold: (store: string, file: string) => Promise<Disposable>;
-  checkOwned: () => void;
-  now: () => Date;
-}
 
 export interface BatchView {
   batch: FileBatch;
@@ -33,10 +20,12 @@ export interface BatchView {
 }
 
 export class FileBatchService {
-  readonly #parts: BatchParts;
+  readonly #parts: SharedParts;
+  readonly #storeFiles: StoreFileService;
 
-  constructor(parts: BatchParts) {
+  constructor(parts: SharedParts, storeFiles: StoreFileService) {
     this.#parts = parts;
+    this.#storeFiles = storeFiles;
   }
 
   async create(
@@ -44,10 +33,10 @@ export class FileBatchService {
     storeId: string,
     added: readonly AddedFile[],
   ): Promise<BatchView> {
-    const { access, storeFiles, now } = this.#parts;
+    const { access, now } = this.#parts;
     const store = await access.use(caller, storeId);
     const batch = { id: newId("vsfb_"), store: store.id, createdAt: now(), isCancelled: false };
-    await storeFiles.add(caller, store, added, batch);
+    await this.#storeFiles.add(caller, store, added, batch);
     return await this.#view(batch);
   }
 
@@ -57,8 +46,8 @@ export class FileBatchService {
 
   /** Those of its files that are not ingested yet stay out. */
   async cancel(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
-    const { registry, access, remover, hold, checkOwned } = this.#parts;
-    checkOwned();
+    const { registry, access, remover, hold, ownership } = this.#parts;
+    ownership.check();
     await access.use(caller, storeId);
     const batch = await this.#batch(caller, storeId, id);
     if ((await this.#view(batch)).status !== "in_progress") {
@@ -84,7 +73,7 @@ export class FileBatchService {
     status?: FileStatus,
   ): Promise<Page<StoreFile>> {
     const batch = await this.#batch(caller, storeId, id);
-    return await this.#parts.storeFiles.list(caller, batch.store, page, {
+    return await this.#storeFiles.list(caller, batch.store, page, {
       batch: id,
       ...given({ status }),
     });

@@ -2,26 +2,14 @@
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
-import type { DocumentRegistry } from "../ports/document-registry.ts";
-import type { FileStore, IncomingFile } from "../ports/file-store.ts";
+import type { IncomingFile } from "../ports/file-store.ts";
 import { type DocumentCaller, mayFill, noSuch, visibilityOf } from "./document-caller.ts";
+import type { DocumentParts } from "./documents.ts";
 import type { Quota } from "./quota.ts";
 import { type FileRecord, isAdopted, newId } from "./records.ts";
 
 /** Says what a file is, by its first bytes; its name decides between formats that look alike. */
 export type DetectType = (filename: string, head: Uint8Array) => string;
-
-export interface FileParts {
-  registry: DocumentRegistry;
-  files: FileStore;
-  quota: Quota;
-  detectType: DetectType;
-  now: () => Date;
-  /** Refuses to change anything while another process owns the registry. */
-  checkOwned: () => void;
-  /** Has the passages of a file deleted that is in no vector store any more. */
-  removePassages: (file: string) => Promise<void>;
-}
 
 /** A file that came whole; disposing of it removes it, unless it was stored. */
 export interface Upload extends AsyncDisposable {
@@ -31,17 +19,22 @@ export interface Upload extends AsyncDisposable {
 const longestName = 200;
 
 export class FileService {
-  readonly #parts: FileParts;
+  readonly #parts: DocumentParts;
+  readonly #quota: Quota;
+  readonly #removePassages: (file: string) => Promise<void>;
 
-  constructor(parts: FileParts) {
+  /** `removePassages`: has the passages of a file deleted that is in no vector store any more. */
+  constructor(parts: DocumentParts, quota: Quota, removePassages: (file: string) => Promise<void>) {
     this.#parts = parts;
+    this.#quota = quota;
+    this.#removePassages = removePassages;
   }
 
   async receive(
     caller: DocumentCaller,
     { filename, bytes: pieces }: { filename: string; bytes: AsyncIterable<Uint8Array> },
   ): Promise<Upload> {
-    this.#parts.checkOwned();
+    this.#parts.ownership.check();
     if (caller.vectorStores?.every((store) => !mayFill(caller, store))) {
       throw new NodeError(
         "forbidden",
@@ -50,7 +43,7 @@ export class FileService {
     }
     const name = checkedName(filename);
     await using resources = new AsyncDisposableStack();
-    const place = resources.use(await this.#parts.quota.upload(caller));
+    const place = resources.use(await this.#quota.upload(caller));
     const incoming = resources.use(
       await this.#parts.files.receive(pieces, (bytes) => place.admit(bytes)),
     );
@@ -113,13 +106,13 @@ export class FileService {
 
   /** Deletes a file for any caller. */
   async remove(id: string): Promise<void> {
-    const { registry, files, checkOwned, removePassages } = this.#parts;
-    checkOwned();
+    const { registry, files, ownership } = this.#parts;
+    ownership.check();
     await registry.files.removeFile(id);
     // What a crash leaves in between is deleted at the next start.
     await files.remove(id);
     await registry.queue.removed({ collection: "", document: id });
-    await removePassages(id);
+    await this.#removePassages(id);
   }
 
   async #save(

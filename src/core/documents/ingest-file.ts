@@ -1,11 +1,8 @@
 /** Ingests a file of the queue into the collection of its vector store, and says why one was not ingested. */
 import { type ErrorKind, NodeError } from "../errors.ts";
-import type { DocumentRegistry } from "../ports/document-registry.ts";
-import type { FileStore } from "../ports/file-store.ts";
 import type { PassageRepository } from "../ports/passage-repository.ts";
-import type { PassageRemover } from "./cleanup.ts";
-import type { DocumentCaller, DocumentQuota } from "./document-caller.ts";
-import type { OpenCollections } from "./open-collections.ts";
+import type { DocumentCaller } from "./document-caller.ts";
+import type { DocumentParts, SharedParts } from "./documents.ts";
 import type { Quota } from "./quota.ts";
 import type { Chunking, Failure, FailureCode, FileRecord, StoreFile } from "./records.ts";
 
@@ -29,18 +26,8 @@ export type IngestFile = (job: {
   onPlanned: (passages: number) => Promise<void>;
 }) => Promise<IngestedFile>;
 
-export interface IngestFileParts {
-  registry: DocumentRegistry;
-  files: FileStore;
-  collections: OpenCollections;
-  remover: PassageRemover;
-  quota: Quota;
-  quotaOf: (owner: string) => Partial<DocumentQuota>;
-  ingest: IngestFile;
-  ownCollection: string;
-  /** What the names of the node's own documents begin with, which make room for a user's. */
-  handbook: string;
-}
+type IngestFileParts = Omit<DocumentParts, "quota"> &
+  Pick<SharedParts, "collections" | "remover"> & { quota: Quota };
 
 export function ingestFile(
   parts: IngestFileParts,

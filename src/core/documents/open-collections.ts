@@ -1,14 +1,12 @@
 /** The collections of vector stores, opened when they are needed, and closed when others are. */
 import { NodeError } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type {
   CollectionSpec,
-  CollectionStore,
   PassageRepository,
   StoredDocument,
 } from "../ports/passage-repository.ts";
 import { findMismatch, type OpenCollection, openExisting } from "../retrieval/collection.ts";
+import type { DocumentParts } from "./documents.ts";
 import { fileIdOf, type StoreFile, type StoreRecord, shownName } from "./records.ts";
 
 /** A collection that stays open until this is disposed of. */
@@ -22,12 +20,10 @@ interface Opened {
   isLent: boolean;
 }
 
-export interface CollectionParts {
-  store: CollectionStore;
+type CollectionParts = Pick<DocumentParts, "store" | "log"> & {
   /** What new collections are made for; throws while the embedding model is not ready. */
   spec: () => CollectionSpec;
-  log: Log;
-}
+};
 
 /** Each has a file, or a thread of its own where it is large. */
 const mostOpen = 16;
@@ -142,18 +138,12 @@ function once(work: () => void): () => void {
 }
 
 /** The files of a vector store, among them the documents that did not come over HTTP. */
-
-export interface CollectionFilesParts {
-  registry: DocumentRegistry;
-  now: () => Date;
-}
-
 export class CollectionFiles {
-  readonly #parts: CollectionFilesParts;
+  readonly #parts: Pick<DocumentParts, "registry" | "now">;
   /** How each collection was when its documents were last looked through. */
   readonly #seen = new Map<string, string>();
 
-  constructor(parts: CollectionFilesParts) {
+  constructor(parts: Pick<DocumentParts, "registry" | "now">) {
     this.#parts = parts;
   }
 

@@ -1,22 +1,14 @@
 /** Which vector store is meant, and whether it is for the caller; collections of the command line are found too. */
 import { NodeError, reasonOf } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { DocumentRegistry } from "../ports/document-registry.ts";
-import type { CollectionStore } from "../ports/passage-repository.ts";
 import { quoted } from "../quoted.ts";
 import { type DocumentCaller, mayFill, mayUse, noSuch } from "./document-caller.ts";
+import type { DocumentParts } from "./documents.ts";
 import type { StoreRecord } from "./records.ts";
 
-export interface StoreAccessParts {
-  registry: DocumentRegistry;
-  store: CollectionStore;
-  /** The name of the node's own collection. */
-  ownCollection: string;
-  now: () => Date;
-  /** The time by which stores expire. */
-  expiryTime: () => Date;
-  log: Log;
-}
+type StoreAccessParts = Pick<
+  DocumentParts,
+  "registry" | "store" | "ownCollection" | "now" | "expiryTime" | "log"
+>;
 
 /** A store's last use is written at most so often. */
 const touchMs = 60_000;

@@ -2,17 +2,15 @@
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
-import type { DocumentRegistry } from "../ports/document-registry.ts";
-import type { PassageRemover } from "./cleanup.ts";
 import { type DocumentCaller, noSuch } from "./document-caller.ts";
+import type { SharedParts } from "./documents.ts";
 import type { FileService } from "./file-service.ts";
-import type { CollectionFiles, OpenCollections } from "./open-collections.ts";
+import type { IngestQueue } from "./ingest-queue.ts";
 import {
   type Attributes,
   type Chunking,
   checkChunking,
   documentOf,
-  type Failure,
   type FileBatch,
   type FileRecord,
   type FileStatus,
@@ -20,29 +18,6 @@ import {
   type StoreFile,
   type StoreRecord,
 } from "./records.ts";
-import type { StoreAccess } from "./store-access.ts";
-
-export interface StoreFileParts {
-  registry: DocumentRegistry;
-  access: StoreAccess;
-  files: FileService;
-  collections: OpenCollections;
-  collectionFiles: CollectionFiles;
-  remover: PassageRemover;
-  /** Ends what is being ingested into a store, or one file of it; nothing is until this is disposed of. */
-  hold: (store: string, file?: string) => Promise<Disposable>;
-  /** Says that something waits to be ingested. */
-  wake: () => void;
-  /** What a file waits for that is in progress; undefined: its turn. */
-  waitsFor: (file: StoreFile) => Failure | undefined;
-  /** The model that fills collections; throws where there is none, or it is not ready. */
-  model: () => { name: string; maxTokens: number };
-  /** How files are cut by default. */
-  usualChunking: (model: { maxTokens: number }) => Chunking;
-  checkOwned: () => void;
-  now: () => Date;
-  maxQueue: number;
-}
 
 export interface AddedFile {
   file: string;
@@ -71,24 +46,28 @@ interface AskedFile {
 }
 
 export class StoreFileService {
-  readonly #parts: StoreFileParts;
+  readonly #parts: SharedParts;
+  readonly #files: FileService;
+  readonly #queue: IngestQueue;
 
-  constructor(parts: StoreFileParts) {
+  constructor(parts: SharedParts, files: FileService, queue: IngestQueue) {
     this.#parts = parts;
+    this.#files = files;
+    this.#queue = queue;
   }
 
   /** Refuses files that cannot be added, before anything is made for them. */
   async check(caller: DocumentCaller, added: readonly AddedFile[]): Promise<FileRecord[]> {
     if (added.length === 0) return [];
-    const { registry, files, model, checkOwned, maxQueue } = this.#parts;
-    checkOwned();
+    const { registry, model, ownership, limits } = this.#parts;
+    ownership.check();
     const { name, maxTokens } = model();
-    const found = await files.find(caller, added);
+    const found = await this.#files.find(caller, added);
     for (const { chunking, chunkingField } of added) {
       if (chunking !== undefined) checkChunking(chunking, { name, maxTokens }, chunkingField);
     }
     const waiting = await registry.queue.queued();
-    if (waiting + added.length > maxQueue) throw this.#full(waiting);
+    if (waiting + added.length > limits.maxQueue) throw this.#full(waiting);
     return found;
   }
 
@@ -99,7 +78,7 @@ export class StoreFileService {
     added: readonly AddedFile[],
     batch?: FileBatch,
   ): Promise<StoreFile[]> {
-    const { registry, model, usualChunking, hold, wake, maxQueue } = this.#parts;
+    const { registry, model, usualChunking, hold, limits } = this.#parts;
     const files = await this.check(caller, added);
     const usual = usualChunking(model());
     const wanted = new Map(added.map((file) => [file.file, file]));
@@ -115,12 +94,12 @@ export class StoreFileService {
     // What is being ingested under other terms must not pass for what was asked now.
     using _ = isAgain ? await hold(store.id) : undefined;
     const completed = put.filter(({ status }) => status === "completed").map(({ file }) => file);
-    const options = { maxQueue, completed, ...given({ batch }) };
+    const options = { maxQueue: limits.maxQueue, completed, ...given({ batch }) };
     const outcome = await registry.storeFiles.putStoreFiles(put, options);
     if (outcome === "full") throw this.#full(await registry.queue.queued());
     // One was removed since it was looked at, and has to be ingested again.
     if (outcome === "changed") return await this.add(caller, store, added, batch);
-    wake();
+    this.#queue.wake();
     return put;
   }
 
@@ -156,8 +135,8 @@ export class StoreFileService {
     file: string,
     attributes: Attributes,
   ): Promise<StoreFile> {
-    const { registry, access, checkOwned } = this.#parts;
-    checkOwned();
+    const { registry, access, ownership } = this.#parts;
+    ownership.check();
     const { id } = await access.use(caller, storeId);
     const found = await this.get(caller, id, file);
     await registry.storeFiles.changeAttributes(id, file, attributes);
@@ -187,8 +166,8 @@ export class StoreFileService {
 
   /** When it returns nothing of it is found in the store any more. */
   async remove(caller: DocumentCaller, storeId: string, file: string): Promise<void> {
-    const { registry, access, checkOwned } = this.#parts;
-    checkOwned();
+    const { registry, access, ownership } = this.#parts;
+    ownership.check();
     const { id, collection } = await access.use(caller, storeId);
     const { document } = await this.get(caller, id, file);
     await registry.storeFiles.removeStoreFile(id, file);
@@ -234,13 +213,13 @@ export class StoreFileService {
 
   #withWait(file: StoreFile): StoreFile {
     if (file.status !== "in_progress") return file;
-    return { ...file, ...given({ failure: this.#parts.waitsFor(file) }) };
+    return { ...file, ...given({ failure: this.#queue.waitsFor(file) }) };
   }
 
   #full(waiting: number): NodeError {
     return new NodeError(
       "overloaded",
-      `${waiting} files wait to be ingested, and at most ${this.#parts.maxQueue} may (documents.max_queue). Add these later, or fewer at once.`,
+      `${waiting} files wait to be ingested, and at most ${this.#parts.limits.maxQueue} may (documents.max_queue). Add these later, or fewer at once.`,
     );
   }
 

@@ -1,10 +1,9 @@
 /** Questions put to one vector store, as OpenAI's API asks them. */
 import { checkInputs } from "../embedding/embedding-service.ts";
 import { given } from "../given.ts";
-import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { SearchBounds } from "../ports/passage-repository.ts";
-import type { RetrievalBackend, RetrievalService } from "../retrieval/retrieval-service.ts";
+import type { RetrievalBackend } from "../retrieval/retrieval-service.ts";
 import type {
   FoundPassage,
   SearchScope,
@@ -13,9 +12,8 @@ import type {
   SearchTargets,
 } from "../retrieval/search.ts";
 import type { DocumentCaller } from "./document-caller.ts";
-import type { CollectionFiles, OpenCollections } from "./open-collections.ts";
+import type { SharedParts } from "./documents.ts";
 import type { AttributeFilter, Attributes, StoreRecord } from "./records.ts";
-import type { StoreAccess } from "./store-access.ts";
 
 export interface StoreQuestion {
   /** What is found for any of them counts. */
@@ -31,16 +29,10 @@ export interface FoundInFile extends FoundPassage {
   attributes: Attributes;
 }
 
-export interface StoreSearchParts {
-  registry: DocumentRegistry;
-  access: StoreAccess;
-  retrieval: RetrievalService;
-}
-
 export class StoreSearchService {
-  readonly #parts: StoreSearchParts;
+  readonly #parts: SharedParts;
 
-  constructor(parts: StoreSearchParts) {
+  constructor(parts: SharedParts) {
     this.#parts = parts;
   }
 
@@ -77,18 +69,10 @@ export class StoreSearchService {
 }
 
 /** What a question is searched in: the caller's vector stores, open, with which of their documents count. */
-
-export interface ScopeParts {
-  registry: DocumentRegistry;
-  access: StoreAccess;
-  collections: OpenCollections;
-  collectionFiles: CollectionFiles;
-}
-
 export class DocumentScopes implements SearchScopes {
-  readonly #parts: ScopeParts;
+  readonly #parts: SharedParts;
 
-  constructor(parts: ScopeParts) {
+  constructor(parts: SharedParts) {
     this.#parts = parts;
   }
 

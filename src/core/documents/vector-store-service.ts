@@ -2,25 +2,10 @@
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
-import type { DocumentRegistry } from "../ports/document-registry.ts";
-import type { PassageRemover } from "./cleanup.ts";
 import type { DocumentCaller } from "./document-caller.ts";
-import type { CollectionFiles, OpenCollections } from "./open-collections.ts";
+import type { SharedParts } from "./documents.ts";
 import { type FileCounts, newId, type StoreRecord } from "./records.ts";
-import { expiryOf, type StoreAccess } from "./store-access.ts";
-
-export interface VectorStoreParts {
-  registry: DocumentRegistry;
-  access: StoreAccess;
-  collections: OpenCollections;
-  collectionFiles: CollectionFiles;
-  remover: PassageRemover;
-  /** Ends what is being ingested into a store; nothing is until this is disposed of. */
-  hold: (store: string) => Promise<Disposable>;
-  checkOwned: () => void;
-  now: () => Date;
-  maxStores: number;
-}
+import { expiryOf } from "./store-access.ts";
 
 export interface NewStore {
   name?: string;
@@ -39,9 +24,9 @@ export interface StoreView {
 }
 
 export class VectorStoreService {
-  readonly #parts: VectorStoreParts;
+  readonly #parts: SharedParts;
 
-  constructor(parts: VectorStoreParts) {
+  constructor(parts: SharedParts) {
     this.#parts = parts;
   }
 
@@ -49,8 +34,9 @@ export class VectorStoreService {
     caller: DocumentCaller,
     { name, metadata = {}, ...rest }: NewStore,
   ): Promise<StoreRecord> {
-    const { registry, now, maxStores, checkOwned } = this.#parts;
-    checkOwned();
+    const { registry, now, ownership } = this.#parts;
+    const { maxStores } = this.#parts.limits;
+    ownership.check();
     if (caller.vectorStores !== undefined) {
       throw new NodeError(
         "forbidden",
@@ -89,8 +75,8 @@ export class VectorStoreService {
     id: string,
     change: Omit<NewStore, "expiresAfterDays"> & { expiresAfterDays?: number | null },
   ): Promise<StoreView> {
-    const { registry, access, checkOwned } = this.#parts;
-    checkOwned();
+    const { registry, access, ownership } = this.#parts;
+    ownership.check();
     const store = await access.use(caller, id);
     if (typeof change.expiresAfterDays === "number" && !store.isOwn) {
       throw new NodeError(
@@ -105,8 +91,8 @@ export class VectorStoreService {
 
   /** When it returns nothing of it is found any more. */
   async delete(caller: DocumentCaller, id: string): Promise<void> {
-    const { registry, access, collections, remover, hold, checkOwned } = this.#parts;
-    checkOwned();
+    const { registry, access, collections, remover, hold, ownership } = this.#parts;
+    ownership.check();
     const store = await access.get(caller, id);
     if (caller.vectorStores !== undefined) {
       throw new NodeError(
