@@ -97,20 +97,8 @@ function withEcho(
 
 /** What a request leaves open, filled in from the model's own settings. */
 export function completeSampling(settings: ModelSettings, said: Partial<Sampling>): Sampling {
-  return {
-    temperature: settings.temperature,
-    topP: settings.topP,
-    topK: 0,
-    minP: settings.minP,
-    presencePenalty: settings.presencePenalty,
-    frequencyPenalty: settings.frequencyPenalty,
-    repeatPenalty: settings.repeatPenalty,
-    repeatLastN: settings.repeatLastN,
-    dryMultiplier: settings.dryMultiplier,
-    dryBase: settings.dryBase,
-    dryAllowedLength: settings.dryAllowedLength,
-    ...said,
-  };
+  const { promptTemplate, nPredict, nGpuLayers, ctxSize, batchSize, ...sampling } = settings;
+  return { ...sampling, topK: 0, ...said };
 }
 
 /** With one seed every answer would be the same; each takes the next. */

@@ -1,7 +1,6 @@
 /** How much each caller may request of this node: requests and tokens a minute, and requests at once. */
 import { NodeError } from "../errors.ts";
 import type { Decision, Limiter } from "../ports/limiter.ts";
-import { refusalOf, tooManyAnswers } from "./refusals.ts";
 import { minuteMs, type RateLimit, TokenBucket } from "./token-bucket.ts";
 
 /** 0: no bound. */
@@ -74,31 +73,31 @@ export class RateLimiter implements Limiter {
     };
   }
 
-  /** A lease for a request, which counts against the caller's limits; throws for one beyond them. */
-  lease(caller: LimitedCaller): Lease {
+  /**
+   * A lease for a request, which counts against the caller's limits; throws for one beyond them.
+   * `isAdmitted`: another node has let it in, so it counts and is not refused.
+   */
+  lease(caller: LimitedCaller, { isAdmitted = false } = {}): Lease {
     this.#sweep();
+    const { limits, takesPlace = true } = caller;
     const usage = this.#remember(caller);
-    refuseBeyond(caller, usage);
-    return take(caller, usage);
-  }
-
-  /** The same for a request that another node has let in: it counts, and is not refused. */
-  record(caller: LimitedCaller): Lease {
-    this.#sweep();
-    return take(caller, this.#remember(caller));
+    const { active, requests, tokens } = usage;
+    const refused = refusalOf(caller, {
+      active,
+      requestsWaitMs: limits.requestsPerMinute > 0 ? requests.waitMs(1) : 0,
+      tokensWaitMs: limits.tokensPerMinute > 0 ? tokens.waitMs(1) : 0,
+    });
+    if (refused !== undefined && !isAdmitted) throw refused;
+    if (limits.requestsPerMinute > 0) requests.take(1);
+    return leaseOf(usage, takesPlace ? 1 : 0);
   }
 
   /** A further lease for a request that turns out to be for several answers; throws for too many. */
-  leaseFor(answers: number, caller: LimitedCaller): Lease {
+  leaseFor(answers: number, caller: LimitedCaller, { isAdmitted = false } = {}): Lease {
     const usage = this.#remember(caller);
     const refused = tooManyAnswers(caller, { answers, active: usage.active });
-    if (refused !== undefined) throw refused;
+    if (refused !== undefined && !isAdmitted) throw refused;
     return leaseOf(usage, answers - 1);
-  }
-
-  /** The same for a request that another node has let in. */
-  recordFor(answers: number, caller: LimitedCaller): Lease {
-    return leaseOf(this.#remember(caller), answers - 1);
   }
 
   /** Counts what an answer used; the bucket may be overdrawn, and the caller then waits longer. */
@@ -158,17 +157,71 @@ function leaseOf(usage: Usage, places: number): Lease {
   };
 }
 
-function take({ limits, takesPlace = true }: LimitedCaller, usage: Usage): Lease {
-  if (limits.requestsPerMinute > 0) usage.requests.take(1);
-  return leaseOf(usage, takesPlace ? 1 : 0);
+/** How much of its limits a caller has used, as this node counts or as several do together. */
+export interface Standing {
+  /** Answers in progress. */
+  active: number;
+  /** How long until there is one more request; 0 where there is now. */
+  requestsWaitMs: number;
+  /** The same for tokens. */
+  tokensWaitMs: number;
 }
 
-function refuseBeyond(caller: LimitedCaller, { active, requests, tokens }: Usage): void {
-  const { requestsPerMinute, tokensPerMinute } = caller.limits;
-  const refused = refusalOf(caller, {
-    active,
-    requestsWaitMs: requestsPerMinute > 0 ? requests.waitMs(1) : 0,
-    tokensWaitMs: tokensPerMinute > 0 ? tokens.waitMs(1) : 0,
-  });
-  if (refused !== undefined) throw refused;
+/** Nobody knows when an answer in progress will end. */
+const placeRetryMs = 1000;
+
+/** Why one more request is refused; undefined where it is not. */
+export function refusalOf(
+  { called, limits, takesPlace = true }: LimitedCaller,
+  { active, requestsWaitMs, tokensWaitMs }: Standing,
+): NodeError | undefined {
+  const { concurrency, requestsPerMinute, tokensPerMinute } = limits;
+  if (takesPlace && concurrency > 0 && active >= concurrency) {
+    return refusal("too_many_requests", placeRetryMs, [
+      `${called} may have ${concurrency} requests in progress at once, and has ${active}.`,
+      "Try again when one has ended.",
+    ]);
+  }
+  if (requestsWaitMs > 0) {
+    return refusal("too_many_requests", requestsWaitMs, [
+      `${called} may make ${requestsPerMinute} requests a minute.`,
+      tryAgain(requestsWaitMs),
+    ]);
+  }
+  if (tokensWaitMs > 0) {
+    return refusal("too_many_tokens", tokensWaitMs, [
+      `${called} may use ${tokensPerMinute} tokens a minute, and has used them.`,
+      tryAgain(tokensWaitMs),
+    ]);
+  }
+  return undefined;
 }
+
+/** Why a request, which has one place already, is refused for so many answers; undefined where it is not. */
+export function tooManyAnswers(
+  { called, limits: { concurrency } }: LimitedCaller,
+  { answers, active }: { answers: number; active: number },
+): NodeError | undefined {
+  const wanted = active + answers - 1;
+  if (concurrency === 0) return undefined;
+  if (answers > concurrency) {
+    return new NodeError(
+      "invalid_request",
+      `The request asks for ${answers} answers at a time ('n', 'best_of' or several prompts); ${called} may have ${concurrency} in progress at once.`,
+      { param: "n" },
+    );
+  }
+  if (wanted <= concurrency) return undefined;
+  return refusal("too_many_requests", placeRetryMs, [
+    `${called} may have ${concurrency} answers in progress at once; with the ${answers} of this request there would be ${wanted}.`,
+    "Try again when one has ended.",
+  ]);
+}
+
+const tryAgain = (ms: number): string => `Try again in ${Math.ceil(ms / 1000)} s.`;
+
+const refusal = (
+  kind: "too_many_requests" | "too_many_tokens",
+  retryAfterMs: number,
+  sentences: readonly string[],
+): NodeError => new NodeError(kind, `Rate limit reached. ${sentences.join(" ")}`, { retryAfterMs });

@@ -1,11 +1,10 @@
-/** How busy models are: calls that wait and calls that are served, counted where every call passes. */
+/** How busy models are: their calls, counted and timed where every call passes, and their tokens as they come. */
 import { given } from "../given.ts";
-import {
-  MeasuredChatEngine,
-  MeasuredEmbeddingEngine,
-  MeasuredReranker,
-} from "./measured-engines.ts";
-import type { LoadedModel } from "./model.ts";
+import type { ChatEngine, GenerationEvent, TokenUsage } from "../ports/chat-engine.ts";
+import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
+import type { Reranker } from "../ports/reranker.ts";
+import type { Report } from "../ports/telemetry.ts";
+import type { LoadedModel, ModelType } from "./model.ts";
 
 /** A call of a model, from when it is made to its end. */
 export interface Call {
@@ -93,23 +92,184 @@ export class ModelActivities {
     const { name } = model.card;
     const activity = this.#activities.get(name);
     if (activity === undefined) return model;
-    const { card, fingerprint } = model;
-    const same = {
-      card,
-      fingerprint,
-      problem: () => model.problem?.(),
-      [Symbol.asyncDispose]: () => model[Symbol.asyncDispose](),
-    };
     if (model.type === "chat") {
-      const engine = new MeasuredChatEngine(name, model.engine, activity);
-      const { ignores } = model;
-      return { type: "chat", engine, ...given({ ignores }), ...same };
+      return { ...model, engine: measuredChat(name, model.engine, activity) };
     }
     if (model.type === "reranker") {
-      const engine = new MeasuredReranker(name, model.engine, activity);
-      return { type: "reranker", engine, ...same };
+      return { ...model, engine: measuredReranker(name, model.engine, activity) };
     }
-    const engine = new MeasuredEmbeddingEngine(name, model.engine, activity);
-    return { type: "embedding", engine, identity: model.identity, ...same };
+    return { ...model, engine: measuredEmbedding(name, model.engine, activity) };
+  }
+}
+
+/** The chat engine, whose tokens are counted as they come. */
+export function measuredChat(
+  model: string,
+  engine: ChatEngine,
+  activity: ModelActivity,
+): ChatEngine {
+  const tally = new TokenTally();
+  return {
+    get contextSize() {
+      return engine.contextSize;
+    },
+    get tokenizer() {
+      return engine.tokenizer;
+    },
+    countTokens: (...asked) => engine.countTokens(...asked),
+    async *generate(
+      request,
+      { report = () => {}, onStart, promptPlace: prompt, ...options },
+    ): AsyncGenerator<GenerationEvent> {
+      const call = activity.call();
+      const calledAt = performance.now();
+      let startedAt: number | undefined;
+      let promptTokens: number | undefined;
+      let firstTokenAt: number | undefined;
+      let endedAt: number | undefined;
+      let usage: TokenUsage | undefined;
+      let counted = 0;
+      const count = (tokens: number): void => {
+        counted += tokens;
+        const due = tally.add(tokens);
+        if (due > 0) report({ type: "tokens", model, count: due });
+      };
+      const start = (tokens?: number): void => {
+        promptTokens ??= tokens;
+        if (startedAt !== undefined) return;
+        startedAt = performance.now();
+        call.start();
+        report({ type: "started", model, modelType: "chat", waitedMs: startedAt - calledAt });
+        onStart?.(tokens ?? 0);
+      };
+      try {
+        for await (const event of engine.generate(request, { ...options, onStart: start })) {
+          const isEcho = event.type === "text" && event.echoed === true;
+          if (firstTokenAt === undefined && !isEcho) {
+            // An engine that sends events has started, whether it called onStart or not.
+            start();
+            firstTokenAt = performance.now();
+            report({ type: "first-token", model });
+          }
+          if (event.type === "finish") {
+            endedAt = performance.now();
+            usage = event.usage;
+            promptTokens = usage.promptTokens;
+            count(usage.completionTokens - counted);
+          } else if (!isEcho) {
+            count(1);
+          }
+          yield event;
+        }
+      } finally {
+        call.end();
+        report({
+          type: "answered",
+          model,
+          calledAt,
+          ...given({ prompt, startedAt, promptTokens, firstTokenAt }),
+          endedAt: endedAt ?? performance.now(),
+          generatedTokens: counted,
+          ...given({ usage }),
+        });
+      }
+    },
+  };
+}
+
+export const measuredEmbedding = (
+  model: string,
+  engine: EmbeddingEngine,
+  activity: ModelActivity,
+): EmbeddingEngine => ({
+  get dimension() {
+    return engine.dimension;
+  },
+  get maxTokens() {
+    return engine.maxTokens;
+  },
+  get vocabularySize() {
+    return engine.vocabularySize;
+  },
+  get tokenizer() {
+    return engine.tokenizer;
+  },
+  get estimatesTokens() {
+    return engine.estimatesTokens ?? false;
+  },
+  countTokens: (...asked) => engine.countTokens(...asked),
+  async embed(inputs, { report = () => {}, onStart, ...options }) {
+    const called = { model, modelType: "embedding", activity } as const;
+    const { result, from, to } = await measuredCall(called, { report, onStart }, (start) =>
+      engine.embed(inputs, { ...options, onStart: start }),
+    );
+    const tokens = result.reduce((sum, embedding) => sum + embedding.tokens, 0);
+    report({ type: "embedded", model, inputs: inputs.length, tokens, from, to });
+    return result;
+  },
+});
+
+const measuredReranker = (model: string, engine: Reranker, activity: ModelActivity): Reranker => ({
+  get maxTokens() {
+    return engine.maxTokens;
+  },
+  async rank(question, passages, { report = () => {}, onStart, ...options }) {
+    const called = { model, modelType: "reranker", activity } as const;
+    const { result, from, to } = await measuredCall(called, { report, onStart }, (start) =>
+      engine.rank(question, passages, { ...options, onStart: start }),
+    );
+    const { tokens } = result;
+    report({ type: "reranked", model, passages: passages.length, tokens, from, to });
+    return result;
+  },
+});
+
+interface CalledModel {
+  model: string;
+  modelType: ModelType;
+  activity: ModelActivity;
+}
+
+interface CallListener {
+  report: Report;
+  /** Called once, when the call leaves the line. */
+  onStart: (() => void) | undefined;
+}
+
+/** `work` says when it starts; the times are those from when it was asked for to its end. */
+async function measuredCall<Result>(
+  { model, modelType, activity }: CalledModel,
+  { report, onStart }: CallListener,
+  work: (start: () => void) => Promise<Result>,
+): Promise<{ result: Result; from: number; to: number }> {
+  const call = activity.call();
+  const from = performance.now();
+  let waits = true;
+  const start = (): void => {
+    if (!waits) return;
+    waits = false;
+    call.start();
+    report({ type: "started", model, modelType, waitedMs: performance.now() - from });
+    onStart?.();
+  };
+  try {
+    return { result: await work(start), from, to: performance.now() };
+  } finally {
+    call.end();
+  }
+}
+
+/**
+ * Counts tokens that are only estimated while they come. Until an answer's end each event counts as
+ * one token; where that was too many, later tokens pay for it, so that the sum never falls.
+ */
+export class TokenTally {
+  #debt = 0;
+
+  /** Adds tokens, fewer than none to correct; answers how many the sum grows by. */
+  add(tokens: number): number {
+    const due = tokens - this.#debt;
+    this.#debt = Math.max(0, -due);
+    return Math.max(0, due);
   }
 }

@@ -63,24 +63,18 @@ export class ModelRegistry {
   }
 
   chat(name: string): ChatModel {
-    const model = this.#find(name, "chat");
-    if (model.type !== "chat") throw this.#notFound(name, "chat");
-    return model;
+    return this.#find(name, "chat");
   }
 
   embedding(name: string): EmbeddingModel {
-    const model = this.#find(name, "embedding");
-    if (model.type !== "embedding") throw this.#notFound(name, "embedding");
-    return model;
+    return this.#find(name, "embedding");
   }
 
   reranker(name: string): RerankingModel {
-    const model = this.#find(name, "reranker");
-    if (model.type !== "reranker") throw this.#notFound(name, "reranker");
-    return model;
+    return this.#find(name, "reranker");
   }
 
-  #find(name: string, wanted: ModelType): LoadedModel {
+  #find<Type extends ModelType>(name: string, wanted: Type): LoadedModel & { type: Type } {
     if (this.#types.get(name) !== wanted) throw this.#notFound(name, wanted);
     const model = this.#loaded.get(name);
     const awaited = this.#awaited.get(name);
@@ -95,6 +89,7 @@ export class ModelRegistry {
         { param: "model" },
       );
     }
+    if (!isOf(model, wanted)) throw this.#notFound(name, wanted);
     return model;
   }
 
@@ -111,6 +106,11 @@ export class ModelRegistry {
     });
   }
 }
+
+const isOf = <Type extends ModelType>(
+  model: LoadedModel,
+  type: Type,
+): model is LoadedModel & { type: Type } => model.type === type;
 
 /** The tokenizer of a model that a caller names, and how much the model takes. */
 export interface ModelTokenizer {

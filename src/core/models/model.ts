@@ -50,36 +50,26 @@ export interface ModelCard {
 }
 
 /** Disposing a model gives its memory back. */
-export interface ChatModel extends AsyncDisposable {
+interface Model<Engine> extends AsyncDisposable {
   card: ModelCard;
-  engine: ChatEngine;
+  engine: Engine;
   /** `fp_<hex>`: changes only when the weights, the engine's build or the settings do. */
   fingerprint: string;
+  /** Why it cannot answer now, where it can fail by itself. */
+  problem?: () => string | undefined;
+}
+
+export interface ChatModel extends Model<ChatEngine> {
   /** What of a request's sampling it does not act on; absent: it acts on all. */
   ignores?: readonly (keyof Sampling)[];
-  /** Why it cannot answer now, where it can fail by itself. */
-  problem?: () => string | undefined;
 }
 
-/** Disposing a model gives its memory back. */
-export interface EmbeddingModel extends AsyncDisposable {
-  card: ModelCard;
-  engine: EmbeddingEngine;
-  fingerprint: string;
+export interface EmbeddingModel extends Model<EmbeddingEngine> {
   /** What a collection that it fills remembers of it. */
   identity: EmbeddingIdentity;
-  /** Why it cannot answer now, where it can fail by itself. */
-  problem?: () => string | undefined;
 }
 
-/** Disposing a model gives its memory back. */
-export interface RerankingModel extends AsyncDisposable {
-  card: ModelCard;
-  engine: Reranker;
-  fingerprint: string;
-  /** Why it cannot answer now, where it can fail by itself. */
-  problem?: () => string | undefined;
-}
+export type RerankingModel = Model<Reranker>;
 
 export type LoadedModel =
   | ({ type: "chat" } & ChatModel)

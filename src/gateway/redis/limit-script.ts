@@ -3,8 +3,7 @@
  * progress, by the server's clock. A place that nobody renews is free again after a while, so that
  * a node that dies holds none for ever.
  */
-import type { LimitedCaller, RateLimitStatus } from "../../core/limits/rate-limiter.ts";
-import type { Standing } from "../../core/limits/refusals.ts";
+import type { LimitedCaller, RateLimitStatus, Standing } from "../../core/limits/rate-limiter.ts";
 import { rateLimitOf, waitMsFor } from "../../core/limits/token-bucket.ts";
 import { type RedisConnection, RedisScript } from "./connection.ts";
 

@@ -1,13 +1,14 @@
 /** Limits that several nodes hold their callers to together; while the server is away, each node alone. */
 import { randomBytes } from "node:crypto";
 import { NodeError } from "../../core/errors.ts";
-import type {
-  Lease,
-  LimitedCaller,
-  RateLimiter,
-  RateLimitStatus,
+import {
+  type Lease,
+  type LimitedCaller,
+  type RateLimiter,
+  type RateLimitStatus,
+  refusalOf,
+  tooManyAnswers,
 } from "../../core/limits/rate-limiter.ts";
-import { refusalOf, tooManyAnswers } from "../../core/limits/refusals.ts";
 import type { Decision, Grant, Limiter } from "../../core/ports/limiter.ts";
 import type { RedisConnection } from "./connection.ts";
 import { type Counted, count, placeMs, placesOf, type Use } from "./limit-script.ts";
@@ -55,7 +56,7 @@ export class RedisLimiter implements Limiter, Disposable {
         return { refused, status: counted.status };
       }
       this.#places.hold(caller, places);
-      const lease = own.record(caller);
+      const lease = own.lease(caller, { isAdmitted: true });
       return new SharedGrant({ ...this.#parts(caller), lease, places, status: counted.status });
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
@@ -147,8 +148,7 @@ class SharedGrant implements Grant {
         : tooManyAnswers(caller, { answers, active: counted.active });
     if (refused !== undefined) throw refused;
     // The server is away: this node counts alone.
-    const lease =
-      counted === undefined ? own.leaseFor(answers, caller) : own.recordFor(answers, caller);
+    const lease = own.leaseFor(answers, caller, { isAdmitted: counted !== undefined });
     held.hold(caller, places);
     if (this.#leases.disposed) {
       // It ended meanwhile, and holds no places any more.

@@ -152,8 +152,8 @@ describe("what is remembered", () => {
 describe("requests that others let in", () => {
   test("count, also beyond the limit, and are not refused", () => {
     const { limiter, caller, ask } = limiterWith({ requestsPerMinute: 2, concurrency: 2 });
-    const leases = [1, 2, 3].map(() => limiter.record(caller("ada")));
-    leases.push(limiter.recordFor(3, caller("ada")));
+    const leases = [1, 2, 3].map(() => limiter.lease(caller("ada"), { isAdmitted: true }));
+    leases.push(limiter.leaseFor(3, caller("ada"), { isAdmitted: true }));
     expect(limiter.status(caller("ada")).requests?.remaining).toBe(0);
     expect(ask()).toContain("may have 2 requests in progress at once, and has 5");
     for (const lease of leases) lease[Symbol.dispose]();
