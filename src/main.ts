@@ -11,8 +11,7 @@ import { readerCommand } from "./ingest/reading-process.ts";
 import { executable } from "./packaging/executable-contents.ts";
 import { cacheFolder, setProgramFolders } from "./packaging/native-libraries.ts";
 import { runnerCommand } from "./runner/runner-process.ts";
-import { processStart } from "./subprocess/process-start.ts";
-import { engineEnvironment } from "./subprocess/program.ts";
+import { engineEnvironment, processStart } from "./subprocess/program.ts";
 
 /** Exit codes; those of commands are in cli/program.ts. */
 const interrupted = 130;
@@ -53,7 +52,7 @@ async function endWithParent(): Promise<void> {
   // The closed channel is noticed by a loop that turns; the rest holds for one that is blocked or stopped too.
   process.on("disconnect", () => process.exit(0));
   const parent = process.ppid;
-  const { endWithParentProcess } = await import("./subprocess/parent-death.ts");
+  const { endWithParentProcess } = await import("./subprocess/program.ts");
   if (process.platform !== "linux" || !endWithParentProcess()) {
     new Worker(new URL("./parent-watch.ts", import.meta.url)).unref();
   }

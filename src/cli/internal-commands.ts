@@ -5,7 +5,7 @@ import type { LogFields } from "../core/log.ts";
 import { quantizations } from "../core/models/model-files.ts";
 import { quantize } from "../engine/quantization/quantizer.ts";
 import { systemInfoCommand } from "../engine/quantization/starter-quantization.ts";
-import { endWithParentProcess } from "../subprocess/parent-death.ts";
+import { endWithParentProcess } from "../subprocess/program.ts";
 import type { Shell } from "./shell.ts";
 
 /** The hidden command's name; see doctor/machine.ts. */

@@ -29,7 +29,6 @@ import { metrics as metricsOperation } from "../server/operations/node/health-an
 import type { NodeIdentity } from "../server/operations/node/info.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
-import { NodeTelemetry } from "../telemetry/node-telemetry.ts";
 import { NodeDocuments } from "./documents/node-documents.ts";
 import type { SharedState } from "./gateway/shared-state.ts";
 import type { UpstreamModels } from "./gateway/upstream-models.ts";
@@ -69,7 +68,7 @@ export class PaddockNode implements AsyncDisposable {
   readonly #options: NodeOptions;
   readonly #models: ModelRegistry;
   readonly #activities: ModelActivities;
-  readonly #telemetry: NodeTelemetry;
+  readonly #metrics: Metrics;
   /** Undefined where every model runs on this machine. */
   readonly #upstreams: UpstreamModels | undefined;
   readonly #retrieval: RetrievalService;
@@ -146,7 +145,7 @@ export class PaddockNode implements AsyncDisposable {
       documentsQueued: () => this.#documents.queued(),
       ...(shared === undefined ? {} : { shared: () => shared.numbers }),
     });
-    this.#telemetry = new NodeTelemetry(metrics);
+    this.#metrics = metrics;
     this.#upstreams =
       upstreams &&
       this.#resources.use(
@@ -157,7 +156,7 @@ export class PaddockNode implements AsyncDisposable {
           ...given({ secretOf }),
         }),
       );
-    this.#resources.use(this.#telemetry.watchMemory("node", options.residentMemory));
+    this.#resources.use(metrics.watchMemory("node", options.residentMemory));
     this.services = {
       chat: new ChatService(
         this.#models,
@@ -199,7 +198,7 @@ export class PaddockNode implements AsyncDisposable {
       isDraining,
       checkReadiness: (who) => checkReadiness(parts, who),
       metrics,
-      telemetry: this.#telemetry,
+      telemetry: this.#metrics,
       isOpen: config.auth.open,
       openOperations: config.metrics.open ? [metricsOperation.facts.name] : [],
       corsOrigins: config.http.cors_origins,
@@ -262,7 +261,7 @@ export class PaddockNode implements AsyncDisposable {
         options: this.#options,
         models: this.#models,
         activities: this.#activities,
-        telemetry: this.#telemetry,
+        telemetry: this.#metrics,
         upstreams: this.#upstreams,
         retrieval: this.#retrieval,
         documents: this.#documents,
@@ -298,7 +297,7 @@ export class PaddockNode implements AsyncDisposable {
     const endpoint = config.telemetry.otlp_endpoint;
     if (endpoint === undefined) return;
     const { OtlpTraces } = await import("../telemetry/otlp-traces.ts");
-    this.#telemetry.add(this.#resources.use(new OtlpTraces({ endpoint, version, log })));
+    this.#metrics.watchers.push(this.#resources.use(new OtlpTraces({ endpoint, version, log })));
   }
 }
 

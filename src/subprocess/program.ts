@@ -1,4 +1,7 @@
-/** This program as a child process for native code: its command line, its environment and its end. */
+/** This program as a child process: its command line, its environment, its start and its end. */
+import { dlopen, FFIType } from "bun:ffi";
+import { readFileSync } from "node:fs";
+
 export interface Program {
   command: readonly string[];
   /** All that the process sees: nothing is inherited. */
@@ -111,3 +114,69 @@ export const exitOf = ({ signalCode, exitCode }: Exited): string =>
   signalCode === null ? `exit code ${exitCode}` : String(signalCode);
 
 type Exited = Pick<Bun.Subprocess, "signalCode" | "exitCode">;
+
+/**
+ * When a process started, as a text to compare: with its id it tells the process from a later one that
+ * got the same id. Undefined where there is no such process.
+ */
+export function processStart(id: number): string | undefined {
+  const stat = textOf(`/proc/${id}/stat`);
+  if (stat === undefined) return startInProcessTable(id);
+  // The name in parentheses may hold spaces. Then come the state and, as field 22, the ticks since the boot.
+  const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const hasEnded = state === "Z" || state === "X";
+  return hasEnded ? undefined : `${fields[18]} of ${textOf(bootId)?.trim()}`;
+}
+
+/** The same in every container of a machine, and another after each boot. */
+const bootId = "/proc/sys/kernel/random/boot_id";
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+/** For macOS, which has no /proc. */
+function startInProcessTable(id: number): string | undefined {
+  try {
+    const env = { PATH: "/bin:/usr/bin", LC_ALL: "C", TZ: "UTC" };
+    const { stdout } = Bun.spawnSync(["ps", "-o", "lstart=", "-p", String(id)], { env });
+    return stdout.toString().trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of glibc, then of musl. */
+const libraries = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
+
+const setParentDeathSignal = 1;
+const sigkill = 9;
+
+/**
+ * Has the kernel end this process when the one that started it ends, whatever the loop of this one
+ * does. Says whether it will; only Linux does. It watches the thread that started this process: in
+ * a node that is its main thread, which lives as long as the node. A parent that ended before the
+ * call is not noticed: look at the parent's id before and after.
+ */
+export function endWithParentProcess(): boolean {
+  for (const name of libraries) {
+    try {
+      const { symbols, close } = dlopen(name, {
+        prctl: {
+          args: [FFIType.i32, FFIType.u64, FFIType.u64, FFIType.u64, FFIType.u64],
+          returns: FFIType.i32,
+        },
+      });
+      const result = symbols.prctl(setParentDeathSignal, sigkill, 0, 0, 0);
+      close();
+      return result === 0;
+    } catch {
+      // Another system's library.
+    }
+  }
+  return false;
+}

@@ -6,11 +6,11 @@ import type {
   AnswerRecord,
   MetricsPage,
   RequestRecord,
+  Telemetry,
   WorkEvent,
 } from "../core/ports/telemetry.ts";
-import { ReplicaMetrics } from "./replica-metrics.ts";
-import { buckets, Series } from "./series.ts";
-import { ProcessMetrics, WorkMetrics } from "./work-metrics.ts";
+import { replicaMetrics } from "./replica-metrics.ts";
+import { buckets, Series, Watched } from "./series.ts";
 
 /** Whether a model runs on this machine, or on an upstream server. */
 type ModelPlace = "local" | "upstream";
@@ -24,19 +24,26 @@ export interface MetricsSources {
   /** Files that wait to be ingested; undefined where that cannot be read. */
   documentsQueued: () => Promise<number | undefined>;
   /** Of the Redis server that several nodes share; absent where there is none. */
-  shared?: () => SharedStatus;
+  shared?: () => { isUp: boolean; losses: number; decidedAlone: number };
 }
 
-export class Metrics implements MetricsPage {
+/** An observer of requests that have ended. */
+export type RequestWatcher = Pick<Telemetry, "requestEnded">;
+
+export class Metrics implements MetricsPage, Telemetry {
   readonly #sources: MetricsSources;
   readonly #registry = new Registry();
   readonly #series = new Series(this.#registry);
   /** Those of the replicas of upstream models. */
-  readonly replicas = new ReplicaMetrics(this.#registry);
-  readonly #requests = this.#series.counter("requests_total", "Requests that have ended.", [
+  readonly replicas = replicaMetrics(this.#series);
+  /** Who else hears of requests that have ended: traces, where they are configured. */
+  readonly watchers: RequestWatcher[] = [];
+  readonly #requests = this.#series.counter(
+    "requests_total",
+    "Requests that have ended.",
     "operation",
     "status",
-  ]);
+  );
   readonly #requestSeconds = this.#series.histogram(
     "request_seconds",
     "From a request's arrival to its end, streams included.",
@@ -58,23 +65,25 @@ export class Metrics implements MetricsPage {
   readonly #promptTokens = this.#series.counter(
     "prompt_tokens_total",
     "Tokens that models were given.",
-    ["model"],
+    "model",
   );
   readonly #cachedTokens = this.#series.counter(
     "cached_tokens_total",
     "Those of a prompt that needed no evaluation.",
-    ["model"],
+    "model",
   );
   readonly #generatedTokens = this.#series.counter(
     "generated_tokens_total",
     "Tokens of answers, as they come.",
-    ["model"],
+    "model",
   );
   /** Those since the page was read: a counter of the library costs more than all else that is done for a token here. */
   readonly #newTokens = new Map<string, number>();
-  readonly #queueLength = this.#series.gauge("queue_length", "Calls that wait for a model.", [
+  readonly #queueLength = this.#series.gauge(
+    "queue_length",
+    "Calls that wait for a model.",
     "model",
-  ]);
+  );
   readonly #queueSeconds = this.#series.histogram(
     "queue_seconds",
     "How long a call waited for its model.",
@@ -84,20 +93,73 @@ export class Metrics implements MetricsPage {
   readonly #slots = this.#series.gauge(
     "slots",
     "Answers that a model can generate at the same time.",
-    ["model"],
-  );
-  readonly #slotsInUse = this.#series.gauge("slots_in_use", "Answers that it generates now.", [
     "model",
-  ]);
-  readonly #work = new WorkMetrics(this.#series);
-  /** Those of the processes of the node. */
-  readonly processes = new ProcessMetrics(this.#series);
-  readonly #models = this.#series.gauge("model_info", "The models of the node; always 1.", [
+  );
+  readonly #slotsInUse = this.#series.gauge(
+    "slots_in_use",
+    "Answers that it generates now.",
+    "model",
+  );
+  readonly #embeddings = this.#series.counter(
+    "embeddings_total",
+    "Texts that were embedded.",
+    "model",
+  );
+  readonly #embeddingSeconds = this.#series.histogram(
+    "embedding_seconds",
+    "How long the texts of a request took to embed, waiting included.",
+    buckets.workSeconds,
+    "model",
+  );
+  readonly #reranked = this.#series.counter(
+    "reranked_passages_total",
+    "Passages that were read with a question.",
+    "model",
+  );
+  readonly #rerankSeconds = this.#series.histogram(
+    "rerank_seconds",
+    "How long the passages of a question took to judge, waiting included.",
+    buckets.workSeconds,
+    "model",
+  );
+  readonly #retrievalSeconds = this.#series.histogram(
+    "retrieval_seconds",
+    "How long a search of the collection took, failed ones included.",
+    buckets.workSeconds,
+  );
+  readonly #retrievalPassages = this.#series.histogram(
+    "retrieval_passages",
+    "How many passages a search found.",
+    buckets.passages,
+  );
+  readonly #retrievalFailures = this.#series.counter(
+    "retrieval_failures_total",
+    "Searches of the collection that failed.",
+  );
+  readonly #restarts = this.#series.counter(
+    "runner_restarts_total",
+    "Times that a model's process ended by itself, or hung, and was started again.",
+    "model",
+  );
+  readonly #hangs = this.#series.counter(
+    "runner_hangs_total",
+    "Those of the restarts where the process had left its heartbeat unanswered, or its steps did not end.",
+    "model",
+  );
+  readonly #residentBytes = this.#series.gauge(
+    "resident_memory_bytes",
+    "Memory that a process of the node holds.",
+    "process",
+  );
+  readonly #memory = new Watched<() => number | undefined>();
+  readonly #models = this.#series.gauge(
+    "model_info",
+    "The models of the node; always 1.",
     "model",
     "type",
     "place",
-  ]);
-  readonly #build = this.#series.gauge("build_info", "What runs; always 1.", ["version", "engine"]);
+  );
+  readonly #build = this.#series.gauge("build_info", "What runs; always 1.", "version", "engine");
   readonly #ready = this.#series.gauge("ready", "1 where /ready answers 200, else 0.");
 
   constructor(sources: MetricsSources) {
@@ -113,14 +175,14 @@ export class Metrics implements MetricsPage {
     // Every series exists from the start at 0, so that `rate()` sees its first increase.
     for (const { name: model, type, place } of sources.models) {
       this.#models.set({ model, type, place }, 1);
-      this.#promptTokens.inc({ model }, 0);
-      if (place === "local") this.processes.begin(model);
-      if (type === "chat") {
-        this.#cachedTokens.inc({ model }, 0);
-        this.#generatedTokens.inc({ model }, 0);
-      } else {
-        this.#work.begin(model, type);
-      }
+      const ofProcess = place === "local" ? [this.#restarts, this.#hangs] : [];
+      const ofType = {
+        chat: [this.#cachedTokens, this.#generatedTokens],
+        embedding: [this.#embeddings],
+        reranker: [this.#reranked],
+      }[type];
+      for (const counter of [this.#promptTokens, ...ofProcess, ...ofType])
+        counter.inc({ model }, 0);
     }
   }
 
@@ -140,7 +202,11 @@ export class Metrics implements MetricsPage {
     for (const [model, count] of this.#newTokens) this.#generatedTokens.inc({ model }, count);
     this.#newTokens.clear();
     this.replicas.read();
-    this.processes.read();
+    this.#residentBytes.reset();
+    for (const [process, residentBytes] of this.#memory) {
+      const bytes = residentBytes();
+      if (bytes !== undefined) this.#residentBytes.set({ process }, bytes);
+    }
     this.#build.reset();
     this.#build.set(build(), 1);
     this.#ready.set((await isReady()) ? 1 : 0);
@@ -148,6 +214,7 @@ export class Metrics implements MetricsPage {
   }
 
   worked(event: WorkEvent, sinceReceivedMs: number): void {
+    const seconds = "from" in event ? (event.to - event.from) / 1000 : 0;
     switch (event.type) {
       case "started":
         this.#queueSeconds.observe({ model: event.model }, event.waitedMs / 1000);
@@ -162,19 +229,37 @@ export class Metrics implements MetricsPage {
         this.#answered(event);
         break;
       case "embedded":
+        this.#promptTokens.inc({ model: event.model }, event.tokens);
+        this.#embeddings.inc({ model: event.model }, event.inputs);
+        this.#embeddingSeconds.observe({ model: event.model }, seconds);
+        break;
       case "reranked":
         this.#promptTokens.inc({ model: event.model }, event.tokens);
-        this.#work.worked(event);
+        this.#reranked.inc({ model: event.model }, event.passages);
+        this.#rerankSeconds.observe({ model: event.model }, seconds);
         break;
       case "retrieved":
-        this.#work.worked(event);
+        this.#retrievalSeconds.observe(seconds);
+        if (event.passages === undefined) this.#retrievalFailures.inc();
+        else this.#retrievalPassages.observe(event.passages);
         break;
     }
   }
 
-  requestEnded({ operation, status, brokenStatus, from, to }: RequestRecord): void {
+  requestEnded(record: RequestRecord): void {
+    const { operation, status, brokenStatus, from, to } = record;
     this.#requests.inc({ operation, status: brokenStatus ?? status });
     this.#requestSeconds.observe({ operation }, (to - from) / 1000);
+    for (const watcher of this.watchers) watcher.requestEnded(record);
+  }
+
+  runnerRestarted(model: string, { hung }: { hung: boolean }): void {
+    this.#restarts.inc({ model });
+    if (hung) this.#hangs.inc({ model });
+  }
+
+  watchMemory(process: string, residentBytes: () => number | undefined): Disposable {
+    return this.#memory.watch(process, residentBytes);
   }
 
   #answered({ model, usage, firstTokenAt, endedAt }: AnswerRecord): void {
@@ -187,14 +272,7 @@ export class Metrics implements MetricsPage {
   }
 }
 
-/** The Prometheus metrics of the Redis server that several nodes share. */
-interface SharedStatus {
-  isUp: boolean;
-  losses: number;
-  decidedAlone: number;
-}
-
-function addSharedMetrics(series: Series, shared: () => SharedStatus): void {
+function addSharedMetrics(series: Series, shared: NonNullable<MetricsSources["shared"]>): void {
   series.read("shared_up", "1 where the Redis server can be used, else 0.", Gauge, () =>
     shared().isUp ? 1 : 0,
   );

@@ -1,6 +1,5 @@
 /** Requests as OpenTelemetry traces, sent over OTLP. The spans are made from a request's record when it has ended. */
 import {
-  type Attributes,
   type Context,
   ROOT_CONTEXT,
   SpanKind,
@@ -15,14 +14,12 @@ import {
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
-  type ReadableSpan,
   type SpanExporter,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import { reasonOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import type { RequestRecord } from "../core/ports/telemetry.ts";
-import { requestAttributes, requestName, type Step, stepsOf } from "./trace-steps.ts";
+import type { AnswerRecord, FinishedWork, RequestRecord, Span } from "../core/ports/telemetry.ts";
 
 interface OtlpTracesOptions {
   /** Address of the collector; `/v1/traces` is added. */
@@ -48,7 +45,7 @@ export class OtlpTraces implements AsyncDisposable {
       sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
       spanProcessors: [
         new BatchSpanProcessor({
-          exporter: new DeliveryReporter(exporter, endpoint, log),
+          exporter: reporting(exporter, endpoint, log),
           exportTimeoutMillis: timeoutMs,
           scheduledDelayMillis: 1000,
         }),
@@ -82,11 +79,7 @@ export class OtlpTraces implements AsyncDisposable {
   }
 
   #write({ name, from, to, attributes, inner }: Step, parent: Context, clock: Clock): void {
-    const options: { startTime: number; attributes: Attributes } = {
-      startTime: clock(from),
-      attributes,
-    };
-    const span = this.#tracer.startSpan(name, options, parent);
+    const span = this.#tracer.startSpan(name, { startTime: clock(from), attributes }, parent);
     for (const step of inner) this.#write(step, trace.setSpan(parent, span), clock);
     span.end(clock(to));
   }
@@ -113,47 +106,145 @@ const headerGetter = {
   get: (carrier: Readonly<Record<string, string>>, key: string) => carrier[key],
 };
 
-/** An exporter that logs, once each, when its collector cannot be reached and when it is back. */
-type Done = Parameters<SpanExporter["export"]>[1];
+/** The exporter, which also logs, once each, when its collector cannot be reached and when it is back. */
+function reporting(exporter: SpanExporter, endpoint: string, log: Log): SpanExporter {
+  let isAway = false;
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        const { error } = result;
+        if (error !== undefined && !isAway) {
+          const reason = reasonOf(error);
+          log.warn("traces cannot be delivered; they are dropped until the collector answers", {
+            endpoint,
+            reason,
+          });
+        } else if (error === undefined && isAway) {
+          log.info("traces are delivered again", { endpoint });
+        }
+        isAway = error !== undefined;
+        done(result);
+      }),
+    forceFlush: async () => await exporter.forceFlush?.(),
+    shutdown: () => exporter.shutdown(),
+  };
+}
 
-class DeliveryReporter implements SpanExporter {
-  readonly #exporter: SpanExporter;
-  readonly #endpoint: string;
-  readonly #log: Log;
-  #isAway = false;
+type Attributes = Readonly<Record<string, string | number>>;
 
-  constructor(exporter: SpanExporter, endpoint: string, log: Log) {
-    this.#exporter = exporter;
-    this.#endpoint = endpoint;
-    this.#log = log;
-  }
+/** A span, with the spans inside it, named by OpenTelemetry's semantic conventions for HTTP and generative AI. */
+interface Step extends Span {
+  name: "queue" | "prompt" | "generation" | "retrieval" | "embedding" | "rerank";
+  attributes: Attributes;
+  inner: readonly Step[];
+}
 
-  export(spans: ReadableSpan[], done: Done): void {
-    this.#exporter.export(spans, (result) => {
-      this.#note(result.error);
-      done(result);
-    });
-  }
+/** One of few names: what a caller made up is no part of it. */
+function requestName(record: RequestRecord): string {
+  const { operation, genAiOperation: name, method, work } = record;
+  if (name === undefined) return operation === "other" ? method : operation;
+  // What reranks inside a search is not what was asked for.
+  const model = work.findLast((done) => "model" in done && done.type !== "reranked");
+  return model !== undefined && "model" in model ? `${name} ${model.model}` : name;
+}
 
-  async forceFlush(): Promise<void> {
-    await this.#exporter.forceFlush?.();
-  }
+function requestAttributes(record: RequestRecord): Attributes {
+  const { tokens, status, brokenStatus = status } = record;
+  return present({
+    "http.request.method": record.method,
+    "url.path": record.path,
+    "http.response.status_code": status,
+    "error.type": brokenStatus >= 400 ? String(brokenStatus) : undefined,
+    "gen_ai.provider.name": "paddock",
+    "gen_ai.operation.name": record.genAiOperation,
+    "gen_ai.request.model": record.model,
+    "gen_ai.usage.input_tokens": tokens?.prompt,
+    "gen_ai.usage.cache_read.input_tokens": tokens?.cached,
+    "gen_ai.usage.output_tokens": tokens?.completion,
+    "paddock.request.id": record.id,
+    "paddock.key": record.caller,
+    "paddock.outcome": record.outcome,
+  });
+}
 
-  async shutdown(): Promise<void> {
-    await this.#exporter.shutdown();
-  }
+function stepsOf({ work }: RequestRecord): Step[] {
+  const isInside = ({ from, to }: Span, outer: Span): boolean =>
+    from >= outer.from && to <= outer.to;
+  const steps = work.flatMap(toSteps);
+  const searches = steps.filter(({ name }) => name === "retrieval");
+  const searching = steps.filter(({ name }) => name === "embedding" || name === "rerank");
+  return [
+    ...searches.map((search) => ({
+      ...search,
+      inner: searching.filter((step) => isInside(step, search)),
+    })),
+    ...searching.filter((step) => !searches.some((search) => isInside(step, search))),
+    ...steps.filter((step) => !searches.includes(step) && !searching.includes(step)),
+  ];
+}
 
-  #note(error: Error | undefined): void {
-    const isAway = error !== undefined;
-    if (isAway === this.#isAway) return;
-    this.#isAway = isAway;
-    const endpoint = this.#endpoint;
-    if (!isAway) this.#log.info("traces are delivered again", { endpoint });
-    else {
-      this.#log.warn("traces cannot be delivered; they are dropped until the collector answers", {
-        endpoint,
-        reason: reasonOf(error),
+function toSteps(done: FinishedWork): Step[] {
+  switch (done.type) {
+    case "answered":
+      return phasesOf(done);
+    case "retrieved":
+      return step("retrieval", done, {
+        "error.type": done.passages === undefined ? "retrieval" : undefined,
+        "paddock.passages": done.passages,
       });
-    }
+    case "embedded":
+      return step("embedding", done, {
+        "gen_ai.operation.name": "embeddings",
+        "gen_ai.request.model": done.model,
+        "gen_ai.usage.input_tokens": done.tokens,
+        "paddock.inputs": done.inputs,
+      });
+    case "reranked":
+      // The conventions have no name for this operation.
+      return step("rerank", done, {
+        "gen_ai.request.model": done.model,
+        "gen_ai.usage.input_tokens": done.tokens,
+        "paddock.passages": done.passages,
+      });
   }
+}
+
+/** An answer as far as it came: in the queue, prefill, decoding. */
+function phasesOf(answer: AnswerRecord): Step[] {
+  const { calledAt, startedAt, firstTokenAt, endedAt, usage } = answer;
+  const named = { "gen_ai.request.model": answer.model };
+  return [
+    ...step("queue", { from: calledAt, to: startedAt ?? endedAt }, named),
+    ...step(
+      "prompt",
+      { from: startedAt, to: firstTokenAt ?? endedAt },
+      {
+        ...named,
+        "gen_ai.usage.input_tokens": usage?.promptTokens,
+        "gen_ai.usage.cache_read.input_tokens": usage?.cachedTokens,
+      },
+    ),
+    ...step(
+      "generation",
+      { from: firstTokenAt, to: endedAt },
+      {
+        ...named,
+        "gen_ai.usage.output_tokens": answer.generatedTokens,
+      },
+    ),
+  ];
+}
+
+/** None where it never began. */
+const step = (
+  name: Step["name"],
+  { from, to }: { from: number | undefined; to: number },
+  attributes: Parameters<typeof present>[0],
+): Step[] =>
+  from === undefined ? [] : [{ name, from, to, attributes: present(attributes), inner: [] }];
+
+function present(fields: Readonly<Record<string, string | number | undefined>>): Attributes {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  );
 }

@@ -8,29 +8,21 @@ export class Series {
     this.#registry = registry;
   }
 
-  counter<Label extends string = never>(
-    name: string,
-    help: string,
-    labelNames: readonly Label[] = [],
-  ): Counter<Label> {
-    return new Counter({ ...this.#named(name, help), labelNames });
+  counter<Label extends string = never>(name: string, help: string, ...labelNames: Label[]) {
+    return new Counter<Label>({ ...this.#named(name, help), labelNames });
   }
 
-  gauge<Label extends string = never>(
-    name: string,
-    help: string,
-    labelNames: readonly Label[] = [],
-  ): Gauge<Label> {
-    return new Gauge({ ...this.#named(name, help), labelNames });
+  gauge<Label extends string = never>(name: string, help: string, ...labelNames: Label[]) {
+    return new Gauge<Label>({ ...this.#named(name, help), labelNames });
   }
 
   histogram<Label extends string = never>(
     name: string,
     help: string,
     bounds: readonly number[],
-    ...labelNames: readonly Label[]
-  ): Histogram<Label> {
-    return new Histogram({ ...this.#named(name, help), labelNames, buckets: [...bounds] });
+    ...labelNames: Label[]
+  ) {
+    return new Histogram<Label>({ ...this.#named(name, help), labelNames, buckets: [...bounds] });
   }
 
   /** A series whose number others hold, and which is read at each scrape. */
@@ -65,3 +57,15 @@ export const buckets = {
   tokensPerSecond: [1, 2, 5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000],
   passages: [0, 1, 2, 3, 5, 10, 20, 50, 100],
 } as const;
+
+/** What is watched by name: each entry lasts until it is disposed, or another of its name replaces it. */
+export class Watched<Value> extends Map<string, Value> {
+  watch(name: string, value: Value): Disposable {
+    this.set(name, value);
+    return {
+      [Symbol.dispose]: () => {
+        if (this.get(name) === value) this.delete(name);
+      },
+    };
+  }
+}

@@ -1,5 +1,5 @@
 /** A process that is to end with its parent, by the kernel or by a thread, and blocks its loop for ever. */
-import { endWithParentProcess } from "../../src/subprocess/parent-death.ts";
+import { endWithParentProcess } from "../../src/subprocess/program.ts";
 
 if (process.argv[2] === "kernel") {
   if (!endWithParentProcess()) throw new Error("The kernel does not end it");

@@ -5,8 +5,7 @@ import { printable, wantsColour } from "../../src/cli/printing.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import type { Shell } from "../../src/cli/shell.ts";
 import { handbookPagesIn } from "../../src/ingest/handbook.ts";
-import { processStart } from "../../src/subprocess/process-start.ts";
-import { engineEnvironment } from "../../src/subprocess/program.ts";
+import { engineEnvironment, processStart } from "../../src/subprocess/program.ts";
 
 export interface CommandOptions {
   cwd: string;

@@ -24,8 +24,7 @@ import { keyAccess, withoutGuessing } from "../../src/server/middleware/authenti
 import { PromptLog } from "../../src/server/middleware/request-log.ts";
 import type { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
-import { Metrics, type MetricsSources } from "../../src/telemetry/metrics.ts";
-import { NodeTelemetry, type RequestWatcher } from "../../src/telemetry/node-telemetry.ts";
+import { Metrics, type MetricsSources, type RequestWatcher } from "../../src/telemetry/metrics.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
 import {
   ScriptedChatEngine,
@@ -49,7 +48,7 @@ export interface TestApp {
   repository: SqliteRepository;
   models: ModelRegistry;
   retrieval: RetrievalService;
-  telemetry: NodeTelemetry;
+  telemetry: Metrics;
   documents: Documents;
   registry: SqliteDocuments;
   responses: TestResponses;
@@ -179,8 +178,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     documentsQueued: () => documents.queued(),
     ...(options.shared === undefined ? {} : { shared: options.shared.numbers }),
   });
-  const telemetry = new NodeTelemetry(metrics);
-  for (const watcher of options.watchers ?? []) telemetry.add(watcher);
+  metrics.watchers.push(...(options.watchers ?? []));
   const connections = new Connections();
   // By a clock that stands: nothing is refilled while a busy machine takes its time.
   const limits = new RateLimiter(options.now ?? (() => 0));
@@ -233,7 +231,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     isDraining,
     checkReadiness: (who) => checkReadiness(parts, who),
     metrics,
-    telemetry,
+    telemetry: metrics,
     isOpen: options.open ?? false,
     openOperations: options.metricsOpen === true ? ["metrics"] : [],
     corsOrigins: options.corsOrigins ?? [],
@@ -258,7 +256,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     repository,
     models,
     retrieval,
-    telemetry,
+    telemetry: metrics,
     documents,
     registry,
     responses,

@@ -9,17 +9,10 @@ import type {
   ToolUse,
 } from "../../core/ports/chat-engine.ts";
 import type { Prompt } from "../prompt/prompt-template.ts";
-import type { Feed, Sampled } from "../scheduling/answer.ts";
+import type { Feed, PromptScores, Sampled } from "../scheduling/answer.ts";
 import type { TokenBytes } from "../tokenizer/vocabulary.ts";
-import { PromptEcho } from "./prompt-echo.ts";
-import { type AnswerSampler, toLogprobs } from "./sampling.ts";
-import {
-  type Segment,
-  Segmenter,
-  type TextStream,
-  type TokenText,
-  textStream,
-} from "./segmenter.ts";
+import { type AnswerSampler, describe, toLogprobs } from "./sampling.ts";
+import { type Piece, type Segment, Segmenter, type TextStream, textStream } from "./segmenter.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
 
 /** The grammars of an answer's two phases. */
@@ -30,7 +23,7 @@ export interface AnswerShape {
   calls: LlamaGrammarEvaluationState | undefined;
 }
 
-export interface GenerationOptions {
+interface GenerationOptions {
   model: LlamaModel;
   tokenBytes: TokenBytes;
   prompt: Prompt;
@@ -40,10 +33,6 @@ export interface GenerationOptions {
   maxTokens: number;
   /** Whether the log probabilities of the prompt are wanted with its echo. */
   scoresPrompt?: boolean;
-}
-
-interface Piece extends TokenText {
-  logprobs: TokenLogprobs[];
 }
 
 /** A phase of the answer: text, or tool calls. */
@@ -85,10 +74,14 @@ export class Generation {
   }
 
   /** Writes the answer after its prompt. */
-  *write(sampler: AnswerSampler, emit: (event: GenerationEvent) => void): Steps<void> {
+  *write(sampler: AnswerSampler, emit: Emit): Steps<void> {
     const { toolUse, prompt } = this.#options;
     if (!this.echo.isScored) this.echo.emit(emit);
-    else if (this.#full) yield* this.#evaluate(sampler);
+    else if (this.#full) {
+      // Nothing is to follow the prompt, which is evaluated for its scores.
+      sampler.use(undefined, []);
+      yield { tokens: [] };
+    }
     const forced = toolUse !== undefined && toolUse.choice !== "auto";
     const outcome = forced ? ({ call: 0 } as const) : yield* this.#writeText(sampler, emit);
     const end =
@@ -107,16 +100,10 @@ export class Generation {
     });
   }
 
-  /** Has the prompt evaluated where nothing is to follow it. */
-  *#evaluate(sampler: AnswerSampler): Steps<void> {
-    sampler.use(undefined, []);
-    yield { tokens: [] };
-  }
-
   /** Writes reasoning and text until the end, or until a tool call begins; `call` is after how many tokens. */
   *#writeText(
     sampler: AnswerSampler,
-    emit: (event: GenerationEvent) => void,
+    emit: Emit,
   ): Steps<{ reason: FinishReason; stop?: string } | { call: number }> {
     const { text } = this.#options.shape;
     const writing: Writing = {
@@ -128,8 +115,7 @@ export class Generation {
     for (;;) {
       const piece = yield* this.#piece(sampler, writing);
       if (piece === undefined) break;
-      const start = this.#generated.length - piece.tokens;
-      for (const segment of this.#segmenter.push({ ...piece, start })) {
+      for (const segment of this.#segmenter.push(piece)) {
         if (segment.type === "end") return { reason: "stop", ...given({ stop: segment.stop }) };
         if (segment.type === "call") return { call: segment.start };
         this.#emitSegment(segment, emit);
@@ -143,11 +129,7 @@ export class Generation {
   }
 
   /** Rewinds to where the call began, opens it as the template does, and generates the rest under the grammar. */
-  *#writeCalls(
-    sampler: AnswerSampler,
-    start: number,
-    emit: (event: GenerationEvent) => void,
-  ): Steps<FinishReason> {
+  *#writeCalls(sampler: AnswerSampler, start: number, emit: Emit): Steps<FinishReason> {
     const { prompt, toolUse, shape, maxTokens } = this.#options;
     const { syntax, opening, parallel } = prompt.calls;
     const sampled = this.#generated.length;
@@ -198,7 +180,9 @@ export class Generation {
         logprobs.push(toLogprobs(tokenBytes, logits, this.topLogprobs ?? 0));
       }
       const piece = writing.text.push(token);
-      if (piece !== undefined) return { ...piece, logprobs };
+      if (piece !== undefined) {
+        return { ...piece, logprobs, start: this.#generated.length - piece.tokens };
+      }
     }
     return undefined;
   }
@@ -212,7 +196,7 @@ export class Generation {
     return textStream(model, tokenBytes, prompt.isRaw === true ? prompt.tokens : []);
   }
 
-  #emitSegment(segment: Segment, emit: (event: GenerationEvent) => void): void {
+  #emitSegment(segment: Segment, emit: Emit): void {
     if (segment.type === "reasoning") {
       this.#reasoningTokens += segment.tokens;
       if (segment.text !== "") emit({ type: "reasoning", text: segment.text });
@@ -224,3 +208,56 @@ export class Generation {
 }
 
 const callId = (): string => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+
+/** Tokens whose log probabilities are one event: what the node does for one takes milliseconds. */
+const tokensOfPart = 256;
+
+type Emit = (event: GenerationEvent) => void;
+
+/** The prompt, given back before its answer, with the log probabilities of its tokens where they are wanted. */
+class PromptEcho {
+  readonly #tokenBytes: TokenBytes;
+  readonly #top: number | undefined;
+  /** The first part has all of the text. */
+  #text: string;
+  /** Of the tokens that were scored and not emitted yet. */
+  #unsent: TokenLogprobs[] = [];
+
+  /** `top`: how many alternatives to each token are reported; undefined: no log probabilities. */
+  constructor({ tokens, echoed = "" }: Prompt, tokenBytes: TokenBytes, top: number | undefined) {
+    this.#text = echoed;
+    this.#tokenBytes = tokenBytes;
+    this.#top = top;
+    const [first] = tokens;
+    if (top === undefined || first === undefined) return;
+    // Nothing comes before the first token, so nothing scores it.
+    this.#unsent.push({ ...describe(tokenBytes, first, 0), top: [] });
+  }
+
+  /** Whether it comes only when the prompt has been evaluated. */
+  get isScored(): boolean {
+    return this.#top !== undefined;
+  }
+
+  /** Emits the prompt as it is scored, in parts. */
+  scores(scorer: PromptScores["scorer"], emit: Emit): PromptScores {
+    const top = this.#top ?? 0;
+    return {
+      scorer,
+      top,
+      take: (logits) => {
+        this.#unsent.push(toLogprobs(this.#tokenBytes, logits, top));
+        if (this.#unsent.length === tokensOfPart) this.emit(emit);
+      },
+    };
+  }
+
+  /** Emits what is left of it, where something is. */
+  emit(emit: Emit): void {
+    const [text, logprobs] = [this.#text, this.#unsent];
+    if (text === "" && logprobs.length === 0) return;
+    emit({ type: "text", text, ...(this.isScored ? { logprobs } : {}), echoed: true });
+    this.#text = "";
+    this.#unsent = [];
+  }
+}

@@ -17,15 +17,19 @@ export interface Markers {
   stops: readonly string[];
 }
 
-/** A piece of whole characters: one token, or the few that make a character. */
-export interface Piece {
-  /** The text with special tokens written out. */
-  raw: string;
-  /** The text as a person reads it. */
+/** Text of whole characters: that of one token, or of the few that make a character. */
+interface TokenText {
+  /** The text as a person reads it; a special token has none. */
   text: string;
-  /** How many tokens came before this piece, and how many it is. */
-  start: number;
+  /** The same with special tokens written out. */
+  raw: string;
+  /** How many tokens it is made of. */
   tokens: number;
+}
+
+/** `start`: how many tokens of the answer came before it. */
+export interface Piece extends TokenText {
+  start: number;
   logprobs?: readonly TokenLogprobs[];
 }
 
@@ -197,15 +201,6 @@ function dropStart(pieces: readonly Piece[], length: number): Piece[] {
     if (cut === piece.raw.length) return [];
     return [{ ...piece, raw: piece.raw.slice(cut), text: piece.text.slice(cut) }];
   });
-}
-
-export interface TokenText {
-  /** The text as a person reads it; a special token has none. */
-  text: string;
-  /** The same with special tokens written out. */
-  raw: string;
-  /** How many tokens it is made of. */
-  tokens: number;
 }
 
 /** Turns tokens into text as they come, and holds back bytes of an incomplete UTF-8 character. */

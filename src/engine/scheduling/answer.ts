@@ -1,7 +1,13 @@
-/** What the scheduler runs: a prompt with its sequence, the answer that follows it, and how far it is. */
+/** An answer: what the scheduler runs, how far it is, and its events, which a reader takes at its own pace. */
 import type { Token } from "node-llama-cpp";
+import { onAbort } from "../../core/abort.ts";
+import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
+import type { Generation } from "../generation/generation.ts";
+import type { AnswerSampler } from "../generation/sampling.ts";
 import type { NativeSampler, SampledLogits } from "../native/sampler.ts";
 import type { CachedSequence } from "./kv-cache.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Slot, SlotRequest } from "./slots.ts";
 
 /** What an answer wants to be evaluated before its next token is sampled. */
 export interface Feed {
@@ -119,5 +125,130 @@ export async function scorePrompt(
     if (next === undefined) return;
     // One after the other: a sampler does one thing at a time.
     scores.take(await scores.scorer.logitsOf(next, last - evaluated + 1 + at, scores.top));
+  }
+}
+
+interface StartedAnswer extends SlotRequest {
+  slot: Slot;
+  generation: Generation;
+  sampler: AnswerSampler;
+  /** Where the log probabilities of the prompt are wanted. */
+  scorer?: PromptScores["scorer"] | undefined;
+}
+
+/** Starts an answer and yields its events. An aborted signal ends them at once, and the answer before the next step. */
+export async function* readAnswer(
+  scheduler: Scheduler,
+  { prompt, fresh, scope, ...started }: StartedAnswer,
+  signal: AbortSignal,
+): AsyncGenerator<GenerationEvent> {
+  signal.throwIfAborted();
+  const events = new EventQueue<GenerationEvent>(() => scheduler.wake());
+  const { slot } = started;
+  const stop = scheduler.start({
+    sequence: slot.sequence,
+    source: slot.source,
+    evictionTarget: slot.evictionTarget,
+    prompt,
+    fresh,
+    scope,
+    answer: writing(started, events),
+  });
+  using _ = onAbort(signal, () => {
+    stop();
+    events.fail(signal.reason);
+  });
+  try {
+    yield* events.read();
+  } finally {
+    slot.prefillDone();
+    stop();
+  }
+}
+
+/** The generation as an answer of the scheduler, which resumes it with each token. */
+function writing(
+  { slot, generation, sampler, scorer }: Omit<StartedAnswer, keyof SlotRequest>,
+  events: EventQueue<GenerationEvent>,
+): Answer {
+  const emit = (event: GenerationEvent): void => events.push(event);
+  const steps = generation.write(sampler, emit);
+  const goOn = (step: ReturnType<typeof steps.next>) => {
+    if (step.done !== true) return step.value;
+    events.complete();
+    return undefined;
+  };
+  return {
+    sampler: sampler.native,
+    topLogits: generation.topLogprobs,
+    promptScores: scorer && generation.echo.scores(scorer, emit),
+    get paused() {
+      return events.full;
+    },
+    begin(cachedTokens) {
+      generation.cachedTokens = cachedTokens;
+      return goOn(steps.next());
+    },
+    accept(sampled) {
+      slot.prefillDone();
+      generation.echo.emit(emit);
+      return goOn(steps.next(sampled));
+    },
+    fail: (reason) => events.fail(reason),
+  };
+}
+
+/** Unread events at which the answer is paused. */
+const mostUnread = 8;
+
+/** A queue from the scheduler, which never waits, to a reader at its own pace, with back pressure. */
+class EventQueue<Event> {
+  readonly #unread: Event[] = [];
+  readonly #onRead: () => void;
+  #end: { reason: unknown } | "complete" | undefined;
+  #wake: () => void = () => {};
+
+  /** `onRead` is called when a full queue has room again. */
+  constructor(onRead: () => void) {
+    this.#onRead = onRead;
+  }
+
+  get full(): boolean {
+    return this.#unread.length >= mostUnread;
+  }
+
+  push(event: Event): void {
+    this.#unread.push(event);
+    this.#wake();
+  }
+
+  /** Nothing follows; what is unread is still read. */
+  complete(): void {
+    this.#end ??= "complete";
+    this.#wake();
+  }
+
+  /** Ends the reading at once; what is unread is dropped. */
+  fail(reason: unknown): void {
+    if (this.#end !== "complete" || this.#unread.length > 0) this.#end = { reason };
+    this.#wake();
+  }
+
+  async *read(): AsyncGenerator<Event> {
+    for (;;) {
+      if (typeof this.#end === "object") throw this.#end.reason;
+      const wasFull = this.full;
+      const event = this.#unread.shift();
+      if (event !== undefined) {
+        if (wasFull) this.#onRead();
+        yield event;
+      } else if (this.#end === "complete") {
+        return;
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    }
   }
 }

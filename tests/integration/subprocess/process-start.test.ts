@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { processStart } from "../../../src/subprocess/process-start.ts";
+import { processStart } from "../../../src/subprocess/program.ts";
 import { skipUnless } from "../../support/skip-reason.ts";
 
 const skips = skipUnless(process.platform !== "win32", "Windows has no SIGHUP, which needs it");
