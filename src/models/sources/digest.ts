@@ -4,6 +4,7 @@ import { basename, join, resolve } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError } from "../../core/errors.ts";
+import { partsOf } from "../../core/models/model-files.ts";
 import type { Progress } from "../../core/progress.ts";
 import { sizeOf, writeAtomically } from "../files.ts";
 
@@ -46,12 +47,15 @@ export async function digestOf(path: string, options: DigestOptions): Promise<st
   return digest;
 }
 
-/** Checks a file that exists already against an expected digest. */
+/** Checks a model's file that exists already against the digest that it should have, where one is given. */
 export async function checkDigest(
   path: string,
-  sha256: string,
-  options: DigestOptions,
+  source: string,
+  options: DigestOptions & { sha256?: string },
 ): Promise<void> {
+  const { sha256 } = options;
+  if (sha256 === undefined) return;
+  checkOneFile(partsOf(path), source);
   const found = await digestOf(path, options);
   if (found === sha256) return;
   throw new NodeError(

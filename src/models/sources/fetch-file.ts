@@ -1,7 +1,6 @@
 /** Downloads one file: resumes a partial download, retries with backoff, and renames the file only when it is whole and its digest right. */
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { byteSize } from "../../core/byte-size.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
@@ -9,12 +8,14 @@ import type { Progress, ProgressStep } from "../../core/progress.ts";
 import { makePrivateFolder, sizeOf } from "../files.ts";
 import { hashOf } from "./digest.ts";
 import {
-  IdleTimeout,
+  type IdleOptions,
   RetryableError,
   refuse,
   type SourceResponse,
   type Subject,
   sendRequest,
+  withIdleTimeout,
+  withRetries,
 } from "./http-request.ts";
 import {
   checkLength,
@@ -27,21 +28,18 @@ import {
   roomForUnsized,
 } from "./partial-file.ts";
 
-export interface FetchOptions {
+export interface FetchOptions extends IdleOptions {
   subject: Subject;
   /** The sha256 that the file must have, where it is known. */
   sha256?: string;
   progress: Progress;
-  signal: AbortSignal;
-  /** The idle timeout: how long the server may send nothing; default: a minute. */
-  stallMs?: number;
   /** The first pause of the backoff; default: half a second. */
   pauseMs?: number;
   /** Disk space that a file of unknown length must leave free; default: 1 GB. */
   reserveBytes?: number;
 }
 
-export interface FetchedFile {
+interface FetchedFile {
   bytes: number;
   sha256: string;
 }
@@ -57,7 +55,7 @@ export async function fetchFile(
   path: string,
   options: FetchOptions,
 ): Promise<FetchedFile | undefined> {
-  const { subject, signal, progress, pauseMs = 500 } = options;
+  const { subject, signal, progress } = options;
   await makePrivateFolder(dirname(path));
   using lock = await lockDownload(path, signal, progress);
   if ((await sizeOf(path)) !== undefined) {
@@ -66,23 +64,19 @@ export async function fetchFile(
   }
   const partial = new PartialFile(path);
   let furthest = 0;
-  for (let tries = 1; ; tries++) {
-    try {
-      const fetched = await attempt(url, partial, options);
-      lock.done();
-      return fetched;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof RetryableError)) throw error;
+  const fetched = await withRetries(() => attempt(url, partial, options), {
+    ...options,
+    mostTries,
+    async hasProgressed() {
       const { bytes } = await partial.read();
-      if (bytes >= furthest + progressBytes) {
-        furthest = bytes;
-        tries = 0;
-      }
-      if (tries >= mostTries) throw givenUp(subject, error, bytes);
-      await sleep(pauseMs * 2 ** tries, undefined, { signal });
-    }
-  }
+      if (bytes < furthest + progressBytes) return false;
+      furthest = bytes;
+      return true;
+    },
+    giveUp: async (last) => givenUp(subject, last, (await partial.read()).bytes),
+  });
+  lock.done();
+  return fetched;
 }
 
 async function attempt(
@@ -90,62 +84,49 @@ async function attempt(
   partial: PartialFile,
   options: FetchOptions,
 ): Promise<FetchedFile> {
-  const { subject, signal, stallMs = 60_000, reserveBytes = 1e9 } = options;
+  const { subject, reserveBytes = 1e9 } = options;
   const { bytes, note } = await partial.read();
   const canResume = bytes > 0 && (note.etag !== undefined || note.digest !== undefined);
   const from = canResume ? bytes : 0;
   // Hashed before the request: a server would not wait for that.
-  const hash = from === 0 ? new Bun.CryptoHasher("sha256") : await hashOf(partial.path);
-  using idle = new IdleTimeout(stallMs);
-  try {
-    const inTime = AbortSignal.any([signal, idle.signal]);
+  const hashed = from === 0 ? new Bun.CryptoHasher("sha256") : await hashOf(partial.path);
+  return await withIdleTimeout(url, options, async (signal, heard) => {
     const answer = await sendRequest({
       url,
       hub: subject.hub,
-      signal: inTime,
+      signal,
       headers: rangeOf(from, note),
     });
     await refuse(answer, subject);
     const digest = options.sha256 ?? answer.digest;
-    const isAnother = note.digest !== undefined && note.digest !== digest;
-    const verdict =
-      from > 0 && isAnother
-        ? ({ type: "restart" } as const)
-        : judge(answer.response, { ...note, bytes: from });
-    if (verdict.type === "whole") return await complete(partial, hash, bytes, digest, subject);
+    const isAnother = from > 0 && note.digest !== undefined && note.digest !== digest;
+    const verdict: Verdict = isAnother
+      ? { type: "restart" }
+      : judge(answer.response, { ...note, bytes: from });
+    if (verdict.type === "whole") return await complete(partial, hashed, bytes, digest, subject);
     if (verdict.type === "restart") {
       await answer.response.body?.cancel();
       await partial.remove();
       return await attempt(url, partial, options);
     }
     const { start, total } = verdict;
+    const folder = dirname(partial.path);
     checkLength(answer, total, digest);
-    await checkRoom(dirname(partial.path), (total ?? 0) - start, subject.source);
+    await checkRoom(folder, (total ?? 0) - start, subject.source);
     if (start === 0) await partial.begin(noteOf(answer, total, digest));
     const step = stepOf(partial.path, start, total, options);
-    const most = total ?? (await roomForUnsized(dirname(partial.path), reserveBytes)) + start;
-    const running = start === 0 ? new Bun.CryptoHasher("sha256") : hash;
+    const most = total ?? (await roomForUnsized(folder, reserveBytes)) + start;
+    const hash = start === 0 ? new Bun.CryptoHasher("sha256") : hashed;
     try {
-      const end = await receive(answer, partial, {
-        start,
-        total,
-        most,
-        hash: running,
-        idle,
-        step,
-      });
-      const fetched = await complete(partial, running, end, digest, subject);
+      const end = await receive(answer, partial, { start, total, most, hash, heard, step });
+      const fetched = await complete(partial, hash, end, digest, subject);
       step.finish(byteSize(end));
       return fetched;
     } catch (error) {
       step.finish("not whole");
       throw error;
     }
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!idle.signal.aborted) throw error;
-    throw new RetryableError(`${new URL(url).host} sent nothing for ${stallMs / 1000} s`);
-  }
+  });
 }
 
 interface Receiving {
@@ -154,7 +135,7 @@ interface Receiving {
   /** Most bytes that the file may have. */
   most: number;
   hash: Bun.CryptoHasher;
-  idle: IdleTimeout;
+  heard: () => void;
   step: ProgressStep;
 }
 
@@ -162,14 +143,14 @@ interface Receiving {
 async function receive(
   { response, url }: SourceResponse,
   partial: PartialFile,
-  { start, total, most, hash, idle, step }: Receiving,
+  { start, total, most, hash, heard, step }: Receiving,
 ): Promise<number> {
   const { host } = new URL(url);
   await using file = await open(partial.path, "a");
   let end = start;
   let head = new Uint8Array();
   for await (const chunk of chunksOf(response, host)) {
-    idle.reset();
+    heard();
     if (end < headLength) {
       head = Buffer.concat([head, chunk]);
       if (head.length >= headLength) await partial.dropFor(headProblem(head, host));
@@ -227,15 +208,9 @@ function noteOf(
   total: number | undefined,
   digest?: string,
 ): PartNote {
-  const etag = response.headers.get("etag");
-  return {
-    ...given({
-      total,
-      // A weak tag does not promise the same bytes.
-      etag: etag === null || etag.startsWith("W/") ? undefined : etag,
-      digest,
-    }),
-  };
+  const said = response.headers.get("etag") ?? undefined;
+  // A weak tag does not promise the same bytes.
+  return given({ total, etag: said?.startsWith("W/") ? undefined : said, digest });
 }
 
 async function write(file: FileHandle, chunk: Uint8Array): Promise<void> {
@@ -285,7 +260,7 @@ export interface Known {
   etag?: string;
 }
 
-export type Verdict =
+type Verdict =
   /** Its bytes are written at `start`; 0: the download begins again. */
   | { type: "write"; start: number; total?: number }
   /** The download is complete already. */

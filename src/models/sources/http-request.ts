@@ -49,13 +49,8 @@ export async function sendRequest({
   const facts: HubFacts = {};
   for (let step = 0; step <= mostRedirects; step++) {
     checkAddress(hub, from);
-    const response = await send(
-      from,
-      method,
-      { ...headers, ...authorization(hub, from) },
-      signal,
-      timeoutMs,
-    );
+    const allHeaders = { ...headers, ...authorization(hub, from) };
+    const response = await send(from, method, allHeaders, signal, timeoutMs);
     if (isOfHub(hub, from)) Object.assign(facts, readLinked(response.headers));
     const location = response.headers.get("location");
     if (!isRedirect.has(response.status) || location === null) {
@@ -138,31 +133,53 @@ export interface RetryOptions {
   pauseMs?: number;
 }
 
-/** How long a response may take. */
-export const responseTimeoutMs = 30_000;
-const mostTries = 3;
+interface Retries extends Omit<RetryOptions, "hub"> {
+  mostTries: number;
+  /** Whether a failed attempt got on, so that the count begins again. */
+  hasProgressed?: () => Promise<boolean>;
+  giveUp: (last: RetryableError) => NodeError | Promise<NodeError>;
+}
 
-/** Short requests, such as for metadata, retried with exponential backoff when the connection fails. */
-export async function requestWithRetry(
-  question: Omit<RequestOptions, "hub" | "signal" | "timeoutMs">,
-  subject: Subject,
-  { hub, signal, pauseMs = 500 }: RetryOptions,
-): Promise<SourceResponse> {
+/** Tries again, with exponential backoff, after transient failures. */
+export async function withRetries<Result>(
+  attempt: () => Promise<Result>,
+  { signal, pauseMs = 500, mostTries, hasProgressed, giveUp }: Retries,
+): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
-      const answer = await sendRequest({ ...question, hub, signal, timeoutMs: responseTimeoutMs });
-      // With `staysAtHub`, a redirect away from the hub is the response that was asked for.
-      if (answer.response.status < 300 || answer.response.status >= 400) {
-        await refuse(answer, subject);
-      }
-      return answer;
+      return await attempt();
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof RetryableError)) throw error;
-      if (tries >= mostTries) throw unreachable(subject, error);
+      if (await hasProgressed?.()) tries = 0;
+      if (tries >= mostTries) throw await giveUp(error);
       await sleep(pauseMs * 2 ** tries, undefined, { signal });
     }
   }
+}
+
+/** How long a response may take. */
+export const responseTimeoutMs = 30_000;
+
+/** Short requests, such as for metadata, retried when the connection fails. */
+export async function requestWithRetry(
+  question: Omit<RequestOptions, "hub" | "signal" | "timeoutMs">,
+  subject: Subject,
+  { hub, ...retries }: RetryOptions,
+): Promise<SourceResponse> {
+  const attempt = async (): Promise<SourceResponse> => {
+    const { signal } = retries;
+    const answer = await sendRequest({ ...question, hub, signal, timeoutMs: responseTimeoutMs });
+    // With `staysAtHub`, a redirect away from the hub is the response that was asked for.
+    const { status } = answer.response;
+    if (status < 300 || status >= 400) await refuse(answer, subject);
+    return answer;
+  };
+  return await withRetries(attempt, {
+    ...retries,
+    mostTries: 3,
+    giveUp: (last) => unreachable(subject, last),
+  });
 }
 
 const unreachable = (subject: Subject, cause: RetryableError): NodeError =>
@@ -175,8 +192,8 @@ const unreachable = (subject: Subject, cause: RetryableError): NodeError =>
 /** A longer body is not read. */
 const mostBytes = 1_000_000;
 
-/** Undefined where the body is too long, or its connection is lost. */
-export async function readText({ body }: Response): Promise<string | undefined> {
+/** Undefined where the body is too long or no JSON, or its connection is lost. */
+export async function readJson({ body }: Response): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
@@ -185,10 +202,10 @@ export async function readText({ body }: Response): Promise<string | undefined> 
       if (length > mostBytes) return undefined;
       chunks.push(chunk);
     }
+    return JSON.parse(Buffer.concat(chunks).toString());
   } catch {
     return undefined;
   }
-  return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
 export interface Subject {
@@ -245,25 +262,27 @@ function explain({ status, headers }: Response, url: string, subject: Subject): 
   return `${start} the hub answers ${status}.`;
 }
 
-/** Aborts its signal when `reset` is not called for too long. */
-export class IdleTimeout implements Disposable {
-  readonly #controller = new AbortController();
-  readonly #timer: Timer;
+export interface IdleOptions {
+  signal: AbortSignal;
+  /** How long the server may send nothing; default: a minute. */
+  stallMs?: number;
+}
 
-  constructor(mostMs: number) {
-    this.#timer = setTimeout(() => this.#controller.abort(), mostMs);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Called when something came: the time starts again. */
-  reset(): void {
-    this.#timer.refresh();
-  }
-
-  [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
+/** Fails what takes too long between two calls of `heard`, so that it is tried again. */
+export async function withIdleTimeout<Result>(
+  url: string,
+  { signal, stallMs = 60_000 }: IdleOptions,
+  work: (inTime: AbortSignal, heard: () => void) => Promise<Result>,
+): Promise<Result> {
+  const idle = new AbortController();
+  const timer = setTimeout(() => idle.abort(), stallMs);
+  try {
+    return await work(AbortSignal.any([signal, idle.signal]), () => timer.refresh());
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!idle.signal.aborted) throw error;
+    throw new RetryableError(`${new URL(url).host} sent nothing for ${stallMs / 1000} s`);
+  } finally {
+    clearTimeout(timer);
   }
 }

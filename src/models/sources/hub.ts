@@ -7,7 +7,7 @@ import { given } from "../../core/given.ts";
 import { partsOf } from "../../core/models/model-files.ts";
 import {
   type RetryOptions,
-  readText,
+  readJson,
   requestWithRetry,
   type SourceResponse,
   type Subject,
@@ -62,11 +62,6 @@ function parseReference(source: string): HubReference {
 function fileAddress(hub: Hub, { repository, revision }: HubReference, file: string): string {
   const path = file.split("/").map(encodeURIComponent).join("/");
   return `${hub.endpoint}/${repository}/resolve/${encodeURIComponent(revision)}/${path}`;
-}
-
-/** The hub's manifest, which says which file has a quantization. */
-function manifestAddress(hub: Hub, repository: string, quantization: string): string {
-  return `${hub.endpoint}/v2/${repository}/manifests/${encodeURIComponent(quantization)}`;
 }
 
 export const isOfHub = (hub: Hub, url: string): boolean =>
@@ -175,25 +170,17 @@ async function chosenFile(
 ): Promise<string> {
   const answer = await requestWithRetry(
     {
-      url: manifestAddress(retry.hub, repository, quantization),
+      url: `${retry.hub.endpoint}/v2/${repository}/manifests/${encodeURIComponent(quantization)}`,
       // The hub adds the file's name to the manifest for this client only.
       headers: { "user-agent": "llama-cpp" },
     },
     { ...subject, wanted: `GGUF file of the form '${quantization}'` },
     retry,
   );
-  const manifest = parsed(await readText(answer.response));
+  const manifest = await readJson(answer.response);
   if (Value.Check(Manifest, manifest)) return manifest.ggufFile.rfilename;
   throw new NodeError(
     "unavailable",
     `The hub does not say which file of ${repository} has the form '${quantization}'. Name the file: hf:${repository}/FILE.gguf.`,
   );
-}
-
-function parsed(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? "");
-  } catch {
-    return undefined;
-  }
 }

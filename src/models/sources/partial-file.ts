@@ -4,7 +4,7 @@ import { existsSync, rmSync } from "node:fs";
 import { open, readFile, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Type as T } from "@sinclair/typebox";
+import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { byteSize } from "../../core/byte-size.ts";
 import { hasCode, NodeError } from "../../core/errors.ts";
@@ -19,11 +19,7 @@ const Note = T.Object({
   digest: T.Optional(T.String()),
 });
 
-export interface PartNote {
-  total?: number;
-  etag?: string;
-  digest?: string;
-}
+export type PartNote = Static<typeof Note>;
 
 export class PartialFile {
   readonly path: string;

@@ -12,7 +12,7 @@ import {
 import { sizeOf } from "../files.ts";
 import { listModels } from "../models-folder.ts";
 import { starterChat, starterEmbedding, starterGteSmall } from "../starter-models.ts";
-import { checkDigest, checkOneFile } from "./digest.ts";
+import { checkDigest } from "./digest.ts";
 import { type DownloadOptions, download, isRemote } from "./download.ts";
 import { findFetched } from "./origin.ts";
 import { prepareFetched, prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
@@ -23,7 +23,7 @@ export interface ResolveOptions extends DownloadOptions {
 }
 
 export async function resolveSource(source: string, options: ResolveOptions): Promise<string> {
-  const { folder, baseDir, progress, signal, sha256 } = options;
+  const { folder, baseDir, progress, signal } = options;
   if (source === "starter:chat") return await prepareStarterChat(folder, progress, signal);
   if (source === "starter:embedding") {
     return await prepareStarterEmbedding(folder, progress, signal);
@@ -31,10 +31,7 @@ export async function resolveSource(source: string, options: ResolveOptions): Pr
   if (source === starterGteSmall.source) return await prepareFetched(starterGteSmall, options);
   if (isRemote(source)) return await download(source, options);
   const path = await existingFile(resolve(baseDir, source), source);
-  if (sha256 !== undefined) {
-    checkOneFile(partsOf(path), source);
-    await checkDigest(path, sha256, options);
-  }
+  await checkDigest(path, source, options);
   return path;
 }
 

@@ -47,7 +47,7 @@ export async function downloadFromRegistry(
     await noteOrigin(path, source);
   }
   lock.done();
-  if (sha256 !== undefined) await checkDigest(path, sha256, options);
+  await checkDigest(path, source, options);
   return path;
 }
 

@@ -1,23 +1,39 @@
 /** Fetches packages of the npm registry: a whole one into a folder of its own, or single files of one. */
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join, normalize, sep } from "node:path";
-import { NodeError } from "../../../core/errors.ts";
-import { cannotBeFetched, type Subject } from "../http-request.ts";
+import { Type as T } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { NodeError, reasonOf } from "../../../core/errors.ts";
+import type { Progress } from "../../../core/progress.ts";
+import {
+  cannotBeFetched,
+  type IdleOptions,
+  RetryableError,
+  readJson,
+  refuse,
+  requestWithRetry,
+  type Subject,
+  sendRequest,
+  withIdleTimeout,
+  withRetries,
+} from "../http-request.ts";
+import type { Hub } from "../hub.ts";
 import { checkRoom } from "../partial-file.ts";
+import { checkRedirect } from "../redirects.ts";
 import type { NpmReference } from "./download.ts";
-import { readPackage, type TakeOptions, type Unpacking } from "./read-package.ts";
+import { type EntrySink, TarReader } from "./tar.ts";
 
 /** Bytes that are unpacked at most: of a package of libraries, and of one that holds a model. */
 const mostUnpacked = { libraries: 4e9, model: 64 * 2 ** 30 };
 
-export interface FetchPackageOptions extends Omit<TakeOptions, "source"> {
+interface FetchPackageOptions extends Omit<TakeOptions, "source"> {
   /** The folder that the package becomes; one that is there is replaced. */
   folder: string;
 }
 
 /** Leaves nothing behind where it fails. */
 export async function fetchPackage(
-  reference: Omit<NpmReference, "file">,
+  reference: PackageReference,
   { folder, ...options }: FetchPackageOptions,
 ): Promise<void> {
   const source = `${reference.package}@${reference.version}`;
@@ -79,7 +95,7 @@ function placeOf(folder: string, name: string, subject: Subject): string {
 
 /** Writes each wanted file of the package to its path; when it returns, all are whole and right. */
 export async function takeFiles(
-  reference: Omit<NpmReference, "file">,
+  reference: PackageReference,
   wanted: ReadonlyMap<string, string>,
   options: TakeOptions,
 ): Promise<void> {
@@ -120,3 +136,152 @@ async function wantedFiles(
     [Symbol.asyncDispose]: () => files.disposeAsync(),
   };
 }
+
+export interface TakeOptions extends IdleOptions {
+  /** The registry, with what it wants to see of its user. */
+  registry: Hub;
+  /** What was asked for, as a person wrote it. */
+  source: string;
+  progress: Progress;
+  /** How long to wait before the first new try; default: half a second. */
+  pauseMs?: number;
+}
+
+type ReadOptions = TakeOptions & { mostUnpacked: number };
+
+/** Which package, by an exact version. */
+type PackageReference = Omit<NpmReference, "file">;
+
+/** What becomes of an archive's files; begun again for every try. */
+interface Unpacking extends AsyncDisposable {
+  sinkFor: EntrySink;
+  /** Called when the archive has come whole; throws where it did not hold what was wanted. */
+  finish(): Promise<void>;
+}
+
+/** Unpacks a package's archive as it comes, and checks it as a whole: what was unpacked of a wrong one is the caller's to remove. */
+async function readPackage(
+  reference: PackageReference,
+  subject: Subject,
+  begin: () => Promise<Unpacking>,
+  options: ReadOptions,
+): Promise<void> {
+  const dist = await readDist(reference, subject, options);
+  await withRetries(() => attempt(dist, begin, subject, options), {
+    ...options,
+    mostTries: 4,
+    giveUp: ({ message }) => failure(subject, message),
+  });
+}
+
+interface Dist {
+  tarball: string;
+  algorithm: "sha512" | "sha384" | "sha256";
+  /** In base64. */
+  digest: string;
+}
+
+const Manifest = T.Object({
+  dist: T.Object({ tarball: T.String(), integrity: T.Optional(T.String()) }),
+});
+
+/** What the registry says of one version. */
+async function readDist(
+  { package: name, version }: PackageReference,
+  subject: Subject,
+  options: TakeOptions,
+): Promise<Dist> {
+  const url = `${options.registry.endpoint}/${name.replace("/", "%2f")}/${version}`;
+  const question = { url, headers: { accept: "application/json" } };
+  const answer = await requestWithRetry(question, subject, { ...options, hub: options.registry });
+  const manifest = await readJson(answer.response);
+  if (!Value.Check(Manifest, manifest)) {
+    throw failure(subject, `${new URL(url).host} does not say where ${name}@${version} is`);
+  }
+  const { integrity = "" } = manifest.dist;
+  const tarball = URL.parse(manifest.dist.tarball, url)?.href;
+  if (tarball === undefined) {
+    throw failure(subject, `${new URL(url).host} names an archive that is no address`);
+  }
+  // As with a redirect: the registry leads no closer to this machine than it is itself.
+  await checkRedirect({ began: url, from: url, to: tarball });
+  for (const algorithm of ["sha512", "sha384", "sha256"] as const) {
+    const digest = new RegExp(`(?:^|\\s)${algorithm}-([A-Za-z0-9+/]+=*)`).exec(integrity)?.[1];
+    if (digest !== undefined) return { tarball, algorithm, digest };
+  }
+  throw failure(subject, `the registry has no digest of ${name}@${version} that can be relied on`);
+}
+
+async function attempt(
+  { tarball, algorithm, digest }: Dist,
+  begin: () => Promise<Unpacking>,
+  subject: Subject,
+  options: ReadOptions,
+): Promise<void> {
+  const { registry: hub, progress, mostUnpacked } = options;
+  await withIdleTimeout(tarball, options, async (signal, heard) => {
+    const answer = await sendRequest({ url: tarball, hub, signal });
+    await refuse(answer, subject);
+    const total = Number(answer.response.headers.get("content-length") ?? 0);
+    const step = progress.step(`Downloading ${subject.source}`, total, "bytes");
+    const hash = new Bun.CryptoHasher(algorithm);
+    let received = 0;
+    const onBytes = (chunk: Uint8Array): void => {
+      heard();
+      hash.update(chunk);
+      received += chunk.length;
+      step.update(received);
+    };
+    try {
+      await using unpacking = await begin();
+      const tar = new TarReader(unpacking.sinkFor);
+      let unpacked = 0;
+      for await (const chunk of unzipped(answer.response, subject, onBytes)) {
+        unpacked += chunk.length;
+        if (unpacked > mostUnpacked) throw failure(subject, "the package is too large");
+        await tar.push(chunk);
+      }
+      tar.finish();
+      if (hash.digest("base64") !== digest) {
+        throw failure(
+          subject,
+          `what ${new URL(answer.url).host} sent is not the package: its ${algorithm} is another than the registry says. Nothing of it was stored`,
+        );
+      }
+      await unpacking.finish();
+      step.finish();
+    } catch (error) {
+      step.finish("not whole");
+      throw error;
+    }
+  });
+}
+
+/** The archive's bytes, out of gzip. */
+async function* unzipped(
+  response: Response,
+  subject: Subject,
+  onBytes: (chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
+  let isReceiving = true;
+  const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(chunk, controller) {
+      onBytes(chunk);
+      controller.enqueue(chunk);
+    },
+    flush() {
+      isReceiving = false;
+    },
+  });
+  try {
+    const body = response.body ?? new Blob().stream();
+    yield* body.pipeThrough(counted).pipeThrough(new DecompressionStream("gzip"));
+  } catch (cause) {
+    // What ended early may come whole the next time; what came whole and is no archive will not.
+    const words = `the package cannot be unpacked (${reasonOf(cause)})`;
+    throw isReceiving ? new RetryableError(words, { cause }) : failure(subject, words);
+  }
+}
+
+const failure = (subject: Subject, reason: string): NodeError =>
+  new NodeError("unavailable", `${cannotBeFetched(subject)} ${reason}.`);
