@@ -18,7 +18,6 @@ export interface DevicePlace {
   root: string;
 }
 
-/** The machine that the process runs on. */
 export const thisMachine = (env: DevicePlace["env"]): DevicePlace => ({
   platform: platform(),
   arch: arch(),
@@ -116,8 +115,8 @@ function findLibrary({ env, root }: DevicePlace, name: string): string | undefin
 const systemFolder = ({ env }: DevicePlace): string =>
   join(env.SYSTEMROOT ?? env.SystemRoot ?? "C:\\Windows", "System32");
 
-/** Which file it is; undefined where there is none. */
-function stampOf(path: string): string | undefined {
+/** Which file it is, without reading it; undefined where there is none. */
+export function stampOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return undefined;
   return `${basename(realpathSync(path))} ${found.size} ${Math.floor(found.mtimeMs)}`;

@@ -6,7 +6,7 @@ import { Value } from "@sinclair/typebox/value";
 
 const TrialResult = T.Object({
   backend: T.String(),
-  /** Digest of the libraries that were tried. */
+  /** The engine's version and the files that were tried. */
   library: T.String(),
   driver: T.String(),
   /** Which model; `*`: any. */
@@ -17,17 +17,12 @@ const TrialResult = T.Object({
   at: T.String(),
 });
 
-const TrialFile = T.Object({
-  verdicts: T.Array(TrialResult),
-  /** Digests of libraries by their path, with the stamp of the file that they were taken of. */
-  digests: T.Record(T.String(), T.Object({ stamp: T.String(), sha256: T.String() })),
-});
+const TrialFile = T.Object({ verdicts: T.Array(TrialResult) });
 
 export type TrialResult = Static<typeof TrialResult>;
-export type TrialFile = Static<typeof TrialFile>;
 
 /** What a result is of. */
-export type Trial = Pick<TrialResult, "backend" | "library" | "driver" | "model">;
+type Trial = Pick<TrialResult, "backend" | "library" | "driver" | "model">;
 
 export const everyModel = "*";
 
@@ -37,22 +32,21 @@ const mostResults = 200;
 export const trialFile = (dataDir: string): string => join(dataDir, "accelerators.json");
 
 /** A file that is not there or damaged holds nothing: everything is tried again. */
-export async function readTrials(path: string): Promise<TrialFile> {
+export async function readTrials(path: string): Promise<TrialResult[]> {
   try {
     const content: unknown = JSON.parse(await readFile(path, "utf8"));
-    if (Value.Check(TrialFile, content)) return content;
+    return Value.Check(TrialFile, content) ? content.verdicts : [];
   } catch {
-    // As below.
+    return [];
   }
-  return { verdicts: [], digests: {} };
 }
 
 /** The result of a trial, if it was made with the same library and driver. */
 export const findResult = (
-  { verdicts }: TrialFile,
+  results: readonly TrialResult[],
   { backend, library, driver, model }: Trial,
 ): TrialResult | undefined =>
-  verdicts.findLast(
+  results.findLast(
     (known) =>
       known.backend === backend &&
       known.library === library &&
@@ -61,32 +55,26 @@ export const findResult = (
   );
 
 /** Adds to what the file holds now; what it held on the same backend and model is replaced. */
-export async function addResult(
-  path: string,
-  result: TrialResult,
-  digests: TrialFile["digests"],
-): Promise<void> {
-  const known = await readTrials(path);
-  const others = known.verdicts.filter(
+export async function addResult(path: string, result: TrialResult): Promise<void> {
+  const others = (await readTrials(path)).filter(
     ({ backend, model }) =>
       backend !== result.backend || (model !== result.model && model !== everyModel),
   );
-  const verdicts = [...others, result].slice(-mostResults);
-  await write(path, { verdicts, digests: { ...known.digests, ...digests } });
+  await write(path, [...others, result].slice(-mostResults));
 }
 
 /** Forgets what could not work, so that it is tried again. */
 export async function forgetFailures(path: string): Promise<void> {
-  const { verdicts, digests } = await readTrials(path);
-  const working = verdicts.filter(({ failure }) => failure === undefined);
-  if (working.length < verdicts.length) await write(path, { verdicts: working, digests });
+  const results = await readTrials(path);
+  const working = results.filter(({ failure }) => failure === undefined);
+  if (working.length < results.length) await write(path, working);
 }
 
-async function write(path: string, content: TrialFile): Promise<void> {
+async function write(path: string, verdicts: readonly TrialResult[]): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const aside = `${path}.${crypto.randomUUID()}.part`;
   try {
-    await writeFile(aside, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+    await writeFile(aside, `${JSON.stringify({ verdicts }, null, 2)}\n`, { mode: 0o600 });
     await rename(aside, path);
   } catch (error) {
     await rm(aside, { force: true });

@@ -14,19 +14,15 @@ import { tempDir } from "../../../support/temp-dir.ts";
 const trial = { backend: "cuda", library: "abc", driver: "580.1", model: "m.gguf 1 2" };
 const failed = { ...trial, failure: "it crashed", at: "2026-11-15" };
 const worked = { ...trial, at: "2026-11-15" };
-const nothing = { verdicts: [], digests: {} };
 
 describe("verdicts on backends", () => {
   test("hold for the same library, driver and model alone", async () => {
     await using folder = await tempDir();
     const path = trialFile(join(folder.path, "data"));
-    expect(await readTrials(path)).toEqual(nothing);
-    await addResult(path, failed, { "/a.so": { stamp: "s", sha256: "d" } });
+    expect(await readTrials(path)).toEqual([]);
+    await addResult(path, failed);
     const known = await readTrials(path);
-    expect(known).toEqual({
-      verdicts: [failed],
-      digests: { "/a.so": { stamp: "s", sha256: "d" } },
-    });
+    expect(known).toEqual([failed]);
     expect(findResult(known, trial)).toEqual(failed);
     for (const other of [
       { library: "another" },
@@ -43,14 +39,14 @@ describe("verdicts on backends", () => {
   test("replace what was known, of one model or of all", async () => {
     await using folder = await tempDir();
     const path = trialFile(folder.path);
-    await addResult(path, failed, {});
-    await addResult(path, worked, {});
-    expect((await readTrials(path)).verdicts).toEqual([worked]);
+    await addResult(path, failed);
+    await addResult(path, worked);
+    expect(await readTrials(path)).toEqual([worked]);
     const never = { ...failed, model: everyModel };
-    await addResult(path, never, {});
+    await addResult(path, never);
     expect(findResult(await readTrials(path), { ...trial, model: "any" })).toEqual(never);
-    await addResult(path, worked, {});
-    expect((await readTrials(path)).verdicts).toEqual([worked]);
+    await addResult(path, worked);
+    expect(await readTrials(path)).toEqual([worked]);
   });
 
   test("of failures can be forgotten", async () => {
@@ -58,10 +54,10 @@ describe("verdicts on backends", () => {
     const path = trialFile(folder.path);
     await forgetFailures(path);
     const vulkan = { ...failed, backend: "vulkan" };
-    await addResult(path, worked, {});
-    await addResult(path, vulkan, {});
+    await addResult(path, worked);
+    await addResult(path, vulkan);
     await forgetFailures(path);
-    expect((await readTrials(path)).verdicts).toEqual([worked]);
+    expect(await readTrials(path)).toEqual([worked]);
   });
 
   test("in a file that is damaged, or of another form, are none", async () => {
@@ -69,9 +65,9 @@ describe("verdicts on backends", () => {
     const path = trialFile(folder.path);
     for (const text of ["", "{", "[]", '{"verdicts": 3}', '{"verdicts": [{}], "digests": {}}']) {
       await writeFile(path, text);
-      expect(await readTrials(path)).toEqual(nothing);
+      expect(await readTrials(path)).toEqual([]);
     }
-    await addResult(path, worked, {});
-    expect((await readTrials(path)).verdicts).toEqual([worked]);
+    await addResult(path, worked);
+    expect(await readTrials(path)).toEqual([worked]);
   });
 });
