@@ -19,8 +19,13 @@ import type { StepThreads } from "./machine/step-threads.ts";
 import type { StepWatch } from "./machine/step-watch.ts";
 import { NativeChatContext } from "./native/contexts.ts";
 import type { NativeSampler } from "./native/sampler.ts";
-import type { CallStyle, Prompt, PromptTemplate } from "./prompt/prompt-template.ts";
-import { beginning, RawPrompts } from "./prompt/raw-prompt.ts";
+import {
+  beginning,
+  type CallStyle,
+  type Prompt,
+  type PromptTemplate,
+} from "./prompt/prompt-template.ts";
+import { RawPrompts } from "./prompt/raw-prompt.ts";
 import { readAnswer } from "./scheduling/answer.ts";
 import { KvCache } from "./scheduling/kv-cache.ts";
 import { Scheduler } from "./scheduling/scheduler.ts";
@@ -30,6 +35,7 @@ import { TokenBytes } from "./tokenizer/vocabulary.ts";
 
 export class LlamaChatEngine implements ChatEngine {
   readonly contextSize: number;
+  readonly tokenizer: ModelTokenizer;
   readonly #model: LlamaModel;
   readonly #template: PromptTemplate;
   readonly #slots: Slots;
@@ -41,10 +47,7 @@ export class LlamaChatEngine implements ChatEngine {
   readonly #native: NativeChatContext;
   readonly #grammars: Grammars;
   readonly #tokenBytes: TokenBytes;
-  readonly #vocabularySize: number;
-  /** Made when it is first needed: most nodes only chat. */
-  #rawPrompts: RawPrompts | undefined;
-  #tokenizer: ModelTokenizer | undefined;
+  readonly #rawPrompts: RawPrompts;
 
   constructor(
     model: LlamaModel,
@@ -63,20 +66,15 @@ export class LlamaChatEngine implements ChatEngine {
     this.#samplers = cache.sequences.map(() => native.makeSampler());
     this.#grammars = new Grammars(model.llama, model);
     this.#tokenBytes = new TokenBytes(model);
-    this.#vocabularySize = model.fileInfo.metadata.tokenizer.ggml.tokens.length;
-  }
-
-  get tokenizer(): ModelTokenizer {
-    this.#tokenizer ??= new ModelTokenizer({
-      model: this.#model,
-      contextSize: this.contextSize,
-      withMarkers: (tokens) => beginning(this.#model, tokens),
-      render: async ({ messages, tools }, signal) => {
-        const bounds = { most: this.contextSize, signal };
-        return (await this.#template.render(messages, tools, bounds))?.tokens;
-      },
+    this.#rawPrompts = new RawPrompts(model, this.#tokenBytes);
+    const { contextSize } = this;
+    this.tokenizer = new ModelTokenizer({
+      model,
+      contextSize,
+      withMarkers: (tokens) => beginning(model, tokens),
+      render: async ({ messages, tools }, signal) =>
+        (await template.render(messages, tools, { most: contextSize, signal }))?.tokens,
     });
-    return this.#tokenizer;
   }
 
   async countTokens(
@@ -84,7 +82,8 @@ export class LlamaChatEngine implements ChatEngine {
     tools?: readonly Tool[],
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<number> {
-    return await this.#template.count(messages, tools, { most: this.contextSize, signal });
+    const prompt = await this.#template.render(messages, tools, { most: this.contextSize, signal });
+    return prompt?.tokens.length ?? Number.POSITIVE_INFINITY;
   }
 
   async *generate(
@@ -95,10 +94,9 @@ export class LlamaChatEngine implements ChatEngine {
     const { maxTokens = Number.POSITIVE_INFINITY, logitBias } = request;
     const { signal } = options;
     const isRaw = "prompt" in request;
-    const prompt = await (isRaw ? this.#raw(request, signal) : this.#rendered(request, signal));
-    const room = this.#room(prompt.tokens.length, isRaw ? "prompt" : "messages");
+    const prompt = await this.#prompt(request, signal);
     // An invalid logit_bias is refused before a slot is taken.
-    const bias = logitBias === undefined ? undefined : toTokenBias(logitBias, this.#vocabularySize);
+    const bias = logitBias && toTokenBias(logitBias, this.#tokenBytes);
     const scoresPrompt = isRaw && request.echo === true && request.topLogprobs !== undefined;
     const generation = new Generation({
       model: this.#model,
@@ -107,7 +105,7 @@ export class LlamaChatEngine implements ChatEngine {
       request,
       toolUse: isRaw ? undefined : request.toolUse,
       shape: isRaw ? freeText : await this.#shape(request, prompt.calls),
-      maxTokens: Math.min(maxTokens, room),
+      maxTokens: Math.min(maxTokens, this.contextSize - prompt.tokens.length),
       scoresPrompt,
     });
     // A seed promises the same answer each time, so the prompt is evaluated without the prefix cache.
@@ -127,18 +125,20 @@ export class LlamaChatEngine implements ChatEngine {
     for (const sampler of [...this.#samplers, ...this.#scorers.values()]) sampler.dispose();
   }
 
-  async #rendered({ messages, toolUse }: GenerationRequest, signal: AbortSignal): Promise<Prompt> {
-    const bounds = { most: this.contextSize, signal };
-    const prompt = await this.#template.render(messages, toolUse?.tools, bounds);
-    if (prompt === undefined) throw promptTooLong("more", this.contextSize);
-    return prompt;
-  }
-
-  async #raw(request: CompletionRequest, signal: AbortSignal): Promise<Prompt> {
-    this.#rawPrompts ??= new RawPrompts(this.#model, this.#tokenBytes, this.#vocabularySize);
-    const prompt = await this.#rawPrompts.render(request, { most: this.contextSize, signal });
-    if (prompt === undefined) throw promptTooLong("more", this.contextSize, "prompt");
-    return prompt;
+  /** The prompt; throws where the context has no room for an answer after it. */
+  async #prompt(
+    request: GenerationRequest | CompletionRequest,
+    signal: AbortSignal,
+  ): Promise<Prompt> {
+    const { contextSize } = this;
+    const bounds = { most: contextSize, signal };
+    const isRaw = "prompt" in request;
+    const prompt = await (isRaw
+      ? this.#rawPrompts.render(request, bounds)
+      : this.#template.render(request.messages, request.toolUse?.tools, bounds));
+    const tokens = prompt?.tokens.length ?? "more";
+    if (prompt !== undefined && prompt.tokens.length < contextSize) return prompt;
+    throw promptTooLong(tokens, contextSize, isRaw ? "prompt" : "messages");
   }
 
   #sampler(slot: Slot, request: GenerationSettings, bias: TokenBias | undefined): AnswerSampler {
@@ -160,35 +160,24 @@ export class LlamaChatEngine implements ChatEngine {
     { format = "text", toolUse }: GenerationRequest,
     { syntax, parallel }: CallStyle,
   ): Promise<AnswerShape> {
-    const shaped = format === "text" ? {} : { format };
     if (toolUse === undefined) {
       return {
-        text: format === "text" ? undefined : await this.#grammars.start(shaped),
-        calls: undefined,
+        ...freeText,
+        text: format === "text" ? undefined : await this.#grammars.start({ format }),
       };
     }
-    const { choice } = toolUse;
-    const calls = {
-      tools: toolUse.tools,
-      only: typeof choice === "object" ? choice.name : undefined,
-      syntax,
-      parallel: parallel && toolUse.parallel && typeof choice !== "object",
-    };
+    const { choice, tools } = toolUse;
+    const only = typeof choice === "object" ? choice.name : undefined;
+    const several = parallel && toolUse.parallel && only === undefined;
+    const calls = { tools, only, syntax, parallel: several, withPrefix: false };
     return {
       // Unconstrained text may begin a tool call anyway; under a grammar a call must be an alternative.
       text:
         format === "text"
           ? undefined
           : await this.#grammars.start({ format, calls: { ...calls, withPrefix: true } }),
-      calls: await this.#grammars.start({ calls: { ...calls, withPrefix: false } }),
+      calls: await this.#grammars.start({ calls }),
     };
-  }
-
-  /** How many tokens the context has room for after the prompt. */
-  #room(promptTokens: number, part: "messages" | "prompt"): number {
-    const { contextSize } = this;
-    if (promptTokens < contextSize) return contextSize - promptTokens;
-    throw promptTooLong(promptTokens, contextSize, part);
   }
 }
 

@@ -18,13 +18,13 @@ import { LoopYield, SlicedTokenizer } from "./tokenizer/sliced-tokenizer.ts";
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
-  readonly #model: LlamaModel;
-  readonly #inputTokens: InputTokens;
+  readonly vocabularySize: number;
+  readonly tokenizer: ModelTokenizer;
+  readonly #sliced: SlicedTokenizer;
+  readonly #vocabulary: readonly Token[];
   readonly #first: NativeEmbeddingContext;
   /** Its jobs are tokens, with the special ones that the model wants around a text. */
   readonly #pool: ContextPool<NativeEmbeddingContext, readonly Token[], Embedding>;
-  /** Made when it is first asked. */
-  #tokenizer: ModelTokenizer | undefined;
 
   constructor(
     model: LlamaModel,
@@ -33,9 +33,16 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
-    this.#model = model;
-    this.#inputTokens = new InputTokens(model);
-    this.#first = contexts[0];
+    this.#sliced = new SlicedTokenizer(model);
+    this.#vocabulary = [...model.iterateAllTokens()];
+    this.vocabularySize = this.#vocabulary.length;
+    const first = contexts[0];
+    this.#first = first;
+    this.tokenizer = new ModelTokenizer({
+      model,
+      contextSize: maxTokens,
+      withMarkers: (tokens) => first.withMarkers(tokens),
+    });
     const stepThreads = new StepThreads({ size: model.size, budget: threads });
     this.#pool = new ContextPool({
       contexts,
@@ -52,24 +59,11 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     });
   }
 
-  get vocabularySize(): number {
-    return this.#inputTokens.vocabularySize;
-  }
-
-  get tokenizer(): ModelTokenizer {
-    this.#tokenizer ??= new ModelTokenizer({
-      model: this.#model,
-      contextSize: this.maxTokens,
-      withMarkers: (tokens) => this.#first.withMarkers(tokens),
-    });
-    return this.#tokenizer;
-  }
-
   async countTokens(
     inputs: readonly EmbeddingInput[],
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<number[]> {
-    const all = await this.#inputTokens.of(inputs, { most: this.maxTokens, signal });
+    const all = await this.#tokensOf(inputs, signal, this.maxTokens);
     return all.map((tokens) => {
       if (tokens === undefined) return Number.POSITIVE_INFINITY;
       return tokens.length === 0 ? 0 : this.#first.withMarkers(tokens).length;
@@ -77,7 +71,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   }
 
   async embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]> {
-    const all = await this.#inputTokens.of(inputs, { signal: options.signal });
+    const all = await this.#tokensOf(inputs, options.signal);
     const marked = all.map((tokens = []) => this.#first.withMarkers(tokens));
     // llama.cpp ends the process.
     if (marked.some(({ length }) => length > this.maxTokens)) {
@@ -97,36 +91,19 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   async close(): Promise<void> {
     await this.#pool.close();
   }
-}
 
-/** The tokens of embedding inputs, which are texts or lists of token ids. */
-export class InputTokens {
-  readonly #tokenizer: SlicedTokenizer;
-  readonly #vocabulary: readonly Token[];
-
-  constructor(model: LlamaModel) {
-    this.#tokenizer = new SlicedTokenizer(model);
-    this.#vocabulary = [...model.iterateAllTokens()];
-  }
-
-  get vocabularySize(): number {
-    return this.#vocabulary.length;
-  }
-
-  /** The tokens of each input; undefined for one with so many that they were not counted. */
-  async of(
+  /** The tokens of each input, a text or a list of token ids; undefined for one with so many that they were not counted. */
+  async #tokensOf(
     inputs: readonly EmbeddingInput[],
-    {
-      most = Number.POSITIVE_INFINITY,
-      signal,
-    }: { most?: number; signal?: AbortSignal | undefined },
+    signal: AbortSignal | undefined,
+    most = Number.POSITIVE_INFINITY,
   ): Promise<(Token[] | undefined)[]> {
     const budget = { most, loop: new LoopYield(signal) };
     const all: (Token[] | undefined)[] = [];
     for (const input of inputs) {
       all.push(
         typeof input === "string"
-          ? await this.#tokenizer.tokens(input, budget)
+          ? await this.#sliced.tokens(input, budget)
           : input.flatMap((id) => this.#vocabulary[id] ?? []),
       );
     }

@@ -25,7 +25,7 @@ describe("the tokens of a raw text", () => {
     ["of several slices, with special tokens", `${words}</s>${words}</s>`],
     ["without spaces, with a special token in every slice", `${"x".repeat(8190)}</s>`.repeat(3)],
   ])("%s are llama.cpp's own", async (_, text) => {
-    const tokens = await new SlicedTokenizer(model).rawTokens(text, budget);
+    const tokens = await new SlicedTokenizer(model).tokens(text, budget, true);
     expect(tokens).toEqual(model.tokenize(text, true));
   });
 
@@ -33,13 +33,13 @@ describe("the tokens of a raw text", () => {
     ["with special tokens", "<s>Hello</s>"],
     ["of several slices", words],
   ])("%s that do not count are llama.cpp's own", async (_, text) => {
-    const tokens = await new SlicedTokenizer(model).rawTokens(text, budget, false);
+    const tokens = await new SlicedTokenizer(model).tokens(text, budget);
     expect(tokens).toEqual(model.tokenize(text, false));
   });
 
   test("of line breaks in several slices stand for the same text", async () => {
     const text = "\n".repeat(20_000);
-    const tokens = await new SlicedTokenizer(model).rawTokens(text, budget);
+    const tokens = await new SlicedTokenizer(model).tokens(text, budget, true);
     expect(model.detokenize(tokens ?? [])).toBe(text);
   });
 });

@@ -9,12 +9,12 @@ import type {
 } from "../../core/ports/chat-engine.ts";
 import type { SamplerConfig } from "../native/bindings.ts";
 import { type NativeSampler, rawGrammarState, type SampledLogits } from "../native/sampler.ts";
-import { knownTokens, type TokenBytes } from "../tokenizer/vocabulary.ts";
+import type { TokenBytes } from "../tokenizer/vocabulary.ts";
 
 /** Number of seeds: one fewer than 32 bits hold, since llama.cpp takes the last for "random". */
 const seeds = 2 ** 32 - 1;
 
-export interface AnswerSampling {
+interface AnswerSampling {
   request: Pick<GenerationSettings, "sampling" | "seed">;
   contextSize: number;
   bias: TokenBias | undefined;
@@ -118,11 +118,10 @@ export type TokenBias = Required<Pick<SamplerConfig, "tokenBiasKeys" | "tokenBia
 /** End-of-generation tokens may be biased like any other. */
 export function toTokenBias(
   biases: ReadonlyMap<number, number>,
-  vocabularySize: number,
+  tokenBytes: TokenBytes,
 ): TokenBias {
-  const tokens = knownTokens(
-    [...biases.keys()],
-    vocabularySize,
+  const tokens = tokenBytes.tokensOf(
+    biases.keys(),
     (why) => new NodeError("invalid_request", `'logit_bias' ${why}`, { param: "logit_bias" }),
   );
   return {

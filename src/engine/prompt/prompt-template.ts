@@ -62,40 +62,26 @@ export class PromptTemplate {
     return this.#wrapper.wrapperName;
   }
 
-  /** How many tokens a conversation has; Infinity where it is too long to be counted. */
-  async count(
-    messages: readonly ChatMessage[],
-    tools: readonly Tool[] | undefined,
-    bounds: PromptBounds,
-  ): Promise<number> {
-    const prompt = await this.render(messages, tools, bounds);
-    return prompt?.tokens.length ?? Number.POSITIVE_INFINITY;
-  }
-
   /** The prompt; undefined where it is too long to be tokenised. */
   async render(
     messages: readonly ChatMessage[],
     tools: readonly Tool[] = [],
     { most = Number.POSITIVE_INFINITY, signal }: PromptBounds = {},
   ): Promise<Prompt | undefined> {
-    if (this.#tokenizer.cannotFit(textsOf(messages), most)) return undefined;
-    const history: ChatHistoryItem[] = toChatHistory(messages);
+    const texts = messages.map(({ content }) => content);
+    if (this.#tokenizer.cannotFit(texts, most)) return undefined;
     const state = this.#wrapper.generateContextState({
-      chatHistory: history,
+      chatHistory: toChatHistory(messages),
       ...(tools.length === 0
         ? {}
         : { availableFunctions: toFunctions(tools), documentFunctionParams: true }),
     });
-    const tokens = await this.#tokenizer.tokensOf(state.contextText, {
-      most,
-      loop: new LoopYield(signal),
-    });
+    const budget = { most, loop: new LoopYield(signal) };
+    const tokens = await this.#tokenizer.tokensOf(state.contextText, budget);
     if (tokens === undefined) return undefined;
-    const { bos, shouldPrependBosToken } = this.#model.tokens;
-    if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     const markers = this.#markers(state, tools.length > 0);
     return {
-      tokens,
+      tokens: beginning(this.#model, tokens),
       markers,
       startsInThought: this.#openThought(state, markers),
       calls: this.#callStyle(state),
@@ -181,9 +167,11 @@ export class PromptTemplate {
   }
 }
 
-/** The texts of the messages, without what a template adds. */
-function* textsOf(messages: readonly ChatMessage[]): Generator<string> {
-  for (const { content } of messages) yield content;
+/** The tokens with the one that begins a text, where the model's file says so. */
+export function beginning({ tokens: known }: LlamaModel, tokens: Token[]): Token[] {
+  const { bos, shouldPrependBosToken } = known;
+  const begins = shouldPrependBosToken && bos !== null && tokens[0] !== bos;
+  return begins ? [bos, ...tokens] : tokens;
 }
 
 const prefixTriggersOf = (state: ContextState) =>

@@ -3,20 +3,18 @@ import type { LlamaModel, Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import type { CompletionRequest, RawPrompt } from "../../core/ports/chat-engine.ts";
 import { LoopYield, SlicedTokenizer, type TokenBudget } from "../tokenizer/sliced-tokenizer.ts";
-import { detokenize, knownTokens, type TokenBytes } from "../tokenizer/vocabulary.ts";
-import type { Prompt, PromptBounds } from "./prompt-template.ts";
+import { detokenize, type TokenBytes } from "../tokenizer/vocabulary.ts";
+import { beginning, type Prompt, type PromptBounds } from "./prompt-template.ts";
 
 export class RawPrompts {
   readonly #model: LlamaModel;
   readonly #tokenBytes: TokenBytes;
   readonly #tokenizer: SlicedTokenizer;
-  readonly #vocabularySize: number;
 
-  constructor(model: LlamaModel, tokenBytes: TokenBytes, vocabularySize: number) {
+  constructor(model: LlamaModel, tokenBytes: TokenBytes) {
     this.#model = model;
     this.#tokenBytes = tokenBytes;
     this.#tokenizer = new SlicedTokenizer(model);
-    this.#vocabularySize = vocabularySize;
   }
 
   /** The prompt; undefined where it is too long to be tokenised. */
@@ -38,9 +36,9 @@ export class RawPrompts {
   }
 
   async #tokens(prompt: RawPrompt, budget: TokenBudget): Promise<Token[] | undefined> {
-    if (typeof prompt === "string") return await this.#tokenizer.rawTokens(prompt, budget);
+    if (typeof prompt === "string") return await this.#tokenizer.tokens(prompt, budget, true);
     if (prompt.length > budget.most) return undefined;
-    return knownTokens(prompt, this.#vocabularySize, (why) => refused(`The prompt ${why}`));
+    return this.#tokenBytes.tokensOf(prompt, (why) => refused(`The prompt ${why}`));
   }
 
   /** A text begins as the model's file says; an empty one is the beginning of a document. */
@@ -68,7 +66,7 @@ export class RawPrompts {
         { param: "suffix" },
       );
     }
-    const after = await this.#tokenizer.rawTokens(suffix, budget);
+    const after = await this.#tokenizer.tokens(suffix, budget, true);
     if (after === undefined) return undefined;
     const { prefix, suffix: between, middle } = infill;
     return beginning(this.#model, [prefix, ...written, between, ...after, middle]);
@@ -82,13 +80,6 @@ export class RawPrompts {
 
 const refused = (message: string): NodeError =>
   new NodeError("invalid_request", message, { subject: { part: "prompt" } });
-
-/** The tokens with the one that begins a text, where the model's file says so. */
-export function beginning({ tokens: known }: LlamaModel, tokens: Token[]): Token[] {
-  const { bos, shouldPrependBosToken } = known;
-  const begins = shouldPrependBosToken && bos !== null && tokens[0] !== bos;
-  return begins ? [bos, ...tokens] : tokens;
-}
 
 /** Text as it is: no marker means anything. */
 const rawPrompt = {

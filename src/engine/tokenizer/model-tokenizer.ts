@@ -8,9 +8,9 @@ import type {
   TokenizerInput,
 } from "../../core/ports/tokenizer.ts";
 import { countedTimes, LoopYield, SlicedTokenizer } from "./sliced-tokenizer.ts";
-import { detokenize, knownTokens, TokenBytes } from "./vocabulary.ts";
+import { detokenize, TokenBytes } from "./vocabulary.ts";
 
-export interface ModelTokenizerOptions {
+interface ModelTokenizerOptions {
   model: LlamaModel;
   contextSize: number;
   /** Tokens with those that the model wants around a text. */
@@ -55,10 +55,8 @@ export class ModelTokenizer implements Tokenizer {
         { param: "tokens" },
       );
     }
-    const vocabularySize = model.fileInfo.metadata.tokenizer.ggml.tokens.length;
-    const tokens = knownTokens(
+    const tokens = this.#bytes.tokensOf(
       ids,
-      vocabularySize,
       (why) => new NodeError("invalid_request", `'tokens' ${why}`, { param: "tokens" }),
     );
     const loop = new LoopYield(signal);
@@ -80,7 +78,7 @@ export class ModelTokenizer implements Tokenizer {
     }
     const { text, addSpecial, parseSpecial } = input;
     const budget = { most: contextSize, loop };
-    const tokens = await this.#sliced.rawTokens(text, budget, parseSpecial);
+    const tokens = await this.#sliced.tokens(text, budget, parseSpecial);
     return tokens === undefined || !addSpecial ? tokens : withMarkers(tokens);
   }
 

@@ -50,53 +50,30 @@ export class SlicedTokenizer {
   }
 
   /**
-   * The tokens of a text in which special tokens count. In vocabularies that begin a text with a
-   * space there is one behind each special token too. The tokens are those of llama.cpp.
+   * The tokens of a text, which are those of llama.cpp; undefined where they are too many to be counted.
+   * `parsesSpecial`: special tokens that the text writes out count as such; default: no. In vocabularies
+   * that begin a text with a space there is one behind each of them too.
    */
-  async rawTokens(
+  async tokens(
     text: string,
     budget: TokenBudget,
-    parsesSpecial = true,
+    parsesSpecial = false,
   ): Promise<Token[] | undefined> {
     if (this.cannotFit([text], budget.most)) return undefined;
-    if (parsesSpecial) this.#specials ??= new SpecialTokens(this.#model);
     const collected = new Collected(budget);
-    for (const part of parsesSpecial ? (this.#specials?.split(text) ?? []) : [text]) {
+    if (!parsesSpecial) {
+      return (await this.#add(collected, text, false)) ? collected.tokens : undefined;
+    }
+    this.#specials ??= new SpecialTokens(this.#model);
+    for (const part of this.#specials.split(text)) {
       await budget.loop.yieldIfDue();
       if (part === undefined) continue;
-      const isRoom =
-        typeof part === "string"
-          ? await this.#addRaw(collected, part)
-          : await collected.add([part]);
+      const isRoom = await (typeof part === "string"
+        ? this.#add(collected, part, false)
+        : collected.add([part]));
       if (!isRoom) return undefined;
     }
     return collected.tokens;
-  }
-
-  async #addRaw(collected: Collected, text: string): Promise<boolean> {
-    for (let from = 0, to = 0; from < text.length; from = to) {
-      to = sliceEnd(text, from);
-      const slice = text.slice(from, to);
-      const tokens = from === 0 ? this.#model.tokenize(slice) : this.#continued(slice);
-      if (!(await collected.add(tokens))) return false;
-    }
-    return true;
-  }
-
-  /** Without a space at the start, which the library leaves there before a line break. */
-  #continued(text: string): Token[] {
-    if (!text.startsWith("\n")) return this.#model.tokenize(text, false, "trimLeadingSpace");
-    const before = this.#model.tokenize("\t");
-    const tokens = this.#model.tokenize(`\t${text}`);
-    if (before.every((token, at) => tokens[at] === token)) return tokens.slice(before.length);
-    return this.#model.tokenize(text, false, "trimLeadingSpace");
-  }
-
-  /** The tokens of a text; undefined where they are too many to be counted. */
-  async tokens(text: string, budget: TokenBudget): Promise<Token[] | undefined> {
-    if (this.cannotFit([text], budget.most)) return undefined;
-    const collected = new Collected(budget);
-    return (await this.#add(collected, text, false)) ? collected.tokens : undefined;
   }
 
   /** The first tokens of a text, at most so many: what is behind them is not looked at. */
@@ -110,7 +87,7 @@ export class SlicedTokenizer {
     return tokens;
   }
 
-  /** The tokens of a text with special tokens in it, as `tokens` counts them; they are those of `LlamaText.tokenize`. */
+  /** The same for a text with special tokens in it; they are those of `LlamaText.tokenize`. */
   async tokensOf({ values }: LlamaText, budget: TokenBudget): Promise<Token[] | undefined> {
     const { tokenizer } = this.#model;
     const collected = new Collected(budget);
@@ -144,13 +121,24 @@ export class SlicedTokenizer {
   *#slices(text: string, trims: boolean): Generator<Token[]> {
     for (let from = 0, to = 0; from < text.length; from = to) {
       to = sliceEnd(text, from);
-      const option = trims || from > 0 ? "trimLeadingSpace" : undefined;
-      yield this.#model.tokenize(text.slice(from, to), false, option);
+      const slice = text.slice(from, to);
+      if (from > 0) yield this.#continued(slice);
+      else yield this.#model.tokenize(slice, false, trims ? "trimLeadingSpace" : undefined);
     }
+  }
+
+  /** Without a space at the start, which the library leaves there before a line break. */
+  #continued(text: string): Token[] {
+    if (text.startsWith("\n")) {
+      const before = this.#model.tokenize("\t");
+      const tokens = this.#model.tokenize(`\t${text}`);
+      if (before.every((token, at) => tokens[at] === token)) return tokens.slice(before.length);
+    }
+    return this.#model.tokenize(text, false, "trimLeadingSpace");
   }
 }
 
-/** Collects tokens up to a limit, and yields to the event loop in between. */
+/** Tokens up to a limit; yields to the event loop as they come. */
 class Collected {
   readonly tokens: Token[] = [];
   readonly #budget: TokenBudget;
@@ -194,7 +182,7 @@ interface Branch {
 }
 
 /** Finds the special tokens that a text writes out: `<|im_start|>`, `</s>`. */
-export class SpecialTokens {
+class SpecialTokens {
   readonly #root: Branch = { next: new Map() };
 
   constructor(model: LlamaModel) {

@@ -48,6 +48,15 @@ export class TokenBytes {
     return before.length === 0 || before[0] === this.#model.tokens.bos;
   }
 
+  /** Token ids of a caller as tokens of the vocabulary; `refuse`: the error where there is no such token. */
+  tokensOf(ids: Iterable<number>, refuse: (why: string) => NodeError): Token[] {
+    const count = this.#pieces.length;
+    return Array.from(ids, (id) => {
+      if (Number.isInteger(id) && id >= 0 && id < count) return toToken(id);
+      throw refuse(`names the token ${id}; this model has the tokens 0 to ${count - 1}.`);
+    });
+  }
+
   /** The token as the vocabulary writes it. */
   piece(token: Token): string {
     return this.#pieces[token] ?? "";
@@ -92,7 +101,7 @@ const sliceLength = 2048;
 /** How many tokens before it tell how a token is written. */
 const contextLength = 3;
 
-export interface DetokenizeOptions {
+interface DetokenizeOptions {
   /** Whether special tokens are written out; they have no text otherwise. */
   special: boolean;
   loop: LoopYield;
@@ -141,15 +150,3 @@ async function joinBytes(
 }
 
 const space = 0x20;
-
-/** Token ids of a caller as tokens of the vocabulary; `refuse`: the error where there is no such token. */
-export function knownTokens(
-  ids: readonly number[],
-  vocabularySize: number,
-  refuse: (why: string) => NodeError,
-): Token[] {
-  return ids.map((id) => {
-    if (Number.isInteger(id) && id >= 0 && id < vocabularySize) return toToken(id);
-    throw refuse(`names the token ${id}; this model has the tokens 0 to ${vocabularySize - 1}.`);
-  });
-}
