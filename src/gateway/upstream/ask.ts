@@ -48,8 +48,9 @@ export async function askJson(
   choice: ReplicaChoice,
 ): Promise<unknown> {
   const request = (): string => digestOf(question.body);
-  return await upstream.replicas.attempt({ request, ...choice }, async (lease) => {
-    using response = await openResponse(upstream, question, lease, choice.signal);
+  const signal = untilClosed(upstream, choice.signal);
+  return await upstream.replicas.attempt({ request, ...choice, signal }, async (lease) => {
+    using response = await openResponse(upstream, question, lease, signal);
     const text = await orNotBegun(upstream, lease, () => readText(response, mostBytesOf(question)));
     if (text === undefined) throw notBegun(lease, garbage(upstream, tooMuch), tooMuch);
     const body = parseJson(text);
@@ -191,7 +192,13 @@ export interface Upstream {
   silenceMs: number;
   replicas: Replicas;
   log: Log;
+  /** Aborted when the model is unloaded; absent until it is opened. */
+  closed?: AbortSignal;
 }
+
+/** A caller's signal, or the end of the model. */
+export const untilClosed = ({ closed }: Upstream, signal: AbortSignal): AbortSignal =>
+  closed === undefined ? signal : AbortSignal.any([signal, closed]);
 
 /** The addresses beside the API's version: `/tokenize` of `http://host:8000/v1` is at `http://host:8000`. */
 export const rootOf = (url: string): string => url.replace(/\/v1$/, "");

@@ -14,7 +14,7 @@ import type {
 } from "../../core/ports/chat-engine.ts";
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
-import { digestOf, openResponse, type Question, type Upstream } from "./ask.ts";
+import { digestOf, openResponse, type Question, type Upstream, untilClosed } from "./ask.ts";
 import { echoOf, toChatBody, toCompletionBody } from "./chat-request.ts";
 import { type AskedAnswer, StreamedAnswer } from "./chat-stream.ts";
 import type { ServerKind } from "./server-facts.ts";
@@ -55,7 +55,6 @@ export class UpstreamChatEngine implements ChatEngine {
   readonly #kind: ServerKind;
   readonly #count: ChatCounter | undefined;
   readonly #estimate = new TokenEstimate();
-  readonly #closing = new AbortController();
   #hasToldOfUsage = false;
 
   constructor(upstream: Upstream, options: UpstreamChatOptions) {
@@ -74,14 +73,14 @@ export class UpstreamChatEngine implements ChatEngine {
   ): Promise<number> {
     if (this.#isTooLong(messages)) return Number.POSITIVE_INFINITY;
     if (this.#count === undefined) return this.#estimate.ofChat(messages, tools);
-    return await this.#count(messages, tools, this.#untilClosed(signal));
+    return await this.#count(messages, tools, signal);
   }
 
   async *generate(
     request: GenerationRequest | CompletionRequest,
     { signal: wanted, prefixScope, onStart }: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
-    const signal = this.#untilClosed(wanted);
+    const signal = untilClosed(this.#upstream, wanted);
     signal.throwIfAborted();
     const { prefix, promptTokens, echoed, learn, ...asked } =
       "prompt" in request
@@ -104,11 +103,6 @@ export class UpstreamChatEngine implements ChatEngine {
       }
       yield event;
     }
-  }
-
-  /** Ends every answer. */
-  close(): void {
-    this.#closing.abort(new NodeError("unavailable", "The model is being unloaded."));
   }
 
   #chat(request: GenerationRequest, prefixScope: string | undefined): Asked {
@@ -185,10 +179,6 @@ export class UpstreamChatEngine implements ChatEngine {
   #isTooLong(messages: readonly ChatMessage[]): boolean {
     const characters = messages.reduce((sum, { content }) => sum + content.length, 0);
     return characters > this.contextSize * mostBytesPerToken;
-  }
-
-  #untilClosed(signal: AbortSignal): AbortSignal {
-    return AbortSignal.any([signal, this.#closing.signal]);
   }
 
   #tellOfUsage(): void {

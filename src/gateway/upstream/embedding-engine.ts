@@ -38,7 +38,6 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
   readonly #maxBatch: number;
   readonly #count: TextCounter | undefined;
   readonly #estimate = new TokenEstimate();
-  readonly #closing = new AbortController();
 
   constructor(upstream: Upstream, options: UpstreamEmbeddingOptions) {
     this.dimension = options.dimension;
@@ -70,17 +69,15 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
     );
     const texts = asked.filter((input) => typeof input === "string");
     const found =
-      (await this.#count?.(texts, this.#untilClosed(signal))) ??
-      texts.map((text) => this.#estimate.ofText(text));
+      (await this.#count?.(texts, signal)) ?? texts.map((text) => this.#estimate.ofText(text));
     const rest = found.values();
     return counts.map((count) => count ?? rest.next().value ?? 0);
   }
 
   async embed(
     inputs: readonly EmbeddingInput[],
-    { signal: wanted, onStart }: EmbedOptions,
+    { signal, onStart }: EmbedOptions,
   ): Promise<Embedding[]> {
-    const signal = this.#untilClosed(wanted);
     signal.throwIfAborted();
     if (inputs.length === 0) return [];
     onStart?.();
@@ -92,15 +89,6 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
         throw shifted(error, start);
       }
     });
-  }
-
-  /** Fails what is under way. */
-  close(): void {
-    this.#closing.abort(new NodeError("unavailable", "The model is being unloaded."));
-  }
-
-  #untilClosed(signal: AbortSignal): AbortSignal {
-    return AbortSignal.any([signal, this.#closing.signal]);
   }
 }
 

@@ -38,10 +38,21 @@ export async function openUpstreamModel(
   signal: AbortSignal,
 ): Promise<LoadedModel> {
   const facts = await serverFacts(upstream, signal);
+  const closing = new AbortController();
+  // What is asked for the model ends with it.
+  upstream.closed = closing.signal;
   const asked = withModelThere(spec, upstream, facts);
   const listed = checkListed(spec, asked, facts);
   const settings = { ...spec.settings, ctxSize: contextOf(spec, asked, facts, listed) };
-  return await openers[spec.type]({ ...spec, settings }, asked, { facts, listed, signal });
+  const fitted = { ...spec, settings };
+  const common = (isCounted: boolean): Common => ({
+    card: cardOf(fitted, asked, { facts, listed, isCounted }),
+    fingerprint: fingerprintOf(fitted, asked, facts),
+    problem: () => upstream.replicas.problem(),
+    [Symbol.asyncDispose]: async () =>
+      closing.abort(new NodeError("unavailable", "The model is being unloaded.")),
+  });
+  return await openers[spec.type](fitted, asked, { facts, listed, signal, common });
 }
 
 /** A server is asked for the model that it has, where nobody says what it is called there. */
@@ -72,18 +83,21 @@ async function serverFacts(upstream: Upstream, signal: AbortSignal): Promise<Ser
   });
 }
 
+/** What a model has of whatever type it is. */
+type Common = Pick<LoadedModel, "card" | "fingerprint" | "problem" | typeof Symbol.asyncDispose>;
+
 interface Opening {
   facts: ServerFacts;
   listed: ListedModel | undefined;
   signal: AbortSignal;
+  common: (isCounted: boolean) => Common;
 }
 
 async function openChat(
   spec: UpstreamSpec,
   upstream: Upstream,
-  { facts, listed, signal }: Opening,
+  { facts: { kind }, signal, common }: Opening,
 ): Promise<LoadedModel> {
-  const { kind } = facts;
   await checkChat(upstream, signal);
   const count = await orEstimated(upstream, chatCounter(upstream, kind), (counter) =>
     counter([{ role: "user", content: "Hello" }], [], signal),
@@ -92,21 +106,14 @@ async function openChat(
   const tokenizer = tokenizerOf(upstream, { kind, contextSize, isCounted: count !== undefined });
   const told = given({ count, tokenizer });
   const engine = new UpstreamChatEngine(upstream, { kind, contextSize, ...told });
-  return {
-    type: "chat",
-    card: cardOf(spec, upstream, { facts, listed, isCounted: count !== undefined }),
-    engine,
-    fingerprint: fingerprintOf(spec, upstream, facts),
-    ignores: ignoredSampling(kind),
-    problem: () => upstream.replicas.problem(),
-    [Symbol.asyncDispose]: async () => engine.close(),
-  };
+  const ignores = ignoredSampling(kind);
+  return { type: "chat", engine, ignores, ...common(count !== undefined) };
 }
 
 async function openEmbedding(
   spec: UpstreamSpec,
   upstream: Upstream,
-  { facts, listed, signal }: Opening,
+  { facts, listed, signal, common }: Opening,
 ): Promise<LoadedModel> {
   const [probe] = await embedBatch(upstream, ["dimension"], { signal });
   const count = await orEstimated(upstream, textCounter(upstream, facts.kind), (counter) =>
@@ -117,7 +124,7 @@ async function openEmbedding(
   const tokenizer = tokenizerOf(upstream, { kind, contextSize, isCounted: count !== undefined });
   const engine = new UpstreamEmbeddingEngine(upstream, {
     dimension: probe?.vector.length ?? 0,
-    maxTokens: spec.settings.ctxSize,
+    maxTokens: contextSize,
     vocabularySize: listed?.vocabularySize ?? Number.MAX_SAFE_INTEGER,
     maxBatch: Math.min(facts.maxBatch ?? assumedBatch, assumedBatch),
     ...given({ count, tokenizer }),
@@ -126,9 +133,8 @@ async function openEmbedding(
   const known = knownPrefixes([spec.name, upstreamModel]);
   return {
     type: "embedding",
-    card: cardOf(spec, upstream, { facts, listed, isCounted: count !== undefined }),
     engine,
-    fingerprint: fingerprintOf(spec, upstream, facts),
+    ...common(count !== undefined),
     identity: {
       model: spec.name,
       // Nobody sees the weights; a server that says which they are is believed.
@@ -136,26 +142,17 @@ async function openEmbedding(
       queryPrefix: spec.prefixes?.query ?? known.query,
       documentPrefix: spec.prefixes?.document ?? known.document,
     },
-    problem: () => upstream.replicas.problem(),
-    [Symbol.asyncDispose]: async () => engine.close(),
   };
 }
 
 async function openReranker(
   spec: UpstreamSpec,
   upstream: Upstream,
-  { facts, listed, signal }: Opening,
+  { facts, signal, common }: Opening,
 ): Promise<LoadedModel> {
   const engine = new UpstreamReranker(upstream, { facts, maxTokens: spec.settings.ctxSize });
   await engine.rank("Does it rank?", ["It ranks."], { signal, cutsQuestion: true });
-  return {
-    type: "reranker",
-    card: cardOf(spec, upstream, { facts, listed, isCounted: engine.countsTokens }),
-    engine,
-    fingerprint: fingerprintOf(spec, upstream, facts),
-    problem: () => upstream.replicas.problem(),
-    [Symbol.asyncDispose]: async () => engine.close(),
-  };
+  return { type: "reranker", engine, ...common(engine.countsTokens) };
 }
 
 const openers = { chat: openChat, embedding: openEmbedding, reranker: openReranker } as const;

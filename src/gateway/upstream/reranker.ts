@@ -27,7 +27,6 @@ export class UpstreamReranker implements Reranker {
   readonly #facts: ServerFacts;
   readonly #count: TextCounter | undefined;
   readonly #estimate = new TokenEstimate();
-  readonly #closing = new AbortController();
   /** Whether its scores are logits: nobody says so, but probabilities never leave 0 to 1. */
   #areLogits = false;
   #countsTokens = true;
@@ -49,7 +48,7 @@ export class UpstreamReranker implements Reranker {
     passages: readonly string[],
     options: RankOptions,
   ): Promise<Ranking> {
-    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
+    const { signal } = options;
     signal.throwIfAborted();
     const { maxBatch: most = defaultBatch } = this.#facts;
     const asked = await this.#fitQuestion(question, options.cutsQuestion ?? false, signal);
@@ -63,10 +62,6 @@ export class UpstreamReranker implements Reranker {
     });
     if (scores.some((score) => score < 0 || score > 1)) this.#areLogits = true;
     return { scores: this.#areLogits ? scores.map(sigmoid) : scores, tokens };
-  }
-
-  close(): void {
-    this.#closing.abort(new NodeError("unavailable", "The model is being unloaded."));
   }
 
   /** llama-server fails at what is longer than its context; others cut it. */
