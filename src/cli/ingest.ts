@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { watch } from "chokidar";
 import { Command } from "commander";
 import type { Config } from "../config/schema.ts";
-import { NodeError, reasonOf } from "../core/errors.ts";
+import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { EmbeddingModel } from "../core/models/model.ts";
 import type { StoredDocument } from "../core/ports/passage-repository.ts";
@@ -28,7 +28,7 @@ import { addConfigOptions, addExamples, nodeOptions, readConfig } from "./comman
 import { createCommandLog } from "./log.ts";
 import { printableJson, printableName } from "./printing.ts";
 import { createProgress } from "./progress.ts";
-import type { Shell } from "./shell.ts";
+import { CommandError, type Shell } from "./shell.ts";
 
 interface IngestFlags {
   dryRun?: boolean;
@@ -80,8 +80,7 @@ export function ingestCommand(shell: Shell): Command {
     await using reading = new ReadingProcess({ program: shell.program, ...config.ingest });
     const run = () => ingestOnce(shell, config, { ...collection, reading }, paths, flags);
     if (flags.watch === true) await follow(shell, paths, run);
-    else if (!(await run()))
-      throw new NodeError("invalid_request", "Some documents were not read.");
+    else if (!(await run())) throw new CommandError("Some documents were not read.");
   });
 }
 

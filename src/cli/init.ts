@@ -7,12 +7,12 @@ import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { nodeKeys } from "../config/settings.ts";
 import { configTemplate } from "../config/template.ts";
-import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
+import { hasCode, reasonOf } from "../core/errors.ts";
 import { threadBudget } from "../engine/machine/machine.ts";
 import { readFacts } from "../engine/machine/model-memory.ts";
 import { executable } from "../packaging/executable-contents.ts";
 import { addExamples, addSettingOptions, defaultFile, settingFlags } from "./command-options.ts";
-import type { Shell } from "./shell.ts";
+import { CommandError, type Shell } from "./shell.ts";
 
 interface InitFlags {
   config?: string;
@@ -59,8 +59,7 @@ async function write(path: string, name: string, text: string, force: boolean): 
     await writeFile(path, text, { flag: force ? "w" : "wx" });
   } catch (cause) {
     const isThere = hasCode(cause, "EEXIST");
-    throw new NodeError(
-      "invalid_request",
+    throw new CommandError(
       isThere
         ? `${name} is there already. Say --force to write over it, or --stdout to only see the new one.`
         : `${name} was not written: ${reasonOf(cause)}.`,
@@ -121,8 +120,7 @@ function modelsFor(
     .map(({ name, type, source }) => ({ name, type, source }));
   const own = given === undefined ? [] : [given];
   if (own.length + others.length > 0) return [...own, ...others];
-  throw new NodeError(
-    "invalid_request",
+  throw new CommandError(
     "This executable carries no starter models. Name a GGUF file to serve: --model ./my-model.gguf.",
   );
 }

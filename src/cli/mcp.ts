@@ -2,14 +2,14 @@
 import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { ApiError, statusError } from "../client/api-error.ts";
-import { NodeError, reasonOf } from "../core/errors.ts";
+import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { DocumentReader } from "../node/documents/document-reader.ts";
 import { dataDirOf } from "../node/node-settings.ts";
 import { addConfigOptions, addExamples, nodeOptions, readConfig } from "./command-options.ts";
 import { createCommandLog } from "./log.ts";
 import { baseUrlOf, toNodeError } from "./remote-server.ts";
-import type { Shell } from "./shell.ts";
+import { CommandError, type Shell } from "./shell.ts";
 
 export function mcpCommand(shell: Shell): Command {
   const command = addConfigOptions(
@@ -42,8 +42,7 @@ async function serveHere(shell: Shell, command: Command): Promise<void> {
   const dataDir = dataDirOf(config, shell.cwd);
   // Editors start it in whatever folder they are in, which is not to be filled with models.
   if (!existsSync(dataDir)) {
-    throw new NodeError(
-      "invalid_request",
+    throw new CommandError(
       `There is no data dir at ${dataDir}. Name the node's with --data-dir or PADDOCK_DATA_DIR, as an absolute path; 'paddock ingest PATH' makes one.`,
     );
   }

@@ -4,8 +4,8 @@
  * through here, in a pipe too, since most pipes end in a terminal.
  */
 import { styleText } from "node:util";
-import { NodeError } from "../core/errors.ts";
-import type { Shell } from "./shell.ts";
+import type { Command } from "commander";
+import { CommandError, type Shell } from "./shell.ts";
 
 /** Line feeds and tabs stay; any other control character, of C1 as well, is shown as U+FFFD. */
 export const printable = (text: string): string =>
@@ -86,17 +86,18 @@ export function toTable(rows: readonly Readonly<Record<string, string | number>>
   return `${lines.join("\n")}\n`;
 }
 
-/** Asks before something is removed for good. `action` follows "This would": `remove the model x.gguf`. */
-export async function confirm(
-  shell: Pick<Shell, "input" | "say">,
+/** Whether something is to be removed for good: --yes says so, else a person is asked. `action` follows "This would": `remove the model x.gguf`. */
+export async function isConfirmed(
+  shell: Pick<Shell, "input" | "print" | "say">,
+  command: Command,
   action: string,
 ): Promise<boolean> {
+  if (command.opts().yes === true) return true;
   if (!shell.input.isTerminal) {
-    throw new NodeError(
-      "invalid_request",
-      `This would ${action}. Nobody is here to ask; say --yes.`,
-    );
+    throw new CommandError(`This would ${action}. Nobody is here to ask; say --yes.`);
   }
   shell.say(`${action.charAt(0).toUpperCase()}${action.slice(1)}? [y/N] `);
-  return /^y(es)?$/i.test((await shell.input.line()).trim());
+  const isMeant = /^y(es)?$/i.test((await shell.input.line()).trim());
+  if (!isMeant) shell.print("Nothing was removed.\n");
+  return isMeant;
 }

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { isUpstream } from "../config/model-schema.ts";
 import { byteSize } from "../core/byte-size.ts";
-import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import {
   type Device,
@@ -26,7 +25,7 @@ import { addConfigOptions, addExamples, readConfig } from "./command-options.ts"
 import { configurationFor, describeModel, fits } from "./models/summary.ts";
 import { printableJson } from "./printing.ts";
 import { createProgress } from "./progress.ts";
-import type { Shell } from "./shell.ts";
+import { CommandError, type Shell } from "./shell.ts";
 
 interface Pulled {
   source: string;
@@ -76,10 +75,7 @@ const sourcesOf = (wanted: string): string[] =>
 
 async function pull(shell: Shell, command: Command, source: string): Promise<Pulled> {
   if (isUpstream(source)) {
-    throw new NodeError(
-      "invalid_request",
-      "An upstream model is not fetched. 'paddock doctor' checks its server.",
-    );
+    throw new CommandError("An upstream model is not fetched. 'paddock doctor' checks its server.");
   }
   const config = await readConfig(shell, command);
   const configured = config.models.find((model) => model.source === source)?.sha256?.toLowerCase();
@@ -100,7 +96,7 @@ async function pull(shell: Shell, command: Command, source: string): Promise<Pul
     return { source, path, facts, ...given({ sha256 }) };
   } catch (error) {
     if (!shell.stopped.aborted) throw error;
-    throw new NodeError("unavailable", "Stopped. The same command goes on from here.");
+    throw new CommandError("Stopped. The same command goes on from here.");
   }
 }
 
@@ -108,10 +104,7 @@ function checkedDigest(given: unknown): string | undefined {
   if (given === undefined) return undefined;
   const digest = String(given).toLowerCase();
   if (/^[0-9a-f]{64}$/.test(digest)) return digest;
-  throw new NodeError(
-    "invalid_request",
-    `'--sha256' must be a digest of 64 hexadecimal digits; found '${given}'.`,
-  );
+  throw new CommandError(`'--sha256' must be a digest of 64 hexadecimal digits; found '${given}'.`);
 }
 
 async function show(shell: Shell, { source, path, facts, sha256 }: Pulled): Promise<void> {
@@ -165,10 +158,7 @@ async function pullGpu(shell: Shell, source: string): Promise<PulledPackage[]> {
   const home = pulledFolder();
   const packages = neededOf(backend, place);
   if (home === undefined || packages.length === 0) {
-    throw new NodeError(
-      "invalid_request",
-      `There are no libraries of ${backend} for this platform.`,
-    );
+    throw new CommandError(`There are no libraries of ${backend} for this platform.`);
   }
   const pulled: PulledPackage[] = [];
   const registryOf = registryFrom(shell.env, shell.cwd);
@@ -200,18 +190,14 @@ async function pullGpu(shell: Shell, source: string): Promise<PulledPackage[]> {
 function choose(place: DevicePlace): Accelerator {
   const backends = findDevices(place).map(({ backend }) => backend);
   if (backends.includes("metal")) {
-    throw new NodeError(
-      "invalid_request",
-      "Metal's libraries come with the program: nothing is to be fetched.",
-    );
+    throw new CommandError("Metal's libraries come with the program: nothing is to be fetched.");
   }
   const chosen =
     backends.includes("cuda") && (runtimeOf(place) !== undefined || !backends.includes("vulkan"))
       ? "cuda"
       : backends.find((backend) => backend !== "cuda");
   if (chosen !== undefined) return chosen;
-  throw new NodeError(
-    "unavailable",
+  throw new CommandError(
     "No accelerator was found: there is neither a driver of NVIDIA's nor one of Vulkan's with a device. 'paddock pull gpu:cuda' and 'paddock pull gpu:vulkan' fetch the libraries all the same.",
   );
 }
@@ -219,7 +205,7 @@ function choose(place: DevicePlace): Accelerator {
 function named(source: string): Accelerator {
   const backend = source.slice("gpu:".length);
   if (backend === "cuda" || backend === "vulkan") return backend;
-  throw new NodeError("invalid_request", `'${source}' must be gpu, gpu:cuda or gpu:vulkan.`);
+  throw new CommandError(`'${source}' must be gpu, gpu:cuda or gpu:vulkan.`);
 }
 
 /** The package that extends CUDA's is built with CUDA 12, for machines that have not 13. */

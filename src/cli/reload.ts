@@ -2,7 +2,7 @@
 import { platform } from "node:os";
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { hasCode, NodeError } from "../core/errors.ts";
+import { hasCode } from "../core/errors.ts";
 import { dataDirOf } from "../node/node-settings.ts";
 import {
   findNodes,
@@ -13,7 +13,7 @@ import {
 } from "../node/running-node.ts";
 import { addConfigOptions, addExamples, configFrom, readConfigFile } from "./command-options.ts";
 import { printableJson } from "./printing.ts";
-import type { Shell } from "./shell.ts";
+import { CommandError, type Shell } from "./shell.ts";
 
 interface NodeReport {
   node: NodeRecord;
@@ -38,8 +38,7 @@ export function reloadCommand(shell: Shell): Command {
   );
   return command.action(async () => {
     if (platform() === "win32") {
-      throw new NodeError(
-        "unavailable",
+      throw new CommandError(
         "Windows has no SIGHUP, which asks a node to reload: restart the node instead.",
       );
     }
@@ -54,8 +53,7 @@ export function reloadCommand(shell: Shell): Command {
       );
     }
     if (here.length === 0) {
-      throw new NodeError(
-        "unavailable",
+      throw new CommandError(
         `No node runs with the data dir ${dataDir}. Start one with 'paddock serve', or name the data dir of the one that runs: --data-dir.`,
       );
     }
@@ -67,7 +65,7 @@ export function reloadCommand(shell: Shell): Command {
       for (const report of reports) shell.print(`${reportLines(report, own).join("\n")}\n`);
     }
     if (!reports.every(isDone)) {
-      throw new NodeError("unavailable", "Not everything that changed is in force.");
+      throw new CommandError("Not everything that changed is in force.");
     }
   });
 }

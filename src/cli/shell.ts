@@ -1,8 +1,16 @@
 /** What a command may know of the process it runs in; main.ts alone makes one. */
 
+import { NodeError } from "../core/errors.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Processes } from "../node/running-node.ts";
 import type { Program } from "../subprocess/program.ts";
+
+/** What a person is told whose command cannot be done; it ends with exit code 1. */
+export class CommandError extends NodeError {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super("invalid_request", message, options);
+  }
+}
 
 export interface Shell {
   env: Readonly<Record<string, string | undefined>>;

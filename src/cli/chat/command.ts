@@ -1,9 +1,8 @@
 /** `paddock chat`: a conversation in the terminal, or one question from a pipe, over the OpenAI API. */
 import { Command } from "commander";
 import type { Config } from "../../config/schema.ts";
-import { NodeError } from "../../core/errors.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
-import type { Shell } from "../shell.ts";
+import { CommandError, type Shell } from "../shell.ts";
 import { ChatServer } from "./chat-server.ts";
 import { Conversation } from "./conversation.ts";
 import type { LocalNode } from "./local-node.ts";
@@ -61,8 +60,7 @@ async function chosenModel(
   if (wanted !== undefined && names.includes(wanted)) return wanted;
   const [first] = names;
   if (wanted === undefined && first !== undefined) return first;
-  throw new NodeError(
-    "invalid_request",
+  throw new CommandError(
     first === undefined
       ? "There is no model to chat with."
       : `There is no model '${wanted}' to chat with. There are: ${names.join(", ")}.`,
@@ -73,8 +71,7 @@ async function readQuestion({ input }: Shell): Promise<string> {
   const bytes = Buffer.concat(await Array.fromAsync(input.stream()));
   const question = bytes.toString("utf8").trim();
   if (question !== "") return question;
-  throw new NodeError(
-    "invalid_request",
+  throw new CommandError(
     "There is no question on standard input. Write one into the pipe, or run 'paddock chat' in a terminal.",
   );
 }

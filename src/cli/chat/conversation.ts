@@ -2,9 +2,9 @@
 import { writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { closest, distance } from "fastest-levenshtein";
-import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
+import { hasCode, type NodeError, reasonOf } from "../../core/errors.ts";
 import { printable, printableName, type Style } from "../printing.ts";
-import type { Shell } from "../shell.ts";
+import { CommandError, type Shell } from "../shell.ts";
 import type { ChatServer } from "./chat-server.ts";
 
 interface Message {
@@ -102,7 +102,7 @@ export async function runSlashCommand(line: string, context: ChatContext): Promi
     const names = [...Object.keys(commands).map((name) => `/${name}`), ...exits];
     const nearest = closest(word, names);
     const guess = distance(word, nearest) <= 2 ? ` Did you mean ${nearest}?` : " /help lists them.";
-    throw new NodeError("invalid_request", `There is no command ${word}.${guess}`);
+    throw new CommandError(`There is no command ${word}.${guess}`);
   }
   await command.run(rest.join(" "), context);
   return true;
@@ -129,10 +129,7 @@ async function switchModel(name: string, { server, conversation, shell, signal }
     return;
   }
   if (!names.includes(name)) {
-    throw new NodeError(
-      "invalid_request",
-      `There is no model '${name}'. There are: ${names.join(", ")}.`,
-    );
+    throw new CommandError(`There is no model '${name}'. There are: ${names.join(", ")}.`);
   }
   conversation.model = name;
   shell.print(`Going on with ${name}.\n`);
@@ -156,7 +153,7 @@ async function save(file: string, { conversation, shell }: ChatContext): Promise
   };
   const write = writers[extname(file).toLowerCase()];
   if (write === undefined) {
-    throw new NodeError("invalid_request", `${file} must end in .md or .json.`);
+    throw new CommandError(`${file} must end in .md or .json.`);
   }
   try {
     await writeFile(resolve(shell.cwd, file), write(), { flag: "wx" });
@@ -165,7 +162,7 @@ async function save(file: string, { conversation, shell }: ChatContext): Promise
     const why = isThere
       ? "is there already; name another file"
       : `was not written: ${reasonOf(cause)}`;
-    throw new NodeError("invalid_request", `${file} ${why}.`, { cause });
+    throw new CommandError(`${file} ${why}.`, { cause });
   }
   shell.print(`Saved as ${file}.\n`);
 }
@@ -184,4 +181,4 @@ function help(_: string, { shell }: ChatContext): void {
 }
 
 const missing = (name: string): NodeError =>
-  new NodeError("invalid_request", `Something is missing: ${commands[name]?.usage}.`);
+  new CommandError(`Something is missing: ${commands[name]?.usage}.`);

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { reasonOf } from "../../core/errors.ts";
 import type { CollectionStore } from "../../core/ports/passage-repository.ts";
 import { addConfigOptions, addExamples } from "../command-options.ts";
-import { confirm, printableJson, toTable } from "../printing.ts";
+import { isConfirmed, printableJson, toTable } from "../printing.ts";
 import type { Shell } from "../shell.ts";
 import { existing, withCollectionStore } from "./configured-store.ts";
 import { copy } from "./copy.ts";
@@ -99,15 +99,10 @@ function drop(shell: Shell): Command {
         await using repository = await existing(store, name);
         passages = await repository.count();
       }
-      if (
-        command.opts().yes !== true &&
-        !(await confirm(shell, `remove the collection '${name}' with its ${passages} passages`))
-      ) {
-        shell.print("Nothing was removed.\n");
-        return;
-      }
+      const whole = `the collection '${name}' with its ${passages} passages`;
+      if (!(await isConfirmed(shell, command, `remove ${whole}`))) return;
       await store.drop(name);
-      shell.print(`Removed the collection '${name}' with its ${passages} passages.\n`);
+      shell.print(`Removed ${whole}.\n`);
     }),
   );
 }

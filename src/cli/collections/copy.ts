@@ -1,20 +1,19 @@
 /** `paddock collections copy`: a collection into another store, or embedded again with another model. */
 import { Command } from "commander";
-import { NodeError } from "../../core/errors.ts";
 import type {
   CollectionSpec,
   EmbeddedPassage,
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { findMismatch } from "../../core/retrieval/collection.ts";
-import { embedWith, type TransferOptions, transfer } from "../../ingest/archive.ts";
+import { type TransferOptions, transfer } from "../../ingest/archive.ts";
 import { collectionStore } from "../../node/documents/open-collection.ts";
 import { openEmbeddingModel } from "../../node/models/embedding-model.ts";
 import type { ModelOptions } from "../../node/node-settings.ts";
 import { addExamples } from "../command-options.ts";
 import { createProgress } from "../progress.ts";
-import type { Shell } from "../shell.ts";
-import { existing, withCollectionStore } from "./configured-store.ts";
+import { CommandError, type Shell } from "../shell.ts";
+import { embedder, existing, withCollectionStore } from "./configured-store.ts";
 
 interface CopyOptions {
   to?: string;
@@ -42,8 +41,7 @@ export function copy(shell: Shell): Command {
       const place = options.to ?? config.vectorstore.url;
       await using source = await existing(store, from);
       if ((await source.describe()).url === place && from === to) {
-        throw new NodeError(
-          "invalid_request",
+        throw new CommandError(
           "A collection cannot be copied onto itself: name another with --as, or another store with --to.",
         );
       }
@@ -85,8 +83,7 @@ interface CopyWork {
 async function asItIs(source: PassageRepository, name: string): Promise<CopyWork> {
   const { dimension, embedding } = await source.describe();
   if (embedding === undefined) {
-    throw new NodeError(
-      "invalid_request",
+    throw new CommandError(
       `The collection '${name}' does not say which model filled it; embed it again with --model, or export it and import it.`,
     );
   }
@@ -102,24 +99,12 @@ async function embeddedAgain(
 ): Promise<CopyWork> {
   const { embedding } = resources.use(await openEmbeddingModel(parts, shell.stopped, model));
   const { engine, identity } = embedding;
-  const changes = { cut: 0, "left out": 0 };
+  const { documentPrefix } = identity;
   return {
     spec: { dimension: engine.dimension, embedding: identity },
     label: `Embedding with ${model}`,
     done: "Embedded",
-    embed: embedWith(engine, {
-      documentPrefix: identity.documentPrefix,
-      keepVectors: false,
-      signal: shell.stopped,
-      onChange: (change) => {
-        changes[change]++;
-      },
-    }),
-    tell: () => {
-      if (changes.cut > 0) shell.say(`${changes.cut} were too long for the model, and were cut.\n`);
-      if (changes["left out"] === 0) return;
-      shell.say(`${changes["left out"]} were left out: the model can read nothing in them.\n`);
-    },
+    ...embedder(shell, engine, { documentPrefix, keepVectors: false }),
   };
 }
 
@@ -133,10 +118,9 @@ async function openTarget(
   try {
     const there = await target.describe();
     const mismatch = findMismatch(there, spec);
-    if (mismatch !== undefined) throw new NodeError("collection_mismatch", mismatch);
+    if (mismatch !== undefined) throw new CommandError(mismatch);
     if (there.embedding?.documentPrefix === spec.embedding.documentPrefix) return target;
-    throw new NodeError(
-      "collection_mismatch",
+    throw new CommandError(
       `The collection '${name}' at ${there.url} is filled with other prefixes; export and import instead.`,
     );
   } catch (error) {

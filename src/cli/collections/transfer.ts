@@ -3,22 +3,15 @@ import { createReadStream, existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { reasonOf } from "../../core/errors.ts";
 import type { PassageRepository } from "../../core/ports/passage-repository.ts";
-import {
-  embedWith,
-  linesOf,
-  readArchive,
-  toHeaderLine,
-  toLine,
-  transfer,
-} from "../../ingest/archive.ts";
+import { linesOf, readArchive, toHeaderLine, toLine, transfer } from "../../ingest/archive.ts";
 import { openCollectionToFill } from "../../node/documents/open-collection.ts";
 import { addExamples } from "../command-options.ts";
 import { escapedJson } from "../printing.ts";
 import { createProgress } from "../progress.ts";
-import type { Shell } from "../shell.ts";
-import { existing, withCollectionStore } from "./configured-store.ts";
+import { CommandError, type Shell } from "../shell.ts";
+import { embedder, existing, withCollectionStore } from "./configured-store.ts";
 
 export function exportTo(shell: Shell): Command {
   const command = new Command("export")
@@ -47,7 +40,7 @@ async function writeAside(
   lines: AsyncIterable<string>,
 ): Promise<void> {
   if (existsSync(path)) {
-    throw new NodeError("invalid_request", `${shown} is there already; name another file.`);
+    throw new CommandError(`${shown} is there already; name another file.`);
   }
   const aside = `${path}.part`;
   try {
@@ -58,7 +51,7 @@ async function writeAside(
     await rename(aside, path);
   } catch (cause) {
     await rm(aside, { force: true });
-    throw new NodeError("invalid_request", `${shown} was not written: ${reasonOf(cause)}.`, {
+    throw new CommandError(`${shown} was not written: ${reasonOf(cause)}.`, {
       cause,
     });
   }
@@ -109,26 +102,16 @@ export function importFrom(shell: Shell): Command {
           `The file's vectors are of '${archive.embedding.model}' with the prefix '${archive.embedding.documentPrefix}'; its passages are embedded again with '${embedding.identity.model}' and '${documentPrefix}'.\n`,
         );
       }
-      const changes = { cut: 0, "left out": 0 };
+      const { embed, tell } = embedder(shell, embedding.engine, { documentPrefix, keepVectors });
       const step = createProgress(shell).step("Importing", 0, "passages");
       const stored = await transfer(archive.passages, {
         repository,
         onStored: (done) => step.update(done),
         signal: shell.stopped,
-        embed: embedWith(embedding.engine, {
-          documentPrefix,
-          keepVectors,
-          signal: shell.stopped,
-          onChange: (change) => {
-            changes[change]++;
-          },
-        }),
+        embed,
       });
       step.finish(`${stored} passages`);
-      if (changes.cut > 0) shell.say(`${changes.cut} were too long for the model, and were cut.\n`);
-      if (changes["left out"] > 0) {
-        shell.say(`${changes["left out"]} were left out: the model can read nothing in them.\n`);
-      }
+      tell();
       const { collection_name: name } = config.vectorstore;
       shell.print(
         `Imported ${stored} passages; the collection '${name}' now has ${await repository.count()}.\n`,

@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { ConfigError } from "../../config/config-error.ts";
 import { isUpstream } from "../../config/model-schema.ts";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { reasonOf } from "../../core/errors.ts";
 import { dataDirOf } from "../../node/node-settings.ts";
 import {
   addConfigOptions,
@@ -12,7 +12,7 @@ import {
   readConfigFile,
 } from "../command-options.ts";
 import { createStyle, printable, printableJson } from "../printing.ts";
-import type { Shell } from "../shell.ts";
+import { CommandError, type Shell } from "../shell.ts";
 import { checkClock, checkDataDir, checkDisk, checkDocuments, checkKeysFile } from "./files.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 import { checkAccelerator, checkEngine } from "./machine.ts";
@@ -46,7 +46,7 @@ export function doctorCommand(shell: Shell): Command {
     }
     if (problems > 0) {
       const count = problems === 1 ? "One thing" : `${problems} things`;
-      throw new NodeError("unavailable", `${count} must be fixed.`);
+      throw new CommandError(`${count} must be fixed.`);
     }
     if (!isJson) shell.print("The node can be started.\n");
   });

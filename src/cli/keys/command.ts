@@ -3,7 +3,6 @@ import { Command, Option } from "commander";
 import type { Config } from "../../config/schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import type { DocumentQuota } from "../../core/documents/document-caller.ts";
-import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import {
   type ApiKey,
@@ -16,7 +15,7 @@ import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
 import { toSharedServer } from "../../node/node-settings.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
 import { printableJson, toTable } from "../printing.ts";
-import type { Shell } from "../shell.ts";
+import { CommandError, type Shell } from "../shell.ts";
 import { openKeyStore, openOwnKeys, openSharedKeys, vectorStoreIds } from "./key-store.ts";
 
 export function keysCommand(shell: Shell): Command {
@@ -119,10 +118,7 @@ function limitsOf(options: CreateOptions): Partial<CallerLimits> {
 function parseCount(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,12}$/.test(text)) return Number(text);
-  throw new NodeError(
-    "invalid_request",
-    `${option} must be a whole number, 0 for no bound; found '${text}'.`,
-  );
+  throw new CommandError(`${option} must be a whole number, 0 for no bound; found '${text}'.`);
 }
 
 function list(shell: Shell): Command {
@@ -152,8 +148,7 @@ function revoke(shell: Shell): Command {
     withKeys(shell, command, async (keys) => {
       const key = await keys.revoke(idOrName);
       if (key === undefined) {
-        throw new NodeError(
-          "invalid_request",
+        throw new CommandError(
           `There is no key '${idOrName}'. 'paddock keys list' shows those there are.`,
         );
       }
@@ -164,8 +159,7 @@ function revoke(shell: Shell): Command {
 
 function checkedName(name: string): string {
   if (/^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u.test(name)) return name;
-  throw new NodeError(
-    "invalid_request",
+  throw new CommandError(
     `'${name}' cannot be a key's name: it must be 1 to 64 letters, digits, spaces or any of . _ @ -.`,
   );
 }
@@ -223,8 +217,7 @@ function share(shell: Shell): Command {
     const config = await readConfig(shell, command);
     const server = toSharedServer(config);
     if (server === undefined) {
-      throw new NodeError(
-        "invalid_request",
+      throw new CommandError(
         "There is nobody to share keys with: set [shared] redis (or PADDOCK_SHARED_REDIS) first.",
       );
     }
@@ -235,8 +228,7 @@ function share(shell: Shell): Command {
     const known = records.length - added - taken.length;
     shell.print(`Shared ${added} of ${records.length} keys; ${known} were shared before.\n`);
     if (taken.length === 0) return;
-    throw new NodeError(
-      "invalid_request",
+    throw new CommandError(
       `Other keys have these names there: '${taken.join("', '")}'. Give those holders new keys ('paddock keys create'): a name belongs to one key.`,
     );
   });
@@ -253,8 +245,7 @@ export function parseExpiry(text: string, now: Date): Date {
       : new Date(now.getTime() + Number(amount) * (units[unit] ?? 0));
   if (date > now) return date;
   const why = Number.isNaN(date.getTime()) ? "is no time" : "is past";
-  throw new NodeError(
-    "invalid_request",
+  throw new CommandError(
     `'${text}' ${why}. Give a date to come, such as ${new Date(now.getTime() + 31_536_000_000).toISOString().slice(0, 10)}, or a time from now, such as 12h or 30d.`,
   );
 }

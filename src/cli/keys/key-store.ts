@@ -12,7 +12,7 @@ import { dataDirOf, toSharedServer } from "../../node/node-settings.ts";
 import { documentsFile, SqliteDocuments } from "../../store/documents/sqlite-documents.ts";
 import { keysFile, SqliteKeys } from "../../store/keys/sqlite-keys.ts";
 import { createCommandLog } from "../log.ts";
-import type { Shell } from "../shell.ts";
+import { CommandError, type Shell } from "../shell.ts";
 
 interface OpenKeyStore<Keys extends KeyStore = KeyStore> extends Disposable {
   keys: Keys;
@@ -45,7 +45,7 @@ export async function openSharedKeys(server: RedisOptions): Promise<OpenSharedKe
   const { problem, address } = connection;
   if (problem !== undefined) {
     connection[Symbol.dispose]();
-    throw new NodeError("unavailable", `Redis at ${address} cannot be used: ${problem}.`);
+    throw new CommandError(`Redis at ${address} cannot be used: ${problem}.`);
   }
   const keys = new RedisKeyStore(connection);
   return {
@@ -80,8 +80,7 @@ export async function vectorStoreIds(
     } catch (error) {
       if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
       const known = (await registry.stores.allStores()).map((store) => store.name || store.id);
-      throw new NodeError(
-        "invalid_request",
+      throw new CommandError(
         `There is no vector store '${name}'. There are: ${known.join(", ")}. 'paddock ingest' makes one under a name that --collection gives.`,
       );
     }

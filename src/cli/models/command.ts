@@ -2,14 +2,13 @@
 import { basename, join, resolve } from "node:path";
 import { Command } from "commander";
 import { byteSize } from "../../core/byte-size.ts";
-import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { partsOf } from "../../core/models/model-files.ts";
 import { threadBudget } from "../../engine/machine/machine.ts";
 import { removeModel } from "../../models/models-folder.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
-import { confirm, printableJson, toTable } from "../printing.ts";
-import type { Shell } from "../shell.ts";
+import { isConfirmed, printableJson, toTable } from "../printing.ts";
+import { CommandError, type Shell } from "../shell.ts";
 import { backendLines, findModels, isInFolder, type ModelRow, withBackends } from "./rows.ts";
 import { parameterCount } from "./summary.ts";
 
@@ -98,8 +97,7 @@ function remove(shell: Shell): Command {
     const { folder, rows, unfinished } = await read(shell, command);
     const row = rows.find(({ name }) => name === wanted);
     if (row?.upstream !== undefined) {
-      throw new NodeError(
-        "invalid_request",
+      throw new CommandError(
         `The model '${wanted}' is an upstream model without files here. Remove its section from the configuration instead.`,
       );
     }
@@ -108,8 +106,7 @@ function remove(shell: Shell): Command {
       resolve(folder, basename(wanted) === wanted ? wanted : resolve(shell.cwd, wanted));
     const [first = path] = partsOf(path);
     if (!isInFolder(folder, first)) {
-      throw new NodeError(
-        "invalid_request",
+      throw new CommandError(
         `${first} is not in the models folder (${folder}), so it is not Paddock's to remove.`,
       );
     }
@@ -119,17 +116,11 @@ function remove(shell: Shell): Command {
       ...unfinished.map((name) => join(folder, name)),
     ];
     if (!known.includes(first)) {
-      throw new NodeError(
-        "invalid_request",
+      throw new CommandError(
         `There is no model '${wanted}' in ${folder}. 'paddock models' lists what there is.`,
       );
     }
-    const isMeant =
-      command.opts().yes === true || (await confirm(shell, `remove the model ${file}`));
-    if (!isMeant) {
-      shell.print("Nothing was removed.\n");
-      return;
-    }
+    if (!(await isConfirmed(shell, command, `remove the model ${file}`))) return;
     const freed = await removeModel(folder, file);
     shell.print(`Removed ${file}; ${byteSize(freed)} freed.\n`);
     const configured = rows.find((each) => each.configured && each.path === first);

@@ -3,7 +3,7 @@ import { ConfigError } from "../../config/config-error.ts";
 import { serviceVariables } from "../../config/load.ts";
 import { planReload } from "../../config/reload.ts";
 import type { Config } from "../../config/schema.ts";
-import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
+import { hasCode, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { readMachineMemory } from "../../engine/machine/machine.ts";
 import { betterModel } from "../../node/models/node-models.ts";
@@ -16,7 +16,7 @@ import { listen } from "../../server/listen.ts";
 import { pagePath } from "../../server/page.ts";
 import { nodeOptions, type OpenSecrets } from "../command-options.ts";
 import { createLog } from "../log.ts";
-import type { Shell } from "../shell.ts";
+import { CommandError, type Shell } from "../shell.ts";
 
 export interface ServedConfig {
   config: Config;
@@ -111,8 +111,7 @@ function bind(config: Config, { services, connections }: PaddockNode, log: Log) 
     return listen({ hostname, port, app, connections, keepAlive: http.keep_alive, log });
   } catch (cause) {
     const inUse = hasCode(cause, "EADDRINUSE");
-    throw new NodeError(
-      "unavailable",
+    throw new CommandError(
       inUse
         ? `Port ${port} on ${hostname} is in use. Stop what listens there, or choose another port: --port ${port + 1} (or PADDOCK_PORT).`
         : `The node cannot listen on ${hostname}:${port}: ${reasonOf(cause)}`,

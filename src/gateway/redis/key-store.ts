@@ -6,7 +6,6 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { type ApiKey, type KeyStore, type NewKey, nameIsTaken } from "../../core/limits/api-key.ts";
 import { type KeyRecord, newKeyRecord, toKey } from "../../store/keys/key-record.ts";
-import { parseJson } from "../upstream/json-fields.ts";
 import { type RedisConnection, RedisScript } from "./connection.ts";
 
 /** How much the server holds, to be compared with what is known of it. */
@@ -202,7 +201,7 @@ function toStored({ revoked_at: _, salt, digest, ...rest }: KeyRecord): string {
 
 /** Undefined where it is no key of this kind. */
 function fromStored(text: string, revokedAt: number | null): KeyRecord | undefined {
-  const stored = parseJson(text);
+  const stored = parse(text);
   if (!Value.Check(StoredKey, stored)) return undefined;
   return {
     ...stored,
@@ -210,4 +209,12 @@ function fromStored(text: string, revokedAt: number | null): KeyRecord | undefin
     digest: Buffer.from(stored.digest, "base64"),
     revoked_at: revokedAt,
   };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { Command } from "commander";
 import {
-  confirm,
   createStyle,
+  isConfirmed,
   printable,
   printableJson,
   printableName,
@@ -56,15 +57,21 @@ describe("colour", () => {
 });
 
 /** A person at a terminal who types one line. */
-function person(line: string): { shell: Pick<Shell, "input" | "say">; said: string[] } {
+function person(line: string) {
   const said: string[] = [];
+  const printed: string[] = [];
   const input = {
     isTerminal: true,
     stream: async function* () {},
     line: async () => line,
     terminal: () => ({ input: process.stdin, output: process.stdout }),
   };
-  return { said, shell: { input, say: (text) => said.push(text) } };
+  const shell: Pick<Shell, "input" | "print" | "say"> = {
+    input,
+    print: (text) => printed.push(text),
+    say: (text) => said.push(text),
+  };
+  return { said, printed, shell };
 }
 
 describe("before something is removed", () => {
@@ -75,15 +82,16 @@ describe("before something is removed", () => {
     ["n", false],
     ["yesterday", false],
   ])("a person is asked, and %p means %p", async (line, isMeant) => {
-    const { shell, said } = person(line);
-    expect(await confirm(shell, "remove the model m.gguf")).toBe(isMeant);
+    const { shell, said, printed } = person(line);
+    expect(await isConfirmed(shell, new Command(), "remove the model m.gguf")).toBe(isMeant);
     expect(said).toEqual(["Remove the model m.gguf? [y/N] "]);
+    expect(printed).toEqual(isMeant ? [] : ["Nothing was removed.\n"]);
   });
 
   test("a script must say so beforehand", async () => {
     const { shell } = person("y");
     const away = { ...shell, input: { ...shell.input, isTerminal: false } };
-    await expect(confirm(away, "remove the model m.gguf")).rejects.toThrow(
+    await expect(isConfirmed(away, new Command(), "remove the model m.gguf")).rejects.toThrow(
       "This would remove the model m.gguf. Nobody is here to ask; say --yes.",
     );
   });
