@@ -1,7 +1,7 @@
 /** One request of MCP's streamable HTTP, answered for itself: there is no session that strangers could fill. */
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { untilAborted } from "../core/abort.ts";
-import type { McpRequest } from "../server/operations/mcp/endpoint.ts";
+import type { McpRequest } from "../server/operations/mcp/operation.ts";
 import { createMcpServer, type McpServerOptions } from "./server.ts";
 
 interface Answer {

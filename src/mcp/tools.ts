@@ -7,7 +7,7 @@ import type { Scope } from "../core/limits/api-key.ts";
 import type { FoundPassage } from "../core/retrieval/search.ts";
 import { redactPaths } from "../server/middleware/errors.ts";
 import { invalid } from "../server/middleware/read-request.ts";
-import type { McpSession } from "../server/operations/mcp/endpoint.ts";
+import type { McpSession } from "../server/operations/mcp/operation.ts";
 import { Attributes, Filter, StoreReferences, toFilter } from "../server/wire/attributes.ts";
 import { documentText, type McpDocuments, withinBudget } from "./documents.ts";
 import { toUri } from "./resources.ts";

@@ -24,7 +24,7 @@ import type { Services } from "../server/app.ts";
 import { Connections } from "../server/listen.ts";
 import { keyAccess, withoutGuessing } from "../server/middleware/authentication.ts";
 import { PromptLog } from "../server/middleware/request-log.ts";
-import type { McpEndpoint } from "../server/operations/mcp/endpoint.ts";
+import type { McpEndpoint } from "../server/operations/mcp/operation.ts";
 import { metrics as metricsOperation } from "../server/operations/node/health-and-metrics.ts";
 import type { NodeIdentity } from "../server/operations/node/info.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";

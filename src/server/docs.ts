@@ -6,7 +6,7 @@ import favicon from "swagger-ui-dist/favicon-32x32.png" with { type: "file" };
 import stylesheet from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { missingRoute, pathOf } from "./address.ts";
-import { pageHeaders, type ServedText, serveText, toServed } from "./page-response.ts";
+import { pageHeaders, type ServedText, serveText, toServed } from "./page.ts";
 
 interface DocsOptions {
   version: string;

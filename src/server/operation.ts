@@ -1,10 +1,12 @@
-/** What an operation is to the pipeline, the OpenAPI document, metrics and logs. */
-import type { TObject, TSchema } from "@sinclair/typebox";
+/** What an operation is to the pipeline, the OpenAPI document, metrics and logs; and how one is declared. */
+import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { RateLimitStatus } from "../core/limits/rate-limiter.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
+import { fieldExaminer } from "./middleware/ignored-fields.ts";
 import type { UploadForm } from "./middleware/multipart.ts";
-import type { ListBound } from "./middleware/read-request.ts";
+import { type ListBound, queryReader } from "./middleware/read-request.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { EventFormat } from "./sse.ts";
 
@@ -101,6 +103,8 @@ interface ValidRequest<Body, Query> {
   body: Body;
   query: Query;
   parameters: Readonly<Record<string, string>>;
+  /** Reads the body of an operation that declares a form, as it comes: it may be larger than the memory. */
+  form: UploadForm;
 }
 
 /** A plain function from a valid request and its context to an answer. */
@@ -119,12 +123,7 @@ export interface Operation<Services> {
 }
 
 /** What of a request is not in its JSON body. */
-export interface AskedFor {
-  parameters: Readonly<Record<string, string>>;
-  query: URLSearchParams;
-  /** Where the operation takes one. */
-  form: UploadForm | undefined;
-}
+export type AskedFor = Omit<ValidRequest<never, URLSearchParams>, "body">;
 
 /** A request whose body is valid, with what is done with it. */
 export interface ReadRequest<Services> {
@@ -148,4 +147,58 @@ export interface HeaderFormat {
   requestId: string;
   /** What a caller has left. */
   rateLimit(status: RateLimitStatus): Record<string, string>;
+}
+
+interface BodyRules<Body> {
+  /** How long lists of the body may be, which is looked at before anything in them. */
+  lists?: readonly ListBound[];
+  /** What the key must open besides, for what the body asks. */
+  scopes?: (body: Body) => readonly Scope[];
+  /** How many answers it is for, each of which takes a place of the caller's `concurrency`; default: 1. */
+  answers?: (body: Body) => number;
+  /** As how many requests a minute it counts; default: 1. */
+  requests?: (body: Body) => number;
+  /** What the prompt log says of the request. */
+  logged: (body: Body) => object;
+}
+
+interface Declaration<Body extends TSchema, Query extends TObject, Services>
+  extends OperationFacts {
+  body?: NamedSchema<Body> & { example: Static<Body> } & BodyRules<Static<Body>>;
+  query?: Query;
+  handler: Handler<Static<Body>, Services, Static<Query>>;
+}
+
+export function defineOperation<
+  Body extends TSchema,
+  Query extends TObject,
+  Services extends object,
+>({ handler, ...facts }: Declaration<Body, Query, Services>): Operation<Services> {
+  const { body } = facts;
+  const checker = body && TypeCompiler.Compile(body.schema);
+  const isValid = (value: unknown): value is Static<Body> => checker?.Check(value) ?? true;
+  const ignoredFields = body === undefined ? () => [] : fieldExaminer(body.schema);
+  const readQuery = queryReader(facts.query);
+  return {
+    facts,
+    lists: body?.lists ?? [],
+    read(value, asked) {
+      if (!isValid(value)) return undefined;
+      const { query, ignored } = readQuery(asked.query);
+      return {
+        model: modelOf(value),
+        scopes: body?.scopes?.(value) ?? [],
+        answers: body?.answers?.(value) ?? 1,
+        requests: body?.requests?.(value) ?? 1,
+        logged: () => body?.logged(value),
+        ignored: () => [...ignored(), ...ignoredFields(value)],
+        answer: (context, services) => handler({ ...asked, body: value, query }, context, services),
+      };
+    },
+  };
+}
+
+function modelOf(body: unknown): string | undefined {
+  const model: unknown = Object(body).model;
+  return typeof model === "string" ? model : undefined;
 }

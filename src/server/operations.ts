@@ -6,59 +6,21 @@ import { docsPath, documentPath } from "./docs.ts";
 import type { Operation } from "./operation.ts";
 import { chat } from "./operations/chat/operation.ts";
 import { completions } from "./operations/completions/operation.ts";
-import {
-  addConversationItems,
-  createConversation,
-  deleteConversation,
-  deleteConversationItem,
-  getConversation,
-  getConversationItem,
-  listConversationItems,
-  updateConversation,
-} from "./operations/conversations/operation.ts";
+import { conversationOperations } from "./operations/conversations/operation.ts";
 import { embeddings } from "./operations/embeddings/operation.ts";
-import {
-  deleteFile,
-  getFile,
-  getFileContent,
-  listFiles,
-  uploadFile,
-} from "./operations/files/operation.ts";
+import { fileOperations } from "./operations/files/operation.ts";
 import { mcp } from "./operations/mcp/operation.ts";
-import { countTokens, createMessage } from "./operations/messages/operation.ts";
+import { messageOperations } from "./operations/messages/operation.ts";
 import { health, metrics, ready } from "./operations/node/health-and-metrics.ts";
-import { describeNode, getInfo } from "./operations/node/info.ts";
-import { getModel, getModels, listModels } from "./operations/node/models.ts";
-import { rerank, rerankAtCohere } from "./operations/rerank/operation.ts";
-import { countInputTokens, responses } from "./operations/responses/operation.ts";
+import { infoOperations } from "./operations/node/info.ts";
+import { modelOperations } from "./operations/node/models.ts";
+import { rerankOperations } from "./operations/rerank/operation.ts";
+import { responseOperations } from "./operations/responses/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
-import {
-  cancelResponse,
-  deleteResponse,
-  getResponse,
-  listInputItems,
-} from "./operations/stored-responses/operation.ts";
-import { detokenize, tokenize } from "./operations/tokenize/operation.ts";
-import {
-  addVectorStoreFile,
-  cancelFileBatch,
-  createFileBatch,
-  getFileBatch,
-  getVectorStoreFile,
-  getVectorStoreFileContent,
-  listFileBatchFiles,
-  listVectorStoreFiles,
-  removeVectorStoreFile,
-  updateVectorStoreFile,
-} from "./operations/vector-stores/files.ts";
-import {
-  createVectorStore,
-  deleteVectorStore,
-  getVectorStore,
-  listVectorStores,
-  searchVectorStore,
-  updateVectorStore,
-} from "./operations/vector-stores/stores.ts";
+import { storedResponseOperations } from "./operations/stored-responses/operation.ts";
+import { tokenizeOperations } from "./operations/tokenize/operation.ts";
+import { vectorStoreFileOperations } from "./operations/vector-stores/files.ts";
+import { vectorStoreOperations } from "./operations/vector-stores/stores.ts";
 import { pagePath } from "./page.ts";
 import { pageFolder } from "./page-files.ts";
 import type { Target } from "./pipeline.ts";
@@ -66,55 +28,20 @@ import type { Target } from "./pipeline.ts";
 const all = [
   chat,
   completions,
-  responses,
-  countInputTokens,
-  getResponse,
-  deleteResponse,
-  listInputItems,
-  cancelResponse,
-  createConversation,
-  getConversation,
-  updateConversation,
-  deleteConversation,
-  addConversationItems,
-  listConversationItems,
-  getConversationItem,
-  deleteConversationItem,
-  createMessage,
-  countTokens,
+  ...responseOperations,
+  ...storedResponseOperations,
+  ...conversationOperations,
+  ...messageOperations,
   embeddings,
-  rerank,
-  rerankAtCohere,
+  ...rerankOperations,
   retrieve,
-  tokenize,
-  detokenize,
-  listModels,
-  getModels,
-  getModel,
-  uploadFile,
-  listFiles,
-  getFile,
-  getFileContent,
-  deleteFile,
-  createVectorStore,
-  listVectorStores,
-  getVectorStore,
-  updateVectorStore,
-  deleteVectorStore,
-  searchVectorStore,
-  addVectorStoreFile,
-  listVectorStoreFiles,
-  getVectorStoreFile,
-  updateVectorStoreFile,
-  getVectorStoreFileContent,
-  removeVectorStoreFile,
-  createFileBatch,
-  getFileBatch,
-  cancelFileBatch,
-  listFileBatchFiles,
+  ...tokenizeOperations,
+  ...modelOperations,
+  ...fileOperations,
+  ...vectorStoreOperations,
+  ...vectorStoreFileOperations,
   mcp,
-  describeNode,
-  getInfo,
+  ...infoOperations,
   health,
   ready,
   metrics,

@@ -123,7 +123,7 @@ export class Pipeline {
 
     const takesBody = operation.facts.body !== undefined;
     const bytes = takesBody ? await readBody(request, limits) : undefined;
-    const form = operation.facts.form && ending.use(new UploadForm(request, context, limits));
+    const form = ending.use(new UploadForm(request, context, limits));
     const { searchParams: query } = new URL(request.url);
     const asked = await readRequest(operation, bytes, { parameters: params, query, form }, limits);
     context.model = asked.model;

@@ -1,6 +1,5 @@
 /** Server-sent events: made ahead of a reader that is behind, up to a bound; beyond it a slow reader slows generation. */
 import { NodeError } from "../core/errors.ts";
-import { LazyTimer } from "./lazy-timer.ts";
 import { errorBody, toNodeError } from "./middleware/errors.ts";
 
 const type = "text/event-stream";
@@ -307,3 +306,45 @@ export const namedEvents = (writeError: EventFormat["writeError"]): EventFormat 
 /** One event under its name. */
 export const namedEvent = (name: string, data: object): string =>
   `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+
+/** A time-out that is moved with every piece of a stream, and costs a timer only now and then. */
+
+export class LazyTimer implements Disposable {
+  readonly #onDue: () => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the timer that runs goes off. */
+  #firesAt = Number.POSITIVE_INFINITY;
+  #dueAt = Number.POSITIVE_INFINITY;
+
+  constructor(onDue: () => void) {
+    this.#onDue = onDue;
+  }
+
+  /** Calls back in so many milliseconds, and no longer when it was to before. */
+  dueIn(ms: number): void {
+    this.#dueAt = performance.now() + ms;
+    // One that goes off too early looks again; only one that would be late is replaced.
+    if (this.#dueAt < this.#firesAt) this.#run(ms);
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    this.#firesAt = Number.NEGATIVE_INFINITY;
+  }
+
+  #run(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#firesAt = performance.now() + ms;
+    this.#timer = setTimeout(() => {
+      this.#firesAt = Number.POSITIVE_INFINITY;
+      const left = this.#dueAt - performance.now();
+      if (left > 0) {
+        this.#run(Math.ceil(left));
+        return;
+      }
+      this.#dueAt = Number.POSITIVE_INFINITY;
+      this.#onDue();
+    }, ms);
+  }
+}

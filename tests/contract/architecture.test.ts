@@ -14,8 +14,13 @@ test.each([...new Set(named)])("names what is there: %s", (path) => {
   expect(places.some((place) => existsSync(join(place, path)))).toBe(true);
 });
 
-test("has the two walks", () => {
-  expect(page).toContain("\n## A streaming chat\n");
-  expect(page).toContain("\n## An upload\n");
-  expect(named.length).toBeGreaterThan(60);
+test.each([
+  ["A streaming chat", "An upload"],
+  ["An upload", "A request"],
+])("counts the files of its walk: %s", (walk, next) => {
+  const section = page.slice(page.indexOf(`\n## ${walk}\n`), page.indexOf(`\n## ${next}\n`));
+  const files = [...section.matchAll(/`([a-z-]+\/[a-z0-9/-]+\.ts)`/g)].map(([, path]) => path);
+  expect(files.length).toBeGreaterThan(30);
+  expect(section).toContain(` passes ${new Set(files).size} files in this order `);
+  expect(new Set(files).size).toBe(files.length);
 });

@@ -6,11 +6,18 @@ import manifest from "../../package.json" with { type: "json" };
 import { suites } from "../../scripts/test/suites.ts";
 import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
 import { ModelRegistry } from "../../src/core/models/model-registry.ts";
+import { UploadForm } from "../../src/server/middleware/multipart.ts";
 import { describe } from "../../src/server/openapi.ts";
 import type { Operation } from "../../src/server/operation.ts";
 import { RequestContext } from "../../src/server/request-context.ts";
 import { ScriptedEmbeddingEngine } from "../support/scripted-engines.ts";
 import { embeddingModel } from "../support/test-models.ts";
+
+const noForm = new UploadForm(
+  new Request("http://localhost/"),
+  { signal: new AbortController().signal },
+  { maxFileBytes: 0, bodyTimeoutMs: 0 },
+);
 
 const root = join(import.meta.dir, "..", "..");
 const text = await Bun.file(join(root, "CONTRIBUTING.md")).text();
@@ -57,7 +64,7 @@ test("adds an operation that works as it stands", async () => {
   }
 });
 
-const asked = { parameters: {}, query: new URLSearchParams(), form: undefined };
+const asked = { parameters: {}, query: new URLSearchParams(), form: noForm };
 
 const context = (): RequestContext =>
   new RequestContext({

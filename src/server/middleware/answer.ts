@@ -85,8 +85,8 @@ const encoded = (name: string): string =>
   );
 
 /**
- * Goes on for a request that is answered, which ends only when this has. `ending`: what ends with the request. So its caller's place among the requests in progress is held,
- * what it used is charged, and its record is written, when there is nothing left to do for it.
+ * Goes on for a request that is answered, which ends only when this has: its caller's place is held, what it used is
+ * charged, and its record is written, when nothing is left to do for it. `ending`: what ends with the request.
  */
 export function continueInBackground(
   background: Promise<void>,
@@ -110,28 +110,13 @@ interface TimeoutSettings {
 
 /** From here on the request's signal hears of its time too; dispose of it when the request has ended. */
 export function startTimeout(
-  context: RequestContext,
-  { requestTimeoutMs, stopping }: TimeoutSettings,
+  context: Pick<RequestContext, "endWith">,
+  { requestTimeoutMs: ms, stopping }: TimeoutSettings,
 ): Disposable {
-  const { signal, clear } = deadline(requestTimeoutMs);
-  context.endWith(signal, stopping);
-  return { [Symbol.dispose]: clear };
-}
-
-interface Deadline {
-  /** Aborts when the time is up, with an error for the caller. */
-  signal: AbortSignal;
-  /** Forgets the time. */
-  clear: () => void;
-}
-
-/** A deadline after so many milliseconds; 0: never. */
-export function deadline(ms: number): Deadline {
-  const controller = new AbortController();
-  const { signal } = controller;
-  if (ms === 0) return { signal, clear: () => {} };
-  const timer = setTimeout(() => controller.abort(overdue(ms / 1000)), ms);
-  return { signal, clear: () => clearTimeout(timer) };
+  const late = new AbortController();
+  context.endWith(late.signal, stopping);
+  const timer = ms === 0 ? undefined : setTimeout(() => late.abort(overdue(ms / 1000)), ms);
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
 const overdue = (seconds: number): NodeError =>

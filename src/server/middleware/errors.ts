@@ -1,119 +1,88 @@
 /** The one table from kinds of error to what a client of the OpenAI API sees. */
-import type { TSchema } from "@sinclair/typebox";
+import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
 import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { clientGone, type RequestContext } from "../request-context.ts";
-import { ErrorAnswer } from "../wire/error-schema.ts";
-import { named } from "../wire/field-names.ts";
+import { chatNames, named } from "../wire/field-names.ts";
+import { orNull } from "../wire/fields.ts";
+
+/** The body of every error. */
+export const ErrorAnswer = T.Object(
+  {
+    error: T.Object({
+      message: T.String({ description: "What happened and what to do, for a person." }),
+      type: T.String(),
+      param: orNull(T.String(), { description: "The request field at fault." }),
+      code: orNull(T.String(), { description: "The reason, for a program." }),
+    }),
+  },
+  { description: "What went wrong." },
+);
+
+export type ErrorAnswer = Static<typeof ErrorAnswer>;
 
 interface WireError {
   status: number;
   type: "invalid_request_error" | "requests" | "tokens" | "insufficient_quota" | "server_error";
   code: string | null;
-  headers?: Readonly<Record<string, string>>;
+  headers: Readonly<Record<string, string>>;
 }
+
+/** What the caller can change. */
+const refused = (
+  status: number,
+  code: string | null,
+  headers: WireError["headers"] = {},
+): WireError => ({ status, type: "invalid_request_error", code, headers });
+
+/** What the node, or what it depends on, did not do. */
+const failed = (status: number, code: string, headers: WireError["headers"] = {}): WireError => ({
+  status,
+  type: "server_error",
+  code,
+  headers,
+});
+
+const limited = (type: WireError["type"], code: string): WireError => ({
+  ...refused(429, code),
+  type,
+});
 
 /** Clients retry after some statuses, for a minute and without a word; for these that does not help. */
 const final = { "x-should-retry": "false" };
 
+const retryIn = (seconds: number) => ({ "retry-after": String(seconds) });
+
 const table: Record<ErrorKind, WireError> = {
-  invalid_request: { status: 400, type: "invalid_request_error", code: null },
-  context_length_exceeded: {
-    status: 400,
-    type: "invalid_request_error",
-    code: "context_length_exceeded",
-  },
-  unauthenticated: {
-    status: 401,
-    type: "invalid_request_error",
-    code: "invalid_api_key",
-    headers: { "www-authenticate": "Bearer", ...final },
-  },
-  forbidden: {
-    status: 403,
-    type: "invalid_request_error",
-    code: "insufficient_permissions",
-    headers: final,
-  },
-  unknown_host: {
-    status: 403,
-    type: "invalid_request_error",
-    code: "unknown_host",
-    headers: final,
-  },
-  keys_required: {
-    status: 403,
-    type: "invalid_request_error",
-    code: "keys_required",
-    headers: final,
-  },
-  not_found: { status: 404, type: "invalid_request_error", code: "unknown_url" },
-  no_such_object: { status: 404, type: "invalid_request_error", code: null },
-  method_not_allowed: { status: 405, type: "invalid_request_error", code: "method_not_allowed" },
-  payload_too_large: { status: 413, type: "invalid_request_error", code: "payload_too_large" },
+  invalid_request: refused(400, null),
+  context_length_exceeded: refused(400, "context_length_exceeded"),
+  unauthenticated: refused(401, "invalid_api_key", { "www-authenticate": "Bearer", ...final }),
+  forbidden: refused(403, "insufficient_permissions", final),
+  unknown_host: refused(403, "unknown_host", final),
+  keys_required: refused(403, "keys_required", final),
+  not_found: refused(404, "unknown_url"),
+  no_such_object: refused(404, null),
+  model_not_found: refused(404, "model_not_found", final),
+  method_not_allowed: refused(405, "method_not_allowed"),
   // What is still on its way would be taken for the next request.
-  body_timeout: {
-    status: 408,
-    type: "invalid_request_error",
-    code: "body_timeout",
-    headers: { connection: "close" },
-  },
-  client_stalled: { status: 408, type: "invalid_request_error", code: "client_stalled" },
-  unsupported_media_type: {
-    status: 415,
-    type: "invalid_request_error",
-    code: "unsupported_media_type",
-  },
-  too_many_requests: { status: 429, type: "requests", code: "rate_limit_exceeded" },
-  too_many_tokens: { status: 429, type: "tokens", code: "rate_limit_exceeded" },
+  body_timeout: refused(408, "body_timeout", { connection: "close" }),
+  client_stalled: refused(408, "client_stalled"),
+  payload_too_large: refused(413, "payload_too_large"),
+  unsupported_media_type: refused(415, "unsupported_media_type"),
+  too_many_requests: limited("requests", "rate_limit_exceeded"),
+  too_many_tokens: limited("tokens", "rate_limit_exceeded"),
   // Clients retry after a 429; this one stays until something is deleted.
-  quota_exceeded: {
-    status: 429,
-    type: "insufficient_quota",
-    code: "insufficient_quota",
-    headers: final,
-  },
-  model_not_found: {
-    status: 404,
-    type: "invalid_request_error",
-    code: "model_not_found",
-    headers: final,
-  },
-  model_not_ready: {
-    status: 503,
-    type: "server_error",
-    code: "model_not_ready",
-    headers: { "retry-after": "2" },
-  },
-  overloaded: {
-    status: 503,
-    type: "server_error",
-    code: "queue_full",
-    headers: { "retry-after": "5" },
-  },
-  timeout: {
-    status: 504,
-    type: "server_error",
-    code: "request_timeout",
-    headers: final,
-  },
-  collection_mismatch: { status: 503, type: "server_error", code: "collection_mismatch" },
-  unavailable: {
-    status: 503,
-    type: "server_error",
-    code: "unavailable",
-    headers: { "retry-after": "2" },
-  },
+  quota_exceeded: { ...limited("insufficient_quota", "insufficient_quota"), headers: final },
+  internal: failed(500, "internal_error"),
   // The remote server of a model broke off, or its answer cannot be read.
-  upstream_failed: { status: 502, type: "server_error", code: "upstream_failed" },
+  upstream_failed: failed(502, "upstream_failed"),
   // It does not take what this node sends it: a matter of the node's configuration, or of its own.
-  upstream_refused: {
-    status: 502,
-    type: "server_error",
-    code: "upstream_refused",
-    headers: final,
-  },
-  internal: { status: 500, type: "server_error", code: "internal_error" },
+  upstream_refused: failed(502, "upstream_refused", final),
+  model_not_ready: failed(503, "model_not_ready", retryIn(2)),
+  overloaded: failed(503, "queue_full", retryIn(5)),
+  collection_mismatch: failed(503, "collection_mismatch"),
+  unavailable: failed(503, "unavailable", retryIn(2)),
+  timeout: failed(504, "request_timeout", final),
 };
 
 /** How an API writes its errors. */
@@ -125,10 +94,6 @@ export interface ErrorFormat {
   body(error: NodeError, told: { message: string; requestId: string }): object;
   /** Other statuses than the OpenAI API's, by kind. */
   statuses?: Readonly<Partial<Record<ErrorKind, number>>>;
-}
-
-export interface ErrorBody {
-  error: { message: string; type: string; param: string | null; code: string | null };
 }
 
 /** Any thrown value as the domain's error; what was not foreseen says nothing of its inside. */
@@ -161,20 +126,26 @@ type Answered = Pick<RequestContext, "id" | "errorFormat" | "fieldNames">;
 /** The error as the API has it that was asked. */
 export function answerError(
   failure: NodeError,
-  { id: requestId, errorFormat, fieldNames }: Answered,
+  { id: requestId, errorFormat = openaiErrors, fieldNames }: Answered,
   headers: Record<string, string> = {},
 ): Response {
   const error = named(failure, fieldNames);
-  if (errorFormat === undefined) return errorResponse(error, headers);
-  const status = errorFormat.statuses?.[error.kind] ?? table[error.kind].status;
+  const { status, headers: own } = table[error.kind];
   const body = errorFormat.body(error, { message: toldMessage(error), requestId });
-  return respond(error, body, { status, headers });
+  return Response.json(body, {
+    status: errorFormat.statuses?.[error.kind] ?? status,
+    headers: { ...own, ...retryAfter(error), ...headers },
+  });
 }
+
+/** The same outside of a request that the node knows. */
+export const errorResponse = (error: NodeError): Response =>
+  answerError(error, { id: "", errorFormat: undefined, fieldNames: chatNames });
 
 /** Both may repeat what the caller wrote, which may be as long as a body. */
 const longest = { message: 2000, param: 200 };
 
-export function errorBody(error: NodeError): ErrorBody {
+export function errorBody(error: NodeError): ErrorAnswer {
   const { type, code } = table[error.kind];
   const param = error.param === undefined ? null : shorten(error.param, longest.param);
   return { error: { message: toldMessage(error), type, param, code } };
@@ -189,29 +160,13 @@ function toldMessage(error: NodeError): string {
 const shorten = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most)}…` : text;
 
+const openaiErrors: ErrorFormat = { name: "Error", schema: ErrorAnswer, body: errorBody };
+
 /**
  * The errors of the specification's five operations, where a model that is not found is a 500. Clients
  * repeat that status, and not all of them can be told that it does not help.
  */
-export const specifiedErrors: ErrorFormat = {
-  name: "Error",
-  schema: ErrorAnswer,
-  statuses: { model_not_found: 500 },
-  body: errorBody,
-};
-
-export function errorResponse(error: NodeError, headers: Record<string, string> = {}): Response {
-  return respond(error, errorBody(error), { status: table[error.kind].status, headers });
-}
-
-function respond(
-  error: NodeError,
-  body: object,
-  { status, headers }: { status: number; headers: Record<string, string> },
-): Response {
-  const own = table[error.kind].headers;
-  return Response.json(body, { status, headers: { ...own, ...retryAfter(error), ...headers } });
-}
+export const specifiedErrors: ErrorFormat = { ...openaiErrors, statuses: { model_not_found: 500 } };
 
 const retryAfter = ({ retryAfterMs }: NodeError): Record<string, string> =>
   retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };

@@ -177,13 +177,14 @@ interface ReadQuery<Query> {
   ignored: () => string[];
 }
 
-/** Reads what stands behind the `?` of an address. A parameter that is left empty counts as absent; a list may be written `name=a&name=b`, with `[]` behind the name. */
+/** Reads what stands behind the `?` of an address; without a schema it is not looked at. A parameter that is left empty counts as absent; a list may be written `name=a&name=b`, with `[]` behind the name. */
 export function queryReader<Query extends TObject>(
-  schema: Query,
+  schema: Query | undefined,
 ): (asked: URLSearchParams) => ReadQuery<Static<Query>> {
-  const checker = TypeCompiler.Compile(schema);
-  const examine = fieldExaminer(schema);
-  const known = new Map(Object.entries(schema.properties));
+  const checker = schema && TypeCompiler.Compile(schema);
+  const isValid = (query: unknown): query is Static<Query> => checker?.Check(query) ?? true;
+  const examine = schema === undefined ? () => [] : fieldExaminer(schema);
+  const known = new Map(Object.entries(schema?.properties ?? {}));
   const isList = (name: string): boolean => known.get(name)?.type === "array";
   /** `include` of `include[]` and `include[0]`, where that is a list. */
   const nameOf = (written: string): string => {
@@ -207,8 +208,8 @@ export function queryReader<Query extends TObject>(
       query[name] = property.type === "integer" ? toInteger(text) : text;
     }
     Object.assign(query, Object.fromEntries(lists));
-    if (!checker.Check(query)) throw invalid(schema, query);
-    const names = [...new Set(asked.keys())];
+    if (!isValid(query)) throw invalid(schema, query);
+    const names = schema === undefined ? [] : [...new Set(asked.keys())];
     const unknown = names.filter((name) => !known.has(nameOf(name)));
     return { query, ignored: () => [...unknown, ...examine(query)] };
   };

@@ -8,7 +8,7 @@ import { redactPaths } from "../middleware/errors.ts";
 import { announceIgnored } from "../middleware/ignored-fields.ts";
 import type { RequestContext } from "../request-context.ts";
 import { wireName } from "./generation-fields.ts";
-import { type RetrievalReport, toPointMetadata } from "./retrieval-report.ts";
+import { type RetrievalReport, toPointMetadata } from "./grounding.ts";
 
 export interface ChatNeeds {
   chat: ChatService;

@@ -1,6 +1,7 @@
 /** What the parts of one completion share, of chat and of prompts, and how its chunks are written. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import type { TokenLogprob, TokenLogprobs, TokenUsage } from "../../core/ports/chat-engine.ts";
+import { count } from "./fields.ts";
 
 /** Each API puts its own id and object before these. */
 export const headFields = {
@@ -42,17 +43,15 @@ const fields = (more: object | undefined): string =>
 
 /** Tokens that were used, as the OpenAI API's completions report them. */
 
-const count = T.Integer({ minimum: 0 });
-
 export const Usage = T.Object({
-  prompt_tokens: count,
-  completion_tokens: count,
-  total_tokens: count,
+  prompt_tokens: count(),
+  completion_tokens: count(),
+  total_tokens: count(),
   prompt_tokens_details: T.Object({
-    cached_tokens: T.Integer({ minimum: 0, description: "Those that needed no evaluation." }),
+    cached_tokens: count("Those that needed no evaluation."),
   }),
   completion_tokens_details: T.Object({
-    reasoning_tokens: T.Integer({ minimum: 0, description: "Those that were thoughts." }),
+    reasoning_tokens: count("Those that were thoughts."),
   }),
 });
 

@@ -1,17 +1,32 @@
 /** Fields of requests: how schemas write them, and what they say of those that the node does not act on. */
-import { Type as T, type TSchema } from "@sinclair/typebox";
+import { type SchemaOptions, Type as T, type TSchema } from "@sinclair/typebox";
 import { NodeError } from "../../core/errors.ts";
-import { given } from "../../core/given.ts";
+import { type Given, given } from "../../core/given.ts";
 
 /** Unknown fields are let in, and the header `x-paddock-ignored` names them. */
 export const open = { additionalProperties: true } as const;
+
+export const orNull = <Schema extends TSchema>(schema: Schema, options: SchemaOptions = {}) =>
+  T.Union([schema, T.Null()], options);
 
 /** May be null, which means the same as absent. It is described here, or by its schema. */
 export const nullable = <Schema extends TSchema>(
   schema: Schema,
   description?: string,
   fallback?: unknown,
-) => T.Optional(T.Union([schema, T.Null()], given({ description, default: fallback })));
+) => T.Optional(orNull(schema, given({ description, default: fallback })));
+
+export const oneOf = <const Name extends string>(
+  names: readonly Name[],
+  options: SchemaOptions = {},
+) =>
+  T.Union(
+    names.map((name) => T.Literal(name)),
+    options,
+  );
+
+/** How many of something there are. */
+export const count = (description?: string) => T.Integer({ minimum: 0, ...given({ description }) });
 
 /** What becomes of a field, or of one of its values, that has no effect. */
 export interface FieldUse {
@@ -96,3 +111,21 @@ export const readingOf = (schema: TSchema): ReadAs | undefined => Reflect.get(sc
 /** The error for a field that cannot be taken as it is. `why` goes on where the field's name ends: "is not JSON". */
 export const refuse = (param: string, why: string): NodeError =>
   new NodeError("invalid_request", `'${param}' ${why}.`, { param });
+
+type NonNull<Fields> = {
+  [Key in keyof Fields]: Exclude<Fields[Key], null> | NullAsUndefined<Fields[Key]>;
+};
+
+type NullAsUndefined<Value> = null extends Value ? undefined : never;
+
+/** Fields of a body: one that is null counts as absent, while 0, false and "" count. */
+export function withoutNulls<Fields extends object>(fields: Fields): Given<NonNull<Fields>>;
+export function withoutNulls(fields: object): object {
+  const entries = Object.entries(fields).map(([key, value]) => [key, value ?? undefined]);
+  return given(Object.fromEntries(entries));
+}
+
+/** Times as the OpenAI API has them: Unix time in whole seconds. */
+export const toSeconds = (date: Date): number => Math.floor(date.getTime() / 1000);
+
+export const secondsNow = (): number => toSeconds(new Date());

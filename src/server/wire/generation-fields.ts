@@ -1,8 +1,7 @@
 /** How an answer is drawn and when it ends: the fields that APIs share, and what they mean. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import type { GenerationSettings, Sampling } from "../../core/ports/chat-engine.ts";
-import { nullable } from "./fields.ts";
-import { withoutNulls } from "./without-nulls.ts";
+import { count, nullable, withoutNulls } from "./fields.ts";
 
 /** A number whose default is the model's. */
 const tunable = (minimum: number, maximum: number, fallback: number, description: string) =>
@@ -16,7 +15,7 @@ export const samplingFields = {
   temperature: tunable(0, 2, 1, "Higher is more random; 0 always takes the likeliest token."),
   top_p: tunable(0, 1, 1, "Only the likeliest tokens that make up this probability are drawn."),
   top_k: nullable(
-    T.Integer({ minimum: 0 }),
+    count(),
     "Only so many of the likeliest tokens are drawn; 0: all. An extension.",
     0,
   ),
@@ -45,7 +44,7 @@ export const samplingFields = {
     "DRY: how much more it loses with each token of the repetition. Default: the model's own. An extension.",
   ),
   dry_allowed_length: nullable(
-    T.Integer({ minimum: 0 }),
+    count(),
     "DRY: how many tokens may be repeated without a loss. Default: the model's own. An extension.",
   ),
 };

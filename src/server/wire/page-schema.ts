@@ -3,7 +3,7 @@ import { Type as T, type TObject, type TProperties, type TSchema } from "@sincla
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import { quoted } from "../../core/quoted.ts";
-import { refuse } from "./fields.ts";
+import { oneOf, orNull, refuse } from "./fields.ts";
 
 interface PageLimits {
   most: number;
@@ -22,7 +22,7 @@ export const pageQuery = <More extends TProperties>({ most, usual }: PageLimits,
       }),
     ),
     order: T.Optional(
-      T.Union([T.Literal("asc"), T.Literal("desc")], {
+      oneOf(["asc", "desc"], {
         default: "desc",
         description: "By when they were made; `desc`: the newest first.",
       }),
@@ -54,8 +54,8 @@ export const pageSchema = <Item extends TSchema>(item: Item) =>
   T.Object({
     object: T.Literal("list"),
     data: T.Array(item),
-    first_id: T.Union([T.String(), T.Null()]),
-    last_id: T.Union([T.String(), T.Null()]),
+    first_id: orNull(T.String()),
+    last_id: orNull(T.String()),
     has_more: T.Boolean({ description: "Whether there are more in the direction asked for." }),
   });
 

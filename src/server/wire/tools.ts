@@ -2,8 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import type { Tool, ToolChoice, ToolUse } from "../../core/ports/chat-engine.ts";
 import { quoted } from "../../core/quoted.ts";
-import { nullable, open, refuse } from "./fields.ts";
-import { withoutNulls } from "./without-nulls.ts";
+import { nullable, open, refuse, withoutNulls } from "./fields.ts";
 
 export const FunctionTool = T.Object(
   {

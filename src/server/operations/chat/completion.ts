@@ -10,7 +10,7 @@ import type {
 } from "../../../core/ports/chat-engine.ts";
 import { toRetrievalReport } from "../../wire/answer.ts";
 import { ChunkWriter, toLogprobs, toUsage } from "../../wire/completion.ts";
-import { secondsNow } from "../../wire/unix-time.ts";
+import { secondsNow } from "../../wire/fields.ts";
 import type { ChatCompletion, ChatCompletionChunk } from "./schema.ts";
 
 /** What every part of one completion shares. */

@@ -1,11 +1,10 @@
 /** POST /v1/chat/completions */
 
-import { defineOperation } from "../../define-operation.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import { type Answer, type Handler, tags } from "../../operation.ts";
+import { type Answer, defineOperation, type Handler, tags } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
-import { scopesOfRag } from "../../wire/rag.ts";
+import { scopesOfRag } from "../../wire/grounding.ts";
 import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
 import { fieldNamesOf, isOlderForm, toChatRequest } from "./request.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./schema.ts";

@@ -2,12 +2,11 @@
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
-import { refuse } from "../../wire/fields.ts";
+import { refuse, withoutNulls } from "../../wire/fields.ts";
 import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
+import { toRag } from "../../wire/grounding.ts";
 import { toChatMessages } from "../../wire/messages.ts";
-import { toRag } from "../../wire/rag.ts";
 import { checkedToolUse, toTool } from "../../wire/tools.ts";
-import { withoutNulls } from "../../wire/without-nulls.ts";
 import type { ChatCompletionRequest } from "./schema.ts";
 
 export function toChatRequest(body: ChatCompletionRequest): ChatRequest {

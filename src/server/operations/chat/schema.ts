@@ -1,11 +1,19 @@
 /** Chat completions on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { headFields, Usage } from "../../wire/completion.ts";
-import { accepted, ignored, nullable, open, rejected } from "../../wire/fields.ts";
+import { headFields, Logprobs, Usage } from "../../wire/completion.ts";
+import {
+  accepted,
+  count,
+  ignored,
+  nullable,
+  oneOf,
+  open,
+  orNull,
+  rejected,
+} from "../../wire/fields.ts";
 import { generationFields, samplingFields } from "../../wire/generation-fields.ts";
-import { Messages } from "../../wire/message-schema.ts";
-import { ragField } from "../../wire/rag.ts";
-import { RetrievalReport } from "../../wire/retrieval-report.ts";
+import { RetrievalReport, ragField } from "../../wire/grounding.ts";
+import { Messages } from "../../wire/messages.ts";
 import { FunctionTool } from "../../wire/tools.ts";
 
 const ToolChoice = T.Union(
@@ -166,35 +174,12 @@ export const ChatCompletionRequest = T.Object(
 
 export type ChatCompletionRequest = Static<typeof ChatCompletionRequest>;
 
-const count = T.Integer({ minimum: 0 });
+const ChoiceLogprobs = orNull(T.Object({ content: Logprobs, refusal: T.Null() }));
 
-const Logprob = T.Object({
-  token: T.String(),
-  logprob: T.Number(),
-  bytes: T.Union([T.Array(T.Integer({ minimum: 0, maximum: 255 })), T.Null()]),
+const FinishReason = oneOf(["stop", "length", "tool_calls", "function_call", "content_filter"], {
+  description:
+    "`function_call` is for requests with `functions`; `content_filter` comes from the remote server of an upstream model.",
 });
-
-const Logprobs = T.Union([
-  T.Object({
-    content: T.Array(T.Intersect([Logprob, T.Object({ top_logprobs: T.Array(Logprob) })])),
-    refusal: T.Null(),
-  }),
-  T.Null(),
-]);
-
-const FinishReason = T.Union(
-  [
-    T.Literal("stop"),
-    T.Literal("length"),
-    T.Literal("tool_calls"),
-    T.Literal("function_call"),
-    T.Literal("content_filter"),
-  ],
-  {
-    description:
-      "`function_call` is for requests with `functions`; `content_filter` comes from the remote server of an upstream model.",
-  },
-);
 
 const ToolCall = T.Object({
   id: T.String(),
@@ -212,10 +197,10 @@ export const ChatCompletion = T.Object({
   object: T.Literal("chat.completion"),
   choices: T.Array(
     T.Object({
-      index: count,
+      index: count(),
       message: T.Object({
         role: T.Literal("assistant"),
-        content: T.Union([T.String(), T.Null()]),
+        content: orNull(T.String()),
         refusal: T.Null(),
         reasoning_content: T.Optional(
           T.String({ description: "A reasoning model's thoughts, which are not its answer." }),
@@ -223,7 +208,7 @@ export const ChatCompletion = T.Object({
         tool_calls: T.Optional(T.Array(ToolCall)),
         function_call: T.Optional(ToolCall.properties.function),
       }),
-      logprobs: Logprobs,
+      logprobs: ChoiceLogprobs,
       finish_reason: FinishReason,
     }),
   ),
@@ -243,7 +228,7 @@ export const ChatCompletionChunk = T.Object({
   object: T.Literal("chat.completion.chunk"),
   choices: T.Array(
     T.Object({
-      index: count,
+      index: count(),
       delta: T.Object({
         role: T.Optional(T.Literal("assistant")),
         content: T.Optional(T.String()),
@@ -251,7 +236,7 @@ export const ChatCompletionChunk = T.Object({
         tool_calls: T.Optional(
           T.Array(
             T.Object({
-              index: count,
+              index: count(),
               id: T.Optional(T.String()),
               type: T.Optional(T.Literal("function")),
               function: CallDelta,
@@ -260,11 +245,11 @@ export const ChatCompletionChunk = T.Object({
         ),
         function_call: T.Optional(CallDelta),
       }),
-      logprobs: Logprobs,
-      finish_reason: T.Union([FinishReason, T.Null()]),
+      logprobs: ChoiceLogprobs,
+      finish_reason: orNull(FinishReason),
     }),
   ),
-  usage: T.Optional(T.Union([Usage, T.Null()])),
+  usage: nullable(Usage),
   retrieval: T.Optional(RetrievalReport),
 });
 

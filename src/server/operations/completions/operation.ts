@@ -2,9 +2,8 @@
 
 import type { CompletionService } from "../../../core/chat/completion-service.ts";
 import type { Log } from "../../../core/log.ts";
-import { defineOperation } from "../../define-operation.ts";
 import { modelErrors } from "../../openapi.ts";
-import { type Answer, type Handler, tags } from "../../operation.ts";
+import { type Answer, defineOperation, type Handler, tags } from "../../operation.ts";
 import { beginWith } from "../../wire/answer.ts";
 import { newHead, toChunks, toCompletionJson } from "./completion.ts";
 import { placesOf, toCandidates, toCompletionsRequest } from "./request.ts";

@@ -4,9 +4,8 @@ import {
   completionsAtOnce,
 } from "../../../core/chat/completion-service.ts";
 import type { RawPrompt } from "../../../core/ports/chat-engine.ts";
-import { refuse } from "../../wire/fields.ts";
+import { refuse, withoutNulls } from "../../wire/fields.ts";
 import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
-import { withoutNulls } from "../../wire/without-nulls.ts";
 import { type CompletionRequest, defaultMaxTokens } from "./schema.ts";
 
 /** Answers of all prompts of a request together. */

@@ -1,10 +1,20 @@
 /** Completions on the wire, as the OpenAI API had them before chat. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { headFields, Usage } from "../../wire/completion.ts";
-import { accepted, acceptedAs, ignored, nullable, open, rejected } from "../../wire/fields.ts";
+import {
+  accepted,
+  acceptedAs,
+  count,
+  ignored,
+  nullable,
+  oneOf,
+  open,
+  orNull,
+  rejected,
+} from "../../wire/fields.ts";
 import { generationFields, samplingFields } from "../../wire/generation-fields.ts";
 
-const Tokens = T.Array(T.Integer({ minimum: 0 }), { minItems: 1 });
+const Tokens = T.Array(count(), { minItems: 1 });
 
 /** The API's own default, which is short. */
 export const defaultMaxTokens = 16;
@@ -28,7 +38,7 @@ export const CompletionRequest = T.Object(
     ),
     ...samplingFields,
     max_tokens: nullable(
-      T.Integer({ minimum: 0 }),
+      count(),
       "Most tokens of each answer, which then ends with the reason `length`; 0: none, for `echo`.",
       defaultMaxTokens,
     ),
@@ -87,21 +97,20 @@ export const CompletionRequest = T.Object(
 
 export type CompletionRequest = Static<typeof CompletionRequest>;
 
-const orNull = T.Union([T.Number(), T.Null()]);
-
 const Logprobs = T.Object({
   tokens: T.Array(T.String({ description: "`bytes:\\xf0` where it is no whole character." })),
-  token_logprobs: T.Array(orNull, { description: "Null for the first token of a prompt." }),
-  top_logprobs: T.Array(T.Union([T.Record(T.String(), T.Number()), T.Null()])),
-  text_offset: T.Array(T.Integer({ minimum: 0 }), {
+  token_logprobs: T.Array(orNull(T.Number()), {
+    description: "Null for the first token of a prompt.",
+  }),
+  top_logprobs: T.Array(orNull(T.Record(T.String(), T.Number()))),
+  text_offset: T.Array(count(), {
     description: "Where each token begins in `text`, in characters (Unicode code points).",
   }),
 });
 
-const FinishReason = T.Union(
-  [T.Literal("stop"), T.Literal("length"), T.Literal("content_filter")],
-  { description: "`content_filter` comes from the remote server of an upstream model." },
-);
+const FinishReason = oneOf(["stop", "length", "content_filter"], {
+  description: "`content_filter` comes from the remote server of an upstream model.",
+});
 
 const head = {
   id: T.String({ pattern: "^cmpl-[0-9a-f-]{36}$" }),
@@ -110,12 +119,9 @@ const head = {
 };
 
 const choice = {
-  index: T.Integer({
-    minimum: 0,
-    description: "Those of the first prompt come first, then those of the second.",
-  }),
+  index: count("Those of the first prompt come first, then those of the second."),
   text: T.String(),
-  logprobs: T.Union([Logprobs, T.Null()]),
+  logprobs: orNull(Logprobs),
 };
 
 export const Completion = T.Object({
@@ -128,8 +134,8 @@ export type Completion = Static<typeof Completion>;
 
 export const CompletionChunk = T.Object({
   ...head,
-  choices: T.Array(T.Object({ ...choice, finish_reason: T.Union([FinishReason, T.Null()]) })),
-  usage: T.Optional(T.Union([Usage, T.Null()])),
+  choices: T.Array(T.Object({ ...choice, finish_reason: orNull(FinishReason) })),
+  usage: nullable(Usage),
 });
 
 export type CompletionChunk = Static<typeof CompletionChunk>;

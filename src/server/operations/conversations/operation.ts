@@ -7,13 +7,8 @@ import type {
   ConversationItem,
   ConversationService,
 } from "../../../core/responses/conversation-service.ts";
-import {
-  defineOperation,
-  defineOperationWithoutBody,
-  defineOperationWithQuery,
-} from "../../define-operation.ts";
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
+import { defineOperation, tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { refuse } from "../../wire/fields.ts";
 import { pageExample, pageOfItems, toPage, toPageRequest } from "../../wire/page-schema.ts";
@@ -77,7 +72,7 @@ const listAnswer = {
   example: pageExample(itemExample),
 };
 
-export const createConversation = defineOperation({
+const createConversation = defineOperation({
   ...about,
   method: "POST",
   path: "/v1/conversations",
@@ -101,7 +96,7 @@ export const createConversation = defineOperation({
   },
 });
 
-export const getConversation = defineOperationWithoutBody({
+const getConversation = defineOperation({
   ...about,
   method: "GET",
   path: "/v1/conversations/:conversation_id",
@@ -114,7 +109,7 @@ export const getConversation = defineOperationWithoutBody({
   },
 });
 
-export const updateConversation = defineOperation({
+const updateConversation = defineOperation({
   ...about,
   method: "POST",
   path: "/v1/conversations/:conversation_id",
@@ -136,7 +131,7 @@ export const updateConversation = defineOperation({
   },
 });
 
-export const deleteConversation = defineOperationWithoutBody({
+const deleteConversation = defineOperation({
   ...about,
   method: "DELETE",
   path: "/v1/conversations/:conversation_id",
@@ -156,7 +151,7 @@ export const deleteConversation = defineOperationWithoutBody({
   },
 });
 
-export const addConversationItems = defineOperation({
+const addConversationItems = defineOperation({
   ...about,
   method: "POST",
   path: "/v1/conversations/:conversation_id/items",
@@ -179,7 +174,7 @@ export const addConversationItems = defineOperation({
   },
 });
 
-export const listConversationItems = defineOperationWithQuery({
+const listConversationItems = defineOperation({
   ...about,
   method: "GET",
   path: "/v1/conversations/:conversation_id/items",
@@ -195,7 +190,7 @@ export const listConversationItems = defineOperationWithQuery({
   },
 });
 
-export const getConversationItem = defineOperationWithoutBody({
+const getConversationItem = defineOperation({
   ...ofItem,
   method: "GET",
   operationId: "getConversationItem",
@@ -215,7 +210,7 @@ export const getConversationItem = defineOperationWithoutBody({
   },
 });
 
-export const deleteConversationItem = defineOperationWithoutBody({
+const deleteConversationItem = defineOperation({
   ...ofItem,
   method: "DELETE",
   operationId: "deleteConversationItem",
@@ -230,6 +225,17 @@ export const deleteConversationItem = defineOperationWithoutBody({
     return { json: toConversation(changed) };
   },
 });
+
+export const conversationOperations = [
+  createConversation,
+  getConversation,
+  updateConversation,
+  deleteConversation,
+  addConversationItems,
+  listConversationItems,
+  getConversationItem,
+  deleteConversationItem,
+] as const;
 
 const toConversation = ({ id, createdAt, metadata }: Conversation): ConversationObject => ({
   id,

@@ -5,10 +5,9 @@ import type {
   EmbeddingService,
 } from "../../../core/embedding/embedding-service.ts";
 import type { Embedding, EmbeddingInput } from "../../../core/ports/embedding-engine.ts";
-import { defineOperation } from "../../define-operation.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import { type Answer, tags } from "../../operation.ts";
+import { type Answer, defineOperation, tags } from "../../operation.ts";
 import { EmbeddingList, EmbeddingRequest } from "./schema.ts";
 
 export const embeddings = defineOperation({

@@ -1,8 +1,8 @@
 /** Embeddings on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { acceptedAs, nullable, open } from "../../wire/fields.ts";
+import { acceptedAs, count, nullable, open } from "../../wire/fields.ts";
 
-const Tokens = T.Array(T.Integer({ minimum: 0 }), { minItems: 1 });
+const Tokens = T.Array(count(), { minItems: 1 });
 
 export const EmbeddingRequest = T.Object(
   {
@@ -21,10 +21,9 @@ export const EmbeddingRequest = T.Object(
         description: "`base64`: the vector's little-endian 32-bit floats.",
       }),
     ),
-    dimensions: T.Optional(
-      T.Union([T.Integer({ minimum: 1 }), T.Null()], {
-        description: "Shorter vectors: cut, then of unit length again. At most the model's own.",
-      }),
+    dimensions: nullable(
+      T.Integer({ minimum: 1 }),
+      "Shorter vectors: cut, then of unit length again. At most the model's own.",
     ),
     user: nullable(acceptedAs(T.String(), "The answer does not depend on the caller.")),
   },
@@ -37,7 +36,7 @@ export const EmbeddingList = T.Object({
   object: T.Literal("list"),
   data: T.Array(
     T.Object({
-      index: T.Integer({ minimum: 0 }),
+      index: count(),
       object: T.Literal("embedding"),
       embedding: T.Union([T.Array(T.Number()), T.String()], {
         description: "Unit length; a string where base64 was asked for.",
@@ -46,9 +45,9 @@ export const EmbeddingList = T.Object({
   ),
   model: T.String(),
   usage: T.Object({
-    prompt_tokens: T.Integer({ minimum: 0 }),
+    prompt_tokens: count(),
     completion_tokens: T.Literal(0),
-    total_tokens: T.Integer({ minimum: 0 }),
+    total_tokens: count(),
   }),
 });
 

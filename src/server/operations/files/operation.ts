@@ -1,18 +1,26 @@
 /** /v1/files */
+
+import { Value } from "@sinclair/typebox/value";
 import type { FileService } from "../../../core/documents/file-service.ts";
-import { NodeError } from "../../../core/errors.ts";
+import type { FileRecord } from "../../../core/documents/records.ts";
+import { given } from "../../../core/given.ts";
 import type { Log } from "../../../core/log.ts";
-import {
-  defineOperationWithoutBody,
-  defineOperationWithQuery,
-  defineUpload,
-} from "../../define-operation.ts";
-import { announceIgnored } from "../../middleware/ignored-fields.ts";
+import { quoted } from "../../../core/quoted.ts";
+import { announceIgnored, fieldExaminer } from "../../middleware/ignored-fields.ts";
+import { invalid } from "../../middleware/read-request.ts";
 import { documentErrors, uploadErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
+import { defineOperation, tags } from "../../operation.ts";
+import { refuse, toSeconds } from "../../wire/fields.ts";
 import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
-import { FileDeleted, FileList, FileObject, FileQuery, FileUpload, fileLimits } from "./schema.ts";
-import { toFileObject, toUploadRequest } from "./wire.ts";
+import {
+  FileDeleted,
+  FileList,
+  FileObject,
+  FileQuery,
+  FileUpload,
+  fileLimits,
+  UploadFields,
+} from "./schema.ts";
 
 type Needs = { files: FileService };
 
@@ -28,18 +36,11 @@ const example: FileObject = {
   content_type: "application/pdf",
 };
 
-const noFile = (): NodeError =>
-  new NodeError(
-    "invalid_request",
-    "'file' is required: a file, as a part of the form with a file name.",
-    { param: "file" },
-  );
-
 const about = { name: "files", tag: tags.files, scope: "documents" } as const;
 const one = { parameters: { file_id: "The file's id." }, errors: documentErrors } as const;
 const described = { name: "File", schema: FileObject, description: "The file.", example };
 
-export const uploadFile = defineUpload({
+const uploadFile = defineOperation({
   ...about,
   method: "POST",
   path: "/v1/files",
@@ -50,21 +51,22 @@ export const uploadFile = defineUpload({
   form: { name: "FileUpload", schema: FileUpload },
   answer: described,
   errors: uploadErrors,
-  handler: async ({ body: form }, context, { files, log }: Needs & { log: Log }) => {
+  handler: async ({ form }, context, { files, log }: Needs & { log: Log }) => {
     const caller = context.authenticated;
     await using resources = new AsyncDisposableStack();
     const { fields, received } = await form.read("file", async (part) =>
       resources.use(await files.receive(caller, part)),
     );
     const { ignored, ...asked } = toUploadRequest(fields);
-    if (received === undefined) throw noFile();
+    if (received === undefined)
+      throw refuse("file", "is required: a file, as a part of the form with a file name");
     const file = await received.save(asked);
     announceIgnored(ignored, context, log);
     return { json: toFileObject(file) };
   },
 });
 
-export const listFiles = defineOperationWithQuery({
+const listFiles = defineOperation({
   ...about,
   method: "GET",
   path: "/v1/files",
@@ -92,7 +94,7 @@ export const listFiles = defineOperationWithQuery({
   },
 });
 
-export const getFile = defineOperationWithoutBody({
+const getFile = defineOperation({
   ...about,
   ...one,
   method: "GET",
@@ -105,7 +107,7 @@ export const getFile = defineOperationWithoutBody({
   }),
 });
 
-export const getFileContent = defineOperationWithoutBody({
+const getFileContent = defineOperation({
   ...about,
   ...one,
   method: "GET",
@@ -125,7 +127,7 @@ export const getFileContent = defineOperationWithoutBody({
   },
 });
 
-export const deleteFile = defineOperationWithoutBody({
+const deleteFile = defineOperation({
   ...about,
   ...one,
   method: "DELETE",
@@ -146,3 +148,67 @@ export const deleteFile = defineOperationWithoutBody({
     return { json: { id, object: "file", deleted: true } };
   },
 });
+
+export const fileOperations = [uploadFile, listFiles, getFile, getFileContent, deleteFile] as const;
+
+/** Files between the wire and the domain. */
+
+export function toFileObject(file: FileRecord): FileObject {
+  const { id, bytes, filename, purpose, sha256, type, createdAt, expiresAt } = file;
+  return {
+    id,
+    object: "file",
+    bytes,
+    created_at: toSeconds(createdAt),
+    ...given({ expires_at: expiresAt && toSeconds(expiresAt) }),
+    filename,
+    purpose: purpose === "user_data" ? "user_data" : "assistants",
+    status: "processed",
+    sha256,
+    content_type: type,
+  };
+}
+
+const secondsField = "expires_after[seconds]";
+const anchorField = "expires_after[anchor]";
+
+/** OpenAI's purposes that nothing on this node serves. */
+const unserved = new Map([
+  ["batch", "has no Batch API"],
+  ["fine-tune", "does not train models"],
+  ["vision", "has no models that see"],
+  ["evals", "has no evals"],
+]);
+
+interface UploadRequest {
+  purpose: string;
+  expiresAfterSeconds?: number;
+  ignored: string[];
+}
+
+const examineFields = fieldExaminer(UploadFields);
+
+/** The fields of an upload; they may come behind the file, which is refused with them. */
+export function toUploadRequest(fields: ReadonlyMap<string, string>): UploadRequest {
+  const found: Record<string, unknown> = Object.fromEntries(fields);
+  const { purpose } = found;
+  const why = typeof purpose === "string" ? unserved.get(purpose) : undefined;
+  if (why !== undefined) {
+    throw refuse(
+      "purpose",
+      `is ${quoted(String(purpose))}, and this node ${why}; send 'assistants' or 'user_data'`,
+    );
+  }
+  const given_ = found[secondsField];
+  if (typeof given_ === "string" && /^\d{1,12}$/.test(given_)) found[secondsField] = Number(given_);
+  if (!Value.Check(UploadFields, found)) throw invalid(UploadFields, found);
+  const expiresAfterSeconds = found[secondsField];
+  if ((found[anchorField] === undefined) !== (expiresAfterSeconds === undefined)) {
+    throw refuse("expires_after", "needs both 'anchor' ('created_at') and 'seconds'");
+  }
+  return {
+    purpose: found.purpose,
+    ...given({ expiresAfterSeconds }),
+    ignored: examineFields(found),
+  };
+}

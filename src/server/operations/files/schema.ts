@@ -1,16 +1,17 @@
 /** Files on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { count, oneOf } from "../../wire/fields.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
 /** Of OpenAI's purposes those that a file can serve here. */
-const Purpose = T.Union([T.Literal("assistants"), T.Literal("user_data")], {
+const Purpose = oneOf(["assistants", "user_data"], {
   description: "What it is for: to be added to vector stores. Both mean the same here.",
 });
 
 export const FileObject = T.Object({
   id: T.String(),
   object: T.Literal("file"),
-  bytes: T.Integer({ minimum: 0 }),
+  bytes: count(),
   created_at: T.Integer({ description: "Unix time in seconds." }),
   expires_at: T.Optional(T.Integer({ description: "When it is deleted; absent: never." })),
   filename: T.String(),

@@ -1,13 +1,13 @@
 /** POST /mcp */
 
+import type { DocumentCaller } from "../../../core/documents/document-caller.ts";
 import { NodeError } from "../../../core/errors.ts";
+import type { Scope } from "../../../core/limits/api-key.ts";
 import type { Log } from "../../../core/log.ts";
-import { defineOperation } from "../../define-operation.ts";
-import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
+import type { Report } from "../../../core/ports/telemetry.ts";
+import { ErrorAnswer, type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import { documentBodyErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
-import { ErrorAnswer } from "../../wire/error-schema.ts";
-import type { McpEndpoint } from "./endpoint.ts";
+import { defineOperation, tags } from "../../operation.ts";
 import { isRequest, McpAnswer, McpMessage, messagesOf } from "./schema.ts";
 
 /** Errors of `/mcp`: clients that know OAuth look for a place to sign in, and must be told that a key is meant. */
@@ -103,4 +103,28 @@ function checkMessageSize(message: unknown): void {
     }
     for (const part of parts) if (typeof part === "object") waiting.push(part);
   }
+}
+
+// What speaks MCP, as the HTTP side knows it.
+
+/** The caller over MCP, and what comes with it. */
+export interface McpSession {
+  caller: DocumentCaller;
+  /** Throws where the caller's key does not open it. */
+  authorize(scope: Scope): void;
+  signal: AbortSignal;
+  /** Hears what is done. */
+  report?: Report;
+  /** Hears of what was not foreseen; the caller is told nothing of it. */
+  onFault(error: unknown): void;
+}
+
+export interface McpRequest {
+  /** One message of JSON-RPC, or several. */
+  message: unknown;
+  headers: Headers;
+}
+
+export interface McpEndpoint {
+  answer(request: McpRequest, session: McpSession): Promise<{ status: number; text: string }>;
 }

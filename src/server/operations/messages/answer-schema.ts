@@ -1,9 +1,7 @@
 /** Answers of Anthropic's Messages API on the wire: whole, as events, as counts and as errors. */
-import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
-import { RetrievalReport } from "../../wire/retrieval-report.ts";
-
-const orNull = <Schema extends TSchema>(schema: Schema) => T.Union([schema, T.Null()]);
-const count = T.Integer({ minimum: 0 });
+import { type Static, Type as T } from "@sinclair/typebox";
+import { count, oneOf, orNull } from "../../wire/fields.ts";
+import { RetrievalReport } from "../../wire/grounding.ts";
 
 const ContentBlock = T.Union([
   T.Object({ type: T.Literal("text"), text: T.String() }),
@@ -25,14 +23,14 @@ const ContentBlock = T.Union([
 
 export type ContentBlock = Static<typeof ContentBlock>;
 
-const StopReason = T.Union(
+const StopReason = oneOf(
   [
-    T.Literal("end_turn"),
-    T.Literal("max_tokens"),
-    T.Literal("stop_sequence"),
-    T.Literal("tool_use"),
-    T.Literal("refusal"),
-    T.Literal("model_context_window_exceeded"),
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "tool_use",
+    "refusal",
+    "model_context_window_exceeded",
   ],
   { description: "`refusal` comes from the remote server of an upstream model." },
 );
@@ -46,18 +44,12 @@ const StopDetails = T.Object({
 });
 
 const deltaUsage = {
-  input_tokens: T.Integer({
-    minimum: 0,
-    description: "Those of the prompt that were evaluated for this answer.",
-  }),
+  input_tokens: count("Those of the prompt that were evaluated for this answer."),
   cache_creation_input_tokens: T.Literal(0),
-  cache_read_input_tokens: T.Integer({
-    minimum: 0,
-    description: "Those of the prompt that needed no evaluation.",
-  }),
-  output_tokens: count,
+  cache_read_input_tokens: count("Those of the prompt that needed no evaluation."),
+  output_tokens: count(),
   output_tokens_details: T.Object({
-    thinking_tokens: T.Integer({ minimum: 0, description: "Those that were thoughts." }),
+    thinking_tokens: count("Those that were thoughts."),
   }),
   server_tool_use: T.Null(),
 };
@@ -117,11 +109,11 @@ export const MessageEvent = T.Union([
   T.Object({ type: T.Literal("ping") }),
   T.Object({
     type: T.Literal("content_block_start"),
-    index: count,
+    index: count(),
     content_block: ContentBlock,
   }),
-  T.Object({ type: T.Literal("content_block_delta"), index: count, delta: Delta }),
-  T.Object({ type: T.Literal("content_block_stop"), index: count }),
+  T.Object({ type: T.Literal("content_block_delta"), index: count(), delta: Delta }),
+  T.Object({ type: T.Literal("content_block_stop"), index: count() }),
   T.Object({ type: T.Literal("message_delta"), delta: T.Object(end), usage: DeltaUsage }),
   T.Object({ type: T.Literal("message_stop") }),
   ErrorBody,
@@ -131,5 +123,5 @@ export const MessageEvent = T.Union([
 export type MessageEvent = Exclude<Static<typeof MessageEvent>, { type: "error" }>;
 
 export const TokenCount = T.Object({
-  input_tokens: T.Integer({ minimum: 0, description: "Of the system prompt, messages and tools." }),
+  input_tokens: count("Of the system prompt, messages and tools."),
 });

@@ -1,12 +1,11 @@
 /** POST /v1/messages and /v1/messages/count_tokens */
 import { longerThanContext } from "../../../core/chat/context-room.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
-import { defineOperation } from "../../define-operation.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
-import { type Handler, tags } from "../../operation.ts";
+import { defineOperation, type Handler, tags } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
-import { scopesOfRag } from "../../wire/rag.ts";
+import { scopesOfRag } from "../../wire/grounding.ts";
 import { toEvents, toMessage } from "./answer.ts";
 import { Message, MessageEvent, TokenCount } from "./answer-schema.ts";
 import { ignoredHeaders, messageErrors, messageEvents, messageHeaders } from "./error-format.ts";
@@ -104,7 +103,7 @@ const errors = {
   529: "The model is not ready yet, or too many requests wait already.",
 };
 
-export const createMessage = defineOperation({
+const createMessage = defineOperation({
   method: "POST",
   path: "/v1/messages",
   name: "messages",
@@ -141,7 +140,7 @@ export const createMessage = defineOperation({
   handler: answerMessage,
 });
 
-export const countTokens = defineOperation({
+const countTokens = defineOperation({
   method: "POST",
   path: "/v1/messages/count_tokens",
   name: "count_tokens",
@@ -167,3 +166,5 @@ export const countTokens = defineOperation({
   errors,
   handler: countMessageTokens,
 });
+
+export const messageOperations = [createMessage, countTokens] as const;

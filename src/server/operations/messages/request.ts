@@ -10,11 +10,10 @@ import type {
 } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { chatNames, type FieldNames, inList, withNames } from "../../wire/field-names.ts";
-import { refuse } from "../../wire/fields.ts";
+import { refuse, withoutNulls } from "../../wire/fields.ts";
 import { toSampling } from "../../wire/generation-fields.ts";
-import { toRag } from "../../wire/rag.ts";
+import { toRag } from "../../wire/grounding.ts";
 import { checkedToolUse } from "../../wire/tools.ts";
-import { withoutNulls } from "../../wire/without-nulls.ts";
 import type { Block, CountTokensRequest, Message, MessageRequest, TextBlocks } from "./schema.ts";
 
 /** What Anthropic's API calls the parts that an error may be about. */

@@ -6,11 +6,12 @@ import {
   ignored,
   ignoredAs,
   nullable,
+  oneOf,
   open,
   rejected,
 } from "../../wire/fields.ts";
 import { samplingFields } from "../../wire/generation-fields.ts";
-import { ragField } from "../../wire/rag.ts";
+import { ragField } from "../../wire/grounding.ts";
 
 const cached = {
   cache_control: accepted("The node finds what it has evaluated before by itself."),
@@ -79,7 +80,7 @@ export type Block = Static<typeof Block>;
 
 const Message = T.Object(
   {
-    role: T.Union([T.Literal("user"), T.Literal("assistant"), T.Literal("system")], {
+    role: oneOf(["user", "assistant", "system"], {
       description: "`system` is for instructions during the conversation.",
     }),
     content: T.Union([T.String(), T.Array(Block, { minItems: 1 })], {

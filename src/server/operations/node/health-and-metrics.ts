@@ -3,14 +3,13 @@
 import { Type as T } from "@sinclair/typebox";
 import type { MetricsPage } from "../../../core/ports/telemetry.ts";
 import type { ReadinessReport } from "../../../core/readiness.ts";
-import { defineOperationWithoutBody } from "../../define-operation.ts";
 import { redactPaths } from "../../middleware/errors.ts";
-import { type Answer, tags } from "../../operation.ts";
+import { type Answer, defineOperation, tags } from "../../operation.ts";
 import { Health, Readiness } from "./schema.ts";
 
 const alive: Health = { status: "alive" };
 
-export const health = defineOperationWithoutBody({
+export const health = defineOperation({
   method: "GET",
   path: "/health",
   name: "health",
@@ -31,7 +30,7 @@ interface ReadinessNeeds {
 
 const readiness = { name: "Readiness", schema: Readiness };
 
-export const ready = defineOperationWithoutBody({
+export const ready = defineOperation({
   method: "GET",
   path: "/ready",
   name: "ready",
@@ -65,7 +64,7 @@ export const ready = defineOperationWithoutBody({
   },
 });
 
-export const metrics = defineOperationWithoutBody({
+export const metrics = defineOperation({
   method: "GET",
   path: "/metrics",
   name: "metrics",

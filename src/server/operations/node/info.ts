@@ -4,8 +4,7 @@ import { given } from "../../../core/given.ts";
 import type { ModelCard, UpstreamCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { Collection, RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
-import { defineOperationWithoutBody } from "../../define-operation.ts";
-import { type Handler, type OperationFacts, tags } from "../../operation.ts";
+import { defineOperation, type Handler, type OperationFacts, tags } from "../../operation.ts";
 import { NodeInfo } from "./schema.ts";
 
 const facts = {
@@ -73,7 +72,7 @@ interface Needs {
 const hiddenUrl = "hidden";
 
 /** A stranger is not told where the store and the models are, nor what the machine is. */
-const handler: Handler<undefined, Needs> = (
+const handler: Handler<unknown, Needs> = (
   _request,
   { isStranger },
   { models, retrieval, identity },
@@ -86,7 +85,7 @@ const handler: Handler<undefined, Needs> = (
   return { json: toNodeInfo(identity(), cards, shown, () => [hiddenUrl]) };
 };
 
-export const describeNode = defineOperationWithoutBody({
+const describeNode = defineOperation({
   ...facts,
   method: "POST",
   operationId: "describeNode",
@@ -94,13 +93,15 @@ export const describeNode = defineOperationWithoutBody({
   handler,
 });
 
-export const getInfo = defineOperationWithoutBody({
+const getInfo = defineOperation({
   ...facts,
   method: "GET",
   operationId: "getInfo",
   summary: "Describe the node, without a body",
   handler,
 });
+
+export const infoOperations = [describeNode, getInfo] as const;
 
 function toNodeInfo(
   { version, engineVersion, port }: NodeIdentity,

@@ -2,8 +2,8 @@
 
 import type { ModelCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
-import { defineOperationWithoutBody } from "../../define-operation.ts";
-import { type Handler, type OperationFacts, tags } from "../../operation.ts";
+import { defineOperation, type Handler, type OperationFacts, tags } from "../../operation.ts";
+import { toSeconds } from "../../wire/fields.ts";
 import { Model, ModelList } from "./schema.ts";
 
 const example: Model = {
@@ -31,11 +31,11 @@ const listing = {
 
 type Needs = { models: ModelRegistry };
 
-const list: Handler<undefined, Needs> = (_request, _context, { models }) => ({
+const list: Handler<unknown, Needs> = (_request, _context, { models }) => ({
   json: { object: "list", data: models.cards().map(toModel) } satisfies ModelList,
 });
 
-export const listModels = defineOperationWithoutBody({
+const listModels = defineOperation({
   ...listing,
   method: "POST",
   operationId: "listModels",
@@ -43,7 +43,7 @@ export const listModels = defineOperationWithoutBody({
   handler: list,
 });
 
-export const getModels = defineOperationWithoutBody({
+const getModels = defineOperation({
   ...listing,
   method: "GET",
   operationId: "getModels",
@@ -51,7 +51,7 @@ export const getModels = defineOperationWithoutBody({
   handler: list,
 });
 
-export const getModel = defineOperationWithoutBody({
+const getModel = defineOperation({
   method: "GET",
   path: "/v1/models/:id",
   name: "models",
@@ -66,10 +66,12 @@ export const getModel = defineOperationWithoutBody({
   }),
 });
 
+export const modelOperations = [listModels, getModels, getModel] as const;
+
 function toModel({ name, createdAt, ownedBy, settings }: ModelCard): Model {
   return {
     id: name,
-    created: Math.floor(createdAt.getTime() / 1000),
+    created: toSeconds(createdAt),
     object: "model",
     owned_by: ownedBy,
     max_model_len: settings.ctxSize,

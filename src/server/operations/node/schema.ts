@@ -1,11 +1,12 @@
 /** What the node tells of itself, on the wire: information, models, health and readiness. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { count, oneOf } from "../../wire/fields.ts";
 
 const Upstream = T.Object(
   {
     model: T.String({ description: "What the model is called there." }),
     server: T.String({ description: "What serves it, with its version where it says so." }),
-    tokens: T.Union([T.Literal("counted"), T.Literal("estimated")], {
+    tokens: oneOf(["counted", "estimated"], {
       description:
         "Whether the server counts the tokens of prompts, or they are estimated here, rather too many than too few.",
     }),
@@ -19,7 +20,7 @@ const Upstream = T.Object(
 
 const ModelInfo = T.Object({
   name: T.String(),
-  type: T.Union([T.Literal("chat"), T.Literal("embedding"), T.Literal("reranker")]),
+  type: oneOf(["chat", "embedding", "reranker"]),
   prompt_template: T.String(),
   n_predict: T.Integer(),
   n_gpu_layers: T.Integer(),
@@ -70,14 +71,8 @@ export const Model = T.Object({
   created: T.Integer({ description: "When the model's file was made, as Unix time in seconds." }),
   object: T.Literal("model"),
   owned_by: T.String(),
-  max_model_len: T.Integer({
-    minimum: 0,
-    description: "Tokens of the model's context, as vLLM says it. An extension.",
-  }),
-  context_length: T.Integer({
-    minimum: 0,
-    description: "The same, under the name that other clients look for. An extension.",
-  }),
+  max_model_len: count("Tokens of the model's context, as vLLM says it. An extension."),
+  context_length: count("The same, under the name that other clients look for. An extension."),
 });
 
 export type Model = Static<typeof Model>;
@@ -91,7 +86,7 @@ export const Health = T.Object({ status: T.Literal("alive") });
 export type Health = Static<typeof Health>;
 
 export const Readiness = T.Object({
-  status: T.Union([T.Literal("ready"), T.Literal("not ready")]),
+  status: oneOf(["ready", "not ready"]),
   reasons: T.Array(T.String(), {
     description:
       "What is not ready. A node that is ready names here what is still coming (its handbook is being stored, and chat is open meanwhile) and what it goes without (the Redis server that it shares with others is away). Empty when all is there.",

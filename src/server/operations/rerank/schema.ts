@@ -1,6 +1,6 @@
 /** Reranking on the wire, as Jina, vLLM and Cohere have it. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { accepted, ignored, nullable, open, rejected } from "../../wire/fields.ts";
+import { accepted, count, ignored, nullable, open, rejected } from "../../wire/fields.ts";
 
 const Document = T.Union(
   [T.String(), T.Object({ text: T.String({ description: "The text." }) }, open)],
@@ -27,10 +27,7 @@ export const RerankRequest = T.Object(
       description:
         "The texts, or objects with a `text`; no more than the node takes: 2048 unless configured. One that is longer than the model reads at once is read in parts that overlap by half, and its best part counts. All together may come to 600,000 tokens, the query counted beside each.",
     }),
-    top_n: nullable(
-      T.Integer({ minimum: 0 }),
-      "How many of the best are answered with; absent or 0: all.",
-    ),
+    top_n: nullable(count(), "How many of the best are answered with; absent or 0: all."),
     return_documents: nullable(
       T.Boolean(),
       "Whether the answer repeats the documents; default: at `/v1/rerank` it does, as Jina's and vLLM's do, at `/v2/rerank` not, as Cohere's.",
@@ -72,7 +69,7 @@ export const RerankResult = T.Object({
   model: T.String(),
   results: T.Array(
     T.Object({
-      index: T.Integer({ minimum: 0, description: "The document's place in the request." }),
+      index: count("The document's place in the request."),
       relevance_score: T.Number({
         description: "How well it fits, from 0 to 1: the probability that the model gives.",
       }),
@@ -81,15 +78,13 @@ export const RerankResult = T.Object({
     { description: "The best first." },
   ),
   usage: T.Object({
-    prompt_tokens: T.Integer({
-      minimum: 0,
-      description:
-        "Tokens that the model read: the query counts once for each document, or part of one.",
-    }),
-    total_tokens: T.Integer({ minimum: 0 }),
+    prompt_tokens: count(
+      "Tokens that the model read: the query counts once for each document, or part of one.",
+    ),
+    total_tokens: count(),
   }),
   meta: T.Object(
-    { tokens: T.Object({ input_tokens: T.Integer({ minimum: 0 }) }) },
+    { tokens: T.Object({ input_tokens: count() }) },
     { description: "The same count, where Cohere's clients look for it." },
   ),
 });

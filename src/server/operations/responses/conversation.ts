@@ -9,9 +9,8 @@ import { isFinished } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { JsonSize } from "../../json-size.ts";
 import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts";
-import { refuse } from "../../wire/fields.ts";
+import { refuse, withoutNulls } from "../../wire/fields.ts";
 import { checkedArguments, type PartTypes, textOfParts } from "../../wire/messages.ts";
-import { withoutNulls } from "../../wire/without-nulls.ts";
 import {
   type FindResponse,
   itemCheck,

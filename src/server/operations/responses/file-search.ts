@@ -5,7 +5,7 @@ import type { FoundInFile } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { invalid } from "../../middleware/read-request.ts";
 import { toFilter } from "../../wire/attributes.ts";
-import { withoutNulls } from "../../wire/without-nulls.ts";
+import { withoutNulls } from "../../wire/fields.ts";
 import type { Annotation, FileSearchCall } from "./schema.ts";
 import { FileSearchTool } from "./tool-schema.ts";
 

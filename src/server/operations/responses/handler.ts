@@ -1,36 +1,41 @@
 /** A request to its response: whole, as the events of a stream, or in the background. */
-
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import { truncateConversation } from "../../../core/chat/context-room.ts";
 import type { Grounding } from "../../../core/chat/rag.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
+import { given } from "../../../core/given.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
-import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
+import type { AnswerFormat, ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import type { ConversationService } from "../../../core/responses/conversation-service.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
 import type { Answer, Handler } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { namedEvents } from "../../sse.ts";
-import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
+import { beginAnswer, type ChatNeeds, toRetrievalReport } from "../../wire/answer.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { named } from "../../wire/field-names.ts";
-import { refuse } from "../../wire/fields.ts";
-import { secondsNow } from "../../wire/unix-time.ts";
+import { refuse, secondsNow, withoutNulls } from "../../wire/fields.ts";
+import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
+import { toRag } from "../../wire/grounding.ts";
 import {
   type AskedConversation,
   askedConversation,
   conversationOf,
   withAnswer,
 } from "./conversation.ts";
-import { annotationsOf, type FileSearchAsked, toFileSearchCall } from "./file-search.ts";
-import { served } from "./include.ts";
+import {
+  annotationsOf,
+  type FileSearchAsked,
+  toRag as searchToRag,
+  toFileSearchCall,
+} from "./file-search.ts";
 import { itemId, newResponseId } from "./items.ts";
-import { toChatRequest, withInstructions } from "./request.ts";
+import { ResponseRun } from "./output.ts";
 import type { ResponseRequest } from "./request-schema.ts";
-import { answeredBy, begunResponse, type ResponseFacts, ResponseRun } from "./response.ts";
 import type { ResponseObject } from "./schema.ts";
+import { served } from "./tool-schema.ts";
 import { type OfferedTools, responseNames, toOfferedTools } from "./tools.ts";
 
 export interface ResponseNeeds extends MakingNeeds {
@@ -44,7 +49,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   context,
   needs,
 ): Promise<Answer> => {
-  const { responses, conversations, limits, models } = needs;
+  const { responses, conversations, models } = needs;
   // What can be refused is refused here, also where the response is made in the background.
   checkedPairs(body.metadata ?? {}, "metadata");
   checkBackground(body);
@@ -55,13 +60,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   const request = toChatRequest(body, offered);
   const isStored = responses.isKeeping && body.store !== false;
   const facts = { id, createdAt: secondsNow(), body, isStored };
-  const conversation = await askedConversation(body, {
-    ...{ id, maxMessages: limits.maxMessages, maxBodyBytes: limits.maxBodyBytes },
-    signal: context.signal,
-    find: (other) => responses.find(other, context.authenticated),
-    itemsOf: async (named) =>
-      (await conversations.get(named, context.authenticated, "conversation")).items,
-  });
+  const conversation = await readConversation(body, id, context, needs);
   const { messages } = conversation;
   const joined = async (response: ResponseObject): Promise<void> => {
     const id = conversationOf(body);
@@ -96,9 +95,14 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
       work: async (signal) => {
         context.continueWith(signal);
         try {
-          const response = await made(asked, context, needs);
-          await joined(response.body);
-          return response;
+          let said = messages;
+          const settle: AskedResponse["settle"] = async (response, left) => {
+            said = left;
+            await joined(response);
+            return response;
+          };
+          const body = await (await makeResponse({ ...asked, settle }, context, needs)).whole();
+          return { status: body.status, body, conversation: withAnswer(said, body.output) };
         } catch (error) {
           throw error instanceof NodeError ? named(error, context.fieldNames) : error;
         }
@@ -108,19 +112,20 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   }
 };
 
-/** What a response has become that was made in the background. */
-async function made(
-  asked: Omit<AskedResponse, "settle">,
-  context: RequestContext,
-  needs: ResponseNeeds,
-): Promise<Pick<SavedResponse, "status" | "conversation"> & { body: ResponseObject }> {
-  let said = asked.messages;
-  const settle: AskedResponse["settle"] = async (response, messages) => {
-    said = messages;
-    return response;
-  };
-  const body = await (await makeResponse({ ...asked, settle }, context, needs)).whole();
-  return { status: body.status, body, conversation: withAnswer(said, body.output) };
+/** The conversation that a request asks to be answered, for its caller. */
+export function readConversation(
+  body: ResponseRequest,
+  id: string,
+  { signal, authenticated }: RequestContext,
+  { responses, conversations, limits }: ResponseNeeds,
+): Promise<AskedConversation> {
+  const { maxMessages, maxBodyBytes } = limits;
+  return askedConversation(body, {
+    ...{ id, maxMessages, maxBodyBytes, signal },
+    find: (other) => responses.find(other, authenticated),
+    itemsOf: async (conversation) =>
+      (await conversations.get(conversation, authenticated, "conversation")).items,
+  });
 }
 
 interface SavedParts {
@@ -157,6 +162,51 @@ function checkBackground({ background, stream, store }: ResponseRequest): void {
   if (store === false) throw refuse("store", "must not be false where 'background' is true");
 }
 
+interface ResponseFacts {
+  id: string;
+  /** Unix time in seconds. */
+  createdAt: number;
+  body: ResponseRequest;
+  /** Whether it is stored. */
+  isStored: boolean;
+}
+
+/** Before anything has come of it. */
+function begunResponse(facts: ResponseFacts, status: "queued" | "in_progress"): ResponseObject {
+  const { id, createdAt, body, isStored } = facts;
+  const conversation = conversationOf(body);
+  return {
+    id,
+    object: "response",
+    created_at: createdAt,
+    completed_at: null,
+    status,
+    error: null,
+    incomplete_details: null,
+    model: body.model,
+    instructions: body.instructions ?? null,
+    output: [],
+    usage: null,
+    previous_response_id: body.previous_response_id ?? null,
+    ...(conversation === undefined ? {} : { conversation: { id: conversation } }),
+    background: body.background ?? false,
+    store: isStored,
+    metadata: body.metadata ?? {},
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: body.max_tool_calls ?? null,
+    temperature: body.temperature ?? null,
+    top_p: body.top_p ?? null,
+    top_logprobs: body.top_logprobs ?? 0,
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    tool_choice: body.tool_choice ?? "auto",
+    tools: body.tools ?? [],
+    text: { format: body.text?.format ?? { type: "text" } },
+    reasoning: { effort: null, summary: null },
+    truncation: body.truncation ?? "disabled",
+    service_tier: "default",
+  };
+}
+
 interface MakingNeeds extends ChatNeeds {
   models: ModelRegistry;
   storeSearch: StoreSearchService;
@@ -187,7 +237,9 @@ async function makeResponse(
   const begun = {
     ...begunResponse(facts, "in_progress"),
     ...(dropped === 0 ? {} : { truncated_messages: dropped }),
-    ...answeredBy(answer),
+    model: answer.model,
+    system_fingerprint: answer.fingerprint,
+    ...given({ retrieval: grounding && toRetrievalReport(grounding) }),
   };
   return new ResponseRun(begun, answer, {
     itemId: (kind, index) => itemId(id, kind, index),
@@ -218,4 +270,53 @@ async function makeResponse(
     const { engine } = needs.models.chat(body.model);
     return await truncateConversation(conversation, engine, context.signal);
   }
+}
+
+/** What the chat service is asked with, besides the conversation. */
+function toChatRequest(
+  body: ResponseRequest,
+  { toolUse, search }: OfferedTools,
+): Omit<ChatRequest, "messages"> {
+  if (search !== undefined && body.rag !== null && body.rag !== undefined) {
+    throw refuse(
+      "rag",
+      "cannot be used with the tool 'file_search', which grounds the answer itself",
+    );
+  }
+  return {
+    model: body.model,
+    sampling: toSampling(body),
+    ...toGenerationSettings(body),
+    ...withoutNulls({
+      maxTokens: body.max_output_tokens,
+      topLogprobs: toTopLogprobs(body),
+      format: body.text?.format && toFormat(body.text.format),
+      toolUse,
+      rag:
+        search === undefined ? toRag(body.rag) : searchToRag(search.tool, `tools[${search.place}]`),
+    }),
+  };
+}
+
+/** What the model is told, and then the conversation. */
+export const withInstructions = (
+  instructions: string | null | undefined,
+  conversation: readonly ChatMessage[],
+): readonly ChatMessage[] =>
+  instructions === null || instructions === undefined
+    ? conversation
+    : [{ role: "system", content: instructions }, ...conversation];
+
+function toTopLogprobs({ include, top_logprobs: top }: ResponseRequest): number | undefined {
+  if (include?.includes(served.logprobs) === true) return top ?? 0;
+  if (top === null || top === undefined || top === 0) return undefined;
+  throw refuse("top_logprobs", `needs '${served.logprobs}' in 'include'`);
+}
+
+type Format = NonNullable<NonNullable<ResponseRequest["text"]>["format"]>;
+
+function toFormat(format: Format): AnswerFormat {
+  if (format.type === "text") return "text";
+  if (format.type === "json_object") return "json";
+  return { schema: format.schema };
 }

@@ -1,10 +1,11 @@
-/** Items of a request that name an item of a stored response, which takes their place. */
+/** Items of requests and responses: their ids, those that refer to another, how they are listed, and what is shown of them. */
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { excessText, JsonSize } from "../../json-size.ts";
 import { refuse } from "../../wire/fields.ts";
 import { type Input, InputItem } from "./request-schema.ts";
+import { type Includable, served } from "./tool-schema.ts";
 
 /** Undefined where there is none for the caller. */
 export type FindResponse = (id: string) => Promise<SavedResponse | undefined>;
@@ -111,8 +112,6 @@ const notThere = (id: string, param: string) =>
     `refers to the item ${quoted(id)}, which this node does not have; send the item itself, and 'store': false where a client sends references by itself`,
   );
 
-/** What a response was asked with, as it is listed: complete items, each with an id of its own. */
-
 const prefixes: Readonly<Record<string, string>> = {
   function_call: "fc",
   function_call_output: "fco",
@@ -122,7 +121,7 @@ const prefixes: Readonly<Record<string, string>> = {
 
 export type ListedItem = Record<string, unknown> & { id: string };
 
-/** Items keep the ids that they came with, unless another one has it already. */
+/** What a response was asked with, as it is listed: complete items that keep the ids they came with, unless another one has it already. */
 export function toListedItems(input: Input, responseId: string): ListedItem[] {
   const items: readonly InputItem[] =
     typeof input === "string" ? [{ role: "user", content: input }] : input;
@@ -145,8 +144,7 @@ function partsOf({ role, content }: InputItem): unknown {
     : [{ type: "input_text", text: content }];
 }
 
-/** Ids of responses and of their items, which say of which response they are. */
-
+/** Ids of items say of which response they are. */
 const prefix = "resp_";
 
 /** The random part of a response's id. */
@@ -167,3 +165,38 @@ function responseOfItem(id: string): string | undefined {
   const [, hex] = /^[a-z]+_([0-9a-f]{32})_(?:in)?\d{1,6}$/.exec(id) ?? [];
   return hex === undefined ? undefined : `${prefix}${hex}`;
 }
+
+/** The body of a response, with the details in its output that are asked for, and without the others. */
+export function shownWith(body: object, include: readonly Includable[] = []): object {
+  if (!("output" in body) || !Array.isArray(body.output)) return body;
+  const output = body.output.map((item) => (isObject(item) ? itemWith(item, include) : item));
+  return { ...body, output };
+}
+
+/** An item of the output, or one of the input that was an output before. */
+export function itemWith<Item extends object>(
+  item: Item,
+  include: readonly Includable[] = [],
+): Item {
+  const { type, content, results }: Details = item;
+  if (type === "file_search_call" && results !== undefined) {
+    return include.includes(served.searchResults) ? item : { ...item, results: null };
+  }
+  if (type !== "message" || !Array.isArray(content)) return item;
+  if (include.includes(served.logprobs)) return item;
+  return { ...item, content: content.map(withoutLogprobs) };
+}
+
+interface Details {
+  type?: unknown;
+  content?: unknown;
+  results?: unknown;
+}
+
+function withoutLogprobs(part: unknown): unknown {
+  if (!isObject(part) || !("logprobs" in part)) return part;
+  const { logprobs: _, ...rest } = part;
+  return rest;
+}
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;

@@ -2,14 +2,17 @@
 
 import { Type as T } from "@sinclair/typebox";
 import { longerThanContext } from "../../../core/chat/context-room.ts";
-import { defineOperation } from "../../define-operation.ts";
 import { modelErrors } from "../../openapi.ts";
-import { type Handler, tags } from "../../operation.ts";
-import { scopesOfRag } from "../../wire/rag.ts";
-import { askedConversation } from "./conversation.ts";
-import { createResponse, type ResponseNeeds } from "./handler.ts";
+import { defineOperation, type Handler, tags } from "../../operation.ts";
+import { count } from "../../wire/fields.ts";
+import { scopesOfRag } from "../../wire/grounding.ts";
+import {
+  createResponse,
+  type ResponseNeeds,
+  readConversation,
+  withInstructions,
+} from "./handler.ts";
 import { newResponseId } from "./items.ts";
-import { withInstructions } from "./request.ts";
 import { ResponseRequest } from "./request-schema.ts";
 import { ResponseObject, ResponseStreamEvent } from "./schema.ts";
 import { responseNames, toOfferedTools } from "./tools.ts";
@@ -24,7 +27,7 @@ const request: ResponseRequest = {
 const id = "resp_2f9d7c1e5a314f0b9c573d6a1f0e8b42";
 const message = "msg_2f9d7c1e5a314f0b9c573d6a1f0e8b42_0";
 
-const response: ResponseObject = {
+export const responseExample: ResponseObject = {
   id,
   object: "response",
   created_at: 1794700800,
@@ -79,9 +82,7 @@ const event: ResponseStreamEvent = {
   logprobs: [],
 };
 
-export const responseExamples = { request, response, event };
-
-export const responses = defineOperation({
+const responses = defineOperation({
   method: "POST",
   path: "/v1/responses",
   name: "responses",
@@ -95,7 +96,7 @@ export const responses = defineOperation({
   body: {
     name: "ResponseRequest",
     schema: ResponseRequest,
-    example: responseExamples.request,
+    example: request,
     lists: [{ param: "input", limit: "maxMessages" }],
     scopes: ({ rag, tools }) =>
       tools?.some(({ type }) => type === "file_search") === true ? ["retrieve"] : scopesOfRag(rag),
@@ -107,14 +108,14 @@ export const responses = defineOperation({
     name: "Response",
     schema: ResponseObject,
     description: "The response.",
-    example: responseExamples.response,
+    example: responseExample,
   },
   stream: {
     name: "ResponseStreamEvent",
     schema: ResponseStreamEvent,
     description:
       "Each as a line `event: <type>` and a line `data: <event>`, numbered from 0 by `sequence_number`.",
-    example: responseExamples.event,
+    example: event,
   },
   errors: {
     ...modelErrors,
@@ -125,36 +126,23 @@ export const responses = defineOperation({
 
 const InputTokenCount = T.Object({
   object: T.Literal("response.input_tokens"),
-  input_tokens: T.Integer({
-    minimum: 0,
-    description: "Of the instructions, the conversation and the tools.",
-  }),
+  input_tokens: count("Of the instructions, the conversation and the tools."),
 });
 
 /** Counted as the prompt of a response is; passages that would ground it are not part of it. */
-const count: Handler<ResponseRequest, ResponseNeeds> = async (
-  { body },
-  context,
-  { models, responses, conversations, limits },
-) => {
-  const { engine } = models.chat(body.model);
+const countPrompt: Handler<ResponseRequest, ResponseNeeds> = async ({ body }, context, needs) => {
+  const { engine } = needs.models.chat(body.model);
   const offered = toOfferedTools(body);
   context.fieldNames = responseNames(offered);
-  const { maxMessages, maxBodyBytes } = limits;
-  const { signal, authenticated } = context;
-  const { messages } = await askedConversation(body, {
-    ...{ id: newResponseId(), maxMessages, maxBodyBytes, signal },
-    find: (other) => responses.find(other, authenticated),
-    itemsOf: async (conversation) =>
-      (await conversations.get(conversation, authenticated, "conversation")).items,
-  });
+  const { signal } = context;
+  const { messages } = await readConversation(body, newResponseId(), context, needs);
   const told = withInstructions(body.instructions, messages);
   const tokens = await engine.countTokens(told, offered.toolUse?.tools, { signal });
   if (!Number.isFinite(tokens)) throw longerThanContext(engine.contextSize, "messages");
   return { json: { object: "response.input_tokens", input_tokens: tokens } };
 };
 
-export const countInputTokens = defineOperation({
+const countInputTokens = defineOperation({
   method: "POST",
   path: "/v1/responses/input_tokens",
   name: "responses",
@@ -166,7 +154,7 @@ export const countInputTokens = defineOperation({
   body: {
     name: "ResponseRequest",
     schema: ResponseRequest,
-    example: responseExamples.request,
+    example: request,
     lists: [{ param: "input", limit: "maxMessages" }],
     logged: ({ model, instructions, input }) => ({ model, instructions, input }),
   },
@@ -180,5 +168,7 @@ export const countInputTokens = defineOperation({
     ...modelErrors,
     404: "The named model, or the response to go on from, is not there.",
   },
-  handler: count,
+  handler: countPrompt,
 });
+
+export const responseOperations = [responses, countInputTokens] as const;

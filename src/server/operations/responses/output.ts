@@ -1,7 +1,18 @@
 /** An answer's parts as the items of a response; each step is told as the API's events. */
-import { type AnswerPart, AnswerParts, type WholeAnswer } from "../../../core/chat/answer-parts.ts";
-import type { FinishReason, GenerationEvent } from "../../../core/ports/chat-engine.ts";
+import {
+  type AnswerPart,
+  AnswerParts,
+  unfinished,
+  type WholeAnswer,
+} from "../../../core/chat/answer-parts.ts";
+import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
+import type { NodeError } from "../../../core/errors.ts";
+import type { Finish, FinishReason, GenerationEvent } from "../../../core/ports/chat-engine.ts";
+import { toFailure } from "../../../core/responses/background-responses.ts";
+import { errorBody } from "../../middleware/errors.ts";
+import { namedEvent } from "../../sse.ts";
 import { toLogprobs } from "../../wire/completion.ts";
+import { secondsNow } from "../../wire/fields.ts";
 import type { FileSearchAnswer } from "./file-search.ts";
 import type {
   Annotation,
@@ -14,13 +25,13 @@ import type {
 import type { WireName } from "./tools.ts";
 
 /** An event before it is numbered. */
-export type ItemEvent = WithoutNumber<ResponseStreamEvent>;
+type ItemEvent = WithoutNumber<ResponseStreamEvent>;
 type WithoutNumber<Event> = Event extends unknown ? Omit<Event, "sequence_number"> : never;
 
 type ItemKind = "msg" | "fc" | "rs" | "fs";
 type ItemStatus = "in_progress" | "completed" | "incomplete";
 
-export interface OutputOptions {
+interface OutputOptions {
   /** The id of an item, by its kind and its place. */
   itemId: (kind: ItemKind, index: number) => string;
   /** What a function is called on the wire, by the name that the model knows. */
@@ -193,9 +204,113 @@ export class OutputWriter {
 }
 
 /** Why an answer is not whole; undefined where it is. */
-export function cutShort(
+function cutShort(
   reason: FinishReason,
 ): NonNullable<ResponseObject["incomplete_details"]>["reason"] | undefined {
   if (reason === "length") return "max_output_tokens";
   return reason === "content_filter" ? reason : undefined;
+}
+
+interface RunOptions extends OutputOptions {
+  /** A search that was made for it. */
+  search: FileSearchAnswer | undefined;
+  /** Called when the response is whole, before anybody is told; returns what is told. */
+  settle: (response: ResponseObject) => Promise<ResponseObject>;
+}
+
+/** One response from the answer's first event to its end, whole or as the events of a stream. */
+export class ResponseRun {
+  readonly #begun: ResponseObject;
+  readonly #answer: Pick<ChatAnswer, "events">;
+  readonly #options: RunOptions;
+  readonly #writer: OutputWriter;
+  #number = 0;
+
+  constructor(begun: ResponseObject, answer: Pick<ChatAnswer, "events">, options: RunOptions) {
+    this.#begun = begun;
+    this.#answer = answer;
+    this.#options = options;
+    this.#writer = new OutputWriter(options);
+  }
+
+  async whole(): Promise<ResponseObject> {
+    let response: ResponseObject | undefined;
+    for await (const event of this.#events()) {
+      if (event.type === "response.completed" || event.type === "response.incomplete") {
+        response = event.response;
+      }
+    }
+    if (response === undefined) throw unfinished();
+    return response;
+  }
+
+  /** Each as it goes over the wire; the first comes with the answer's first event. */
+  async *streamed(): AsyncGenerator<string> {
+    for await (const event of this.#events()) yield this.#numbered(event);
+  }
+
+  /** What ends a stream that has begun. */
+  failed(error: NodeError): string {
+    const { code, message, param } = errorBody(error).error;
+    const response: ResponseObject = {
+      ...this.#begun,
+      output: this.#writer.items,
+      status: "failed",
+      // There is no answer to go on from.
+      store: false,
+      error: { code: toFailure(error).code, message },
+    };
+    return (
+      this.#numbered({ type: "error", code, message, param }) +
+      this.#numbered({ type: "response.failed", response })
+    );
+  }
+
+  async *#events(): AsyncGenerator<ItemEvent> {
+    let isBegun = false;
+    for await (const { value } of this.#answer.events) {
+      if (!isBegun) yield* this.#beginning();
+      isBegun = true;
+      yield* this.#writer.take(value);
+    }
+    const { finish } = this.#writer.whole();
+    const ended = endedResponse(this.#begun, this.#writer.items, finish);
+    const response = await this.#options.settle(ended);
+    const isCut = cutShort(finish.reason) !== undefined;
+    yield { type: isCut ? "response.incomplete" : "response.completed", response };
+  }
+
+  *#beginning(): Generator<ItemEvent> {
+    yield { type: "response.created", response: this.#begun };
+    yield { type: "response.in_progress", response: this.#begun };
+    const { search } = this.#options;
+    if (search !== undefined) yield* this.#writer.searched(search);
+  }
+
+  #numbered(event: ItemEvent): string {
+    const { type, ...fields } = event;
+    return namedEvent(type, { type, sequence_number: this.#number++, ...fields });
+  }
+}
+
+function endedResponse(
+  begun: ResponseObject,
+  output: OutputItem[],
+  { reason, usage }: Finish,
+): ResponseObject {
+  const cut = cutShort(reason);
+  return {
+    ...begun,
+    status: cut === undefined ? "completed" : "incomplete",
+    completed_at: cut === undefined ? secondsNow() : null,
+    incomplete_details: cut === undefined ? null : { reason: cut },
+    output,
+    usage: {
+      input_tokens: usage.promptTokens,
+      input_tokens_details: { cached_tokens: usage.cachedTokens },
+      output_tokens: usage.completionTokens,
+      output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+      total_tokens: usage.promptTokens + usage.completionTokens,
+    },
+  };
 }

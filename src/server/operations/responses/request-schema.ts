@@ -6,14 +6,14 @@ import {
   acceptedAs,
   ignored,
   nullable,
+  oneOf,
   open,
   readAs,
   rejected,
 } from "../../wire/fields.ts";
 import { generationExtensions, samplingFields } from "../../wire/generation-fields.ts";
-import { ragField } from "../../wire/rag.ts";
-import { includeList } from "./include.ts";
-import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
+import { ragField } from "../../wire/grounding.ts";
+import { includeList, ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 
 const ofEarlierOutput = "Clients send it back of earlier output.";
 const cachesItself = "The node finds what it has evaluated before by itself.";
@@ -60,10 +60,9 @@ export const Part = readAs(
 export type Part = Static<typeof Part>;
 
 const role = T.Optional(
-  T.Union(
-    [T.Literal("user"), T.Literal("assistant"), T.Literal("system"), T.Literal("developer")],
-    { description: "Of a message. `developer` counts as `system`." },
-  ),
+  oneOf(["user", "assistant", "system", "developer"], {
+    description: "Of a message. `developer` counts as `system`.",
+  }),
 );
 const content = T.Optional(
   T.Union([T.String(), T.Array(Part), T.Null()], {
@@ -252,7 +251,7 @@ export const ResponseRequest = T.Object(
       true,
     ),
     truncation: nullable(
-      T.Union([T.Literal("auto"), T.Literal("disabled")]),
+      oneOf(["auto", "disabled"]),
       "`auto`: the oldest messages are left out of a conversation that does not fit the model's context, and `truncated_messages` says how many. `disabled`: it is rejected with `context_length_exceeded`.",
       "disabled",
     ),

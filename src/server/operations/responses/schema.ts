@@ -3,24 +3,19 @@ import { type Static, Type as T, type TProperties } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
 import { Metadata } from "../../wire/attributes.ts";
 import { Logprobs } from "../../wire/completion.ts";
-import { RetrievalReport } from "../../wire/retrieval-report.ts";
+import { count, oneOf, orNull } from "../../wire/fields.ts";
+import { RetrievalReport } from "../../wire/grounding.ts";
 import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 
-const count = T.Integer({ minimum: 0 });
-
 /** While it is written, whole, or cut short. */
-const ItemStatus = T.Union([
-  T.Literal("in_progress"),
-  T.Literal("completed"),
-  T.Literal("incomplete"),
-]);
+const ItemStatus = oneOf(["in_progress", "completed", "incomplete"]);
 
 export const Annotation = T.Object(
   {
     type: T.Literal("file_citation"),
     file_id: T.String(),
     filename: T.String(),
-    index: T.Integer({ minimum: 0, description: "Where in the text the marker stands." }),
+    index: count("Where in the text the marker stands."),
   },
   { description: "A passage that the text names by its marker." },
 );
@@ -71,27 +66,18 @@ const attribute = T.Union([T.String(), T.Number(), T.Boolean()]);
 export const FileSearchCall = T.Object({
   type: T.Literal("file_search_call"),
   id: T.String(),
-  status: T.Union([
-    T.Literal("in_progress"),
-    T.Literal("searching"),
-    T.Literal("completed"),
-    T.Literal("incomplete"),
-    T.Literal("failed"),
-  ]),
+  status: oneOf(["in_progress", "searching", "completed", "incomplete", "failed"]),
   queries: T.Array(T.String()),
-  results: T.Union(
-    [
-      T.Array(
-        T.Object({
-          file_id: T.String(),
-          filename: T.String(),
-          score: T.Number(),
-          text: T.String(),
-          attributes: T.Record(T.String(), attribute),
-        }),
-      ),
-      T.Null(),
-    ],
+  results: orNull(
+    T.Array(
+      T.Object({
+        file_id: T.String(),
+        filename: T.String(),
+        score: T.Number(),
+        text: T.String(),
+        attributes: T.Record(T.String(), attribute),
+      }),
+    ),
     { description: 'With `include: ["file_search_call.results"]`; else null.' },
   ),
 });
@@ -102,22 +88,17 @@ export const OutputItem = T.Union([OutputMessage, FunctionCall, Reasoning, FileS
 
 export type OutputItem = Static<typeof OutputItem>;
 
-export const ResponseUsage = T.Object({
-  input_tokens: count,
+const ResponseUsage = T.Object({
+  input_tokens: count(),
   input_tokens_details: T.Object({
-    cached_tokens: T.Integer({ minimum: 0, description: "Those that needed no evaluation." }),
+    cached_tokens: count("Those that needed no evaluation."),
   }),
-  output_tokens: count,
+  output_tokens: count(),
   output_tokens_details: T.Object({
-    reasoning_tokens: T.Integer({ minimum: 0, description: "Those that were thoughts." }),
+    reasoning_tokens: count("Those that were thoughts."),
   }),
-  total_tokens: count,
+  total_tokens: count(),
 });
-
-export type ResponseUsage = Static<typeof ResponseUsage>;
-
-const orNull = <Schema extends Parameters<typeof T.Union>[0][number]>(schema: Schema) =>
-  T.Union([schema, T.Null()]);
 
 export const ResponseObject = T.Object({
   id: T.String({ pattern: "^resp_[0-9a-f]{32}$" }),
@@ -136,7 +117,7 @@ export const ResponseObject = T.Object({
   ),
   incomplete_details: orNull(
     T.Object(
-      { reason: T.Union([T.Literal("max_output_tokens"), T.Literal("content_filter")]) },
+      { reason: oneOf(["max_output_tokens", "content_filter"]) },
       { description: "Why the answer was cut short, where the status is `incomplete`." },
     ),
   ),
@@ -167,7 +148,7 @@ export const ResponseObject = T.Object({
     { effort: T.Null(), summary: T.Null() },
     { description: "A model thinks as long as it does, and nothing sums its thoughts up." },
   ),
-  truncation: T.Union([T.Literal("auto"), T.Literal("disabled")]),
+  truncation: oneOf(["auto", "disabled"]),
   truncated_messages: T.Optional(
     T.Integer({
       minimum: 1,
@@ -187,7 +168,7 @@ export const ResponseObject = T.Object({
 
 export type ResponseObject = Static<typeof ResponseObject>;
 
-const at = T.Integer({ minimum: 0 });
+const at = count();
 
 /** Events of several types that have the same fields. */
 const events = <Name extends string, Fields extends TProperties>(
@@ -243,9 +224,9 @@ export const ResponseStreamEvent = T.Union([
     inItem,
   ),
   events(["error"], {
-    code: T.Union([T.String(), T.Null()]),
+    code: orNull(T.String()),
     message: T.String(),
-    param: T.Union([T.String(), T.Null()]),
+    param: orNull(T.String()),
   }),
 ]);
 

@@ -1,7 +1,7 @@
-/** Tools, which of them is to be called, and the form of the text: the same in requests and responses. */
-import { type Static, Type as T } from "@sinclair/typebox";
+/** Tools, which of them is to be called, the form of the text, and what is included: the same in requests and responses. */
+import { type ArrayOptions, type Static, Type as T } from "@sinclair/typebox";
 import { Filter, StoreReferences } from "../../wire/attributes.ts";
-import { ignored, nullable, open, readAs, rejected } from "../../wire/fields.ts";
+import { ignored, ignoredAs, nullable, oneOf, open, readAs, rejected } from "../../wire/fields.ts";
 
 const functionFields = {
   name: T.Optional(
@@ -78,7 +78,7 @@ export const FileSearchTool = T.Object(
       T.Object(
         {
           ranker: nullable(
-            T.Union([T.Literal("auto"), T.Literal("default-2024-11-15")]),
+            oneOf(["auto", "default-2024-11-15"]),
             "Both are the node's: its reranking model, where it has one.",
           ),
           score_threshold: nullable(
@@ -127,7 +127,7 @@ const chosen = [
 
 const allowed = {
   mode: T.Optional(
-    T.Union([T.Literal("auto"), T.Literal("required")], {
+    oneOf(["auto", "required"], {
       description: "Of `allowed_tools`: whether one of them must be called.",
     }),
   ),
@@ -188,3 +188,31 @@ export const TextFormat = T.Union(
 );
 
 export type TextFormat = Static<typeof TextFormat>;
+
+/** What a response shows only to a caller that asks for it with `include`: what this node has of it. */
+export const served = {
+  searchResults: "file_search_call.results",
+  logprobs: "message.output_text.logprobs",
+} as const;
+
+const noTool = "The node does not have the tool.";
+
+/** What can be asked for, as OpenAI's API names it. */
+const Includable = T.Union([
+  T.Literal(served.searchResults, { description: "The passages that a search found." }),
+  T.Literal(served.logprobs, { description: "The log probability of each token of the text." }),
+  ignoredAs(T.Literal("web_search_call.results"), noTool),
+  ignoredAs(T.Literal("web_search_call.action.sources"), noTool),
+  ignoredAs(T.Literal("message.input_image.image_url"), "The models read text only."),
+  ignoredAs(T.Literal("computer_call_output.output.image_url"), noTool),
+  ignoredAs(T.Literal("code_interpreter_call.outputs"), noTool),
+  ignoredAs(
+    T.Literal("reasoning.encrypted_content"),
+    "Thoughts are in the clear, and models are not shown their earlier ones.",
+  ),
+]);
+
+export type Includable = Static<typeof Includable>;
+
+export const includeList = (options: ArrayOptions = {}) =>
+  T.Array(Includable, { maxItems: 32, ...options });

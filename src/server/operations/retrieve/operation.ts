@@ -8,13 +8,12 @@ import type {
   RetrievalService,
 } from "../../../core/retrieval/retrieval-service.ts";
 import type { SearchScope } from "../../../core/retrieval/search.ts";
-import { defineOperation } from "../../define-operation.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
+import { defineOperation, tags } from "../../operation.ts";
 import { toFilter } from "../../wire/attributes.ts";
+import { toPointMetadata } from "../../wire/grounding.ts";
 import { toChatMessages } from "../../wire/messages.ts";
-import { toPointMetadata } from "../../wire/retrieval-report.ts";
 import { RetrieveRequest, RetrieveResult } from "./schema.ts";
 
 /** Says how the passages were found: a collection may not be able to do what the node is set to. */

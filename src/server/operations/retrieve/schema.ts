@@ -1,9 +1,9 @@
 /** Retrieval on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Filter, StoreReferences } from "../../wire/attributes.ts";
-import { open, unexamined } from "../../wire/fields.ts";
-import { Messages } from "../../wire/message-schema.ts";
-import { PointMetadata } from "../../wire/retrieval-report.ts";
+import { nullable, open, unexamined } from "../../wire/fields.ts";
+import { PointMetadata } from "../../wire/grounding.ts";
+import { Messages } from "../../wire/messages.ts";
 
 export const RetrieveRequest = T.Object(
   {
@@ -26,7 +26,7 @@ export const RetrieveRequest = T.Object(
           "Where to search: the name or id of a vector store, or of several that are searched as one; default: the node's collection, or those that the key is bound to.",
       }),
     ),
-    filters: T.Optional(T.Union([Filter, T.Null()])),
+    filters: nullable(Filter),
     include_metadata: T.Optional(
       T.Boolean({ default: false, description: "Say where each passage comes from." }),
     ),

@@ -2,14 +2,13 @@
 
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
-import { defineOperationWithoutBody, defineOperationWithQuery } from "../../define-operation.ts";
 import { redactPaths } from "../../middleware/errors.ts";
 import { documentErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
+import { defineOperation, tags } from "../../operation.ts";
 import { pageExample, pageOfItems, toPage, toPageRequest } from "../../wire/page-schema.ts";
-import { type Includable, itemWith, shownWith } from "../responses/include.ts";
-import { inputItemId } from "../responses/items.ts";
-import { responseExamples } from "../responses/operation.ts";
+import { inputItemId, itemWith, shownWith } from "../responses/items.ts";
+import { responseExample as storedExample } from "../responses/operation.ts";
+import type { Includable } from "../responses/tool-schema.ts";
 import {
   InputItemList,
   InputItemQuery,
@@ -18,8 +17,6 @@ import {
   ResponseQuery,
   StoredResponse,
 } from "./schema.ts";
-
-const storedExample = responseExamples.response;
 
 const cancelledExample = {
   ...storedExample,
@@ -55,7 +52,7 @@ const about = {
   },
 } as const;
 
-export const getResponse = defineOperationWithQuery({
+const getResponse = defineOperation({
   ...about,
   method: "GET",
   path: "/v1/responses/:response_id",
@@ -77,7 +74,7 @@ export const getResponse = defineOperationWithQuery({
   },
 });
 
-export const deleteResponse = defineOperationWithoutBody({
+const deleteResponse = defineOperation({
   ...about,
   method: "DELETE",
   path: "/v1/responses/:response_id",
@@ -98,7 +95,7 @@ export const deleteResponse = defineOperationWithoutBody({
   },
 });
 
-export const listInputItems = defineOperationWithQuery({
+const listInputItems = defineOperation({
   ...about,
   method: "GET",
   path: "/v1/responses/:response_id/input_items",
@@ -119,7 +116,7 @@ export const listInputItems = defineOperationWithQuery({
   },
 });
 
-export const cancelResponse = defineOperationWithoutBody({
+const cancelResponse = defineOperation({
   ...about,
   method: "POST",
   path: "/v1/responses/:response_id/cancel",
@@ -138,6 +135,13 @@ export const cancelResponse = defineOperationWithoutBody({
     return { json: toStoredResponse(await responses.cancel(id, context.authenticated)) };
   },
 });
+
+export const storedResponseOperations = [
+  getResponse,
+  deleteResponse,
+  listInputItems,
+  cancelResponse,
+] as const;
 
 /** The response as it stands now: its status may have changed since its body was written. */
 function toStoredResponse(

@@ -1,9 +1,9 @@
 /** Stored responses on the wire. */
 import { Type as T } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
-import { ignored, open, rejectedAs } from "../../wire/fields.ts";
+import { ignored, open, orNull, rejectedAs } from "../../wire/fields.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
-import { includeList } from "../responses/include.ts";
+import { includeList } from "../responses/tool-schema.ts";
 
 const include = T.Optional(
   includeList({
@@ -35,7 +35,7 @@ export const StoredResponse = T.Object(
     id: T.String(),
     object: T.Literal("response"),
     status: T.Union(responseStatuses.map((status) => T.Literal(status))),
-    error: T.Union([T.Object({ code: T.String(), message: T.String() }), T.Null()], {
+    error: orNull(T.Object({ code: T.String(), message: T.String() }), {
       description: "Why there is no answer, where the status is `failed`.",
     }),
   },

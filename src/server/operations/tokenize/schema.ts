@@ -1,7 +1,7 @@
 /** Tokens of texts on the wire, as vLLM has them, with llama-server's names beside its own. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { ignored, nullable, open, rejected } from "../../wire/fields.ts";
-import { Message } from "../../wire/message-schema.ts";
+import { count, ignored, nullable, open, orNull, rejected } from "../../wire/fields.ts";
+import { Message } from "../../wire/messages.ts";
 import { FunctionTool } from "../../wire/tools.ts";
 
 const model = T.String({
@@ -68,16 +68,16 @@ export const TokenizeRequest = T.Object(
 
 export type TokenizeRequest = Static<typeof TokenizeRequest>;
 
-const id = T.Integer({ minimum: 0 });
+const id = count();
 
 export const TokenizeResult = T.Object({
-  count: T.Integer({ minimum: 0 }),
-  max_model_len: T.Integer({ minimum: 0, description: "Tokens of the model's context." }),
+  count: count(),
+  max_model_len: count("Tokens of the model's context."),
   tokens: T.Union([
     T.Array(id),
     T.Array(T.Object({ id, piece: T.Union([T.String(), T.Array(id)]) })),
   ]),
-  token_strs: T.Union([T.Array(T.String()), T.Null()]),
+  token_strs: orNull(T.Array(T.String())),
 });
 
 export type TokenizeResult = Static<typeof TokenizeResult>;

@@ -4,13 +4,8 @@ import type { FileBatchService } from "../../../core/documents/file-batch-servic
 import type { StoreAccess } from "../../../core/documents/store-access.ts";
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
 import { given } from "../../../core/given.ts";
-import {
-  defineOperation,
-  defineOperationWithoutBody,
-  defineOperationWithQuery,
-} from "../../define-operation.ts";
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
+import { defineOperation, tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { pageExample, tellWhenToPoll, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import {
@@ -69,7 +64,7 @@ const described = {
   example: fileExample,
 };
 
-export const addVectorStoreFile = defineOperation({
+const addVectorStoreFile = defineOperation({
   ...about,
   ...all,
   method: "POST",
@@ -97,7 +92,7 @@ export const addVectorStoreFile = defineOperation({
   },
 });
 
-export const listVectorStoreFiles = defineOperationWithQuery({
+const listVectorStoreFiles = defineOperation({
   ...about,
   ...all,
   method: "GET",
@@ -124,7 +119,7 @@ export const listVectorStoreFiles = defineOperationWithQuery({
   },
 });
 
-export const getVectorStoreFile = defineOperationWithoutBody({
+const getVectorStoreFile = defineOperation({
   ...about,
   ...one,
   method: "GET",
@@ -140,7 +135,7 @@ export const getVectorStoreFile = defineOperationWithoutBody({
   },
 });
 
-export const updateVectorStoreFile = defineOperation({
+const updateVectorStoreFile = defineOperation({
   ...about,
   ...one,
   method: "POST",
@@ -162,7 +157,7 @@ export const updateVectorStoreFile = defineOperation({
   },
 });
 
-export const getVectorStoreFileContent = defineOperationWithQuery({
+const getVectorStoreFileContent = defineOperation({
   ...about,
   parameters: one.parameters,
   method: "GET",
@@ -189,7 +184,7 @@ export const getVectorStoreFileContent = defineOperationWithQuery({
   },
 });
 
-export const removeVectorStoreFile = defineOperationWithoutBody({
+const removeVectorStoreFile = defineOperation({
   ...about,
   ...one,
   method: "DELETE",
@@ -230,7 +225,7 @@ const describedBatch = {
   example: batchExample,
 };
 
-export const createFileBatch = defineOperation({
+const createFileBatch = defineOperation({
   ...about,
   method: "POST",
   path: batchPath,
@@ -252,7 +247,7 @@ export const createFileBatch = defineOperation({
   },
 });
 
-export const getFileBatch = defineOperationWithoutBody({
+const getFileBatch = defineOperation({
   ...about,
   method: "GET",
   path: `${batchPath}/:batch_id`,
@@ -269,7 +264,7 @@ export const getFileBatch = defineOperationWithoutBody({
   },
 });
 
-export const cancelFileBatch = defineOperationWithoutBody({
+const cancelFileBatch = defineOperation({
   ...about,
   method: "POST",
   path: `${batchPath}/:batch_id/cancel`,
@@ -285,7 +280,7 @@ export const cancelFileBatch = defineOperationWithoutBody({
   },
 });
 
-export const listFileBatchFiles = defineOperationWithQuery({
+const listFileBatchFiles = defineOperation({
   ...about,
   method: "GET",
   path: `${batchPath}/:batch_id/files`,
@@ -309,3 +304,16 @@ export const listFileBatchFiles = defineOperationWithQuery({
     };
   },
 });
+
+export const vectorStoreFileOperations = [
+  addVectorStoreFile,
+  listVectorStoreFiles,
+  getVectorStoreFile,
+  updateVectorStoreFile,
+  getVectorStoreFileContent,
+  removeVectorStoreFile,
+  createFileBatch,
+  getFileBatch,
+  cancelFileBatch,
+  listFileBatchFiles,
+] as const;

@@ -1,10 +1,50 @@
 /** Vector stores on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { fileStatuses } from "../../../core/documents/records.ts";
+import { chunkBounds, fileStatuses } from "../../../core/documents/records.ts";
 import { Attributes, Filter, Metadata } from "../../wire/attributes.ts";
-import { ChunkingStrategy, ChunkingUsed } from "../../wire/chunking.ts";
-import { ignored, nullable, open, rejectedAs } from "../../wire/fields.ts";
+import { count, ignored, nullable, oneOf, open, orNull, rejectedAs } from "../../wire/fields.ts";
 import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
+
+const ChunkingStrategy = T.Union(
+  [
+    T.Object({ type: T.Literal("auto") }, open),
+    T.Object(
+      {
+        type: T.Literal("static"),
+        static: T.Object(
+          {
+            max_chunk_size_tokens: T.Integer({
+              minimum: chunkBounds.least,
+              maximum: chunkBounds.most,
+              description: "Most tokens of a passage, and no more than the embedding model takes.",
+            }),
+            chunk_overlap_tokens: count(
+              "Tokens that two passages share; at most half of a passage.",
+            ),
+          },
+          { ...open, description: "How long passages are." },
+        ),
+      },
+      open,
+    ),
+  ],
+  {
+    "x-expected": '{ "type": "auto" }, or { "type": "static", "static": { … } }',
+    description:
+      "How files are cut. `auto`: as the node does, into passages of at most 256 tokens along headings and sentences.",
+  },
+);
+
+const ChunkingUsed = T.Union([
+  T.Object({
+    type: T.Literal("static"),
+    static: T.Object({
+      max_chunk_size_tokens: T.Integer(),
+      chunk_overlap_tokens: T.Integer(),
+    }),
+  }),
+  T.Object({ type: T.Literal("other") }),
+]);
 
 const ExpiresAfter = T.Object(
   {
@@ -33,12 +73,12 @@ export const VectorStore = T.Object({
   object: T.Literal("vector_store"),
   created_at: T.Integer({ description: "Unix time in seconds." }),
   name: T.String(),
-  description: T.Union([T.String(), T.Null()]),
+  description: orNull(T.String()),
   usage_bytes: T.Integer({ description: "Bytes of its files' passages, with their vectors." }),
   file_counts: FileCounts,
-  status: T.Union([T.Literal("expired"), T.Literal("in_progress"), T.Literal("completed")]),
-  expires_after: T.Union([ExpiresAfter, T.Null()]),
-  expires_at: T.Union([T.Integer(), T.Null()]),
+  status: oneOf(["expired", "in_progress", "completed"]),
+  expires_after: orNull(ExpiresAfter),
+  expires_at: orNull(T.Integer()),
   last_active_at: T.Integer({ description: "To the minute." }),
   metadata: Metadata,
   collection: T.String({ description: "The name of its collection, as commands know it." }),
@@ -48,20 +88,19 @@ export type VectorStore = Static<typeof VectorStore>;
 
 const mostFilesAtOnce = 2000;
 
-const name = T.Union([T.String({ maxLength: 256 }), T.Null()], { description: "For people." });
+const name = orNull(T.String({ maxLength: 256 }), { description: "For people." });
 
 export const VectorStoreRequest = T.Object(
   {
     name: T.Optional(name),
     description: nullable(T.String({ maxLength: 2048 }), "What it holds, for people."),
-    file_ids: T.Optional(
-      T.Union([T.Array(T.String(), { maxItems: mostFilesAtOnce }), T.Null()], {
-        description: "Uploaded files to begin with.",
-      }),
+    file_ids: nullable(
+      T.Array(T.String(), { maxItems: mostFilesAtOnce }),
+      "Uploaded files to begin with.",
     ),
-    chunking_strategy: T.Optional(T.Union([ChunkingStrategy, T.Null()])),
-    expires_after: T.Optional(T.Union([ExpiresAfter, T.Null()], { "x-expected": expiry })),
-    metadata: T.Optional(T.Union([Metadata, T.Null()])),
+    chunking_strategy: nullable(ChunkingStrategy),
+    expires_after: T.Optional(orNull(ExpiresAfter, { "x-expected": expiry })),
+    metadata: nullable(Metadata),
   },
   open,
 );
@@ -72,12 +111,12 @@ export const VectorStoreUpdate = T.Object(
   {
     name: T.Optional(name),
     expires_after: T.Optional(
-      T.Union([ExpiresAfter, T.Null()], {
+      orNull(ExpiresAfter, {
         "x-expected": expiry,
         description: "null: it does not expire.",
       }),
     ),
-    metadata: T.Optional(T.Union([Metadata, T.Null()], { description: "In the place of all." })),
+    metadata: nullable(Metadata, "In the place of all."),
     file_ids: ignored("Files are added under `/files`."),
   },
   open,
@@ -91,13 +130,7 @@ export const VectorStoreList = pageSchema(VectorStore);
 export const VectorStoreDeleted = deletedSchema("vector_store.deleted");
 
 /** Files of vector stores on the wire. */
-const [inProgress, completed, failed, cancelled] = fileStatuses;
-export const FileStatus = T.Union([
-  T.Literal(inProgress),
-  T.Literal(completed),
-  T.Literal(failed),
-  T.Literal(cancelled),
-]);
+const FileStatus = oneOf(fileStatuses);
 
 export const VectorStoreFile = T.Object({
   id: T.String({ description: "The file's id." }),
@@ -106,18 +139,11 @@ export const VectorStoreFile = T.Object({
   vector_store_id: T.String(),
   filename: T.String(),
   status: FileStatus,
-  last_error: T.Union(
-    [
-      T.Object({
-        code: T.Union([
-          T.Literal("server_error"),
-          T.Literal("unsupported_file"),
-          T.Literal("invalid_file"),
-        ]),
-        message: T.String(),
-      }),
-      T.Null(),
-    ],
+  last_error: orNull(
+    T.Object({
+      code: oneOf(["server_error", "unsupported_file", "invalid_file"]),
+      message: T.String(),
+    }),
     { description: "Why it failed; or, while it is in progress, what it waits for." },
   ),
   usage_bytes: T.Integer({ description: "Bytes of its passages, with their vectors." }),
@@ -134,8 +160,8 @@ export type VectorStoreFile = Static<typeof VectorStoreFile>;
 export const VectorStoreFileRequest = T.Object(
   {
     file_id: T.String({ minLength: 1, description: "An uploaded file." }),
-    attributes: T.Optional(T.Union([Attributes, T.Null()])),
-    chunking_strategy: T.Optional(T.Union([ChunkingStrategy, T.Null()])),
+    attributes: nullable(Attributes),
+    chunking_strategy: nullable(ChunkingStrategy),
   },
   open,
 );
@@ -143,19 +169,14 @@ export const VectorStoreFileRequest = T.Object(
 export type VectorStoreFileRequest = Static<typeof VectorStoreFileRequest>;
 
 export const VectorStoreFileUpdate = T.Object(
-  { attributes: T.Union([Attributes, T.Null()], { description: "In the place of all." }) },
+  { attributes: orNull(Attributes, { description: "In the place of all." }) },
   open,
 );
 
 export const storeFileLimits = { most: 100, usual: 20 };
 
 export const VectorStoreFileQuery = pageQuery(storeFileLimits, {
-  filter: T.Optional(
-    T.Unsafe<Static<typeof FileStatus>>({
-      ...FileStatus,
-      description: "Only files with this status.",
-    }),
-  ),
+  filter: T.Optional(oneOf(fileStatuses, { description: "Only files with this status." })),
 });
 
 export const VectorStoreFileList = pageSchema(VectorStoreFile);
@@ -167,7 +188,7 @@ export const ContentQuery = T.Object({
   limit: T.Optional(
     T.Integer({ minimum: 1, maximum: contentLimits.most, default: contentLimits.usual }),
   ),
-  page: T.Optional(T.Integer({ minimum: 0, description: "The `next_page` of the page before." })),
+  page: T.Optional(count("The `next_page` of the page before.")),
 });
 
 export const VectorStoreFileContent = T.Object({
@@ -176,7 +197,7 @@ export const VectorStoreFileContent = T.Object({
     description: "The file's passages, in their order.",
   }),
   has_more: T.Boolean(),
-  next_page: T.Union([T.String(), T.Null()]),
+  next_page: orNull(T.String()),
 });
 
 /** Batches of files on the wire. */
@@ -193,22 +214,16 @@ export type FileBatch = Static<typeof FileBatch>;
 
 export const FileBatchRequest = T.Object(
   {
-    file_ids: T.Optional(
-      T.Union([T.Array(T.String(), { minItems: 1, maxItems: mostFilesAtOnce }), T.Null()], {
-        description: "Uploaded files; what is said of attributes and cutting holds for all.",
-      }),
+    file_ids: nullable(
+      T.Array(T.String(), { minItems: 1, maxItems: mostFilesAtOnce }),
+      "Uploaded files; what is said of attributes and cutting holds for all.",
     ),
-    files: T.Optional(
-      T.Union(
-        [T.Array(VectorStoreFileRequest, { minItems: 1, maxItems: mostFilesAtOnce }), T.Null()],
-        {
-          description:
-            "Uploaded files, each with its own attributes and cutting; instead of `file_ids`.",
-        },
-      ),
+    files: nullable(
+      T.Array(VectorStoreFileRequest, { minItems: 1, maxItems: mostFilesAtOnce }),
+      "Uploaded files, each with its own attributes and cutting; instead of `file_ids`.",
     ),
-    attributes: T.Optional(T.Union([Attributes, T.Null()])),
-    chunking_strategy: T.Optional(T.Union([ChunkingStrategy, T.Null()])),
+    attributes: nullable(Attributes),
+    chunking_strategy: nullable(ChunkingStrategy),
   },
   open,
 );
@@ -233,40 +248,31 @@ export const VectorStoreSearchRequest = T.Object(
         description: "The question, or several: what is found for any of them counts.",
       },
     ),
-    filters: T.Optional(T.Union([Filter, T.Null()])),
-    max_num_results: T.Optional(
-      T.Union([T.Integer({ minimum: 1, maximum: 50 }), T.Null()], {
-        default: 10,
-        description: "Most passages.",
-      }),
-    ),
-    ranking_options: T.Optional(
-      T.Union([
-        T.Object(
-          {
-            ranker: T.Optional(
-              T.Union(
-                [T.Literal("none"), T.Literal("auto"), T.Literal("default-2024-11-15"), T.Null()],
-                {
-                  description:
-                    "`none` asks no reranking model; the others ask the node's, where it has one.",
-                },
-              ),
+    filters: nullable(Filter),
+    max_num_results: nullable(T.Integer({ minimum: 1, maximum: 50 }), "Most passages.", 10),
+    ranking_options: nullable(
+      T.Object(
+        {
+          ranker: T.Optional(
+            T.Union(
+              [T.Literal("none"), T.Literal("auto"), T.Literal("default-2024-11-15"), T.Null()],
+              {
+                description:
+                  "`none` asks no reranking model; the others ask the node's, where it has one.",
+              },
             ),
-            hybrid_search: ignored(
-              "How vectors and words are weighed is the node's setting (`[retrieval]`).",
-            ),
-            score_threshold: T.Optional(
-              T.Union([T.Number({ minimum: 0, maximum: 1 }), T.Null()], {
-                default: 0,
-                description: "Least score of a passage.",
-              }),
-            ),
-          },
-          { ...open, description: "How passages are ranked." },
-        ),
-        T.Null(),
-      ]),
+          ),
+          hybrid_search: ignored(
+            "How vectors and words are weighed is the node's setting (`[retrieval]`).",
+          ),
+          score_threshold: nullable(
+            T.Number({ minimum: 0, maximum: 1 }),
+            "Least score of a passage.",
+            0,
+          ),
+        },
+        { ...open, description: "How passages are ranked." },
+      ),
     ),
     rewrite_query: nullable(
       T.Union([rejectedAs(T.Literal(true), searchesAsAsked), T.Literal(false)], {

@@ -2,13 +2,8 @@
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import type { VectorStoreService } from "../../../core/documents/vector-store-service.ts";
-import {
-  defineOperation,
-  defineOperationWithoutBody,
-  defineOperationWithQuery,
-} from "../../define-operation.ts";
 import { documentBodyErrors, documentErrors } from "../../openapi.ts";
-import { tags } from "../../operation.ts";
+import { defineOperation, tags } from "../../operation.ts";
 import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import {
   storeLimits,
@@ -61,7 +56,7 @@ const described = {
   example,
 };
 
-export const createVectorStore = defineOperation({
+const createVectorStore = defineOperation({
   ...about,
   method: "POST",
   path,
@@ -90,7 +85,7 @@ export const createVectorStore = defineOperation({
   },
 });
 
-export const listVectorStores = defineOperationWithQuery({
+const listVectorStores = defineOperation({
   ...about,
   method: "GET",
   path,
@@ -112,7 +107,7 @@ export const listVectorStores = defineOperationWithQuery({
   },
 });
 
-export const getVectorStore = defineOperationWithoutBody({
+const getVectorStore = defineOperation({
   ...about,
   ...one,
   method: "GET",
@@ -125,7 +120,7 @@ export const getVectorStore = defineOperationWithoutBody({
   }),
 });
 
-export const updateVectorStore = defineOperation({
+const updateVectorStore = defineOperation({
   ...about,
   ...one,
   method: "POST",
@@ -145,7 +140,7 @@ export const updateVectorStore = defineOperation({
   },
 });
 
-export const deleteVectorStore = defineOperationWithoutBody({
+const deleteVectorStore = defineOperation({
   ...about,
   ...one,
   method: "DELETE",
@@ -167,7 +162,7 @@ export const deleteVectorStore = defineOperationWithoutBody({
   },
 });
 
-export const searchVectorStore = defineOperation({
+const searchVectorStore = defineOperation({
   method: "POST",
   path: `${one.path}/search`,
   parameters: one.parameters,
@@ -223,3 +218,12 @@ export const searchVectorStore = defineOperation({
     return { json: toSearchResult(question, found) };
   },
 });
+
+export const vectorStoreOperations = [
+  createVectorStore,
+  listVectorStores,
+  getVectorStore,
+  updateVectorStore,
+  deleteVectorStore,
+  searchVectorStore,
+] as const;

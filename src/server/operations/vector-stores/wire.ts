@@ -1,18 +1,14 @@
 /** Vector stores, their files, batches and searches, between the wire and the domain. */
-
 import type { Static } from "@sinclair/typebox";
 import type { BatchView } from "../../../core/documents/file-batch-service.ts";
-import type { FileCounts, StoreFile } from "../../../core/documents/records.ts";
+import type { Chunking, FileCounts, StoreFile } from "../../../core/documents/records.ts";
 import type { AddedFile, FileText } from "../../../core/documents/store-file-service.ts";
 import type { FoundInFile, StoreQuestion } from "../../../core/documents/store-search.ts";
 import type { NewStore, StoreView } from "../../../core/documents/vector-store-service.ts";
 import { given } from "../../../core/given.ts";
 import { redactPaths } from "../../middleware/errors.ts";
 import { checkedPairs, toFilter } from "../../wire/attributes.ts";
-import { toChunking, toChunkingUsed } from "../../wire/chunking.ts";
-import { refuse } from "../../wire/fields.ts";
-import { toSeconds } from "../../wire/unix-time.ts";
-import { withoutNulls } from "../../wire/without-nulls.ts";
+import { refuse, toSeconds, withoutNulls } from "../../wire/fields.ts";
 import type {
   FileBatch,
   FileBatchRequest,
@@ -191,3 +187,22 @@ export const toSearchResult = (
   has_more: false,
   next_page: null,
 });
+
+/** Undefined: as the node does. */
+const toChunking = (strategy: VectorStoreFileRequest["chunking_strategy"]): Chunking | undefined =>
+  strategy?.type === "static"
+    ? {
+        maxTokens: strategy.static.max_chunk_size_tokens,
+        overlapTokens: strategy.static.chunk_overlap_tokens,
+      }
+    : undefined;
+
+/** Of a document that did not come over HTTP it is not known. */
+function toChunkingUsed(chunking: Chunking | undefined): VectorStoreFile["chunking_strategy"] {
+  if (chunking === undefined) return { type: "other" };
+  const { maxTokens, overlapTokens } = chunking;
+  return {
+    type: "static",
+    static: { max_chunk_size_tokens: maxTokens, chunk_overlap_tokens: overlapTokens },
+  };
+}

@@ -1,34 +1,44 @@
 import { describe, expect, test } from "bun:test";
 import { Type as T } from "@sinclair/typebox";
-import { defineOperationWithoutBody } from "../../../../src/server/define-operation.ts";
-import { continueInBackground, deadline } from "../../../../src/server/middleware/answer.ts";
+import { continueInBackground, startTimeout } from "../../../../src/server/middleware/answer.ts";
 import { keyAccess } from "../../../../src/server/middleware/authentication.ts";
-import { tags } from "../../../../src/server/operation.ts";
+import { defineOperation, tags } from "../../../../src/server/operation.ts";
 import { Pipeline } from "../../../../src/server/pipeline.ts";
 import { contextOf, openContext } from "../../../../src/server/request-context.ts";
 import { bareNode } from "../../../support/bare-node.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
-describe("a deadline", () => {
+/** The signal that a request's work ends with, and what forgets its time. */
+function timeout(requestTimeoutMs: number) {
+  let signal = new AbortController().signal;
+  const endWith = (...signals: readonly AbortSignal[]): void => {
+    signal = AbortSignal.any([...signals]);
+  };
+  const stopping = new AbortController().signal;
+  const started = startTimeout({ endWith }, { requestTimeoutMs, stopping });
+  return { signal, clear: () => started[Symbol.dispose]() };
+}
+
+describe("a timeout", () => {
   test("aborts with an error for the caller", async () => {
-    const { signal } = deadline(1);
-    await waitFor("the deadline", () => signal.aborted);
+    const { signal } = timeout(1);
+    await waitFor("the timeout", () => signal.aborted);
     expect(signal.reason).toMatchObject({ kind: "timeout" });
     expect(String(signal.reason)).toContain("0.001 s");
   });
 
   test("of 0 is none", async () => {
-    const { signal } = deadline(0);
+    const { signal } = timeout(0);
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect(signal.aborted).toBe(false);
   });
 
   test("is forgotten once it is cleared", async () => {
-    const { signal, clear } = deadline(2);
+    const { signal, clear } = timeout(2);
     clear();
-    const other = deadline(10);
-    await waitFor("a later deadline", () => other.signal.aborted);
+    const other = timeout(10);
+    await waitFor("a later timeout", () => other.signal.aborted);
     expect(signal.aborted).toBe(false);
   });
 });
@@ -80,7 +90,7 @@ test("its caller's place is held, and what it used is charged, until it has ende
   });
   const pipeline = new Pipeline(node.services);
   const background = Promise.withResolvers<void>();
-  const operation = defineOperationWithoutBody({
+  const operation = defineOperation({
     ...{ method: "POST", path: "/background", name: "background", operationId: "background" },
     ...{ summary: "Goes on", tag: tags.chat, scope: "chat", errors: {} },
     answer: { name: "Background", schema: T.Object({}), description: "Nothing." },

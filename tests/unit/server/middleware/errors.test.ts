@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { type ErrorKind, errorKinds, NodeError } from "../../../../src/core/errors.ts";
 import {
+  answerError,
   errorBody,
   errorResponse,
   redactPaths,
   toNodeError,
 } from "../../../../src/server/middleware/errors.ts";
+import { chatNames } from "../../../../src/server/wire/field-names.ts";
 
 const invalid = "invalid_request_error";
 const expected: Record<ErrorKind, { status: number; type: string; code: string | null }> = {
@@ -79,7 +81,9 @@ describe("an error on the wire", () => {
   });
 
   test("keeps its own headers beside those it is given", () => {
-    const { headers } = errorResponse(new NodeError("unavailable", "Why."), { allow: "GET" });
+    const context = { id: "req_1", errorFormat: undefined, fieldNames: chatNames };
+    const error = new NodeError("unavailable", "Why.");
+    const { headers } = answerError(error, context, { allow: "GET" });
     expect([headers.get("retry-after"), headers.get("allow")]).toEqual(["2", "GET"]);
   });
 });

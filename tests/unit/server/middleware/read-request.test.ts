@@ -1,13 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { Type as T } from "@sinclair/typebox";
 import { NodeError } from "../../../../src/core/errors.ts";
-import { defineOperation } from "../../../../src/server/define-operation.ts";
+import { UploadForm } from "../../../../src/server/middleware/multipart.ts";
 import {
   type BodyLimits,
   readBody,
   readRequest,
 } from "../../../../src/server/middleware/read-request.ts";
-import { tags } from "../../../../src/server/operation.ts";
+import { defineOperation, tags } from "../../../../src/server/operation.ts";
+
+const noForm = new UploadForm(
+  new Request("http://localhost/"),
+  { signal: new AbortController().signal },
+  { maxFileBytes: 0, bodyTimeoutMs: 0 },
+);
 
 type Body = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
 
@@ -30,7 +36,7 @@ const operation = defineOperation({
 /** The body of a request as the pipeline reads it. */
 const reader = (limits: BodyLimits) => async (given: Request) => {
   const bytes = await readBody(given, limits);
-  const asked = { parameters: {}, query: new URLSearchParams(), form: undefined };
+  const asked = { parameters: {}, query: new URLSearchParams(), form: noForm };
   return (await readRequest(operation, bytes, asked, { maxMessages: 1, maxInputs: 1 })).logged();
 };
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { TokenizeRequest } from "../../../../../src/server/operations/tokenize/schema.ts";
 import {
   toTokenizeResult,
   toTokenizerInput,
-} from "../../../../../src/server/operations/tokenize/wire.ts";
+} from "../../../../../src/server/operations/tokenize/operation.ts";
+import type { TokenizeRequest } from "../../../../../src/server/operations/tokenize/schema.ts";
 
 const model = "chatty";
 const messages = [{ role: "user", content: "Hello" }] satisfies TokenizeRequest["messages"];

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { pageHeaders } from "../../../src/server/page-response.ts";
+import { pageHeaders } from "../../../src/server/page.ts";
 
 const policyOf = (headers: Record<string, string>): string[] =>
   headers["content-security-policy"]?.split("; ") ?? [];

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
-import { LazyTimer } from "../../../src/server/lazy-timer.ts";
+import { LazyTimer } from "../../../src/server/sse.ts";
 
 let now = 0;
 const realNow = performance.now;

@@ -2,9 +2,9 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { type RagRequest, ragPolicies } from "../../core/chat/rag.ts";
 import type { Scope } from "../../core/limits/api-key.ts";
+import type { FoundPassage } from "../../core/retrieval/search.ts";
 import { Filter, StoreReferences, toFilter } from "./attributes.ts";
-import { nullable, open } from "./fields.ts";
-import { withoutNulls } from "./without-nulls.ts";
+import { count, nullable, open, orNull, withoutNulls } from "./fields.ts";
 
 export const ragField = nullable(
   T.Union(
@@ -45,7 +45,7 @@ export const ragField = nullable(
             StoreReferences,
             "Ids or names of vector stores, searched as one in the place of the node's collection.",
           ),
-          filters: T.Optional(T.Union([Filter, T.Null()])),
+          filters: nullable(Filter),
         },
         open,
       ),
@@ -82,3 +82,70 @@ export function toRag(rag: RagField): RagRequest | undefined {
     bounds: withoutNulls({ limit: rag.limit, scoreThreshold: rag.score_threshold }),
   };
 }
+
+// What an answer is grounded in, as answers report it.
+
+/** Where a passage comes from. */
+export const PointMetadata = T.Object({
+  id: T.String(),
+  document: orNull(T.String(), {
+    description: "What it was taken from; null where the collection does not say.",
+  }),
+  heading: orNull(T.String(), { description: "The headings above it." }),
+  position: count("Its place in the document, from 0."),
+  // Not there in what a page stored before there were any.
+  file_id: nullable(T.String(), "The document as a file of its vector store."),
+  vector_store_id: nullable(
+    T.String(),
+    "The vector store, which is the collection, that it is in.",
+  ),
+});
+
+export const RetrievalReport = T.Object(
+  {
+    points: T.Array(
+      T.Object({
+        source: T.String({ description: "The passage's text." }),
+        score: T.Number({ description: "Its similarity to the question, -1 to 1." }),
+        metadata: PointMetadata,
+      }),
+      {
+        description:
+          "The passages in the prompt, in the order of their markers [1], [2], …: those of earlier turns, then this turn's in descending score.",
+      },
+    ),
+    dropped: count(
+      "Passages that matched and are not in the prompt: another one contains them, or they do not fit the context.",
+    ),
+    carried: T.Optional(
+      T.Integer({
+        minimum: 1,
+        description: "How many of them, from the first, are of earlier turns.",
+      }),
+    ),
+    error: T.Optional(T.String({ description: "Why retrieval failed, where it did." })),
+    notice: T.Optional(
+      T.String({
+        description:
+          "What was done to the question: its end was matched where it is too long, or the user message before was taken along; and that passages are still being stored.",
+      }),
+    ),
+  },
+  { description: "What the answer is grounded in; absent where it is not." },
+);
+
+export type RetrievalReport = Static<typeof RetrievalReport>;
+
+export function toPointMetadata(passage: FoundPassage): Static<typeof PointMetadata> {
+  const { id, document, heading, position, file, store } = passage;
+  return {
+    id,
+    document: textOrNull(document),
+    heading: textOrNull(heading),
+    position,
+    file_id: textOrNull(file),
+    vector_store_id: textOrNull(store),
+  };
+}
+
+const textOrNull = (text: string): string | null => (text === "" ? null : text);
