@@ -3,7 +3,6 @@ import type { ChatCompletionChunk } from "../server/operations/chat/schema.ts";
 import type { NodeInfo } from "../server/operations/node/schema.ts";
 import type { RetrieveResult } from "../server/operations/retrieve/schema.ts";
 
-export type { ErrorAnswer } from "../server/middleware/errors.ts";
 export type {
   ChatCompletionChunk,
   ChatCompletionRequest,
@@ -12,6 +11,7 @@ export type { FileObject } from "../server/operations/files/schema.ts";
 export type { Model, ModelList, NodeInfo, Readiness } from "../server/operations/node/schema.ts";
 export type { RetrieveRequest, RetrieveResult } from "../server/operations/retrieve/schema.ts";
 export type { VectorStore, VectorStoreFile } from "../server/operations/vector-stores/schema.ts";
+export type { ErrorAnswer } from "../server/wire/fields.ts";
 
 /** A page of a list, as the OpenAI API has it. */
 export interface ListPage<Item> {

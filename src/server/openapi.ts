@@ -1,8 +1,8 @@
 /** Operations as the OpenAPI document describes them. */
 import type { TSchema } from "@sinclair/typebox";
 import { given } from "../core/given.ts";
-import { ErrorAnswer } from "./middleware/errors.ts";
 import type { NamedSchema, OperationFacts } from "./operation.ts";
+import { ErrorAnswer } from "./wire/fields.ts";
 
 const errorSchema: NamedSchema = { name: "Error", schema: ErrorAnswer };
 

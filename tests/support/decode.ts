@@ -1,7 +1,7 @@
 /** Reads a response's JSON body, which must fit its schema. */
 import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { ErrorAnswer } from "../../src/server/middleware/errors.ts";
+import { ErrorAnswer } from "../../src/server/wire/fields.ts";
 
 export async function decode<Schema extends TSchema>(
   schema: Schema,

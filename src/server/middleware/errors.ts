@@ -1,25 +1,10 @@
 /** The one table from kinds of error to what a client of the OpenAI API sees. */
-import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
+import type { TSchema } from "@sinclair/typebox";
 import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { clientGone, type RequestContext } from "../request-context.ts";
 import { chatNames, named } from "../wire/field-names.ts";
-import { orNull } from "../wire/fields.ts";
-
-/** The body of every error. */
-export const ErrorAnswer = T.Object(
-  {
-    error: T.Object({
-      message: T.String({ description: "What happened and what to do, for a person." }),
-      type: T.String(),
-      param: orNull(T.String(), { description: "The request field at fault." }),
-      code: orNull(T.String(), { description: "The reason, for a program." }),
-    }),
-  },
-  { description: "What went wrong." },
-);
-
-export type ErrorAnswer = Static<typeof ErrorAnswer>;
+import { ErrorAnswer } from "../wire/fields.ts";
 
 interface WireError {
   status: number;

@@ -1,5 +1,5 @@
 /** Fields of requests: how schemas write them, and what they say of those that the node does not act on. */
-import { type SchemaOptions, Type as T, type TSchema } from "@sinclair/typebox";
+import { type SchemaOptions, type Static, Type as T, type TSchema } from "@sinclair/typebox";
 import { NodeError } from "../../core/errors.ts";
 import { type Given, given } from "../../core/given.ts";
 
@@ -129,3 +129,18 @@ export function withoutNulls(fields: object): object {
 export const toSeconds = (date: Date): number => Math.floor(date.getTime() / 1000);
 
 export const secondsNow = (): number => toSeconds(new Date());
+
+/** The body of every error. */
+export const ErrorAnswer = T.Object(
+  {
+    error: T.Object({
+      message: T.String({ description: "What happened and what to do, for a person." }),
+      type: T.String(),
+      param: orNull(T.String(), { description: "The request field at fault." }),
+      code: orNull(T.String(), { description: "The reason, for a program." }),
+    }),
+  },
+  { description: "What went wrong." },
+);
+
+export type ErrorAnswer = Static<typeof ErrorAnswer>;

@@ -5,9 +5,10 @@ import { NodeError } from "../../../core/errors.ts";
 import type { Scope } from "../../../core/limits/api-key.ts";
 import type { Log } from "../../../core/log.ts";
 import type { Report } from "../../../core/ports/telemetry.ts";
-import { ErrorAnswer, type ErrorFormat, errorBody } from "../../middleware/errors.ts";
+import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import { documentBodyErrors } from "../../openapi.ts";
 import { defineOperation, tags } from "../../operation.ts";
+import { ErrorAnswer } from "../../wire/fields.ts";
 import { isRequest, McpAnswer, McpMessage, messagesOf } from "./schema.ts";
 
 /** Errors of `/mcp`: clients that know OAuth look for a place to sign in, and must be told that a key is meant. */

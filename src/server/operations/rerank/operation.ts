@@ -6,9 +6,10 @@ import type {
   RankedDocument,
   RerankService,
 } from "../../../core/reranking/rerank-service.ts";
-import { ErrorAnswer, type ErrorFormat, errorBody } from "../../middleware/errors.ts";
+import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import { modelErrors } from "../../openapi.ts";
 import { defineOperation, type Handler, tags } from "../../operation.ts";
+import { ErrorAnswer } from "../../wire/fields.ts";
 import { RerankRequest, RerankResult } from "./schema.ts";
 
 const example: RerankRequest = {
