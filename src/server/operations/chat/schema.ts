@@ -13,7 +13,7 @@ import {
 } from "../../wire/fields.ts";
 import { generationFields, samplingFields } from "../../wire/generation-fields.ts";
 import { RetrievalReport, ragField } from "../../wire/grounding.ts";
-import { Messages } from "../../wire/messages.ts";
+import { Messages } from "../../wire/message-schema.ts";
 import { FunctionTool } from "../../wire/tools.ts";
 
 const ToolChoice = T.Union(

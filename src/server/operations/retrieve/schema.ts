@@ -3,7 +3,7 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { Filter, StoreReferences } from "../../wire/attributes.ts";
 import { nullable, open, unexamined } from "../../wire/fields.ts";
 import { PointMetadata } from "../../wire/grounding.ts";
-import { Messages } from "../../wire/messages.ts";
+import { Messages } from "../../wire/message-schema.ts";
 
 export const RetrieveRequest = T.Object(
   {

@@ -1,7 +1,7 @@
 /** Tokens of texts on the wire, as vLLM has them, with llama-server's names beside its own. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { count, ignored, nullable, open, orNull, rejected } from "../../wire/fields.ts";
-import { Message } from "../../wire/messages.ts";
+import { Message } from "../../wire/message-schema.ts";
 import { FunctionTool } from "../../wire/tools.ts";
 
 const model = T.String({
