@@ -1,7 +1,8 @@
 /** `paddock mcp`: documents for an editor or an agent, over MCP on standard input and output. */
 import { existsSync } from "node:fs";
 import { Command } from "commander";
-import { ApiError, statusError } from "../client/api-error.ts";
+import { ApiClient } from "../client/api-client.ts";
+import { ApiError } from "../client/api-error.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { DocumentReader } from "../node/documents/document-reader.ts";
@@ -86,33 +87,16 @@ export const mcpUrlOf = (url: string): string => `${baseUrlOf(url).replace(/\/(v
 /** Sends a running node one message over HTTP; undefined where there is nothing to answer. */
 function remoteNode({ url, key }: RemoteOptions) {
   const baseUrl = mcpUrlOf(url);
-  const post = async (message: object, headers: Record<string, string>, signal: AbortSignal) => {
-    try {
-      return await fetch(baseUrl, {
-        method: "POST",
-        headers: { ...headers, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
-        body: JSON.stringify(message),
-        // A key goes to the server that was named, and to no other.
-        redirect: "manual",
-        signal,
-      });
-    } catch (cause) {
-      signal.throwIfAborted();
-      throw new ApiError("unreachable", "Nothing answers.", { cause });
-    }
-  };
+  // A key goes to the server that was named, and to no other.
+  const client = new ApiClient({ baseUrl, key: () => key, redirect: "manual" });
   return async (
-    message: object,
+    body: object,
     { signal, version }: { signal: AbortSignal; version: string | undefined },
   ): Promise<unknown> => {
-    const headers = {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      ...given({ "mcp-protocol-version": version }),
-    };
+    const accept = "application/json, text/event-stream";
+    const headers = { accept, ...given({ "mcp-protocol-version": version }) };
     try {
-      const response = await post(message, headers, signal);
-      if (!response.ok) throw await statusError(response);
+      const response = await client.request("", { body, headers, signal });
       return response.status === 202 ? undefined : await response.json();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

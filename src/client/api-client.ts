@@ -31,6 +31,8 @@ interface AnyRequestOptions extends RequestOptions {
   /** Default: POST where there is a body, else GET. */
   method?: "GET" | "POST" | "DELETE";
   body?: object;
+  /** Besides the key and the body's type. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** A request's fields; one that is undefined is left out of the JSON. */
@@ -105,8 +107,9 @@ export class ApiClient {
   }
 
   /** The response, whatever its status. */
-  async #send(url: string, { method, body, signal }: AnyRequestOptions = {}): Promise<Response> {
-    const headers = new Headers();
+  async #send(url: string, options: AnyRequestOptions = {}): Promise<Response> {
+    const { method, body, signal } = options;
+    const headers = new Headers(options.headers);
     const key = this.#key();
     if (typeof key === "string") headers.set("authorization", `Bearer ${key}`);
     if (body !== undefined) headers.set("content-type", "application/json");

@@ -2,247 +2,212 @@
 import { Type as T } from "@sinclair/typebox";
 import { defaultGroundingPrompt, ragPolicies } from "../core/chat/rag.ts";
 import { collectionNamePattern, collectionNameRule } from "../core/retrieval/collection.ts";
+import { atMost, section } from "./model-schema.ts";
 
-const strict = { additionalProperties: false } as const;
-
-export const Vectorstore = T.Object(
-  {
-    url: T.String({
-      pattern: "^(embedded|https?://[^\\s/@?#]+(/[^\\s?#]*)?)$",
-      "x-expected": "'embedded', or the http(s):// address of a Qdrant server without credentials",
-      default: "embedded",
-      "x-setting": "vectorstore-url",
-      "x-hidden": true,
-      description:
-        "`embedded`: SQLite files in the data dir; else the `http(s)://` address of a Qdrant server. Without a port, http means 6333 and https 443.",
-    }),
-    api_key: T.Optional(
-      T.String({
-        minLength: 1,
-        "x-expected": "a key",
-        "x-setting": "vectorstore-api-key",
-        "x-secret": true,
-        description: "Key of the Qdrant server.",
-      }),
-    ),
-    timeout: T.Number({
-      minimum: 0.1,
-      maximum: 300,
-      default: 5,
-      "x-setting": "vectorstore-timeout",
-      description:
-        "Seconds that the Qdrant server may take to answer a question; a change may take six times as long.",
-    }),
-    collection_name: T.String({
-      pattern: collectionNamePattern,
-      "x-expected": collectionNameRule,
-      default: "default",
-      "x-setting": "collection",
-      description: "Name of the collection.",
-    }),
-    limit: T.Integer({
-      minimum: 1,
-      maximum: 100,
-      default: 5,
-      "x-setting": "limit",
-      description: "Most passages that retrieval returns.",
-    }),
-    score_threshold: T.Number({
-      minimum: -1,
-      maximum: 1,
-      default: 0.4,
-      "x-setting": "score-threshold",
-      description: "Least score of a returned passage.",
-    }),
-    handbook: T.Boolean({
-      default: true,
-      description: "Fill a collection that is empty at start with the node's own handbook.",
-    }),
-    embedding_model: T.Optional(
-      T.String({
-        minLength: 1,
-        "x-default": "the first",
-        description: "Name of the embedding model that fills the collection.",
-      }),
-    ),
-  },
-  { ...strict, default: {} },
-);
-
-export const Retrieval = T.Object(
-  {
-    mode: T.Union([T.Literal("dense"), T.Literal("hybrid")], {
-      default: "hybrid",
-      "x-setting": "retrieval-mode",
-      description: "`hybrid`: by vectors and words; `dense`: by vectors alone.",
-    }),
-    candidates: T.Integer({
-      minimum: 1,
-      maximum: 500,
-      default: 50,
-      description: "Passages that words or a reranking model choose from.",
-    }),
-    reranker: T.Optional(
-      T.String({
-        minLength: 1,
-        "x-setting": "reranker",
-        description:
-          "Name of a model of type `reranker` that ranks the candidates; or its source, which then is a model called `reranker`.",
-      }),
-    ),
-  },
-  { ...strict, default: {} },
-);
-
-export const Rag = T.Object(
-  {
-    policy: T.Union(
-      ragPolicies.map((policy) => T.Literal(policy)),
-      { default: "off", "x-setting": "rag-policy", description: "Where a chat's passages go." },
-    ),
-    prompt: T.String({
+export const Vectorstore = section({
+  url: T.String({
+    pattern: "^(embedded|https?://[^\\s/@?#]+(/[^\\s?#]*)?)$",
+    "x-expected": "'embedded', or the http(s):// address of a Qdrant server without credentials",
+    default: "embedded",
+    "x-setting": "vectorstore-url",
+    "x-hidden": true,
+    description:
+      "`embedded`: SQLite files in the data dir; else the `http(s)://` address of a Qdrant server. Without a port, http means 6333 and https 443.",
+  }),
+  api_key: T.Optional(
+    T.String({
       minLength: 1,
-      default: defaultGroundingPrompt,
-      "x-default": "see the page about knowledge",
-      description: "What the model is told about the passages.",
+      "x-expected": "a key",
+      "x-setting": "vectorstore-api-key",
+      "x-secret": true,
+      description: "Key of the Qdrant server.",
     }),
-    limit: T.Integer({
-      minimum: 1,
-      maximum: 100,
-      default: 5,
-      description: "Most passages of a chat.",
+  ),
+  timeout: T.Number({
+    minimum: 0.1,
+    maximum: 300,
+    default: 5,
+    "x-setting": "vectorstore-timeout",
+    description:
+      "Seconds that the Qdrant server may take to answer a question; a change may take six times as long.",
+  }),
+  collection_name: T.String({
+    pattern: collectionNamePattern,
+    "x-expected": collectionNameRule,
+    default: "default",
+    "x-setting": "collection",
+    description: "Name of the collection.",
+  }),
+  limit: T.Integer({
+    minimum: 1,
+    maximum: 100,
+    default: 5,
+    "x-setting": "limit",
+    description: "Most passages that retrieval returns.",
+  }),
+  score_threshold: T.Number({
+    minimum: -1,
+    maximum: 1,
+    default: 0.4,
+    "x-setting": "score-threshold",
+    description: "Least score of a returned passage.",
+  }),
+  handbook: T.Boolean({
+    default: true,
+    description: "Fill a collection that is empty at start with the node's own handbook.",
+  }),
+  embedding_model: T.Optional(
+    T.String({
+      minLength: 1,
+      "x-default": "the first",
+      description: "Name of the embedding model that fills the collection.",
     }),
-    score_threshold: T.Number({
-      minimum: -1,
-      maximum: 1,
-      default: 0.4,
-      description: "Least score of a chat's passage.",
-    }),
-    auto_threshold: T.Number({
-      minimum: -1,
-      maximum: 1,
-      default: 0.45,
-      description:
-        'Least score of a passage of a chat with `"rag": "auto"`; never less than `score_threshold`.',
-    }),
-    context_window: T.Integer({
-      minimum: 1,
-      maximum: 100,
-      default: 1,
-      description:
-        "How many of the last user messages are searched for, and the most that a request may ask for.",
-    }),
-    follow_ups: T.Boolean({
-      default: true,
-      description:
-        'Where `context_window` is 1: whether a last user message that is short, or leans on what was before it ("and how much does it cost?"), is searched for together with the user message before.',
-    }),
-  },
-  { ...strict, default: {} },
-);
+  ),
+});
 
-export const Ingest = T.Object(
-  {
-    max_file_bytes: T.Integer({
-      minimum: 1024,
-      default: 64 * 1024 * 1024,
-      description: "Largest file that is read, and most bytes of standard input.",
-    }),
-    max_unpacked_bytes: T.Integer({
-      minimum: 1024,
-      default: 64 * 1024 * 1024,
-      description: "Most bytes that the text of an Office file or an EPUB unpacks to.",
-    }),
-    max_unpack_ratio: T.Integer({
-      minimum: 1,
-      default: 100,
+export const Retrieval = section({
+  mode: T.Union([T.Literal("dense"), T.Literal("hybrid")], {
+    default: "hybrid",
+    "x-setting": "retrieval-mode",
+    description: "`hybrid`: by vectors and words; `dense`: by vectors alone.",
+  }),
+  candidates: T.Integer({
+    minimum: 1,
+    maximum: 500,
+    default: 50,
+    description: "Passages that words or a reranking model choose from.",
+  }),
+  reranker: T.Optional(
+    T.String({
+      minLength: 1,
+      "x-setting": "reranker",
       description:
-        "How many times its own size an Office file or an EPUB may unpack to; up to 256 KiB it may be any.",
+        "Name of a model of type `reranker` that ranks the candidates; or its source, which then is a model called `reranker`.",
     }),
-    max_elements: T.Integer({
-      minimum: 1,
-      default: 500_000,
-      description:
-        "Most elements of a Word file, a presentation, an EPUB or an HTML page; each of Word's takes about 25 µs and 2 kB.",
-    }),
-    max_pages: T.Integer({
-      minimum: 1,
-      default: 5000,
-      description: "Most pages of a PDF, slides of a presentation, and sheets of a workbook.",
-    }),
-    max_records: T.Integer({
-      minimum: 1,
-      default: 1_000_000,
-      description: "Most rows of a CSV or TSV file or of a sheet, and most lines of a JSONL file.",
-    }),
-    max_text_length: T.Integer({
-      minimum: 1,
-      default: 64 * 1024 * 1024,
-      description: "Most characters of text that come out of a file.",
-    }),
-    read_timeout: T.Integer({
-      minimum: 1,
-      maximum: 86_400,
-      default: 120,
-      description: "Seconds that reading a file may take.",
-    }),
-    read_memory: T.Integer({
-      minimum: 256,
-      default: 2048,
-      description: "Megabytes of memory that reading a file may use; enforced on Linux.",
-    }),
-  },
-  { ...strict, default: {} },
-);
+  ),
+});
 
-export const Documents = T.Object(
-  {
-    max_file_bytes: T.Integer({
-      minimum: 1024,
-      default: 64 * 1024 * 1024,
-      description: "Largest upload; `ingest` says what can be read of it.",
-    }),
-    max_bytes: T.Integer({
-      minimum: 0,
-      default: 10 * 1024 * 1024 * 1024,
-      description: "Bytes of all uploaded files, each counted as 1,024 at least; 0: no bound.",
-    }),
-    max_bytes_per_key: T.Integer({
-      minimum: 0,
-      default: 0,
-      description:
-        "Bytes of the uploaded files of each key without a bound of its own; 0: no bound.",
-    }),
-    max_files: T.Integer({
-      minimum: 0,
-      default: 100_000,
-      description: "Uploaded files; 0: no bound.",
-    }),
-    max_files_per_key: T.Integer({
-      minimum: 0,
-      default: 0,
-      description: "Uploaded files of each key; 0: no bound.",
-    }),
-    max_passages: T.Integer({
-      minimum: 0,
-      default: 1_000_000,
-      description: "Passages of all files in vector stores; 0: no bound.",
-    }),
-    max_passages_per_key: T.Integer({
-      minimum: 0,
-      default: 0,
-      description: "Passages of each key without a bound of its own; 0: no bound.",
-    }),
-    max_vector_stores: T.Integer({
-      minimum: 1,
-      default: 1000,
-      description: "Most vector stores.",
-    }),
-    max_queue: T.Integer({
-      minimum: 1,
-      default: 10_000,
-      description: "Most files that wait to be ingested.",
-    }),
-  },
-  { ...strict, default: {} },
-);
+export const Rag = section({
+  policy: T.Union(
+    ragPolicies.map((policy) => T.Literal(policy)),
+    { default: "off", "x-setting": "rag-policy", description: "Where a chat's passages go." },
+  ),
+  prompt: T.String({
+    minLength: 1,
+    default: defaultGroundingPrompt,
+    "x-default": "see the page about knowledge",
+    description: "What the model is told about the passages.",
+  }),
+  limit: T.Integer({
+    minimum: 1,
+    maximum: 100,
+    default: 5,
+    description: "Most passages of a chat.",
+  }),
+  score_threshold: T.Number({
+    minimum: -1,
+    maximum: 1,
+    default: 0.4,
+    description: "Least score of a chat's passage.",
+  }),
+  auto_threshold: T.Number({
+    minimum: -1,
+    maximum: 1,
+    default: 0.45,
+    description:
+      'Least score of a passage of a chat with `"rag": "auto"`; never less than `score_threshold`.',
+  }),
+  context_window: T.Integer({
+    minimum: 1,
+    maximum: 100,
+    default: 1,
+    description:
+      "How many of the last user messages are searched for, and the most that a request may ask for.",
+  }),
+  follow_ups: T.Boolean({
+    default: true,
+    description:
+      'Where `context_window` is 1: whether a last user message that is short, or leans on what was before it ("and how much does it cost?"), is searched for together with the user message before.',
+  }),
+});
+
+export const Ingest = section({
+  max_file_bytes: T.Integer({
+    minimum: 1024,
+    default: 64 * 1024 * 1024,
+    description: "Largest file that is read, and most bytes of standard input.",
+  }),
+  max_unpacked_bytes: T.Integer({
+    minimum: 1024,
+    default: 64 * 1024 * 1024,
+    description: "Most bytes that the text of an Office file or an EPUB unpacks to.",
+  }),
+  max_unpack_ratio: T.Integer({
+    minimum: 1,
+    default: 100,
+    description:
+      "How many times its own size an Office file or an EPUB may unpack to; up to 256 KiB it may be any.",
+  }),
+  max_elements: T.Integer({
+    minimum: 1,
+    default: 500_000,
+    description:
+      "Most elements of a Word file, a presentation, an EPUB or an HTML page; each of Word's takes about 25 µs and 2 kB.",
+  }),
+  max_pages: T.Integer({
+    minimum: 1,
+    default: 5000,
+    description: "Most pages of a PDF, slides of a presentation, and sheets of a workbook.",
+  }),
+  max_records: T.Integer({
+    minimum: 1,
+    default: 1_000_000,
+    description: "Most rows of a CSV or TSV file or of a sheet, and most lines of a JSONL file.",
+  }),
+  max_text_length: T.Integer({
+    minimum: 1,
+    default: 64 * 1024 * 1024,
+    description: "Most characters of text that come out of a file.",
+  }),
+  read_timeout: T.Integer({
+    minimum: 1,
+    maximum: 86_400,
+    default: 120,
+    description: "Seconds that reading a file may take.",
+  }),
+  read_memory: T.Integer({
+    minimum: 256,
+    default: 2048,
+    description: "Megabytes of memory that reading a file may use; enforced on Linux.",
+  }),
+});
+
+export const Documents = section({
+  max_file_bytes: T.Integer({
+    minimum: 1024,
+    default: 64 * 1024 * 1024,
+    description: "Largest upload; `ingest` says what can be read of it.",
+  }),
+  max_bytes: atMost(
+    10 * 1024 * 1024 * 1024,
+    "Bytes of all uploaded files, each counted as 1,024 at least",
+  ),
+  max_bytes_per_key: atMost(
+    0,
+    "Bytes of the uploaded files of each key without a bound of its own",
+  ),
+  max_files: atMost(100_000, "Uploaded files"),
+  max_files_per_key: atMost(0, "Uploaded files of each key"),
+  max_passages: atMost(1_000_000, "Passages of all files in vector stores"),
+  max_passages_per_key: atMost(0, "Passages of each key without a bound of its own"),
+  max_vector_stores: T.Integer({
+    minimum: 1,
+    default: 1000,
+    description: "Most vector stores.",
+  }),
+  max_queue: T.Integer({
+    minimum: 1,
+    default: 10_000,
+    description: "Most files that wait to be ingested.",
+  }),
+});

@@ -1,10 +1,25 @@
 /** Every setting of a model, with its default. The keys carry the names that node information reports. */
-import { type SchemaOptions, type Static, Type as T, type TInteger } from "@sinclair/typebox";
+import {
+  type IntegerOptions,
+  type SchemaOptions,
+  type Static,
+  Type as T,
+  type TInteger,
+  type TProperties,
+} from "@sinclair/typebox";
 import { promptTemplateNames, samplingDefaults, starterSampling } from "../core/models/model.ts";
 import { quantizations } from "../core/models/model-files.ts";
 
 /** 24 days: a timer counts milliseconds in 31 bits, and one of 25 days fires at once. */
 export const longestSeconds = 24 * 24 * 60 * 60;
+
+/** A section whose keys all have defaults. */
+export const section = <Keys extends TProperties>(keys: Keys) =>
+  T.Object(keys, { additionalProperties: false, default: {} });
+
+/** The most that there may be of something. */
+export const atMost = (most: number, what: string, options: IntegerOptions = {}) =>
+  T.Integer({ minimum: 0, default: most, description: `${what}; 0: no bound.`, ...options });
 
 /** An address of a server of the OpenAI API. */
 export const upstreamAddress = "^https?://[^\\s/@?#]+(/[^\\s?#]*)?$";
@@ -36,13 +51,11 @@ export const upstreamKeys = {
       description: "Name of the environment variable that holds the upstream server's key.",
     }),
   ),
-  upstream_timeout: T.Integer({
-    minimum: 0,
-    maximum: 3600,
-    default: 120,
-    description:
-      "Seconds that the upstream server may be silent, before or during an answer; 0: no bound.",
-  }),
+  upstream_timeout: atMost(
+    120,
+    "Seconds that the upstream server may be silent, before or during an answer",
+    { maximum: 3600 },
+  ),
 };
 
 export const upstreamKeyNames = [

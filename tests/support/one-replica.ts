@@ -16,7 +16,7 @@ export function oneReplica(url: string): OneReplica {
   const open = new Set<ReplicaLease>();
   const lease = (): ReplicaLease => {
     const held: ReplicaLease = {
-      replica: { url },
+      url,
       succeeded: () => void said.push("succeeded"),
       overloaded: () => void said.push("overloaded"),
       faulted: (why) => void said.push(`faulted: ${why}`),
@@ -30,7 +30,7 @@ export function oneReplica(url: string): OneReplica {
     said,
     prefixes,
     inFlight: () => open.size,
-    all: () => [{ url }],
+    urls: () => [url],
     problem: () => undefined,
     async attempt(choice, attempt) {
       choice.signal.throwIfAborted();

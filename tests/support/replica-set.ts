@@ -42,7 +42,7 @@ export function testReplicas(urls: readonly string[], options: Partial<ReplicaSe
   /** The same, ended at once; returns who answered. */
   const ask = async (choice: Partial<ReplicaChoice> = {}): Promise<string> => {
     using lease = await begin(choice);
-    return lease.replica.url;
+    return lease.url;
   };
   /** A request that those which are `bad` fail before its answer begins; returns who was asked, in order. */
   const askAround = async (
@@ -53,7 +53,7 @@ export function testReplicas(urls: readonly string[], options: Partial<ReplicaSe
     try {
       await set.attempt(choiceOf(choice), async (lease) => {
         using _ = lease;
-        const { url } = lease.replica;
+        const { url } = lease;
         asked.push(url);
         if (!bad.includes(url)) return lease.succeeded();
         lease.failed("connection refused");

@@ -4,7 +4,6 @@
  */
 import { createHash } from "node:crypto";
 import type { Member } from "./member.ts";
-import type { Replica } from "./replica.ts";
 
 /**
  * How much more than the mean a replica may have in progress before a prompt that belongs there goes
@@ -75,7 +74,7 @@ function leastBad(members: readonly Member[]): Member | undefined {
  * one gets only the keys that it is now the first choice of, one that goes leaves only its own to
  * others, and several nodes with the same addresses agree without talking.
  */
-export function rendezvousOrder<Member extends Replica>(
+export function rendezvousOrder<Member extends { url: string }>(
   key: string,
   members: readonly Member[],
 ): Member[] {

@@ -1,6 +1,6 @@
 /** One replica of a set: what it has to do, how it is, and the leases on it. */
 import type { Circuit } from "./circuit.ts";
-import type { Replica, ReplicaLease } from "./replica.ts";
+import type { ReplicaLease } from "./replica.ts";
 
 export interface MemberOptions {
   circuit: Circuit;
@@ -22,7 +22,7 @@ const defaultSpareMs = 1000;
 /** One that asks for more is looked at again after so long all the same. */
 const longestSpareMs = 30_000;
 
-export class Member implements Replica {
+export class Member {
   readonly url: string;
   readonly circuit: Circuit;
   readonly #options: MemberOptions;
@@ -90,7 +90,7 @@ export class Member implements Replica {
       onUp(this);
     };
     return {
-      replica: this,
+      url: this.url,
       succeeded,
       overloaded: (retryAfterMs = defaultSpareMs) => {
         succeeded();

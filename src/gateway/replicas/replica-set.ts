@@ -8,7 +8,6 @@ import { Member } from "./member.ts";
 import {
   type Clock,
   NotBegun,
-  type Replica,
   type ReplicaChoice,
   type ReplicaLease,
   type Replicas,
@@ -58,8 +57,8 @@ export class ReplicaSet implements Replicas, Disposable {
     this.#members = options.urls.map((url) => this.#member(url, "up"));
   }
 
-  all(): readonly Replica[] {
-    return this.#members.map(({ url }) => ({ url }));
+  urls(): string[] {
+    return this.#members.map(({ url }) => url);
   }
 
   /** How each is now. */
@@ -175,7 +174,7 @@ export class ReplicaSet implements Replicas, Disposable {
 }
 
 /** Checks a replica, such as by its list of models; throws where the answer is not a working server's. */
-export type Probe = (replica: Replica, signal: AbortSignal) => Promise<void>;
+export type Probe = (url: string, signal: AbortSignal) => Promise<void>;
 
 /** How long an answer may take. */
 const timeoutMs = 5000;
@@ -223,7 +222,7 @@ class Probes implements Disposable {
     );
     const isOver = { [Symbol.dispose]: () => asking.abort() };
     this.#waiting.set(member, isOver);
-    const why = await probe?.({ url: member.url }, asking.signal).then(() => undefined, reasonOf);
+    const why = await probe?.(member.url, asking.signal).then(() => undefined, reasonOf);
     // Meanwhile a request was answered, or it was removed.
     if (this.#waiting.get(member) !== isOver) return;
     this.#waiting.delete(member);

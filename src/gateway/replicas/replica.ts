@@ -1,12 +1,6 @@
 /** The addresses that serve an upstream model, as its engines see them. */
 import type { NodeError } from "../../core/errors.ts";
 
-/** One address of an upstream engine. */
-export interface Replica {
-  /** With its path, such as `http://gpu-1:8000/v1`; without credentials and without a slash at its end. */
-  readonly url: string;
-}
-
 /**
  * What a request says about which replica would suit it. Every request may be sent a second time:
  * chats, embeddings, reranking and counting of tokens have no effect besides their answer.
@@ -21,7 +15,8 @@ export interface ReplicaChoice {
 
 /** A replica while a request is with it. Disposing it says that the request is over. */
 export interface ReplicaLease extends Disposable {
-  readonly replica: Replica;
+  /** With its path, such as `http://gpu-1:8000/v1`; without credentials and without a slash at its end. */
+  readonly url: string;
   /** It answered, with whatever status a working server answers. */
   succeeded(): void;
   /** The same, and it has no room for more now: others come first until it has (default: a second). */
@@ -34,12 +29,11 @@ export interface ReplicaLease extends Disposable {
 
 export interface Replicas {
   /** Every address, for node information. */
-  all(): readonly Replica[];
+  urls(): string[];
   /**
-   * Runs `attempt` with a replica. Where it throws a `NotBegun`, nothing of its answer has been
-   * seen, and another replica is tried, at most twice; any other
-   * error is thrown on. A lease is disposed of where `attempt` throws; where it returns, by the
-   * reader of the answer.
+   * Runs `attempt` with a replica. Where it throws a `NotBegun`, nothing of its answer has been seen,
+   * and another replica is tried, at most twice; any other error is thrown on. A lease is disposed of
+   * where `attempt` throws; where it returns, by the reader of the answer.
    */
   attempt<Result>(
     choice: ReplicaChoice,

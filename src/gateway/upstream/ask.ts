@@ -77,7 +77,7 @@ export async function openResponse(
   lease: ReplicaLease,
   signal: AbortSignal,
 ): Promise<UpstreamResponse> {
-  const { url } = lease.replica;
+  const { url } = lease;
   const { key, silenceMs } = upstream;
   const response = await orNotBegun(upstream, lease, () =>
     exchange({

@@ -69,7 +69,7 @@ function withModelThere(
 async function serverFacts(upstream: Upstream, signal: AbortSignal): Promise<ServerFacts> {
   const { replicas, named, key } = upstream;
   return await replicas.attempt({ signal }, async (lease) => {
-    const { url } = lease.replica;
+    const { url } = lease;
     const question = { url, signal, named, ...given({ key }) };
     const facts = await askServer(question).catch((error: unknown) => {
       if (error instanceof NodeError) throw refusedBy(lease, error);
@@ -267,7 +267,7 @@ function cardOf(
       model: upstreamModel,
       server,
       tokens: isCounted ? "counted" : "estimated",
-      urls: () => replicas.all().map(({ url }) => url),
+      urls: () => replicas.urls(),
     },
   };
 }

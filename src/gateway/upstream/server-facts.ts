@@ -237,7 +237,7 @@ const apiDefaults: Readonly<Record<string, number>> = {
  */
 export const probeServer =
   (key: string | undefined): Probe =>
-  async ({ url }, signal) => {
+  async (url, signal) => {
     const asked = { url: `${url}/models`, signal, silenceMs, ...given({ key }) };
     using response = await exchange(asked);
     const { status } = response;

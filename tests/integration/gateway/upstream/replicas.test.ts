@@ -38,7 +38,7 @@ async function replicasOf(...behaviours: Behaviour[]) {
       model: "llama",
       named: "the model 'llama'",
       urls: servers.map(({ url }) => url),
-      probe: async ({ url }, signal) => void (await fetchList(serverAt(url), signal)),
+      probe: async (url, signal) => void (await fetchList(serverAt(url), signal)),
       backoff: { firstPauseMs: 20, longestPauseMs: 100 },
       log,
     }),
@@ -48,7 +48,7 @@ async function replicasOf(...behaviours: Behaviour[]) {
     return set.attempt(whole, async (lease) => {
       using _ = lease;
       try {
-        const body = await fetchList(serverAt(lease.replica.url), whole.signal);
+        const body = await fetchList(serverAt(lease.url), whole.signal);
         lease.succeeded();
         return body;
       } catch (error) {

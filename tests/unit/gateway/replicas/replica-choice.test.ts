@@ -45,7 +45,7 @@ describe("the choice of a replica", () => {
     const others: ReplicaLease[] = [];
     for (let more = 0; more < 60; more++) {
       const lease = await begin({ prefix: `${prefix} ${more}` });
-      if (lease.replica.url === home) others.push(lease);
+      if (lease.url === home) others.push(lease);
       else lease[Symbol.dispose]();
     }
     const elsewhere = await ask({ prefix: "my talk" });
@@ -66,7 +66,7 @@ describe("the choice of a replica", () => {
       const talk = Math.floor(random() * 48) + 48 * Math.floor(step / 1000);
       if (running.every((one) => one.talk !== talk)) {
         const lease = await begin({ prefix: `talk ${talk}` });
-        const { url } = lease.replica;
+        const { url } = lease;
         const before = last.get(talk);
         if (before !== undefined) later++;
         if (before === url) kept++;
@@ -86,9 +86,9 @@ describe("the choice of a replica", () => {
     const { begin, ask } = testReplicas(three);
     const [first, second] = [await begin(), await begin()];
     const third = await begin();
-    expect([first, second, third].map(({ replica }) => replica.url).toSorted()).toEqual(three);
+    expect([first, second, third].map(({ url }) => url).toSorted()).toEqual(three);
     second[Symbol.dispose]();
-    expect(await ask()).toBe(second.replica.url);
+    expect(await ask()).toBe(second.url);
     first[Symbol.dispose]();
     third[Symbol.dispose]();
     const asked = [];
@@ -103,7 +103,7 @@ describe("the choice of a replica", () => {
       set.attempt({ signal: AbortSignal.any([]) }, async (lease) => {
         using _ = lease;
         lease.overloaded(4000);
-        return lease.replica.url;
+        return lease.url;
       }),
     ]);
     const asked = new Set([await ask(), await ask(), await ask()]);

@@ -14,7 +14,7 @@ function scriptedProbe() {
   return {
     asked,
     away,
-    probe: async ({ url }: { url: string }) => {
+    probe: async (url: string) => {
       asked.push(url);
       if (away.has(url)) throw new Error("connection refused");
     },
@@ -37,7 +37,7 @@ describe("a replica that failed", () => {
       using _ = lease;
       await promise;
       lease.succeeded();
-      return lease.replica.url;
+      return lease.url;
     });
     using _busy = await begin();
     expect(set.status().map(({ inFlight }) => inFlight)).toEqual([1, 1]);
@@ -141,7 +141,7 @@ describe("where no replica is up", () => {
     const pending = Array.from({ length: 5 }, () =>
       set.attempt(choiceOf(), async (lease) => lease),
     );
-    expect((await Promise.all(pending)).map(({ replica }) => replica.url)).toEqual([a, a, a, a, a]);
+    expect((await Promise.all(pending)).map(({ url }) => url)).toEqual([a, a, a, a, a]);
     using _ = await begin();
   });
 

@@ -7,10 +7,10 @@ describe("replicas that come and go", () => {
   test("what is in progress at one that goes comes to its end, and nothing new goes there", async () => {
     const { set, begin, ask, events } = testReplicas(urlsOf("a", "b"));
     const before = await begin({ prefix: "talk" });
-    const left = before.replica.url;
+    const left = before.url;
     set.update(urlsOf("a", "b").filter((url) => url !== left));
     expect(events.at(-1)).toEqual({ type: "removed", url: left });
-    expect(set.all().map(({ url }) => url)).not.toContain(left);
+    expect(set.urls()).not.toContain(left);
     for (const prefix of prefixes) expect(await ask({ prefix })).not.toBe(left);
     before.failed("broken off");
     before[Symbol.dispose]();
@@ -21,7 +21,7 @@ describe("replicas that come and go", () => {
     const { set, events } = testReplicas(urlsOf("a", "b"));
     const answered = await set.attempt(choiceOf(), async (lease) => {
       using _ = lease;
-      const { url } = lease.replica;
+      const { url } = lease;
       if (url === "http://b/v1") return url;
       set.update(urlsOf("b"));
       lease.failed("it is gone");
@@ -70,7 +70,7 @@ describe("replicas that come and go", () => {
   test("one that went while it was out is not asked any more", async () => {
     const asked: string[] = [];
     const { set, clock, askAround } = testReplicas(urlsOf("a", "b"), {
-      probe: async ({ url }) => void asked.push(url),
+      probe: async (url) => void asked.push(url),
     });
     await askAround(urlsOf("a"));
     set.update(urlsOf("b"));
@@ -81,7 +81,7 @@ describe("replicas that come and go", () => {
   test("nobody is asked any more after the set is disposed of", async () => {
     const asked: string[] = [];
     const { set, clock, askAround } = testReplicas(urlsOf("a", "b"), {
-      probe: async ({ url }) => void asked.push(url),
+      probe: async (url) => void asked.push(url),
     });
     await askAround(urlsOf("a"));
     set[Symbol.dispose]();
