@@ -46,7 +46,7 @@ const layers: Record<string, Layer> = {
     imports: ["core", "subprocess", "packaging"],
     packages: ["node-llama-cpp", typebox, "bun:ffi", "node:*"],
   },
-  runner: { imports: ["core", "subprocess", "engine/local-host.ts"], packages: ["node:*"] },
+  runner: { imports: ["core", "subprocess", "engine/load-model.ts"], packages: ["node:*"] },
   gateway: { imports: ["core"], packages: ["eventsource-parser", "node:*"] },
   "gateway/redis": { imports: ["core", "store/keys"], packages: ["bun", typebox, "node:crypto"] },
   store: {

@@ -1,6 +1,6 @@
 /** The `system_fingerprint`: it changes when the weights, the engine or the settings do, and only then. */
 import { open } from "node:fs/promises";
-import { missingParts, partsOf } from "../core/models/model-files.ts";
+import { partsOf } from "../core/models/model-files.ts";
 
 const sampleBytes = 64 * 1024;
 const samples = 64;
@@ -17,8 +17,6 @@ export async function weightsDigest(path: string): Promise<string> {
   const [first = path] = files;
   // Must stay as it is: collections store this digest for models in one file.
   if (files.length === 1) return await fileDigest(first, samples);
-  const missing = await missingOf(files);
-  if (missing.length > 0) throw new Error(missingParts(missing, files.length));
   const each = Math.max(fewestSamples, Math.ceil(samples / files.length));
   const hash = new Bun.CryptoHasher("sha256");
   // All files are sampled: the first one of some models holds nothing but metadata.
@@ -37,11 +35,6 @@ async function fileDigest(path: string, count: number): Promise<string> {
     hash.update(buffer.subarray(0, bytesRead));
   }
   return hash.digest("hex");
-}
-
-async function missingOf(files: readonly string[]): Promise<string[]> {
-  const isThere = await Promise.all(files.map((file) => Bun.file(file).exists()));
-  return files.filter((_, at) => isThere[at] !== true);
 }
 
 /** `fp_<hex>` */

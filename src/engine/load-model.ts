@@ -1,28 +1,50 @@
-/** Loads a GGUF into llama.cpp as a chat, an embedding or a reranking model. */
+/** Loads models into this process, inside a runner or in a command that does not serve: chat, embedding or reranking. */
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { LlamaModel, LlamaRankingContext } from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import type { LoadStage } from "../core/models/engine-backends.ts";
-import type { LoadedModel, ModelCard, ModelSettings } from "../core/models/model.ts";
-import type { ModelSpec } from "../core/ports/model-host.ts";
+import { describeBackend, type LoadStage } from "../core/models/engine-backends.ts";
+import type { LoadedModel, ModelSettings } from "../core/models/model.ts";
+import type { ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
-import type { Backend } from "./backend.ts";
+import { type Backend, type BackendOptions, openBackend } from "./backend.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
-import { readModelFacts } from "./gguf/model-facts.ts";
+import { readModelFacts, readModelParts } from "./gguf/model-facts.ts";
 import { chooseSettings } from "./machine/auto-settings.ts";
 import { type Machine, readMachineMemory, withinLimit } from "./machine/machine.ts";
 import { defaultContext } from "./machine/model-memory.ts";
 import { StepThreads } from "./machine/step-threads.ts";
+import type { StepReport } from "./machine/step-watch.ts";
 import { NativeChatContext, NativeEmbeddingContext } from "./native/contexts.ts";
 import { chatWrapperFor } from "./prompt/chat-wrappers.ts";
 import { PromptTemplate } from "./prompt/prompt-template.ts";
 import { proveChat, proveEmbedding, proveReranker } from "./prove-model.ts";
 import { LlamaReranker } from "./reranker.ts";
+
+export interface LocalHost extends ModelHost {
+  /** Sets how many threads all models of this process may use from now on. */
+  useThreads(most: number): void;
+  /** What all models of this process compute now. */
+  steps(): StepReport;
+}
+
+export async function openLocalHost(options: BackendOptions): Promise<LocalHost> {
+  const backend = await openBackend(options);
+  return {
+    version: describeBackend(backend.version, options.rejected ?? []),
+    threads: backend.threads,
+    loadModel: (spec, { progress, onStage }) => loadModel(backend, spec, progress, onStage),
+    steps: () => backend.steps.report(),
+    useThreads(most) {
+      backend.llama.maxThreads = most;
+    },
+    [Symbol.asyncDispose]: () => backend[Symbol.asyncDispose](),
+  };
+}
 
 export async function loadModel(
   backend: Backend,
@@ -30,58 +52,54 @@ export async function loadModel(
   progress: Progress,
   onStage: (stage: LoadStage) => void = () => {},
 ): Promise<LoadedModel> {
-  const step = progress.step(`Loading ${spec.name}`, 100, "percent");
+  const { name, path } = spec;
+  const step = progress.step(`Loading ${name}`, 100, "percent");
   try {
-    const { mtime } = await stat(spec.path);
+    onStage("file");
+    // A malformed header is refused before llama.cpp reads it, which has fewer checks.
+    await readModelParts(path);
+    onStage("model");
     const { settings, why } = await fitSettings(backend, spec);
     const { nGpuLayers } = settings;
-    const weights = {
-      modelPath: spec.path,
+    const model = await backend.llama.loadModel({
+      modelPath: path,
       // Our number is an estimate; the library measures, and may place fewer layers.
       gpuLayers:
         spec.settings.nGpuLayers === "auto" && nGpuLayers > 0 ? { max: nGpuLayers } : nGpuLayers,
-    };
-    const onLoadProgress = (loaded: number): void => step.update(Math.floor(loaded * 100));
-    const model = await backend.llama.loadModel({ ...weights, onLoadProgress });
+      onLoadProgress: (loaded: number) => step.update(Math.floor(loaded * 100)),
+    });
     try {
-      const make = makers[spec.type];
-      const made = await make({ backend, model, spec: { ...spec, settings }, onStage });
-      const loaded = await toLoaded(backend, model, { spec, made, createdAt: mtime });
-      if (why !== undefined) logChoice(backend, loaded.card, why);
+      const weights = await weightsDigest(path);
+      const loading = { backend, model, spec: { ...spec, settings }, weights, onStage };
+      const made = await makers[spec.type](loading);
+      if (why !== undefined) {
+        backend.log.info("sizes were chosen for the machine", {
+          model: name,
+          ctx_size: made.settings.ctxSize,
+          batch_size: made.settings.batchSize,
+          n_gpu_layers: made.settings.nGpuLayers,
+          why,
+        });
+      }
+      const { mtime: createdAt } = await stat(path);
       step.finish();
-      return loaded;
+      return toLoaded(loading, made, createdAt);
     } catch (error) {
       await model.dispose();
       throw error;
     }
   } catch (cause) {
-    throw new NodeError(
-      "unavailable",
-      `The model '${spec.name}' cannot be loaded: ${reasonOf(cause)}`,
-      { cause },
-    );
+    throw new NodeError("unavailable", `The model '${name}' cannot be loaded: ${reasonOf(cause)}`, {
+      cause,
+    });
   }
 }
 
-function logChoice({ log }: Backend, { name, settings }: ModelCard, why: string): void {
-  const { ctxSize, batchSize, nGpuLayers } = settings;
-  log.info("sizes were chosen for the machine", {
-    model: name,
-    ctx_size: ctxSize,
-    batch_size: batchSize,
-    n_gpu_layers: nGpuLayers,
-    why,
-  });
-}
-
-interface FittedModel {
-  settings: ModelSettings;
-  /** Why they were chosen; absent where none was `auto`. */
-  why?: string;
-}
-
-/** Chooses the settings that are `auto`, from the model's file and the machine's memory. */
-async function fitSettings(backend: Backend, spec: ModelSpec): Promise<FittedModel> {
+/** Chooses the settings that are `auto`, from the model's file and the machine's memory; `why` is absent where none was. */
+async function fitSettings(
+  backend: Backend,
+  spec: ModelSpec,
+): Promise<{ settings: ModelSettings; why?: string }> {
   const { settings: wanted, path, type, parallel } = spec;
   const { ctxSize, batchSize } = wanted;
   // Whatever was asked for, the CPU has no layers on an accelerator.
@@ -110,6 +128,8 @@ interface Loading {
   backend: Backend;
   model: LlamaModel;
   spec: FittedSpec;
+  /** Their digest. */
+  weights: string;
   onStage: (stage: LoadStage) => void;
 }
 
@@ -122,15 +142,13 @@ type Made = (
   | { type: "reranker"; engine: LlamaReranker }
 ) & { settings: ModelSettings; template?: string };
 
-async function toLoaded(
-  backend: Backend,
-  model: LlamaModel,
-  { spec, made, createdAt }: { spec: ModelSpec; made: Made; createdAt: Date },
-): Promise<LoadedModel> {
-  const { name, type, path } = spec;
-  const { settings, template = "none", ...own } = made;
+function toLoaded(
+  { backend, model, spec, weights }: Loading,
+  { settings, template = "none", ...own }: Made,
+  createdAt: Date,
+): LoadedModel {
+  const { name, type } = spec;
   const { author } = model.fileInfo.metadata.general;
-  const weights = await weightsDigest(path);
   return {
     ...own,
     card: { name, type, createdAt, ownedBy: author ?? "paddock", settings },
@@ -142,7 +160,6 @@ async function toLoaded(
   };
 }
 
-/** A chat model: its threads, its context, its template and a first token. */
 async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Made> {
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
     throw new Error('it is an embedding model; configure it with type = "embedding"');
@@ -172,7 +189,7 @@ async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Mad
   };
 }
 
-async function makeEmbedding({ backend, model, spec, onStage }: Loading): Promise<Made> {
+async function makeEmbedding({ backend, model, spec, weights, onStage }: Loading): Promise<Made> {
   const size = contextSize(model, spec);
   const create = async (): Promise<NativeEmbeddingContext> =>
     new NativeEmbeddingContext(
@@ -189,7 +206,7 @@ async function makeEmbedding({ backend, model, spec, onStage }: Loading): Promis
   return {
     type: "embedding",
     engine: new LlamaEmbeddingEngine(model, [first, ...others], options),
-    identity: await identityOf(model, spec),
+    identity: identityOf(model, spec, weights),
     settings: sizes(model, spec, size, size),
   };
 }
@@ -216,15 +233,16 @@ const sizes = (
 ): ModelSettings => ({ ...settings, ctxSize, batchSize, nGpuLayers: model.gpuLayers });
 
 /** A collection outlives engine builds and settings, so its identity is that of the weights alone. */
-async function identityOf(
+function identityOf(
   model: LlamaModel,
   { name, path, prefixes = {} }: ModelSpec,
-): Promise<EmbeddingIdentity> {
+  weights: string,
+): EmbeddingIdentity {
   const { name: ownName, basename: family } = model.fileInfo.metadata.general;
   const known = knownPrefixes([name, ownName ?? "", family ?? "", basename(path)]);
   return {
     model: name,
-    fingerprint: (await weightsDigest(path)).slice(0, 32),
+    fingerprint: weights.slice(0, 32),
     queryPrefix: prefixes.query ?? known.query,
     documentPrefix: prefixes.document ?? known.document,
   };

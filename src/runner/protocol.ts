@@ -20,7 +20,7 @@ import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Ranking, RankOptions } from "../core/ports/reranker.ts";
 import type { TokenizedText, TokenizerInput } from "../core/ports/tokenizer.ts";
-import type { LocalHost } from "../engine/local-host.ts";
+import type { LocalHost } from "../engine/load-model.ts";
 
 /** What the runner of a model opens the engine with. */
 export interface EngineSettings {
@@ -69,23 +69,17 @@ export type ToRunner =
   | { type: "threads"; most: number };
 
 /** What is known of a model once it is loaded. */
-export type Facts =
-  | {
-      type: "chat";
-      card: ModelCard;
-      fingerprint: string;
-      contextSize: number;
-    }
+export type Facts = { card: ModelCard; fingerprint: string } & (
+  | { type: "chat"; contextSize: number }
   | {
       type: "embedding";
-      card: ModelCard;
-      fingerprint: string;
       identity: EmbeddingIdentity;
       dimension: number;
       maxTokens: number;
       vocabularySize: number;
     }
-  | { type: "reranker"; card: ModelCard; fingerprint: string; maxTokens: number };
+  | { type: "reranker"; maxTokens: number }
+);
 
 /** A serialised error; without a kind it is an unexpected one. */
 export interface SentError {

@@ -5,7 +5,7 @@ import type { Log, LogFields } from "../core/log.ts";
 import type { LoadedModel } from "../core/models/model.ts";
 import type { GenerationEvent } from "../core/ports/chat-engine.ts";
 import type { Progress } from "../core/progress.ts";
-import { type LocalHost, openLocalHost } from "../engine/local-host.ts";
+import { type LocalHost, openLocalHost } from "../engine/load-model.ts";
 import {
   type Call,
   type CallItem,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { copyFile, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { missingBytes } from "../../src/engine/gguf/model-files.ts";
+import { missingBytes } from "../../src/engine/gguf/model-facts.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyModels } from "../support/tiny-models.ts";

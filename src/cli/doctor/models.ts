@@ -124,7 +124,7 @@ async function damageOf(
     };
   }
   try {
-    const { missingBytes } = await import("../../engine/gguf/model-files.ts");
+    const { missingBytes } = await import("../../engine/gguf/model-facts.ts");
     const missing = await missingBytes(path);
     if (missing > 0) {
       return { message: `${file} is cut off: ${byteSize(missing)} are missing.`, remedy: getAgain };

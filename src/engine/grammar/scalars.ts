@@ -37,15 +37,17 @@ function patternOf(pattern: string, keyword: string, { rules, refuse }: PartCont
 }
 
 export function integerGrammar(schema: SchemaObject, context: PartContext): string {
-  const least = largest(
-    numeric(schema, "minimum", context, Math.ceil),
-    numeric(schema, "exclusiveMinimum", context, (bound) => Math.floor(bound) + 1),
+  const bound = (keyword: string, round: (bound: number) => number) =>
+    numeric(schema, keyword, context, round);
+  const least = Math.max(
+    bound("minimum", Math.ceil) ?? -Infinity,
+    bound("exclusiveMinimum", (value) => Math.floor(value) + 1) ?? -Infinity,
   );
-  const most = smallest(
-    numeric(schema, "maximum", context, Math.floor),
-    numeric(schema, "exclusiveMaximum", context, (bound) => Math.ceil(bound) - 1),
+  const most = Math.min(
+    bound("maximum", Math.floor) ?? Infinity,
+    bound("exclusiveMaximum", (value) => Math.ceil(value) - 1) ?? Infinity,
   );
-  if (least === undefined && most === undefined) return context.rules.integer();
+  if (least === -Infinity && most === Infinity) return context.rules.integer();
   checkOrder(least, most, context);
   return context.rules.add("of-integer", integerRange(least, most));
 }
@@ -70,12 +72,6 @@ export function numberGrammar(schema: SchemaObject, context: PartContext): strin
 function checkOrder(least = -Infinity, most = Infinity, { refuse }: PartContext): void {
   if (least > most) throw refuse("maximum", "is under the minimum");
 }
-
-const largest = (...values: (number | undefined)[]): number | undefined =>
-  values.reduce((a, b) => (a === undefined ? b : b === undefined ? a : Math.max(a, b)));
-
-const smallest = (...values: (number | undefined)[]): number | undefined =>
-  values.reduce((a, b) => (a === undefined ? b : b === undefined ? a : Math.min(a, b)));
 
 const hour = "([01][0-9]|2[0-3])";
 const minute = "[0-5][0-9]";
@@ -103,24 +99,20 @@ export const stringFormats: Readonly<Record<string, string>> = {
 /** Digits of an unbounded number: as many as a double holds exactly. */
 const mostDigits = 15;
 
-/** Whole numbers from `least` to `most`; either may be absent. */
-export function integerRange(least: number | undefined, most: number | undefined): string {
-  const low = least ?? -Infinity;
-  const high = most ?? Infinity;
+/** Whole numbers from `low` to `high`. */
+export function integerRange(low = -Infinity, high = Infinity): string {
   const options: string[] = [];
   if (low < 0) options.push(`"-" (${natural(Math.max(1, -Math.min(high, -1)), -low)})`);
   if (high >= 0) options.push(natural(Math.max(0, low), high));
-  return alternatives(options);
+  return options.join(" | ");
 }
 
-/** Decimals from `least` to `most`, which are whole numbers; either may be absent. */
-export function decimalRange(least: number | undefined, most: number | undefined): string {
-  const low = least ?? -Infinity;
-  const high = most ?? Infinity;
+/** Decimals from `low` to `high`, which are whole numbers. */
+export function decimalRange(low = -Infinity, high = Infinity): string {
   const options: string[] = [];
   if (low < 0) options.push(`"-" (${decimal(Math.max(0, -high), -low)})`);
   if (high >= 0) options.push(decimal(Math.max(0, low), high));
-  return alternatives(options);
+  return options.join(" | ");
 }
 
 function decimal(low: number, high: number): string {
@@ -149,7 +141,7 @@ function natural(low: number, high: number): string {
       ),
     );
   }
-  return alternatives(options);
+  return options.join(" | ");
 }
 
 /** Numbers between two of the same number of digits. */
@@ -168,7 +160,5 @@ function sameLength(from: string, to: string): string {
   if (wholeFrom > first) options.push(`"${first}" (${sameLength(from.slice(1), highest)})`);
   if (wholeFrom <= wholeTo) options.push(`[${wholeFrom}-${wholeTo}] ${any}`);
   if (wholeTo < last) options.push(`"${last}" (${sameLength(lowest, to.slice(1))})`);
-  return alternatives(options);
+  return options.join(" | ");
 }
-
-const alternatives = (options: readonly string[]): string => options.join(" | ");

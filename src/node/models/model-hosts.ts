@@ -17,7 +17,7 @@ import type { Telemetry } from "../../core/ports/telemetry.ts";
 import { thisMachine } from "../../engine/accelerator/devices.ts";
 import { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
 import { trialFile } from "../../engine/accelerator/trials.ts";
-import type { LocalHost } from "../../engine/local-host.ts";
+import type { LocalHost } from "../../engine/load-model.ts";
 import { chooseSettings } from "../../engine/machine/auto-settings.ts";
 import { readMachineMemory, threadBudget, withinLimit } from "../../engine/machine/machine.ts";
 import { estimateMemory, readFacts } from "../../engine/machine/model-memory.ts";
@@ -166,7 +166,7 @@ export class InProcessHost implements ModelHost {
     const known = this.#hosts.get(backend);
     if (known !== undefined) return known;
     const { engine, log } = this.#options;
-    const { openLocalHost } = await import("../../engine/local-host.ts");
+    const { openLocalHost } = await import("../../engine/load-model.ts");
     const host = await openLocalHost({ ...engine, backend, rejected: [...rejected], log });
     this.#hosts.set(backend, host);
     return host;

@@ -112,12 +112,10 @@ describe("the digest of a model in several files", () => {
     expect(await weightsDigest(await saved(folder.path, ["facts", "two", "one"]))).not.toBe(first);
   });
 
-  test("is refused with the names of the parts that are missing", async () => {
+  test("is refused with the name of a part that is missing", async () => {
     await using folder = await tempDir();
     const path = await saved(folder.path, ["facts"]);
-    await expect(weightsDigest(path)).rejects.toThrow(
-      "'m-00002-of-00003.gguf', 'm-00003-of-00003.gguf' of its 3 files are not there",
-    );
+    await expect(weightsDigest(path)).rejects.toThrow("m-00002-of-00003.gguf");
   });
 
   test("of one file is what collections remember of it", async () => {
