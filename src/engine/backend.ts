@@ -21,9 +21,7 @@ export interface BackendOptions {
   threads: number;
   /** Whose libraries are loaded; it fails where they do not load. */
   backend: EngineBackend;
-  /** What would be better, for the log. */
   rejected?: readonly RejectedBackend[];
-  /** Folder with GPU libraries that the configuration names. */
   gpuLibraries?: string;
   log: Log;
 }
@@ -31,10 +29,8 @@ export interface BackendOptions {
 export interface Backend extends AsyncDisposable {
   llama: Llama;
   name: EngineBackend;
-  /** The llama.cpp release and build really loaded. */
   version: string;
   threads: number;
-  /** What its models compute. */
   steps: StepWatch;
   log: Log;
 }

@@ -119,7 +119,6 @@ export class LlamaChatEngine implements ChatEngine {
     yield* readAnswer(this.#scheduler, started, signal);
   }
 
-  /** Ends every answer, and waits for the step in progress. */
   async close(): Promise<void> {
     await this.#scheduler.close(new NodeError("unavailable", "The model is being unloaded."));
     for (const sampler of [...this.#samplers, ...this.#scorers.values()]) sampler.dispose();

@@ -51,7 +51,6 @@ export class LlamaReranker implements Reranker {
     const asked = await this.#question(question, options, loop);
     const { pairs, tokens } = await this.#pairs(asked, passages, options, loop);
     const found = await this.#pool.run(pairs, options);
-    // The best part of a passage counts.
     const scores = new Array<number>(passages.length).fill(0);
     for (const [at, { owner }] of pairs.entries()) {
       scores[owner] = Math.max(scores[owner] ?? 0, found[at] ?? 0);

@@ -48,7 +48,6 @@ export async function makePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: ownerOnly });
 }
 
-/** The size of a file; undefined where there is none. */
 export async function sizeOf(path: string): Promise<number | undefined> {
   return await stat(path).then(
     ({ size }) => size,

@@ -8,7 +8,6 @@ import { filesBeside } from "./sources/origin.ts";
 export const modelsFolder = (dataDir: string): string => join(dataDir, "models");
 
 export interface ModelFiles {
-  /** Names of the models' first files. */
   models: string[];
   /** Names of files whose download is not complete. */
   unfinished: string[];

@@ -10,13 +10,10 @@ export interface PackedFile {
 }
 
 export interface ExecutableContents {
-  /** The commit that it was built from. */
   commit: string;
-  /** The release of llama.cpp inside. */
   llamaRelease: string;
   /** Libraries that must be files to be loaded. */
   native: readonly PackedFile[];
-  /** The pages of the handbook. */
   handbook: readonly Pick<PackedFile, "name" | "path">[];
   /** The licence notices; see notices.ts. */
   notices: Pick<PackedFile, "path">;

@@ -37,7 +37,6 @@ const gpuPackages: readonly string[] = Object.values(packages).flatMap((of) => [
 ]);
 
 export interface FoundPackage {
-  /** Its folder of libraries. */
   bins: string;
   /** Undefined where it does not say. */
   version?: string;

@@ -19,10 +19,8 @@ import { NodeError, reasonOf } from "../core/errors.ts";
 import { executable, type PackedFile } from "./executable-contents.ts";
 
 export interface ProgramFolders {
-  /** Where the executable may unpack. */
   cacheFolder: string;
   user: number | undefined;
-  /** The folder that the program is in. */
   programFolder: string;
 }
 
@@ -75,7 +73,6 @@ function programFolders(): ProgramFolders | undefined {
 export interface CacheSystem {
   env: Readonly<Record<string, string | undefined>>;
   platform: string;
-  /** The user's home folder. */
   home: string;
 }
 

@@ -5,11 +5,9 @@ import { join } from "node:path";
 import { bundledPackages } from "./bundle.ts";
 
 interface GatherOptions {
-  /** The repository. */
   root: string;
   /** Folders of packages beside those of the bundle: native libraries, starter models. */
   folders?: readonly string[];
-  /** The plugins of the build. */
   plugins?: readonly Bun.BunPlugin[];
 }
 
@@ -68,7 +66,6 @@ async function noticesOfNoPackage(root: string): Promise<Notice[]> {
   ];
 }
 
-/** The licence notice of one package or library. */
 export interface Notice {
   name: string;
   version: string;

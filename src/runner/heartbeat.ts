@@ -42,7 +42,6 @@ export class Heartbeat implements Disposable {
     this.#timer = setInterval(() => this.#beat(), this.#intervalMs);
   }
 
-  /** How long ago the last message came. */
   get silentMs(): number {
     return this.#missed * this.#intervalMs;
   }
@@ -60,12 +59,10 @@ export class Heartbeat implements Disposable {
     return Math.max(leastMs, usualMs * slowestStep);
   }
 
-  /** A message came from the process. */
   heard(): void {
     this.#missed = 0;
   }
 
-  /** The process answered. */
   answered(vitals: Vitals): void {
     const { steps, pageFaults } = vitals;
     const { steps: before, pageFaults: faultsBefore } = this.#last ?? {};

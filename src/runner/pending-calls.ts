@@ -12,11 +12,9 @@ export interface CallListener {
 interface Entry {
   call: Call;
   listener: CallListener;
-  /** Whether the present process has it. */
   isDispatched: boolean;
   /** Whether it left the queue of the model; its answer is lost with the process then. */
   isStarted: boolean;
-  /** How many processes have had it. */
   attempts: number;
   /** Whether its maker left; it stays here until the process is done with it. */
   isCancelled: boolean;
@@ -50,12 +48,10 @@ export class PendingCalls {
     return this.#entries.size;
   }
 
-  /** How many the present process has. */
   get dispatched(): number {
     return [...this.#entries.values()].filter(({ isDispatched }) => isDispatched).length;
   }
 
-  /** Whether one of them keeps threads busy. */
   get computes(): boolean {
     return [...this.#entries.values()].some(({ call: { type } }) => !isShort[type]);
   }
@@ -74,7 +70,6 @@ export class PendingCalls {
     return id;
   }
 
-  /** Sends a process all calls that wait for one. */
   dispatchTo(process: RunnerProcess): void {
     for (const [id, entry] of this.#entries) {
       if (entry.isDispatched) continue;

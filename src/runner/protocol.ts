@@ -34,7 +34,6 @@ export interface RunnerBackend {
   rejected: readonly RejectedBackend[];
 }
 
-/** What a backend is chosen for. */
 export const subjectOf = ({ path, settings }: ModelSpec): BackendSubject => ({
   path,
   nGpuLayers: settings.nGpuLayers,
@@ -65,10 +64,8 @@ export type ToRunner =
   | { type: "cancel"; id: number }
   /** Answered by the event loop that does everything else, so that a blocked loop is noticed. */
   | { type: "heartbeat" }
-  /** Threads that the model may use from now on. */
   | { type: "threads"; most: number };
 
-/** What is known of a model once it is loaded. */
 export type Facts = { card: ModelCard; fingerprint: string } & (
   | { type: "chat"; contextSize: number }
   | {
@@ -106,17 +103,13 @@ export type CallItem =
   | { type: "text"; text: string }
   | { type: "error"; error: SentError };
 
-/** Whether its call ends with it. */
 export const isLast = ({ type }: CallItem): boolean =>
   type !== "event" && type !== "scored" && type !== "start";
 
-/** What a runner says of itself with each heartbeat. */
 export interface Vitals {
-  /** Resident memory of the process. */
   bytes: number;
   /** How often it had to wait for the disk to get at its memory, weights among it. */
   pageFaults: number;
-  /** What it computes, once its model is loaded. */
   steps?: ReturnType<LocalHost["steps"]>;
 }
 

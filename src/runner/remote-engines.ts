@@ -88,7 +88,6 @@ function remoteTokenizer(runner: Runner): Tokenizer {
   };
 }
 
-/** Makes a call that has one result. */
 async function ask<Type extends Asked>(
   runner: Runner,
   call: Call,

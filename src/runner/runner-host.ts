@@ -21,14 +21,12 @@ export interface RunnerHostOptions {
   program: Program;
   /** `threads`: the budget of all of them together. */
   engine: EngineSettings;
-  /** What each model is tried with. */
   accelerators: Accelerators;
   log: Log;
   /** How long a model's process may leave its heartbeat unanswered before it is started again; 0: for ever. */
   heartbeatTimeoutMs: number;
   /** How long one of its steps may take, or longer where it usually does; 0: for ever. */
   stepTimeoutMs: number;
-  /** Called when a model's process died, or hung, and is restarted. */
   onRestart?: (model: string, why: { hung: boolean }) => void;
   /** Most memory of all models together, and how much one of them needs. */
   memory?: { limit: number; bytesOf: (spec: ModelSpec) => Promise<number> };
@@ -51,7 +49,6 @@ export class RunnerHost implements ModelHost {
   readonly #reserved = new Map<string, number>();
   /** Settles when the last in the queue for memory has it, or gave up. */
   #lastReservation: Promise<void> = Promise.resolve();
-  /** The engine and its backend, by the name of the model. */
   readonly #versions = new Map<string, string>();
   readonly #toldBackends = new Set<string>();
 
@@ -68,14 +65,12 @@ export class RunnerHost implements ModelHost {
     return this.#options.engine.threads;
   }
 
-  /** The processes there are, by the name of their model. */
   processes(): { model: string; pid: number }[] {
     return [...this.#residents].flatMap(([model, { runner }]) =>
       runner?.pid === undefined ? [] : [{ model, pid: runner.pid }],
     );
   }
 
-  /** Resident bytes of a model's process; undefined where it is unloaded, or has not said. */
   residentBytes(model: string): number | undefined {
     return this.#residents.get(model)?.runner?.residentBytes;
   }
@@ -204,7 +199,6 @@ export class RunnerHost implements ModelHost {
     }
   }
 
-  /** Memory of the models that run or are being started, but for one. */
   #taken(but: string): number {
     const running = [...this.#residents].filter(([, { runner }]) => runner?.pid !== undefined);
     const taken = new Map([
@@ -235,7 +229,6 @@ export class RunnerHost implements ModelHost {
   }
 }
 
-/** How often it is looked whether a model can be evicted. */
 const pollMs = 20;
 
 const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`;

@@ -44,11 +44,9 @@ export interface RunnerProcess {
   send(message: ToRunner): void;
   /** Resident bytes, as it last said; undefined: it has not. */
   residentBytes(): number | undefined;
-  /** How long ago its last message came. */
   silentMs(): number;
   /** For how long its steps have not ended, and how long that may be. */
   stuck(): { ms: number; most: number };
-  /** Settles when the process is over, with how it ended. */
   ended: Promise<Ending>;
   /** Ends it at once; a runner holds nothing that would be lost. */
   kill(): void;
@@ -61,14 +59,12 @@ export interface Ending {
   how: string;
   /** Whether it was ended because it left its heartbeat unanswered, or its steps did not end. */
   hung: boolean;
-  /** The end of what it wrote to standard error. */
   stderrTail: string;
 }
 
 /** The hidden command that is a runner; see main.ts. */
 export const runnerCommand = "runner";
 
-/** Starts a process and waits until its model is loaded. */
 export async function startRunner(
   { program, name, engine, spec, log, heartbeatTimeoutMs, stepTimeoutMs }: RunnerOptions,
   { progress, signal, onItems }: StartOptions,

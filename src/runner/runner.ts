@@ -83,12 +83,10 @@ export class Runner implements AsyncDisposable {
     return this.#version;
   }
 
-  /** The process; undefined while there is none. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
 
-  /** Resident bytes of the process; undefined where there is none, or it has not said. */
   get residentBytes(): number | undefined {
     return this.#process?.residentBytes();
   }
@@ -189,7 +187,6 @@ export class Runner implements AsyncDisposable {
     );
   }
 
-  /** Called when a call came or went. */
   #used(): void {
     this.#lastUsed = performance.now();
     clearTimeout(this.#idleTimer);
@@ -316,12 +313,10 @@ export class RestartBackoff {
   #failures = 0;
   #startedAt = 0;
 
-  /** Begins a new series of failures. */
   reset(): void {
     this.#failures = 0;
   }
 
-  /** A process is up. */
   started(): void {
     this.#startedAt = performance.now();
   }

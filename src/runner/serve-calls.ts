@@ -158,7 +158,6 @@ export class CallsInProgress {
     progress?.wake();
   }
 
-  /** Runs a call; returns its last item. */
   async #run(id: number, call: Call, progress: InProgress): Promise<CallItem> {
     const engine = this.#engine;
     const { signal } = progress.stop;
@@ -232,7 +231,6 @@ export class CallsInProgress {
     else this.#timer ??= setTimeout(() => this.#sendOut(), wait);
   }
 
-  /** Sends together what comes in this turn of the event loop. */
   #sendSoon(): void {
     if (this.#isSending) return;
     this.#isSending = true;

@@ -4,11 +4,8 @@
  */
 
 export interface ThreadShare {
-  /** Says whether the process has work. */
   busy(isBusy: boolean): void;
-  /** How many threads it may use now. */
   readonly threads: number;
-  /** Leaves its part to the others. */
   leave(): void;
 }
 

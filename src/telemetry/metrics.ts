@@ -27,14 +27,12 @@ export interface MetricsSources {
   shared?: () => { isUp: boolean; losses: number; decidedAlone: number };
 }
 
-/** An observer of requests that have ended. */
 export type RequestWatcher = Pick<Telemetry, "requestEnded">;
 
 export class Metrics implements MetricsPage, Telemetry {
   readonly #sources: MetricsSources;
   readonly #registry = new Registry();
   readonly #series = new Series(this.#registry);
-  /** Those of the replicas of upstream models. */
   readonly replicas = replicaMetrics(this.#series);
   /** Who else hears of requests that have ended: traces, where they are configured. */
   readonly watchers: RequestWatcher[] = [];

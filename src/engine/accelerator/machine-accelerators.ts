@@ -25,7 +25,6 @@ export interface AcceleratorOptions {
   place: DevicePlace;
   /** The file with the results of trials; absent: they are neither read nor saved. */
   trials?: string;
-  /** The folder with libraries that the configuration names. */
   gpuLibraries?: string;
   log: Log;
 }
@@ -44,7 +43,6 @@ export class MachineAccelerators implements Accelerators {
     useGpuLibraries(options.gpuLibraries);
   }
 
-  /** The backends that the machine has a device for. */
   get devices(): readonly Device[] {
     return this.#devices;
   }
@@ -106,7 +104,6 @@ export class MachineAccelerators implements Accelerators {
     );
   }
 
-  /** Why it need not be tried. */
   #obstacle(
     backend: Accelerator,
     device: Device | undefined,
@@ -124,7 +121,6 @@ export class MachineAccelerators implements Accelerators {
     return { backend, reason, hasDevice: true, remedy: pullGpu };
   }
 
-  /** What is wrong with its libraries. */
   #missing(backend: Accelerator): string | undefined {
     // They are the CPU's own.
     if (backend === "metal") return undefined;

@@ -9,11 +9,8 @@ const TrialResult = T.Object({
   /** The engine's version and the files that were tried. */
   library: T.String(),
   driver: T.String(),
-  /** Which model; `*`: any. */
   model: T.String(),
-  /** Why it cannot work; absent: it works. */
   failure: T.Optional(T.String()),
-  /** When it was tried, as a date. */
   at: T.String(),
 });
 
@@ -21,7 +18,6 @@ const TrialFile = T.Object({ verdicts: T.Array(TrialResult) });
 
 export type TrialResult = Static<typeof TrialResult>;
 
-/** What a result is of. */
 type Trial = Pick<TrialResult, "backend" | "library" | "driver" | "model">;
 
 export const everyModel = "*";

@@ -17,9 +17,7 @@ import { ToolCallParser } from "./tool-call-parser.ts";
 
 /** The grammars of an answer's two phases. */
 export interface AnswerShape {
-  /** Constrains the text; undefined: free text. */
   text: LlamaGrammarEvaluationState | undefined;
-  /** Constrains the tool calls, where tools are offered. */
   calls: LlamaGrammarEvaluationState | undefined;
 }
 
@@ -40,7 +38,6 @@ interface Writing {
   text: TextStream;
   /** The grammar for the next token; asked before each. */
   grammar: () => LlamaGrammarEvaluationState | undefined;
-  /** What is to be evaluated before the next token. */
   feed: Feed;
 }
 
@@ -50,7 +47,6 @@ type Steps<Result> = Generator<Feed, Result, Sampled>;
 export class Generation {
   readonly #options: GenerationOptions;
   readonly #segmenter: Segmenter;
-  /** The tokens of the answer so far. */
   readonly #generated: Token[] = [];
   #reasoningTokens = 0;
   /** The prompt before the answer, where that is wanted. */
@@ -73,7 +69,6 @@ export class Generation {
     return this.#options.request.topLogprobs;
   }
 
-  /** Writes the answer after its prompt. */
   *write(sampler: AnswerSampler, emit: Emit): Steps<void> {
     const { toolUse, prompt } = this.#options;
     if (!this.echo.isScored) this.echo.emit(emit);

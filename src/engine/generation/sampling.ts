@@ -20,7 +20,6 @@ interface AnswerSampling {
   bias: TokenBias | undefined;
 }
 
-/** The sampler of a slot, set up for one answer. */
 export class AnswerSampler {
   readonly native: NativeSampler;
   readonly #options: AnswerSampling;

@@ -4,16 +4,12 @@ import type { LlamaModel, Token } from "node-llama-cpp";
 import type { TokenLogprobs } from "../../core/ports/chat-engine.ts";
 import type { TokenBytes } from "../tokenizer/vocabulary.ts";
 
-/** The markers of a model's template, and the caller's stop texts. */
 export interface Markers {
   thoughts: readonly { open: string; close: string }[];
-  /** What begins a tool call. */
   calls: readonly string[];
   /** Parts of the template that the model repeats; they are left out of the answer. */
   noise: readonly string[];
-  /** What ends the model's turn. */
   ends: readonly string[];
-  /** The request's `stop` texts. */
   stops: readonly string[];
 }
 
@@ -23,7 +19,6 @@ interface TokenText {
   text: string;
   /** The same with special tokens written out. */
   raw: string;
-  /** How many tokens it is made of. */
   tokens: number;
 }
 
@@ -192,7 +187,6 @@ export class Segmenter {
 const firstCharacters = (triggers: readonly (readonly [string, unknown])[]): Set<string> =>
   new Set(triggers.map(([text]) => text.charAt(0)));
 
-/** The pieces without their first characters. */
 function dropStart(pieces: readonly Piece[], length: number): Piece[] {
   let left = length;
   return pieces.flatMap((piece) => {

@@ -10,9 +10,7 @@ interface GgufArray {
 }
 
 export interface GgufTensor {
-  /** How many weights it has. */
   values: number;
-  /** The number of its type in ggml. */
   type: number;
   /** Relative to the start of the data. */
   offset: number;

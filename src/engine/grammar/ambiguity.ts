@@ -60,7 +60,6 @@ export function beginsWithItself({ options = [] }: Part, budget: Budget): boolea
   return false;
 }
 
-/** The open parses of one document's parts. */
 export class OpenParses {
   readonly #all: Parses[] = [];
   readonly #choices: { parses: Parses; options: readonly Part[] }[] = [];
@@ -86,7 +85,6 @@ export class OpenParses {
     return parses;
   }
 
-  /** Adds what the options of a choice have in common. */
   #compare(parses: Parses, options: readonly Part[]): void {
     const alike = options.map((): Parses[] => []);
     for (const [at, first] of options.entries()) {
@@ -130,7 +128,6 @@ export class OpenParses {
     return members.size;
   }
 
-  /** Whether two parts may begin alike. */
   #mayMeet(first: Part, second: Part): boolean {
     const kinds = this.#kinds(first);
     if (![...this.#kinds(second)].some((kind) => kinds.has(kind))) return false;
@@ -141,7 +138,6 @@ export class OpenParses {
     return others.some((value) => known.has(value));
   }
 
-  /** The kinds of a part's values, those of its options included. */
   #kinds(part: Part): ReadonlySet<Kind> {
     const known = this.#kindsOf.get(part);
     if (known !== undefined) return known;

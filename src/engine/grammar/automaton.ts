@@ -3,7 +3,6 @@ import { extend, gbnfClass, isOne, type Range } from "./character-class.ts";
 import { type Budget, mostBranches, mostPatternStates, OverBudget } from "./cost.ts";
 import { type GrammarRules, literal } from "./rules.ts";
 
-/** A pattern's parts. */
 export type Expression =
   | { type: "set"; ranges: readonly Range[] }
   | { type: "sequence"; items: readonly Expression[] }
@@ -126,7 +125,6 @@ function determine(builder: Builder, end: number, budget: Budget): Automaton {
   return states;
 }
 
-/** The states that are reached without reading anything. */
 function closure({ free }: Builder, from: Iterable<number>, budget: Budget): number[] {
   const reached = new Set(from);
   for (const state of reached) {
@@ -283,6 +281,5 @@ function branch(rules: GrammarRules, sorted: readonly string[], from: number): s
   return start === "" ? name : `${literal(start)} ${name}`;
 }
 
-/** One of several characters. */
 const anyOf = (codes: readonly Range[]): string =>
   isOne(codes) ? literal(String.fromCodePoint(codes[0][0])) : gbnfClass(codes);

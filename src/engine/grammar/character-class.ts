@@ -9,7 +9,6 @@ export const codeOf = (character: string): number => character.codePointAt(0) ??
 
 const last = 0x10ffff;
 
-/** Every character that is in none of the ranges. */
 export function complement(ranges: readonly Range[]): Range[] {
   const gaps: Range[] = [];
   let next = 0;
@@ -28,7 +27,6 @@ export function extend(ranges: Range[], range: Range): void {
   else ranges[ranges.length - 1] = [before[0], range[1]];
 }
 
-/** Whether the ranges are one character. */
 export const isOne = (ranges: readonly Range[]): ranges is readonly [Range] =>
   ranges.length === 1 && ranges[0]?.[0] === ranges[0]?.[1];
 
@@ -78,7 +76,6 @@ function escapes(ranges: readonly Range[]): string[] {
   });
 }
 
-/** A class of GBNF. */
 export const gbnfClass = (ranges: readonly Range[]): string => `[${ranges.map(render).join("")}]`;
 
 const render = ([from, to]: Range): string =>

@@ -8,7 +8,6 @@
 export const mostSchemaSteps = 100_000;
 /** Levels that schemas may be nested in each other, references included. */
 export const deepestSchema = 64;
-/** Characters of the grammar's text. */
 export const mostGrammarCharacters = 1_000_000;
 /** Elements that llama.cpp makes of the text; a repetition counts as often as it may repeat. */
 export const mostGrammarElements = 300_000;
@@ -22,11 +21,8 @@ export const mostOpenParses = 128;
 export const mostOptionalProperties = 500;
 /** Characters that may come next at one place of a pattern or of an enum, told apart by what follows. */
 export const mostBranches = 1_000;
-/** Characters of one pattern. */
 export const mostPatternCharacters = 10_000;
-/** Groups of a pattern inside each other. */
 export const deepestPattern = 100;
-/** States of the automaton that a pattern becomes. */
 export const mostPatternStates = 4_000;
 
 /** A limit that was met; the message says which, for the field that met it. */
@@ -53,7 +49,6 @@ export class Budget {
     return a === b || this.json(a) === this.json(b);
   }
 
-  /** A value as JSON. */
   json(value: unknown): string {
     const text = JSON.stringify(value) ?? "";
     this.spend(1 + Math.floor(text.length / charactersOfOneStep));

@@ -23,7 +23,6 @@ export interface Shape {
 
 interface CallShape {
   tools: readonly Tool[];
-  /** The one tool that may be called. */
   only: string | undefined;
   syntax: CallSyntax;
   parallel: boolean;
@@ -41,7 +40,6 @@ export class Grammars {
     this.#model = model;
   }
 
-  /** A fresh state of the grammar for the shape. */
   async start({ format, calls }: Shape): Promise<LlamaGrammarEvaluationState> {
     const rules = new GrammarRules();
     const roots: string[] = [];

@@ -32,7 +32,6 @@ export class JsonSchemaCompiler {
   readonly #resolver: SchemaResolver;
   readonly #subject: Subject;
   readonly #parses: OpenParses;
-  /** What was compiled, by the sub-schema itself. */
   readonly #parts = new Map<object, Part>();
   /** What was compiled of schemas that were merged, by their JSON. */
   readonly #merged = new Map<string, Part>();
@@ -166,7 +165,6 @@ export class JsonSchemaCompiler {
     return this.#fixed(allowed);
   }
 
-  /** One of some values, given as JSON. */
   #fixed(values: readonly string[]): Part {
     const kinds = [...new Set(values.map(kindOf))];
     return { ...this.#part(textsGrammar(this.#rules, values), kinds), values };
@@ -192,7 +190,6 @@ export class JsonSchemaCompiler {
     return this.#choice(parts, at);
   }
 
-  /** What any of the parts allows. */
   #choice(parts: readonly Part[], path: readonly string[]): Part {
     const fixed = parts.flatMap((part) => meant(part).values ?? []);
     const free = parts.filter((part) => meant(part).values === undefined);
@@ -272,7 +269,6 @@ export class JsonSchemaCompiler {
   }
 }
 
-/** The kind of a value that is given as JSON. */
 function kindOf(json: string): Kind {
   const kinds: Readonly<Record<string, Kind>> = {
     "{": "object",
@@ -306,7 +302,6 @@ function impliedType(schema: SchemaObject): string | undefined {
   )?.[0];
 }
 
-/** The error for a schema that a grammar cannot hold. */
 export class UnsupportedSchema extends NodeError {
   /** Where in the schema; behind a reference the first step is the reference. Empty: the whole of it. */
   readonly path: readonly string[];

@@ -29,11 +29,9 @@ const classes: Readonly<Record<string, readonly Range[]>> = {
   s: [[0x20, 0x20]],
 };
 
-/** What stands for any character. */
 const any: Expression = { type: "set", ranges: plain };
 const anything: Expression = { type: "repeat", item: any, least: 0, most: undefined };
 
-/** GBNF for strings that match the pattern. */
 export function patternGrammar(pattern: string, rules: GrammarRules): string {
   return rules.once(`pattern ${pattern}`, () =>
     automatonGrammar(rules, patternAutomaton(pattern, rules.budget), characterClass),

@@ -11,7 +11,6 @@ export class GrammarRules {
   readonly #rules = new Map<string, string>();
   /** Names by what they were asked for and stand for. */
   readonly #known = new Map<string, string>();
-  /** How often a name was asked for. */
   readonly #taken = new Map<string, number>();
   readonly #made = new Map<string, string>();
   #characters = 0;
@@ -80,7 +79,6 @@ export class GrammarRules {
     return this.add("space", '| " " | "\\n" [ ]{0,16}');
   }
 
-  /** One character inside a JSON string. */
   character(): string {
     return this.add("char", `${plainCharacter} | "\\\\" (["\\\\bfnrt/] | "u" [0-9a-fA-F]{4})`);
   }
@@ -105,7 +103,6 @@ export class GrammarRules {
     return this.add("null", '"null"');
   }
 
-  /** Any JSON value. */
   value(): string {
     const members = `${this.object()} | ${this.array()} | ${this.string()} | ${this.number()}`;
     return this.add("value", `${members} | ${this.boolean()} | ${this.null()}`);
@@ -134,7 +131,6 @@ const plainCharacter = "[\\x20-\\x21\\x23-\\x5B\\x5D-\\x7E\\u00A0-\\uD7FF\\uE000
 
 export const fraction = '("." [0-9]{1,15})';
 
-/** A text as a GBNF literal. */
 export function literal(text: string): string {
   const escaped = [...text]
     .map((character) => {
@@ -147,5 +143,4 @@ export function literal(text: string): string {
   return `"${escaped}"`;
 }
 
-/** A JSON value as a GBNF literal, in its shortest form. */
 export const jsonLiteral = (value: unknown): string => literal(JSON.stringify(value));

@@ -24,7 +24,6 @@ const annotations = new Set([
   "definitions",
 ]);
 
-/** The schema without annotations. */
 export function assertions(schema: SchemaObject): SchemaObject {
   return Object.fromEntries(
     Object.entries(schema).filter(([keyword]) => !annotations.has(keyword)),
@@ -92,7 +91,6 @@ function joinProperties(a: SchemaObject, b: SchemaObject, budget: Budget): Schem
   return joined;
 }
 
-/** Whether a value is of a JSON type. */
 export function isOfType(value: unknown, type: unknown): boolean {
   switch (type) {
     case "null":

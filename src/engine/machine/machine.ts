@@ -8,7 +8,6 @@ export interface Machine {
   memory: number;
   /** Bytes of it that nobody uses now. */
   availableMemory: number;
-  /** What sets the bound. */
   memoryBound: "machine" | "control group";
   /** The memory of the accelerator, where there is one that the engine can use. */
   accelerator?: { memory: number; availableMemory: number };
@@ -71,7 +70,6 @@ export function withBound(machine: Machine, { most, used, statistics }: Bound): 
   };
 }
 
-/** Bytes that could be allocated without swapping. */
 export function parseMemAvailable(meminfo: string): number | undefined {
   const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec(meminfo)?.[1];
   return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
@@ -85,7 +83,6 @@ export interface ThreadBudget {
 export interface CoreSources {
   /** Default: those of the affinity mask. */
   cores?: number;
-  /** Default: where the kernel shows control groups. */
   places?: ControlGroupPlaces;
 }
 
@@ -145,7 +142,6 @@ export interface ControlGroup {
   folder: string;
 }
 
-/** The text of a file; undefined where it does not exist or may not be read. */
 const readText = (path: string): Promise<string | undefined> =>
   readFile(path, "utf8").catch(() => undefined);
 

@@ -9,15 +9,11 @@ export interface ModelFacts {
   kind: "chat" | "embedding" | "reranker";
   /** `llama`, `qwen3`, `bert` and so on. */
   architecture: string;
-  /** What the model calls itself, where it does. */
   name?: string;
-  /** How many weights it has. */
   parameters: number;
   /** `Q4_K_M`, `F16` and so on. */
   quantization: string;
-  /** Tokens it was trained on. */
   trainContext: number;
-  /** Size of its files. */
   bytes: number;
   layers: number;
   hasChatTemplate: boolean;
@@ -45,7 +41,6 @@ export interface MemoryDemand {
 /** Bytes. */
 export interface MemoryEstimate {
   weights: number;
-  /** The KV cache. */
   cache: number;
   /** Buffers that a step is computed in. */
   working: number;

@@ -27,9 +27,7 @@ const [shortestPauseMs, longestPauseMs, pausePerLostMs] = [2000, 300_000, 10];
 const weight = 0.3;
 
 export interface StepThreadsOptions {
-  /** Bytes of the model's weights. */
   size: number;
-  /** Threads that there are. */
   budget: number;
   /** Told when steps run on another number of threads from now on. */
   onChange?: (threads: number, why: string) => void;
@@ -39,7 +37,6 @@ export interface TimedStep {
   tokens: number;
   threads: number;
   ms: number;
-  /** Milliseconds of a clock that never goes back. */
   now: number;
   /** Whether threads were not to change for a try; see `threadsFor`. */
   steady?: boolean;
@@ -55,7 +52,6 @@ interface Trial {
   lostMs: number;
 }
 
-/** What is known of steps of some sizes. */
 interface Group {
   threads: number;
   /** What a step takes with these threads, by its size. */
@@ -179,7 +175,6 @@ const newTrial = (threads: number, forced: boolean): Trial => ({
   lostMs: 0,
 });
 
-/** Notes a step with the threads that its group has. */
 function settle(group: Group, size: number, ms: number, fastest: number): void {
   const before = group.usual.get(size) ?? ms;
   group.usual.set(size, before + weight * (ms - before));

@@ -16,7 +16,6 @@ import {
 } from "./bindings.ts";
 import { NativeSampler } from "./sampler.ts";
 
-/** Tokens of one sequence in a batch. */
 export interface BatchPart {
   sequence: number;
   /** Where the first of the tokens stands in the sequence. */
@@ -30,7 +29,6 @@ export interface BatchPart {
 
 /** A saved state that a sequence can be restored to. */
 export interface Checkpoint {
-  /** How many tokens the sequence held. */
   readonly length: number;
   dispose(): void;
 }
@@ -107,7 +105,6 @@ export class NativeChatContext {
     return this.#raw.removeTokenCellsFromSequence(sequence, length, -1);
   }
 
-  /** Copies the KV cache of one sequence to another. */
   async copy(target: number, source: number): Promise<void> {
     await this.#raw.copySequenceStateFromOtherSequence(target, source);
   }
@@ -118,7 +115,6 @@ export class NativeChatContext {
     return new SequenceCheckpoint(checkpoint);
   }
 
-  /** Returns whether the sequence was restored. */
   async restore(sequence: number, checkpoint: Checkpoint): Promise<boolean> {
     if (!(checkpoint instanceof SequenceCheckpoint)) return false;
     return await this.#raw.restoreCheckpoint(checkpoint.raw, checkpoint.raw.maxPos, sequence);

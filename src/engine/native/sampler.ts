@@ -72,7 +72,6 @@ export class NativeSampler {
   }
 }
 
-/** A grammar's state as the sampler takes it. */
 export const rawGrammarState = (state: LlamaGrammarEvaluationState): object =>
   internal(state, "_state", isObject);
 

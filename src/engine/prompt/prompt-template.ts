@@ -36,7 +36,6 @@ export interface PromptBounds {
   signal?: AbortSignal | undefined;
 }
 
-/** How the model's template writes tool calls. */
 export interface CallStyle {
   syntax: CallSyntax;
   /** The tokens before the first tool's name. */
@@ -88,7 +87,6 @@ export class PromptTemplate {
     };
   }
 
-  /** The prompt as text, special tokens written out. */
   renderText(messages: readonly ChatMessage[]): string {
     const chatHistory = toChatHistory(messages);
     return this.#raw(this.#wrapper.generateContextState({ chatHistory }).contextText);

@@ -113,5 +113,4 @@ export function withPointers<Result>(
   }
 }
 
-/** A text as C reads it. */
 export const toCString = (text: string): Uint8Array => new TextEncoder().encode(`${text}\0`);

@@ -18,7 +18,6 @@ export interface Feed {
 
 export interface Sampled {
   token: Token;
-  /** Where log probabilities are wanted. */
   logits?: SampledLogits;
 }
 
@@ -55,7 +54,6 @@ export interface PrefixSource {
   sequence: CachedSequence;
   /** How many tokens of the prompt it has, or will have. */
   shared: number;
-  /** Whether it has yet to evaluate them. */
   pending(): boolean;
 }
 
@@ -72,13 +70,11 @@ export interface ScheduledPrompt {
   answer: Answer;
 }
 
-/** An answer that the scheduler runs, and how far it is. */
 export class RunningAnswer {
   readonly scheduled: ScheduledPrompt;
   /** What is still to be evaluated before the next token is sampled. */
   pending: Token[] = [];
   rewindTo: number | undefined;
-  /** Whether its sequence has been made ready for its prompt. */
   prepared = false;
   /** Whether its prompt is still being evaluated: no token was sampled yet. */
   inPrefill = true;
@@ -132,7 +128,6 @@ interface StartedAnswer extends SlotRequest {
   slot: Slot;
   generation: Generation;
   sampler: AnswerSampler;
-  /** Where the log probabilities of the prompt are wanted. */
   scorer?: PromptScores["scorer"] | undefined;
 }
 

@@ -13,7 +13,6 @@ import type { RunningAnswer } from "./answer.ts";
 const scoredAlone = 32;
 const scoredBeside = 8;
 
-/** What one answer has in a batch. */
 export interface PlannedPart {
   run: RunningAnswer;
   tokens: readonly Token[];
@@ -63,7 +62,6 @@ export class BatchPlanner {
     return parts.sort((a, b) => a.run.sequence.id - b.run.sequence.id);
   }
 
-  /** Says how long a batch took, from which the size of the next chunks follows. */
   took(step: Step): void {
     this.#prefill.took(step);
   }
@@ -102,7 +100,6 @@ const smallestChunk = 16;
 const weight = 0.3;
 
 export interface Step {
-  /** Answers that got a token. */
   answers: number;
   promptTokens: number;
   ms: number;
@@ -117,7 +114,6 @@ class PrefillBudget {
   #answerMs: number | undefined;
   #tokenMs: number | undefined;
 
-  /** How many tokens of prompts the next step may evaluate beside answers. */
   get tokens(): number {
     if (this.#tokenMs === undefined) return firstChunk;
     const answerMs = this.#answerMs ?? 0;

@@ -15,13 +15,11 @@ interface Job<Input, Result> {
 interface ConcurrentJobs {
   /** Whether that is nothing but jobs that let others go first, and nothing waits; never for such a job. */
   isAlone: boolean;
-  /** How many of those there are. */
   inBackground: number;
 }
 
 export interface PoolOptions<Context, Input, Result> {
   contexts: readonly Context[];
-  /** Is told of every job. */
   steps: StepWatch;
   /** What tells long jobs from short ones. */
   sizeOf: (input: Input) => number;
@@ -77,7 +75,6 @@ export class ContextPool<Context, Input, Result> {
     await Promise.all(this.#working);
   }
 
-  /** Computes jobs on one context until there are none. */
   async #work(context: Context): Promise<void> {
     for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
       try {
@@ -120,7 +117,6 @@ export class JobQueue<Job> {
   /** Each request's jobs, smallest first, so that the largest is popped. */
   readonly #requests: Job[][] = [];
 
-  /** Adds a request's jobs. */
   add(jobs: readonly Job[], sizeOf: (job: Job) => number): void {
     if (jobs.length > 0) this.#requests.push(jobs.toSorted((a, b) => sizeOf(a) - sizeOf(b)));
   }

@@ -5,7 +5,6 @@ import type { Checkpoint, NativeChatContext } from "../native/contexts.ts";
 /** Checkpoints of one sequence, where its memory cannot be truncated at any token. */
 const mostCheckpoints = 4;
 
-/** What the cache needs of the context. */
 export type CacheContext = Pick<
   NativeChatContext,
   | "sequences"
@@ -19,7 +18,6 @@ export type CacheContext = Pick<
 
 export class CachedSequence {
   readonly id: number;
-  /** The tokens that are evaluated, in order. */
   readonly tokens: Token[] = [];
   /** Whose prompt it holds. A prompt of another scope must not learn from a hit what is in it. */
   scope: string | undefined;
@@ -45,12 +43,10 @@ export class KvCache {
     this.sequences = Array.from({ length: native.sequences }, (_, id) => new CachedSequence(id));
   }
 
-  /** Whether what one sequence holds can be copied into another. */
   get canCopy(): boolean {
     return !this.#native.needsCheckpoints;
   }
 
-  /** Whether a sequence can be rewound to its checkpoints only. */
   get needsCheckpoints(): boolean {
     return this.#native.needsCheckpoints;
   }
@@ -72,7 +68,6 @@ export class KvCache {
     this.clear(sequence);
   }
 
-  /** Makes a sequence hold the first tokens of another one. */
   async copyPrefix(target: CachedSequence, source: CachedSequence, length: number): Promise<void> {
     this.clear(target);
     await this.#native.copy(target.id, source.id);
@@ -80,7 +75,6 @@ export class KvCache {
     await this.rewind(target, length);
   }
 
-  /** Makes a sequence hold all that another one holds. */
   async copyTo(target: CachedSequence, source: CachedSequence): Promise<void> {
     await this.copyPrefix(target, source, source.tokens.length);
     target.scope = source.scope;

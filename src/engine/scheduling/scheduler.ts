@@ -10,7 +10,6 @@ import { type Feed, RunningAnswer, type ScheduledPrompt, scorePrompt } from "./a
 import { BatchPlanner, type PlannedPart, toBatchPart } from "./batch-planner.ts";
 import type { KvCache } from "./kv-cache.ts";
 
-/** What the scheduler needs of the context. */
 export type StepContext = Pick<NativeChatContext, "batchSize" | "decode" | "releaseThreads">;
 
 export class Scheduler {
@@ -87,7 +86,6 @@ export class Scheduler {
     this.#native.releaseThreads();
   }
 
-  /** Makes the sequences of new answers ready, and rewinds those that asked for it. */
   async #prepareSequences(): Promise<void> {
     for (const run of this.#runs) {
       try {
@@ -173,7 +171,6 @@ export class Scheduler {
     if (run.pending.length === 0) await this.#sample(run, output);
   }
 
-  /** Samples an answer's next token and hands it on. */
   async #sample(run: RunningAnswer, output: number | undefined): Promise<void> {
     if (output === undefined || run.stopped) return;
     const { answer } = run;

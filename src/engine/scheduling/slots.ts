@@ -15,7 +15,6 @@ export interface Slot extends Disposable {
   prefillDone(): void;
 }
 
-/** What a slot is wanted for. */
 export interface SlotRequest {
   prompt: readonly Token[];
   /**
@@ -29,7 +28,6 @@ export interface SlotRequest {
 
 interface Lease extends SlotRequest {
   sequence: CachedSequence;
-  /** Whether its prompt is still to be evaluated. */
   inPrefill: boolean;
 }
 
@@ -47,7 +45,6 @@ export class Slots {
   /** Least recently used first. */
   readonly #free: CachedSequence[];
   readonly #leases = new Set<Lease>();
-  /** How often each sequence was handed out. */
   readonly #uses = new Map<CachedSequence, number>();
   readonly #queue: FairQueue<Waiter>;
 
@@ -115,7 +112,6 @@ export class Slots {
     return beside.find(isEmpty) ?? (this.#cache.canCopy ? beside[0] : undefined);
   }
 
-  /** One that holds nothing, else the least recently used one. */
   get #leastRecentlyUsed(): CachedSequence | undefined {
     return this.#free.find(isEmpty) ?? this.#free[0];
   }
@@ -212,7 +208,6 @@ export class Slots {
   }
 }
 
-/** Whether a prompt that shares so many tokens with a sequence continues its conversation. */
 const isContinued = ({ tokens }: CachedSequence, shared: number): boolean =>
   shared >= tokens.length * continuedAtLeast;
 
@@ -264,7 +259,6 @@ export class FairQueue<Waiter> {
     if (waiters.size === 0) this.#callers.delete(caller);
   }
 
-  /** Removes and returns the waiter whose turn it is. */
   next(): Waiter | undefined {
     for (const [caller, waiters] of this.#callers) {
       for (const waiter of waiters) {

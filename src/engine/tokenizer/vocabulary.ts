@@ -31,7 +31,6 @@ export class TokenBytes {
     this.known = this.#byteLevel || ggml.model === "llama";
   }
 
-  /** Whether it is a special token, which has no text. */
   isSpecial(token: Token): boolean {
     const kind = this.#kinds[token] ?? kinds.normal;
     return kind !== kinds.normal && kind !== kinds.userDefined && kind !== kinds.byte;

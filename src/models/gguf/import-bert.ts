@@ -26,7 +26,6 @@ const BertTokenizer = T.Object({
   model: T.Object({ vocab: T.Record(T.String(), T.Integer()), unk_token: T.String() }),
 });
 
-/** Where the tensors come from. */
 export interface Weights {
   /** Rows before columns. */
   entry(name: string): { shape: readonly number[] };

@@ -25,7 +25,6 @@ const alignment = 32;
 const typeIds = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
 const tensorTypeIds: Record<TensorType, number> = { f32: 0, f16: 1, q8_0: 8 };
 
-/** What bytes are written to, one piece after the other. */
 interface ByteSink {
   writeFile(bytes: Uint8Array): Promise<void>;
 }

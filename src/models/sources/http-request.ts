@@ -158,7 +158,6 @@ export async function withRetries<Result>(
   }
 }
 
-/** How long a response may take. */
 export const responseTimeoutMs = 30_000;
 
 /** Short requests, such as for metadata, retried when the connection fails. */

@@ -69,7 +69,6 @@ export const isOfHub = (hub: Hub, url: string): boolean =>
 
 export interface Place {
   url: string;
-  /** Its name in the models folder. */
   file: string;
   /** For a file of the hub: its path there, and its commit. */
   pin: Pin;
@@ -161,7 +160,6 @@ const Manifest = T.Object({
   ggufFile: T.Object({ rfilename: T.String({ pattern: "^[^\\x00-\\x1f]+\\.[gG][gG][uU][fF]$" }) }),
 });
 
-/** The file that the hub has for a quantization. */
 async function chosenFile(
   repository: string,
   quantization: string,

@@ -38,7 +38,6 @@ export async function noteOrigin(path: string, source: string, pin: Pin = {}): P
   await writeFile(`${path}${originSuffix}`, JSON.stringify(note));
 }
 
-/** Removes a source from a file. */
 export async function forgetSource(path: string, source: string): Promise<void> {
   const note = await noteOf(`${path}${originSuffix}`);
   const [first, ...others] = sourcesOf(note).filter((other) => other !== withoutKey(source));

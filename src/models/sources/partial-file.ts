@@ -15,7 +15,6 @@ const Note = T.Object({
   total: T.Optional(T.Integer()),
   /** The server's ETag of this version of the file. */
   etag: T.Optional(T.String()),
-  /** The sha256 that the whole file must have. */
   digest: T.Optional(T.String()),
 });
 
@@ -30,7 +29,6 @@ export class PartialFile {
     this.path = `${target}.part`;
   }
 
-  /** What there is to resume; nothing where the note is missing. */
   async read(): Promise<{ bytes: number; note: PartNote }> {
     try {
       const note: unknown = JSON.parse(await readFile(this.#notePath, "utf8"));
@@ -42,7 +40,6 @@ export class PartialFile {
     return { bytes: 0, note: {} };
   }
 
-  /** Begins a new download. */
   async begin(note: PartNote): Promise<void> {
     // First, so that an old note never describes new bytes.
     await rm(this.#notePath, { force: true });
