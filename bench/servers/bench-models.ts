@@ -36,16 +36,15 @@ export async function benchModels(threads: number): Promise<BenchModels> {
     error: console.error,
     warn: (message: string, fields = {}) => console.error(message, fields),
   };
+  const options = { folder, progress: silentProgress, signal: new AbortController().signal };
   return {
     small,
-    embedding: await prepareStarterEmbedding(folder, silentProgress),
-    starter: await quantizeModel(await prepareStarterChat(folder, silentProgress), {
+    embedding: await prepareStarterEmbedding(options),
+    starter: await quantizeModel(await prepareStarterChat(options), {
+      ...options,
       type: "q8_0",
-      folder,
       threads,
       program: { command: program, env: engineEnvironment(process.env) },
-      signal: new AbortController().signal,
-      progress: silentProgress,
       log,
     }),
   };

@@ -26,8 +26,9 @@ export async function filesOf(folder: string, under: string): Promise<Item[]> {
 
 /** The chat model in its parts, the embedding model as the file that it becomes. */
 export async function starterModels(root: string, folder: string): Promise<Cargo["starter"]> {
-  const silent = { step: () => ({ update: () => {}, finish: () => {} }) };
-  const embedding = await prepareStarterEmbedding(folder, silent);
+  const progress = { step: () => ({ update: () => {}, finish: () => {} }) };
+  const { signal } = new AbortController();
+  const embedding = await prepareStarterEmbedding({ folder, progress, signal });
   return {
     chat: starterChat.packages.map((name) => ({
       name: `${name}.part`,

@@ -147,8 +147,7 @@ export function fromSentError({ kind, message, ...details }: SentError): Error {
  * A call serialised as one JSON text. The IPC channel's own serialisation takes microseconds for each
  * value of a list or an object, and a request may hold a million of them.
  */
-
-export type SerializedCall = string;
+type SerializedCall = string;
 
 type Generate = Extract<Call, { type: "generate" }>;
 
@@ -156,7 +155,8 @@ type Generate = Extract<Call, { type: "generate" }>;
 type PlainCall = Exclude<Call, Generate> | (Generate & { biases?: [number, number][] });
 
 export function serialize(call: Call): SerializedCall {
-  return JSON.stringify(toPlain(call));
+  const biases = call.type === "generate" ? call.request.logitBias : undefined;
+  return JSON.stringify(biases === undefined ? call : { ...call, biases: [...biases] });
 }
 
 export function deserialize(text: SerializedCall): Call {
@@ -165,9 +165,4 @@ export function deserialize(text: SerializedCall): Call {
   const { biases, ...generate } = call;
   if (biases === undefined) return generate;
   return { ...generate, request: { ...generate.request, logitBias: new Map(biases) } };
-}
-
-function toPlain(call: Call): PlainCall {
-  if (call.type !== "generate" || call.request.logitBias === undefined) return call;
-  return { ...call, biases: [...call.request.logitBias] };
 }

@@ -116,8 +116,7 @@ export class RunnerHost implements ModelHost {
 
   async #start(spec: ModelSpec, most: number, loading: LoadOptions): Promise<Runner> {
     const { name, keepAliveMs } = spec;
-    const { program, engine, accelerators, log, onRestart } = this.#options;
-    const { heartbeatTimeoutMs, stepTimeoutMs } = this.#options;
+    const { engine, accelerators, log, onRestart } = this.#options;
     const resident: Resident = { runner: undefined, bytes: await this.#bytesOf(spec) };
     const reserveMemory = (signal: AbortSignal): Promise<Disposable> =>
       this.#reserveMemory(name, resident.bytes, signal);
@@ -131,13 +130,10 @@ export class RunnerHost implements ModelHost {
       (backend, rejected) =>
         Runner.start(
           {
-            program,
+            ...this.#options,
             name,
             engine: { ...engine, backend, rejected },
             spec,
-            log,
-            heartbeatTimeoutMs,
-            stepTimeoutMs,
             shares: this.#shares,
             mostWaiting: most,
             reserveMemory,

@@ -43,7 +43,7 @@ export class Runner implements AsyncDisposable {
   readonly #stopping = new AbortController();
   /** What was loaded first; a process that is restarted must load the same. */
   #facts: Facts;
-  readonly #version: string;
+  readonly version: string;
   #process: RunnerProcess | undefined;
   #isStarting = false;
   /** Whether other weights are being loaded; calls wait for them. */
@@ -70,17 +70,13 @@ export class Runner implements AsyncDisposable {
   private constructor(options: SupervisionOptions, first: RunnerProcess) {
     this.#options = options;
     this.#facts = first.facts;
-    this.#version = first.version;
+    this.version = first.version;
     this.#share = options.shares.join((most) => this.#process?.send({ type: "threads", most }));
     this.#adopt(first);
   }
 
   get facts(): Facts {
     return this.#facts;
-  }
-
-  get version(): string {
-    return this.#version;
   }
 
   get pid(): number | undefined {

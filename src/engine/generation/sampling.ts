@@ -57,12 +57,7 @@ export class AnswerSampler {
 }
 
 /** A filter that is off is left out: top_k over all tokens, for one, would sort the whole vocabulary. */
-function toFilters({
-  temperature,
-  topK,
-  topP,
-  minP,
-}: Sampling): Pick<SamplerConfig, "temperature" | "topK" | "topP" | "minP"> {
+function toFilters({ temperature, topK, topP, minP }: Sampling): Omit<SamplerConfig, "seed"> {
   return {
     temperature,
     ...(topK > 0 ? { topK } : {}),

