@@ -47,7 +47,7 @@ const layers: Record<string, Layer> = {
     packages: ["node-llama-cpp", typebox, "bun:ffi", "node:*"],
   },
   runner: { imports: ["core", "subprocess", "engine/load-model.ts"], packages: ["node:*"] },
-  gateway: { imports: ["core"], packages: ["eventsource-parser", "node:*"] },
+  gateway: { imports: ["core", "client/event-stream.ts"], packages: ["node:*"] },
   "gateway/redis": { imports: ["core", "store/keys"], packages: ["bun", typebox, "node:crypto"] },
   store: {
     imports: ["core"],

@@ -3,7 +3,8 @@
  * node it knows the wire types alone. Answers are taken for what their types say; a caller of other
  * servers than a node checks them (`tolerant-answers.ts`).
  */
-import { ApiError, readChunks, statusError } from "./api-error.ts";
+import { ApiError, statusError } from "./api-error.ts";
+import { readChunks } from "./event-stream.ts";
 import type {
   ChatCompletionChunk,
   ChatCompletionRequest,

@@ -1,7 +1,5 @@
 /** The one error of the client: why a request has no answer, or why its answer ended early. */
-
-import { createParser } from "eventsource-parser";
-import type { ChatCompletionChunk, ErrorAnswer } from "./wire.ts";
+import type { ErrorAnswer } from "./wire.ts";
 
 type ApiErrorKind =
   /** No response came: nothing listens there, or the network is gone. */
@@ -54,7 +52,7 @@ type SentError = Pick<ErrorAnswer["error"], "message"> &
   Partial<Pick<ErrorAnswer["error"], "code" | "param">>;
 
 /** The error that a body or a frame of a stream holds; undefined where it holds none. */
-function sentError(body: unknown): SentError | undefined {
+export function sentError(body: unknown): SentError | undefined {
   if (!isObject(body)) return undefined;
   const { error } = body;
   // Some servers send a bare text.
@@ -75,60 +73,3 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
 const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null);
-
-/** The data of the event that ends a stream of the OpenAI API. */
-const endOfStream = "[DONE]";
-
-type Body = ReadableStream<Uint8Array> | null;
-
-/** Ends at `[DONE]`; a stream that ends without it throws an ApiError. */
-export async function* readChunks(
-  body: Body,
-  signal?: AbortSignal,
-): AsyncGenerator<ChatCompletionChunk> {
-  for await (const data of eventData(body, signal)) {
-    if (data === endOfStream) return;
-    const chunk = parse(data);
-    const sent = sentError(chunk);
-    if (sent !== undefined) throw new ApiError("stream_error", sent.message, { sent });
-    yield chunk;
-  }
-  throw interrupted();
-}
-
-async function* eventData(body: Body, signal?: AbortSignal): AsyncGenerator<string> {
-  // Not every browser iterates a stream by itself.
-  const reader = body?.getReader();
-  if (reader === undefined) return;
-  const events: string[] = [];
-  const parser = createParser({ onEvent: ({ data }) => events.push(data) });
-  const decoder = new TextDecoder();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      parser.feed(decoder.decode(value, { stream: true }));
-      yield* events.splice(0);
-    }
-  } catch (cause) {
-    throw signal?.aborted === true ? cause : interrupted(cause);
-  } finally {
-    // A caller that stops reading before the end closes the connection.
-    reader.cancel().catch(() => {});
-  }
-  // The last event may lack the empty line that ends it.
-  parser.feed("\n\n");
-  yield* events;
-}
-
-function parse(data: string): ChatCompletionChunk {
-  try {
-    return JSON.parse(data);
-  } catch (cause) {
-    const start = data.slice(0, 60);
-    throw new ApiError("not_json", `The server did not send JSON: ${start}`, { cause });
-  }
-}
-
-const interrupted = (cause?: unknown): ApiError =>
-  new ApiError("stream_interrupted", "The answer ended before it was finished.", { cause });

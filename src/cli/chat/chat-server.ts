@@ -1,6 +1,7 @@
 /** The server that a chat talks with: a node of Paddock, or any other of the OpenAI API. */
 import { ApiClient, type ChatRequest } from "../../client/api-client.ts";
-import { ApiError, readChunks } from "../../client/api-error.ts";
+import { ApiError } from "../../client/api-error.ts";
+import { readChunks } from "../../client/event-stream.ts";
 import {
   readChunk,
   readCompletion,

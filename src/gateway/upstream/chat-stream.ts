@@ -1,6 +1,5 @@
 /** A streamed answer of an upstream server: read as the caller pulls it, and ended with the caller. */
-
-import { createParser } from "eventsource-parser";
+import { endOfStream, eventData } from "../../client/event-stream.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
@@ -17,9 +16,6 @@ import { BadChunk, ChatChunks, type MostTokens } from "./chat-chunks.ts";
 import { ConnectionFailure, type UpstreamResponse } from "./http-exchange.ts";
 import { isObject, parseJson } from "./json-fields.ts";
 import { type Refused, sentError, statusOf, toRefusal } from "./refusal.ts";
-
-/** The data of the event that ends a stream of the OpenAI API. */
-const endOfStream = "[DONE]";
 
 export interface AskedAnswer {
   /** What holds the texts, for a refusal that is about their length. */
@@ -56,7 +52,7 @@ export class StreamedAnswer implements Disposable {
     this.#response = response;
     this.#chunks = new ChatChunks(most);
     const bounds = answerBounds(tokens, topLogprobs);
-    this.#data = eventData(response.bytes(), bounds)[Symbol.asyncIterator]();
+    this.#data = boundedEventData(response.bytes(), bounds);
   }
 
   /** Whether the server counted the tokens; known at the end. */
@@ -203,35 +199,27 @@ export const answerBounds = (tokens: number, topLogprobs?: number): AnswerBounds
     tokens * bytesPerToken * (topLogprobs === undefined ? 1 : 2 + Math.max(topLogprobs, 1)),
 });
 
-/** The data of server-sent events, in bounds: what each piece of the body brings, so that nothing waits for later events. */
-export async function* eventData(
+/** The data of server-sent events, in bounds. */
+export async function* boundedEventData(
   bytes: AsyncIterable<Uint8Array>,
   bounds: AnswerBounds,
 ): AsyncGenerator<string[]> {
-  let events: string[] = [];
   let pending = 0;
   let allBytes = 0;
   let allEvents = 0;
-  const parser = createParser({
-    onEvent({ data }) {
-      if (++allEvents > bounds.events) throw new AnswerTooLong(tooMuch);
-      events.push(data);
-      pending = 0;
-    },
-  });
-  const decoder = new TextDecoder();
-  for await (const chunk of bytes) {
-    pending += chunk.length;
-    allBytes += chunk.length;
-    if (allBytes > bounds.bytes) throw new AnswerTooLong(tooMuch);
-    parser.feed(decoder.decode(chunk, { stream: true }));
-    if (pending > mostBytes) throw new AnswerTooLong("an event that is longer than any answer");
-    if (events.length === 0) continue;
-    const arrived = events;
-    events = [];
-    yield arrived;
+  async function* counted(): AsyncGenerator<Uint8Array> {
+    for await (const piece of bytes) {
+      pending += piece.length;
+      allBytes += piece.length;
+      if (allBytes > bounds.bytes) throw new AnswerTooLong(tooMuch);
+      yield piece;
+      if (pending > mostBytes) throw new AnswerTooLong("an event that is longer than any answer");
+    }
   }
-  // The last event may lack the empty line that ends it.
-  parser.feed("\n\n");
-  if (events.length > 0) yield events;
+  for await (const events of eventData(counted())) {
+    pending = 0;
+    allEvents += events.length;
+    if (allEvents > bounds.events) throw new AnswerTooLong(tooMuch);
+    yield events;
+  }
 }

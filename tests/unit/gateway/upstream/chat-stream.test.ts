@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { answerBounds, eventData } from "../../../../src/gateway/upstream/chat-stream.ts";
+import { answerBounds, boundedEventData } from "../../../../src/gateway/upstream/chat-stream.ts";
 
 async function* cut(text: string, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
   const bytes = new TextEncoder().encode(text);
@@ -13,7 +13,7 @@ async function* cut(text: string, sizes: readonly number[]): AsyncGenerator<Uint
 }
 
 const read = async (bytes: AsyncIterable<Uint8Array>): Promise<string[]> =>
-  (await Array.fromAsync(eventData(bytes, answerBounds(1_000_000)))).flat();
+  (await Array.fromAsync(boundedEventData(bytes, answerBounds(1_000_000)))).flat();
 
 test("events are the same wherever their bytes are cut", async () => {
   const text = ': ping\n\ndata: {"text":"é😀"}\r\n\r\nid: 1\ndata: a\ndata: b\n\ndata: [DONE]';
