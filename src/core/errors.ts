@@ -33,8 +33,10 @@ export type ErrorKind = (typeof errorKinds)[number];
 
 /** The part of a request that an error is about, in the domain's words: each API has its own field for it. */
 export interface Subject {
-  /** `call`: the call that a tool's result names; `schema`: that of the answer's format. */
-  part: "messages" | "call" | "prompt" | "tools" | "format" | "schema" | "max tokens";
+  /** `call`: the call that a tool's result names; `tool`: a tool's name; `choice`: the tool to call; `schema`: that of the answer's format. */
+  part:
+    | ("messages" | "call" | "prompt" | "tools" | "tool" | "choice")
+    | ("format" | "schema" | "max tokens");
   /** Which one of several: of the messages, prompts or tools; of a tool its parameters are meant. */
   at?: number;
   /** What is at fault inside of it, as a path: `.properties.city`. */

@@ -9,6 +9,7 @@ import { redactPaths } from "../server/middleware/errors.ts";
 import { invalid } from "../server/middleware/read-request.ts";
 import type { McpSession } from "../server/operations/mcp/operation.ts";
 import { Attributes, Filter, StoreReferences, toFilter } from "../server/wire/attributes.ts";
+import { toPageRequest } from "../server/wire/page-schema.ts";
 import { documentText, type McpDocuments, withinBudget } from "./documents.ts";
 import { toUri } from "./resources.ts";
 
@@ -254,11 +255,7 @@ export const listCollections = defineTool({
   }),
   async call({ limit, cursor: after }, { caller, documents }) {
     const { stores, storeAccess } = documents;
-    const page = {
-      limit: limit ?? collectionLimits.usual,
-      order: "asc" as const,
-      ...given({ after }),
-    };
+    const page = toPageRequest({ ...given({ limit, after }), order: "asc" }, collectionLimits);
     const { items, hasMore } = await stores.list(caller, page);
     return {
       collections: items.map(({ store, counts, isExpired }) => ({
@@ -308,11 +305,7 @@ export const listDocuments = defineTool({
   async call({ collection, limit, cursor: after }, { caller, documents }) {
     const { storeAccess, storeFiles } = documents;
     const { id } = await storeAccess.find(caller, collection, "collection");
-    const page = {
-      limit: limit ?? documentLimits.usual,
-      order: "asc" as const,
-      ...given({ after }),
-    };
+    const page = toPageRequest({ ...given({ limit, after }), order: "asc" }, documentLimits);
     const { items, hasMore } = await storeFiles.list(caller, id, page);
     return {
       collection: id,

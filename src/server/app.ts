@@ -6,7 +6,7 @@ import { describe, schemasOf } from "./openapi.ts";
 import { type OperationServices, operations, type pageAddresses, targetOf } from "./operations.ts";
 import { page } from "./page.ts";
 import { Pipeline, type PipelineSettings } from "./pipeline.ts";
-import type { ResponseHeaders } from "./request-context.ts";
+import { contextOf, type ResponseHeaders } from "./request-context.ts";
 
 export type Services = OperationServices & PipelineSettings;
 
@@ -19,10 +19,13 @@ export function createApp(services: Services) {
       set.status = response.status;
       return response;
     })
-    .onAfterHandle(({ request, set }) => pipeline.time(request, set.headers))
+    .onAfterHandle(({ request, set }) => {
+      const timing = contextOf(request).serverTiming();
+      if (timing !== "") set.headers["server-timing"] = timing;
+    })
     .onAfterResponse(({ request, set, response }) => {
       const status = response instanceof Response ? response.status : Number(set.status ?? 200);
-      pipeline.responded(request, status);
+      contextOf(request).responded(status);
     });
   const missing = (request: Request, headers: ResponseHeaders): Response => {
     const pathname = pathOf(request);

@@ -6,15 +6,11 @@ import { ErrorAnswer } from "./wire/fields.ts";
 
 const errorSchema: NamedSchema = { name: "Error", schema: ErrorAnswer };
 
-/** The errors of every operation that takes a JSON body and names a model. */
 export const modelErrors: Readonly<Record<number, string>> = {
   400: "Malformed JSON or an invalid field; `param` names it.",
   401: "The key is missing or wrong, where the node wants one.",
   403: "The key does not open this operation, the request is for another host than the node's, or a proxy passed it on to a node without keys.",
   404: "The named model is not on this node, or of another type: code `model_not_found`.",
-  408: "The body did not arrive in time.",
-  413: "The body is too large.",
-  415: "The body is not JSON.",
   429: "The caller's limit is reached: code `rate_limit_exceeded`, type `requests` or `tokens`; `Retry-After` says when to try again.",
   502: "The upstream server of a model failed (`upstream_failed`), or does not accept what the node sends it (`upstream_refused`: its key, or the model's name there).",
   503: "The model or the collection is not ready yet.",
@@ -27,7 +23,6 @@ export const specifiedModelErrors: Readonly<Record<number, string>> = (() => {
   return { ...others, 500: unknownModel };
 })();
 
-/** The errors of operations about documents. */
 export const documentErrors: Readonly<Record<number, string>> = {
   400: "A field or a parameter is invalid; `param` names it.",
   401: "The key is missing or wrong, where the node wants one.",
@@ -37,9 +32,8 @@ export const documentErrors: Readonly<Record<number, string>> = {
   503: "The store is away, the disk full, or another node has the data dir.",
 };
 
-/** The same where a JSON body is sent. */
-export const documentBodyErrors: Readonly<Record<number, string>> = {
-  ...documentErrors,
+/** Those of every operation that takes a JSON body, beside its own. */
+const bodyErrors: Readonly<Record<number, string>> = {
   408: "The body did not arrive in time.",
   413: "The body is too large.",
   415: "The body is not JSON.",
@@ -123,13 +117,15 @@ function describeAnswer({ answer, stream }: OperationFacts) {
   };
 }
 
-function describeErrors({ errors, errorFormat }: OperationFacts) {
+function describeErrors({ body, errors, errorFormat }: OperationFacts) {
   const schemaOfErrors: NamedSchema = errorFormat ?? errorSchema;
-  const described = Object.entries(errors).map(([status, error]) => {
-    const { description, ...schema } =
-      typeof error === "string" ? { ...schemaOfErrors, description: error } : error;
-    return [status, { description, content: { [json]: { schema: reference(schema) } } }] as const;
-  });
+  const described = Object.entries({ ...(body && bodyErrors), ...errors }).map(
+    ([status, error]) => {
+      const { description, ...schema } =
+        typeof error === "string" ? { ...schemaOfErrors, description: error } : error;
+      return [status, { description, content: { [json]: { schema: reference(schema) } } }] as const;
+    },
+  );
   return Object.fromEntries(described);
 }
 

@@ -101,7 +101,6 @@ export class Pipeline {
     this.#rejectWhileDraining(context, target);
   }
 
-  /** From an operation's request to its response. */
   async serve<Services>(
     operation: Operation<Services>,
     services: Services,
@@ -181,20 +180,8 @@ export class Pipeline {
     return answerError(missingRoute(request, allowed), context, allow);
   }
 
-  /** What a failure answers, whatever failed. */
   fail(error: unknown, request: Request): Response {
     return toErrorResponse(error, request, contextOf(request), this.#settings.log);
-  }
-
-  /** The handler has ended: what is known by now of how long it took. */
-  time(request: Request, headers: ResponseHeaders): void {
-    const timing = contextOf(request).serverTiming();
-    if (timing !== "") headers["server-timing"] = timing;
-  }
-
-  /** The response is sent, and with it the request has ended, unless work for it goes on. */
-  responded(request: Request, status: number): void {
-    contextOf(request).responded(status);
   }
 
   #open(

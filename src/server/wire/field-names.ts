@@ -17,6 +17,8 @@ export const chatNames: FieldNames = {
   call: inList("messages", ".tool_call_id"),
   prompt: inList("prompt"),
   tools: inList("tools", ".function.parameters"),
+  tool: inList("tools", ".function.name"),
+  choice: () => "tool_choice.function.name",
   format: () => "response_format",
   schema: () => "response_format.json_schema.schema",
   "max tokens": () => "max_tokens",

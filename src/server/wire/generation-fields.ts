@@ -1,7 +1,9 @@
 /** How an answer is drawn and when it ends: the fields that APIs share, and what they mean. */
-import { type Static, Type as T } from "@sinclair/typebox";
+import { type Static, Type as T, type TObject, type TProperties } from "@sinclair/typebox";
 import type { GenerationSettings, Sampling } from "../../core/ports/chat-engine.ts";
 import { count, nullable, withoutNulls } from "./fields.ts";
+
+type StaticOf<Fields extends TProperties> = Static<TObject<Fields>>;
 
 /** A number whose default is the model's. */
 const tunable = (minimum: number, maximum: number, fallback: number, description: string) =>
@@ -49,8 +51,7 @@ export const samplingFields = {
   ),
 };
 
-const SamplingBody = T.Object(samplingFields);
-type SamplingBody = Static<typeof SamplingBody>;
+type SamplingBody = StaticOf<typeof samplingFields>;
 
 const samplingNames = {
   temperature: "temperature",
@@ -70,19 +71,11 @@ const samplingNames = {
 export const wireName = (name: keyof Sampling): string => samplingNames[name];
 
 export function toSampling(body: SamplingBody): Partial<Sampling> {
-  return withoutNulls({
-    temperature: body.temperature,
-    topP: body.top_p,
-    topK: body.top_k,
-    minP: body.min_p,
-    presencePenalty: body.presence_penalty,
-    frequencyPenalty: body.frequency_penalty,
-    repeatPenalty: body.repeat_penalty,
-    repeatLastN: body.repeat_last_n,
-    dryMultiplier: body.dry_multiplier,
-    dryBase: body.dry_base,
-    dryAllowedLength: body.dry_allowed_length,
+  const said = Object.entries(samplingNames).flatMap(([name, field]) => {
+    const value = body[field];
+    return typeof value === "number" ? [[name, value] as const] : [];
   });
+  return Object.fromEntries(said);
 }
 
 /** Those of OpenAI's APIs but for sampling. `note`: what is said of each of them besides. */
@@ -116,8 +109,7 @@ export const generationFields = fieldsWith("");
 /** For an API that does not have them itself. */
 export const generationExtensions = fieldsWith(" An extension.");
 
-const GenerationBody = T.Object(generationFields);
-type GenerationBody = Static<typeof GenerationBody>;
+type GenerationBody = StaticOf<typeof generationFields>;
 
 export function toGenerationSettings({
   seed,

@@ -1,5 +1,5 @@
 /** Pages of lists on the wire, as the OpenAI API has them. */
-import { Type as T, type TObject, type TProperties, type TSchema } from "@sinclair/typebox";
+import { Type as T, type TProperties, type TSchema } from "@sinclair/typebox";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import { quoted } from "../../core/quoted.ts";
@@ -73,16 +73,33 @@ export function toPage<Item, Shown extends { id: string }>(
   };
 }
 
-/** A page of one item, as an example. */
-export const pageExample = <Item extends { id: string }>(item: Item) =>
-  toPage({ items: [item], hasMore: false }, (one: Item) => one);
+/** What an operation that lists answers, in the OpenAPI document. */
+export const pageAnswer = <Item extends { id: string }>(
+  name: string,
+  schema: TSchema,
+  what: string,
+  example: Item,
+) => ({
+  name,
+  schema,
+  description: `A page of ${what}.`,
+  example: toPage({ items: [example], hasMore: false }, (one: Item) => one),
+});
 
-/** What is answered where something was deleted. */
-export const deletedSchema = (object: string): TObject =>
-  T.Object({ id: T.String(), object: T.Literal(object), deleted: T.Literal(true) });
+/** The same of one that deletes. */
+export const deletedAnswer = (
+  name: string,
+  object: string,
+  id: string,
+  description = "It is gone.",
+) => ({
+  name,
+  schema: T.Object({ id: T.String(), object: T.Literal(object), deleted: T.Literal(true) }),
+  description,
+  example: { id, object, deleted: true },
+});
 
 /** Tells OpenAI's clients how soon to poll for what is in progress; they would wait five seconds. */
-
 const header = "openai-poll-after-ms";
 const pollMs = 250;
 

@@ -2,6 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import type { Tool, ToolChoice, ToolUse } from "../../core/ports/chat-engine.ts";
 import { quoted } from "../../core/quoted.ts";
+import type { FieldNames } from "./field-names.ts";
 import { nullable, open, refuse, withoutNulls } from "./fields.ts";
 
 export const FunctionTool = T.Object(
@@ -33,8 +34,6 @@ export function toTool({
   return { name, ...withoutNulls({ description, parameters }) };
 }
 
-/** Tools that are offered and which of them is to be called: checked together, whatever API says it. */
-
 interface OfferedTools {
   tools: readonly Tool[];
   /** Absent: `auto`. */
@@ -42,15 +41,7 @@ interface OfferedTools {
   parallel: boolean;
 }
 
-/** What the caller calls the fields. */
-interface FieldNames {
-  /** The name of a tool, by its place. */
-  tool: (at: number) => string;
-  /** The name of the one that is chosen. */
-  choice: string;
-}
-
-/** Undefined where no tool may be called. */
+/** The tools that are offered and which of them is to be called, checked together; undefined where none may be. */
 export function checkedToolUse(
   { tools, choice, parallel }: OfferedTools,
   fields: FieldNames,
@@ -72,5 +63,5 @@ export function checkedToolUse(
   }
   const { name } = choice;
   if (names.includes(name)) return { tools, parallel, choice: { name } };
-  throw refuse(fields.choice, `${quoted(name)} is not one of the tools: ${names.join(", ")}`);
+  throw refuse(fields.choice(), `${quoted(name)} is not one of the tools: ${names.join(", ")}`);
 }

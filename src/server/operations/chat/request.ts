@@ -35,10 +35,16 @@ export const isOlderForm = ({
 }: Pick<ChatCompletionRequest, "functions" | "function_call">): boolean =>
   (functions ?? choice ?? null) !== null;
 
+const olderNames: FieldNames = {
+  ...chatNames,
+  tools: inList("functions", ".parameters"),
+  tool: inList("functions", ".name"),
+  choice: () => "function_call.name",
+};
+
 /** What this request calls the parts that an error may be about. */
 export const fieldNamesOf = (body: ChatCompletionRequest): FieldNames => ({
-  ...chatNames,
-  ...(isOlderForm(body) ? { tools: inList("functions", ".parameters") } : {}),
+  ...(isOlderForm(body) ? olderNames : chatNames),
   ...(body.response_format?.type === "json_object"
     ? { schema: () => "response_format.schema" }
     : {}),
@@ -66,7 +72,7 @@ function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
       choice: typeof choice === "object" ? choice?.function : choice,
       parallel: parallel ?? true,
     },
-    { tool: (at) => `tools[${at}].function.name`, choice: "tool_choice.function.name" },
+    chatNames,
   );
 }
 
@@ -82,6 +88,6 @@ function toFunctionUse(body: ChatCompletionRequest): ToolUse | undefined {
   }
   return checkedToolUse(
     { tools: functions.map((one) => toTool({ function: one })), choice, parallel: false },
-    { tool: (at) => `functions[${at}].name`, choice: "function_call.name" },
+    olderNames,
   );
 }

@@ -7,17 +7,22 @@ import type {
   ConversationItem,
   ConversationService,
 } from "../../../core/responses/conversation-service.ts";
-import { documentBodyErrors, documentErrors } from "../../openapi.ts";
+import { documentErrors } from "../../openapi.ts";
 import { defineOperation, tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { refuse } from "../../wire/fields.ts";
-import { pageExample, pageOfItems, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import {
+  deletedAnswer,
+  pageAnswer,
+  pageOfItems,
+  toPage,
+  toPageRequest,
+} from "../../wire/page-schema.ts";
 import { toMessagesSoFar } from "../responses/conversation.ts";
 import { newResponseId, toListedItems } from "../responses/items.ts";
 import type { InputItem } from "../responses/request-schema.ts";
 import {
   ConversationChange,
-  ConversationDeleted,
   ConversationItemList,
   type ConversationObject,
   ConversationRequest,
@@ -65,12 +70,7 @@ const conversationAnswer = {
   description: "The conversation.",
   example: conversationExample,
 };
-const listAnswer = {
-  name: "ConversationItemList",
-  schema: ConversationItemList,
-  description: "A page of items.",
-  example: pageExample(itemExample),
-};
+const listAnswer = pageAnswer("ConversationItemList", ConversationItemList, "items", itemExample);
 
 const createConversation = defineOperation({
   ...about,
@@ -88,7 +88,6 @@ const createConversation = defineOperation({
     logged: ({ items }) => ({ items }),
   },
   answer: conversationAnswer,
-  errors: documentBodyErrors,
   handler: async ({ body }, { authenticated }, { conversations }: Needs) => {
     const metadata = checkedPairs(body.metadata ?? {}, "metadata");
     const items = checkedItems(body.items ?? []);
@@ -122,7 +121,6 @@ const updateConversation = defineOperation({
     logged: () => ({}),
   },
   answer: conversationAnswer,
-  errors: documentBodyErrors,
   handler: async ({ body, parameters }, { authenticated }, { conversations }: Needs) => {
     const metadata = checkedPairs(body.metadata, "metadata");
     const id = parameters.conversation_id ?? "";
@@ -138,12 +136,7 @@ const deleteConversation = defineOperation({
   operationId: "deleteConversation",
   summary: "Delete a conversation with its items",
   description: "Responses that were made in it have their own copy, and stay.",
-  answer: {
-    name: "ConversationDeleted",
-    schema: ConversationDeleted,
-    description: "It is gone.",
-    example: { id: conversationExample.id, object: "conversation.deleted", deleted: true },
-  },
+  answer: deletedAnswer("ConversationDeleted", "conversation.deleted", conversationExample.id),
   handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
     const id = parameters.conversation_id ?? "";
     await conversations.delete(id, authenticated);
@@ -164,7 +157,6 @@ const addConversationItems = defineOperation({
     logged: ({ items }) => ({ items }),
   },
   answer: { ...listAnswer, description: "The items that were added." },
-  errors: documentBodyErrors,
   handler: async ({ body, parameters }, { authenticated }, { conversations, limits }: Needs) => {
     const added = checkedItems(body.items);
     await conversations.change(parameters.conversation_id ?? "", authenticated, ({ items }) => ({

@@ -2,7 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Metadata } from "../../wire/attributes.ts";
 import { nullable, open, unexamined } from "../../wire/fields.ts";
-import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
+import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 import { InputItem } from "../responses/request-schema.ts";
 
 export const itemLimits = { most: 100, usual: 20 };
@@ -34,8 +34,6 @@ export const ConversationObject = T.Object({
 });
 
 export type ConversationObject = Static<typeof ConversationObject>;
-
-export const ConversationDeleted = deletedSchema("conversation.deleted");
 
 export const ListedItem = T.Object(
   { id: T.String(), type: T.Optional(T.String()) },

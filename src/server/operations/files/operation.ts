@@ -11,16 +11,8 @@ import { invalid } from "../../middleware/read-request.ts";
 import { documentErrors, uploadErrors } from "../../openapi.ts";
 import { defineOperation, tags } from "../../operation.ts";
 import { refuse, toSeconds } from "../../wire/fields.ts";
-import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
-import {
-  FileDeleted,
-  FileList,
-  FileObject,
-  FileQuery,
-  FileUpload,
-  fileLimits,
-  UploadFields,
-} from "./schema.ts";
+import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { FileList, FileObject, FileQuery, FileUpload, fileLimits, UploadFields } from "./schema.ts";
 
 type Needs = { files: FileService };
 
@@ -36,8 +28,13 @@ const example: FileObject = {
   content_type: "application/pdf",
 };
 
-const about = { name: "files", tag: tags.files, scope: "documents" } as const;
-const one = { parameters: { file_id: "The file's id." }, errors: documentErrors } as const;
+const about = {
+  name: "files",
+  tag: tags.files,
+  scope: "documents",
+  errors: documentErrors,
+} as const;
+const one = { ...about, parameters: { file_id: "The file's id." } } as const;
 const described = { name: "File", schema: FileObject, description: "The file.", example };
 
 const uploadFile = defineOperation({
@@ -75,13 +72,7 @@ const listFiles = defineOperation({
   description:
     "The header `x-paddock-max-file-bytes` says how large a file may be, so that a larger one need not be sent to be refused.",
   query: FileQuery,
-  answer: {
-    name: "FileList",
-    schema: FileList,
-    description: "A page of files.",
-    example: pageExample(example),
-  },
-  errors: documentErrors,
+  answer: pageAnswer("FileList", FileList, "files", example),
   handler: async (
     { query },
     context,
@@ -95,7 +86,6 @@ const listFiles = defineOperation({
 });
 
 const getFile = defineOperation({
-  ...about,
   ...one,
   method: "GET",
   path: "/v1/files/:file_id",
@@ -108,7 +98,6 @@ const getFile = defineOperation({
 });
 
 const getFileContent = defineOperation({
-  ...about,
   ...one,
   method: "GET",
   path: "/v1/files/:file_id/content",
@@ -128,7 +117,6 @@ const getFileContent = defineOperation({
 });
 
 const deleteFile = defineOperation({
-  ...about,
   ...one,
   method: "DELETE",
   path: "/v1/files/:file_id",
@@ -136,12 +124,7 @@ const deleteFile = defineOperation({
   summary: "Delete a file",
   description:
     "Deletes it, and removes it from every vector store: no answer comes from it any more.",
-  answer: {
-    name: "FileDeleted",
-    schema: FileDeleted,
-    description: "It is gone.",
-    example: { id: example.id, object: "file", deleted: true },
-  },
+  answer: deletedAnswer("FileDeleted", "file", example.id),
   handler: async ({ parameters }, context, { files }: Needs) => {
     const id = parameters.file_id ?? "";
     await files.delete(context.authenticated, id);

@@ -1,7 +1,7 @@
 /** Files on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { count, oneOf } from "../../wire/fields.ts";
-import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
+import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
 /** Of OpenAI's purposes those that a file can serve here. */
 const Purpose = oneOf(["assistants", "user_data"], {
@@ -51,5 +51,3 @@ export const FileQuery = pageQuery(fileLimits, {
 });
 
 export const FileList = pageSchema(FileObject);
-
-export const FileDeleted = deletedSchema("file");

@@ -6,7 +6,7 @@ import type { Scope } from "../../../core/limits/api-key.ts";
 import type { Log } from "../../../core/log.ts";
 import type { Report } from "../../../core/ports/telemetry.ts";
 import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
-import { documentBodyErrors } from "../../openapi.ts";
+import { documentErrors } from "../../openapi.ts";
 import { defineOperation, tags } from "../../operation.ts";
 import { ErrorAnswer } from "../../wire/fields.ts";
 import { isRequest, McpAnswer, McpMessage, messagesOf } from "./schema.ts";
@@ -63,7 +63,7 @@ export const mcp = defineOperation({
   },
   errorFormat: mcpErrors,
   errors: {
-    ...documentBodyErrors,
+    ...documentErrors,
     406: "The client takes no JSON.",
     504: "The answer took longer than the node allows.",
   },

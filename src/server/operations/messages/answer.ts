@@ -67,7 +67,10 @@ const noUsage: TokenUsage = {
   reasoningTokens: 0,
 };
 
-function newMessage({ model, grounding }: ChatAnswer, usage: TokenUsage): Message {
+export function newMessage(
+  { model, grounding }: Pick<ChatAnswer, "model" | "grounding">,
+  usage: TokenUsage,
+): Message {
   return {
     id: `msg_${crypto.randomUUID().replaceAll("-", "")}`,
     type: "message",

@@ -6,7 +6,7 @@ import { modelErrors } from "../../openapi.ts";
 import { defineOperation, type Handler, tags } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
-import { toEvents, toMessage } from "./answer.ts";
+import { newMessage, toEvents, toMessage } from "./answer.ts";
 import { Message, MessageEvent, TokenCount } from "./answer-schema.ts";
 import { ignoredHeaders, messageErrors, messageEvents, messageHeaders } from "./error-format.ts";
 import { messageNames, toChatRequest, toPrompt, toThoughts } from "./request.ts";
@@ -61,29 +61,13 @@ const prompt: CountTokensRequest = {
 
 const request: MessageRequest = { ...prompt, max_tokens: 64 };
 
+const usage = { promptTokens: 39, cachedTokens: 0, completionTokens: 7, reasoningTokens: 0 };
+
 const message: Message = {
+  ...newMessage(prompt, usage),
   id: "msg_2f9d7c1e5a314f0b9c573d6a1f0e8b42",
-  type: "message",
-  role: "assistant",
-  model: "TinyLlama-1.1B-Chat-v1.0",
   content: [{ type: "text", text: "The capital of France is Paris." }],
   stop_reason: "end_turn",
-  stop_sequence: null,
-  stop_details: null,
-  container: null,
-  diagnostics: null,
-  usage: {
-    input_tokens: 39,
-    cache_creation_input_tokens: 0,
-    cache_read_input_tokens: 0,
-    output_tokens: 7,
-    output_tokens_details: { thinking_tokens: 0 },
-    server_tool_use: null,
-    cache_creation: null,
-    inference_geo: null,
-    service_tier: "standard",
-    speed: null,
-  },
 };
 
 const event: MessageEvent = {

@@ -20,6 +20,8 @@ import type { Block, CountTokensRequest, Message, MessageRequest, TextBlocks } f
 export const messageNames: FieldNames = {
   ...chatNames,
   tools: inList("tools", ".input_schema"),
+  tool: inList("tools", ".name"),
+  choice: () => "tool_choice.name",
   format: () => "output_config.format",
   schema: () => "output_config.format.schema",
 };
@@ -78,7 +80,7 @@ function toToolUse({ tools, tool_choice: choice }: CountTokensRequest): ToolUse 
       choice: choice?.type === "tool" ? { name: choice.name } : choice && choices[choice.type],
       parallel: !(disabled && choice.disable_parallel_tool_use === true),
     },
-    { tool: (at) => `tools[${at}].name`, choice: "tool_choice.name" },
+    messageNames,
   );
 }
 

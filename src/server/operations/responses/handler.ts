@@ -172,7 +172,10 @@ interface ResponseFacts {
 }
 
 /** Before anything has come of it. */
-function begunResponse(facts: ResponseFacts, status: "queued" | "in_progress"): ResponseObject {
+export function begunResponse(
+  facts: ResponseFacts,
+  status: "queued" | "in_progress",
+): ResponseObject {
   const { id, createdAt, body, isStored } = facts;
   const conversation = conversationOf(body);
   return {

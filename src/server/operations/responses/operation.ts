@@ -7,6 +7,7 @@ import { defineOperation, type Handler, tags } from "../../operation.ts";
 import { count } from "../../wire/fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import {
+  begunResponse,
   createResponse,
   type ResponseNeeds,
   readConversation,
@@ -28,15 +29,9 @@ const id = "resp_2f9d7c1e5a314f0b9c573d6a1f0e8b42";
 const message = "msg_2f9d7c1e5a314f0b9c573d6a1f0e8b42_0";
 
 export const responseExample: ResponseObject = {
-  id,
-  object: "response",
-  created_at: 1794700800,
-  completed_at: 1794700801,
+  ...begunResponse({ id, createdAt: 1794700800, body: request, isStored: true }, "in_progress"),
   status: "completed",
-  error: null,
-  incomplete_details: null,
-  model: "TinyLlama-1.1B-Chat-v1.0",
-  instructions: "You are a helpful assistant.",
+  completed_at: 1794700801,
   output: [
     {
       type: "message",
@@ -53,22 +48,6 @@ export const responseExample: ResponseObject = {
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: 46,
   },
-  previous_response_id: null,
-  background: false,
-  store: true,
-  metadata: {},
-  max_output_tokens: null,
-  max_tool_calls: null,
-  temperature: 0,
-  top_p: null,
-  top_logprobs: 0,
-  parallel_tool_calls: true,
-  tool_choice: "auto",
-  tools: [],
-  text: { format: { type: "text" } },
-  reasoning: { effort: null, summary: null },
-  truncation: "disabled",
-  service_tier: "default",
   system_fingerprint: "fp_5c3a9e1b7d20",
 };
 

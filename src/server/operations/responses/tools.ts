@@ -30,6 +30,8 @@ export const responseNames = ({ functions }: Pick<OfferedTools, "functions">): F
   ...chatNames,
   messages: inList("input"),
   tools: (at) => (at === undefined ? "tools" : `${functions[at]?.at}.parameters`),
+  tool: (at = 0) => `${functions[at]?.at}.name`,
+  choice: () => "tool_choice.name",
   format: () => "text.format",
   schema: () => "text.format.schema",
   "max tokens": () => "max_output_tokens",
@@ -60,7 +62,7 @@ export function toOfferedTools(body: RequestedTools): OfferedTools {
       choice,
       parallel: body.parallel_tool_calls ?? true,
     },
-    { tool: (at) => `${functions[at]?.at}.name`, choice: "tool_choice.name" },
+    responseNames({ functions }),
   );
   const callable = functions.filter(({ tool }) => allowed?.names.has(tool.name) ?? true);
   const tools = callable.map(({ tool }) => tool);

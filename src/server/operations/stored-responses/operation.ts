@@ -5,7 +5,13 @@ import type { ResponseService } from "../../../core/responses/response-service.t
 import { redactPaths } from "../../middleware/errors.ts";
 import { documentErrors } from "../../openapi.ts";
 import { defineOperation, tags } from "../../operation.ts";
-import { pageExample, pageOfItems, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import {
+  deletedAnswer,
+  pageAnswer,
+  pageOfItems,
+  toPage,
+  toPageRequest,
+} from "../../wire/page-schema.ts";
 import { inputItemId, itemWith, shownWith } from "../responses/items.ts";
 import { responseExample as storedExample } from "../responses/operation.ts";
 import type { Includable } from "../responses/tool-schema.ts";
@@ -13,7 +19,6 @@ import {
   InputItemList,
   InputItemQuery,
   itemLimits,
-  ResponseDeleted,
   ResponseQuery,
   StoredResponse,
 } from "./schema.ts";
@@ -82,12 +87,7 @@ const deleteResponse = defineOperation({
   summary: "Delete a stored response",
   description:
     "Deletes it with its conversation; one that is being made is cancelled. Responses that went on from it have their own copy of the conversation, and stay.",
-  answer: {
-    name: "ResponseDeleted",
-    schema: ResponseDeleted,
-    description: "It is gone.",
-    example: { id: storedExample.id, object: "response", deleted: true },
-  },
+  answer: deletedAnswer("ResponseDeleted", "response", storedExample.id),
   handler: async ({ parameters }, context, { responses }: Needs) => {
     const id = parameters.response_id ?? "";
     await responses.delete(id, context.authenticated);
@@ -102,12 +102,7 @@ const listInputItems = defineOperation({
   operationId: "listResponseInputItems",
   summary: "List what a response was asked with",
   query: InputItemQuery,
-  answer: {
-    name: "ResponseInputItemList",
-    schema: InputItemList,
-    description: "A page of items.",
-    example: pageExample(inputExample),
-  },
+  answer: pageAnswer("ResponseInputItemList", InputItemList, "items", inputExample),
   handler: async ({ parameters, query }, context, services: Needs) => {
     const id = parameters.response_id ?? "";
     const { input } = await services.responses.get(id, context.authenticated);

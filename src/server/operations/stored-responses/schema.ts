@@ -2,7 +2,7 @@
 import { Type as T } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
 import { ignored, open, orNull, rejectedAs } from "../../wire/fields.ts";
-import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
+import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 import { includeList } from "../responses/tool-schema.ts";
 
 const include = T.Optional(
@@ -48,5 +48,3 @@ const InputItem = T.Object(
 );
 
 export const InputItemList = pageSchema(InputItem);
-
-export const ResponseDeleted = deletedSchema("response");

@@ -4,10 +4,16 @@ import type { FileBatchService } from "../../../core/documents/file-batch-servic
 import type { StoreAccess } from "../../../core/documents/store-access.ts";
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
 import { given } from "../../../core/given.ts";
-import { documentBodyErrors, documentErrors } from "../../openapi.ts";
+import { documentErrors } from "../../openapi.ts";
 import { defineOperation, tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
-import { pageExample, tellWhenToPoll, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import {
+  deletedAnswer,
+  pageAnswer,
+  tellWhenToPoll,
+  toPage,
+  toPageRequest,
+} from "../../wire/page-schema.ts";
 import {
   ContentQuery,
   contentLimits,
@@ -16,7 +22,6 @@ import {
   storeFileLimits,
   VectorStoreFile,
   VectorStoreFileContent,
-  VectorStoreFileDeleted,
   VectorStoreFileList,
   VectorStoreFileQuery,
   VectorStoreFileRequest,
@@ -50,7 +55,12 @@ const fileExample: VectorStoreFile = {
 };
 
 const path = "/v1/vector_stores/:vector_store_id/files";
-const about = { name: "vector_stores", tag: tags.vectorStores, scope: "documents" } as const;
+const about = {
+  name: "vector_stores",
+  tag: tags.vectorStores,
+  scope: "documents",
+  errors: documentErrors,
+} as const;
 const store = { vector_store_id: "The vector store's id." };
 const all = { path, parameters: store } as const;
 const one = {
@@ -79,7 +89,6 @@ const addVectorStoreFile = defineOperation({
     logged: ({ file_id }) => ({ file_id }),
   },
   answer: described,
-  errors: documentBodyErrors,
   handler: async (
     { body, parameters },
     { authenticated: caller },
@@ -100,13 +109,7 @@ const listVectorStoreFiles = defineOperation({
   summary: "List a vector store's files",
   description: "Documents that the command line ingested are among them.",
   query: VectorStoreFileQuery,
-  answer: {
-    name: "VectorStoreFileList",
-    schema: VectorStoreFileList,
-    description: "A page of files.",
-    example: pageExample(fileExample),
-  },
-  errors: documentErrors,
+  answer: pageAnswer("VectorStoreFileList", VectorStoreFileList, "files", fileExample),
   handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { filter: status, ...page } = query;
     const listed = await storeFiles.list(
@@ -126,7 +129,6 @@ const getVectorStoreFile = defineOperation({
   operationId: "getVectorStoreFile",
   summary: "Describe a file of a vector store",
   answer: described,
-  errors: documentErrors,
   handler: async ({ parameters }, context, { storeFiles }: Needs) => {
     const { vector_store_id: id = "", file_id: file = "" } = parameters;
     const found = await storeFiles.get(context.authenticated, id, file);
@@ -148,7 +150,6 @@ const updateVectorStoreFile = defineOperation({
     logged: () => ({}),
   },
   answer: described,
-  errors: documentBodyErrors,
   handler: async ({ body, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { vector_store_id: id = "", file_id: file = "" } = parameters;
     const attributes = checkedPairs(body.attributes ?? {}, "attributes");
@@ -176,7 +177,6 @@ const getVectorStoreFileContent = defineOperation({
       next_page: null,
     },
   },
-  errors: documentErrors,
   handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { vector_store_id: id = "", file_id: file = "" } = parameters;
     const { page: from = 0, limit = contentLimits.usual } = query;
@@ -191,13 +191,12 @@ const removeVectorStoreFile = defineOperation({
   operationId: "removeVectorStoreFile",
   summary: "Remove a file from a vector store",
   description: "No answer comes from it any more. The uploaded file stays.",
-  answer: {
-    name: "VectorStoreFileDeleted",
-    schema: VectorStoreFileDeleted,
-    description: "It is gone from the store.",
-    example: { id: fileExample.id, object: "vector_store.file.deleted", deleted: true },
-  },
-  errors: documentErrors,
+  answer: deletedAnswer(
+    "VectorStoreFileDeleted",
+    "vector_store.file.deleted",
+    fileExample.id,
+    "It is gone from the store.",
+  ),
   handler: async ({ parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { vector_store_id: store = "", file_id: id = "" } = parameters;
     await storeFiles.remove(caller, store, id);
@@ -240,7 +239,6 @@ const createFileBatch = defineOperation({
     logged: () => ({}),
   },
   answer: describedBatch,
-  errors: documentBodyErrors,
   handler: async ({ body, parameters }, { authenticated: caller }, { batches }: BatchNeeds) => {
     const id = parameters.vector_store_id ?? "";
     return { json: toFileBatch(await batches.create(caller, id, toBatchFiles(body))) };
@@ -255,7 +253,6 @@ const getFileBatch = defineOperation({
   operationId: "getFileBatch",
   summary: "Describe a batch",
   answer: describedBatch,
-  errors: documentErrors,
   handler: async ({ parameters }, context, { batches }: BatchNeeds) => {
     const { vector_store_id: store = "", batch_id: id = "" } = parameters;
     const found = await batches.get(context.authenticated, store, id);
@@ -273,7 +270,6 @@ const cancelFileBatch = defineOperation({
   summary: "Cancel a batch",
   description: "Files that are not ingested yet stay out, with the status `cancelled`.",
   answer: describedBatch,
-  errors: documentErrors,
   handler: async ({ parameters }, { authenticated: caller }, { batches }: BatchNeeds) => {
     const { vector_store_id: store = "", batch_id: id = "" } = parameters;
     return { json: toFileBatch(await batches.cancel(caller, store, id)) };
@@ -288,13 +284,7 @@ const listFileBatchFiles = defineOperation({
   operationId: "listFileBatchFiles",
   summary: "List a batch's files",
   query: VectorStoreFileQuery,
-  answer: {
-    name: "VectorStoreFileList",
-    schema: VectorStoreFileList,
-    description: "A page of files.",
-    example: pageExample(fileExample),
-  },
-  errors: documentErrors,
+  answer: pageAnswer("VectorStoreFileList", VectorStoreFileList, "files", fileExample),
   handler: async ({ query, parameters }, { authenticated: caller }, { batches }: BatchNeeds) => {
     const { vector_store_id: store = "", batch_id: id = "" } = parameters;
     const { filter: status, ...rest } = query;

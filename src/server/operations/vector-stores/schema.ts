@@ -3,7 +3,7 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { chunkBounds, fileStatuses } from "../../../core/documents/records.ts";
 import { Attributes, Filter, Metadata } from "../../wire/attributes.ts";
 import { count, ignored, nullable, oneOf, open, orNull, rejectedAs } from "../../wire/fields.ts";
-import { deletedSchema, pageQuery, pageSchema } from "../../wire/page-schema.ts";
+import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
 const ChunkingStrategy = T.Union(
   [
@@ -127,8 +127,6 @@ export type VectorStoreUpdate = Static<typeof VectorStoreUpdate>;
 export const storeLimits = { most: 100, usual: 20 };
 export const VectorStoreQuery = pageQuery(storeLimits, {});
 export const VectorStoreList = pageSchema(VectorStore);
-export const VectorStoreDeleted = deletedSchema("vector_store.deleted");
-
 /** Files of vector stores on the wire. */
 const FileStatus = oneOf(fileStatuses);
 
@@ -180,8 +178,6 @@ export const VectorStoreFileQuery = pageQuery(storeFileLimits, {
 });
 
 export const VectorStoreFileList = pageSchema(VectorStoreFile);
-export const VectorStoreFileDeleted = deletedSchema("vector_store.file.deleted");
-
 export const contentLimits = { most: 10_000, usual: 10_000 };
 
 export const ContentQuery = T.Object({

@@ -2,13 +2,12 @@
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import type { VectorStoreService } from "../../../core/documents/vector-store-service.ts";
-import { documentBodyErrors, documentErrors } from "../../openapi.ts";
+import { documentErrors } from "../../openapi.ts";
 import { defineOperation, tags } from "../../operation.ts";
-import { pageExample, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import {
   storeLimits,
   VectorStore,
-  VectorStoreDeleted,
   VectorStoreList,
   VectorStoreQuery,
   VectorStoreRequest,
@@ -44,7 +43,12 @@ const example: VectorStore = {
 };
 
 const path = "/v1/vector_stores";
-const about = { name: "vector_stores", tag: tags.vectorStores, scope: "documents" } as const;
+const about = {
+  name: "vector_stores",
+  tag: tags.vectorStores,
+  scope: "documents",
+  errors: documentErrors,
+} as const;
 const one = {
   path: `${path}/:vector_store_id`,
   parameters: { vector_store_id: "The vector store's id." },
@@ -71,7 +75,6 @@ const createVectorStore = defineOperation({
     logged: ({ name }) => ({ name }),
   },
   answer: described,
-  errors: documentBodyErrors,
   handler: async (
     { body },
     { authenticated: caller },
@@ -94,13 +97,7 @@ const listVectorStores = defineOperation({
   description:
     "Those that were made over HTTP, and every collection of the command line, the node's own among them.",
   query: VectorStoreQuery,
-  answer: {
-    name: "VectorStoreList",
-    schema: VectorStoreList,
-    description: "A page of vector stores.",
-    example: pageExample(example),
-  },
-  errors: documentErrors,
+  answer: pageAnswer("VectorStoreList", VectorStoreList, "vector stores", example),
   handler: async ({ query }, { authenticated: caller }, { stores }: Needs) => {
     const page = await stores.list(caller, toPageRequest(query, storeLimits));
     return { json: toPage(page, toVectorStore) };
@@ -114,7 +111,6 @@ const getVectorStore = defineOperation({
   operationId: "getVectorStore",
   summary: "Describe a vector store",
   answer: described,
-  errors: documentErrors,
   handler: async ({ parameters }, { authenticated: caller }, { stores }: Needs) => ({
     json: toVectorStore(await stores.get(caller, parameters.vector_store_id ?? "")),
   }),
@@ -133,7 +129,6 @@ const updateVectorStore = defineOperation({
     logged: ({ name }) => ({ name }),
   },
   answer: described,
-  errors: documentBodyErrors,
   handler: async ({ body, parameters }, { authenticated: caller }, { stores }: Needs) => {
     const id = parameters.vector_store_id ?? "";
     return { json: toVectorStore(await stores.update(caller, id, toStoreChange(body))) };
@@ -148,13 +143,7 @@ const deleteVectorStore = defineOperation({
   summary: "Delete a vector store",
   description:
     "Deletes it with its passages; the uploaded files stay. The node's own collection cannot be deleted.",
-  answer: {
-    name: "VectorStoreDeleted",
-    schema: VectorStoreDeleted,
-    description: "It is gone.",
-    example: { id: example.id, object: "vector_store.deleted", deleted: true },
-  },
-  errors: documentErrors,
+  answer: deletedAnswer("VectorStoreDeleted", "vector_store.deleted", example.id),
   handler: async ({ parameters }, { authenticated: caller }, { stores }: Needs) => {
     const id = parameters.vector_store_id ?? "";
     await stores.delete(caller, id);
@@ -204,7 +193,7 @@ const searchVectorStore = defineOperation({
       next_page: null,
     },
   },
-  errors: { ...documentBodyErrors, 504: "The answer took longer than the node allows." },
+  errors: { ...documentErrors, 504: "The answer took longer than the node allows." },
   handler: async (
     { body, parameters },
     context,

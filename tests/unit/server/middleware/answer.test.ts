@@ -101,7 +101,7 @@ test("its caller's place is held, and what it used is charged, until it has ende
     const headers = {};
     pipeline.receive(request, { name: "background", operation: operation.facts }, headers);
     const answer = await pipeline.serve(operation, {}, { request, params: {}, set: { headers } });
-    pipeline.responded(request, 200);
+    contextOf(request).responded(200);
     return { answer, context: contextOf(request) };
   };
   const { answer, context } = await ask();
