@@ -26,13 +26,11 @@ import { keyAccess, withoutGuessing } from "../server/middleware/authentication.
 import { PromptLog } from "../server/middleware/request-log.ts";
 import type { McpEndpoint } from "../server/operations/mcp/operation.ts";
 import { metrics as metricsOperation } from "../server/operations/node/health-and-metrics.ts";
-import type { NodeIdentity } from "../server/operations/node/info.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { NodeDocuments } from "./documents/node-documents.ts";
 import type { SharedState } from "./gateway/shared-state.ts";
-import type { UpstreamModels } from "./gateway/upstream-models.ts";
-import { prepareModels } from "./models/prepare-models.ts";
+import { type PreparedParts, prepareModels } from "./models/prepare-models.ts";
 import { NodeResponses } from "./node-responses.ts";
 import {
   dataDirOf,
@@ -65,22 +63,11 @@ export class PaddockNode implements AsyncDisposable {
   readonly services: Services;
   /** Where the server says what it knows of a request's connection. */
   readonly connections: Connections;
-  readonly #options: NodeOptions;
-  readonly #models: ModelRegistry;
-  readonly #activities: ModelActivities;
-  readonly #metrics: Metrics;
-  /** Undefined where every model runs on this machine. */
-  readonly #upstreams: UpstreamModels | undefined;
-  readonly #retrieval: RetrievalService;
+  readonly #parts: PreparedParts;
   readonly #keys: KeyRing;
   /** Undefined where this node is alone. */
   readonly #shared: SharedState | undefined;
-  readonly #documents: NodeDocuments;
   readonly #responses: NodeResponses;
-  readonly #resources = new AsyncDisposableStack();
-  readonly #identity: NodeIdentity;
-  /** What is still being made in the background, a sentence for each model. */
-  readonly #coming = new Map<string, string>();
   readonly #stopping = new AbortController();
   #isDraining = false;
 
@@ -102,35 +89,27 @@ export class PaddockNode implements AsyncDisposable {
 
   private constructor(options: NodeOptions, { limits, shared, upstreams }: Gateway) {
     const { config, version, log, secretOf } = options;
-    this.#options = options;
-    this.connections = new Connections(config.http.trusted_proxies);
-    this.#shared = shared && this.#resources.use(shared);
-    this.#keys = shared?.keys ?? this.#resources.use(new SqliteKeys(join(this.#dataDir, keysFile)));
-    this.#models = new ModelRegistry(config.models);
-    this.#activities = new ModelActivities(config.models.map(toModelBounds));
-    this.#retrieval = new RetrievalService(this.#models, toCollection(config), config.retrieval);
+    const resources = new AsyncDisposableStack();
+    const models = new ModelRegistry(config.models);
+    const activities = new ModelActivities(config.models.map(toModelBounds));
+    const retrieval = new RetrievalService(models, toCollection(config), config.retrieval);
     const clock = new TrustedClock(log);
+    const identity = { version, engineVersion: "not loaded yet", port: config.port };
+    const coming = new Map<string, string>();
+    this.connections = new Connections(config.http.trusted_proxies);
+    this.#shared = shared && resources.use(shared);
+    const file = join(dataDirOf(config, options.baseDir), keysFile);
+    this.#keys = shared?.keys ?? resources.use(new SqliteKeys(file));
     const quotaOf = (owner: string) => this.#keys.byId(owner)?.quota ?? {};
-    this.#documents = this.#resources.use(
-      new NodeDocuments({
-        ...options,
-        models: this.#models,
-        retrieval: this.#retrieval,
-        clock,
-        quotaOf,
-      }),
+    const nodeDocuments = resources.use(
+      new NodeDocuments({ ...options, models, retrieval, clock, quotaOf }),
     );
-    const { documents } = this.#documents;
+    const { documents } = nodeDocuments;
     const timeoutMs = (): number => this.services.limits.requestTimeoutMs;
-    this.#responses = this.#resources.use(new NodeResponses({ ...options, timeoutMs, clock }));
-    this.#identity = { version, engineVersion: "not loaded yet", port: config.port };
+    this.#responses = resources.use(new NodeResponses({ ...options, timeoutMs, clock }));
     const isDraining = (): boolean => this.#isDraining;
-    const parts = {
-      models: this.#models,
-      activities: this.#activities,
-      retrieval: this.#retrieval,
-      coming: this.#coming,
-      isDraining,
+    const readiness = {
+      ...{ models, activities, retrieval, coming, isDraining },
       ...(shared === undefined ? {} : { shared: shared.report.bind(shared) }),
     };
     const metrics = new Metrics({
@@ -139,33 +118,27 @@ export class PaddockNode implements AsyncDisposable {
         type,
         place: isUpstream(source) ? "upstream" : "local",
       })),
-      activities: () => this.#activities.all(),
-      build: () => ({ version, engine: this.#identity.engineVersion }),
-      isReady: async () => (await checkReadiness(parts)).problems.length === 0,
-      documentsQueued: () => this.#documents.queued(),
+      activities: () => activities.all(),
+      build: () => ({ version, engine: identity.engineVersion }),
+      isReady: async () => (await checkReadiness(readiness)).problems.length === 0,
+      documentsQueued: () => nodeDocuments.queued(),
       ...(shared === undefined ? {} : { shared: () => shared.numbers }),
     });
-    this.#metrics = metrics;
-    this.#upstreams =
-      upstreams &&
-      this.#resources.use(
-        new upstreams.UpstreamModels({
-          config,
-          telemetry: metrics.replicas,
-          log,
-          ...given({ secretOf }),
-        }),
-      );
-    this.#resources.use(metrics.watchMemory("node", options.residentMemory));
+    const replicas = { config, telemetry: metrics.replicas, log, ...given({ secretOf }) };
+    this.#parts = {
+      ...{ options, models, activities, retrieval, identity, coming, resources },
+      telemetry: metrics,
+      upstreams: upstreams && resources.use(new upstreams.UpstreamModels(replicas)),
+      documents: nodeDocuments,
+      stopping: this.#stopping.signal,
+    };
+    resources.use(metrics.watchMemory("node", options.residentMemory));
     this.services = {
-      chat: new ChatService(
-        this.#models,
-        new GroundingService(this.#retrieval, toRagSettings(config), log),
-      ),
-      completions: new CompletionService(this.#models),
-      embeddings: new EmbeddingService(this.#models),
-      reranking: new RerankService(this.#models),
-      retrieval: this.#retrieval,
+      chat: new ChatService(models, new GroundingService(retrieval, toRagSettings(config), log)),
+      completions: new CompletionService(models),
+      embeddings: new EmbeddingService(models),
+      reranking: new RerankService(models),
+      retrieval,
       files: documents.files,
       stores: documents.stores,
       storeFiles: documents.storeFiles,
@@ -174,13 +147,9 @@ export class PaddockNode implements AsyncDisposable {
       batches: documents.batches,
       responses: this.#responses.responses,
       conversations: this.#responses.conversations,
-      mcp: mcpEndpoint(version, {
-        ...documents,
-        retrieval: this.#retrieval,
-        storeAccess: documents.access,
-      }),
-      models: this.#models,
-      identity: () => this.#identity,
+      mcp: mcpEndpoint(version, { ...documents, retrieval, storeAccess: documents.access }),
+      models,
+      identity: () => identity,
       access: withoutGuessing(keyAccess(config.auth.api_keys, this.#keys), {
         connections: this.connections,
         log,
@@ -196,9 +165,9 @@ export class PaddockNode implements AsyncDisposable {
       },
       stopping: this.#stopping.signal,
       isDraining,
-      checkReadiness: (who) => checkReadiness(parts, who),
+      checkReadiness: (who) => checkReadiness(readiness, who),
       metrics,
-      telemetry: this.#metrics,
+      telemetry: metrics,
       isOpen: config.auth.open,
       openOperations: config.metrics.open ? [metricsOperation.facts.name] : [],
       corsOrigins: config.http.cors_origins,
@@ -215,13 +184,13 @@ export class PaddockNode implements AsyncDisposable {
     if (shared === undefined) return;
     await shared.open();
     for (const { message, remedy } of shared.notices(this.#dataDir)) {
-      this.#options.log.warn(message, { remedy });
+      this.#parts.options.log.warn(message, { remedy });
     }
   }
 
   /** Refuses to serve strangers who need no key. */
   checkExposure(): void {
-    checkExposure(this.#options.config, this.#keys.hasKeys());
+    checkExposure(this.#parts.options.config, this.#keys.hasKeys());
   }
 
   /** Runs with what a running node may change; requests in progress keep what they came with. */
@@ -230,7 +199,7 @@ export class PaddockNode implements AsyncDisposable {
     rateLimit.callerLimits = toCallerLimits(config);
     rateLimit.connectionsPerClient = config.limits.connections_per_client;
     Object.assign(limits, toRequestLimits(config));
-    this.#upstreams?.apply(config);
+    this.#parts.upstreams?.apply(config);
   }
 
   /** Takes no new requests; answers in progress go on. */
@@ -245,7 +214,7 @@ export class PaddockNode implements AsyncDisposable {
 
   /** Says which port the node really listens on. */
   listensOn(port: number): void {
-    this.#identity.port = port;
+    this.#parts.identity.port = port;
   }
 
   /**
@@ -255,49 +224,38 @@ export class PaddockNode implements AsyncDisposable {
   async prepare(signal: AbortSignal, onOpen: () => void = () => {}): Promise<void> {
     await this.#openTraces();
     this.#tellOpenRights();
-    this.#resources.use(this.#responses.start(this.#stopping.signal));
-    await prepareModels(
-      {
-        options: this.#options,
-        models: this.#models,
-        activities: this.#activities,
-        telemetry: this.#metrics,
-        upstreams: this.#upstreams,
-        retrieval: this.#retrieval,
-        documents: this.#documents,
-        identity: this.#identity,
-        coming: this.#coming,
-        resources: this.#resources,
-        stopping: this.#stopping.signal,
-      },
-      signal,
-      onOpen,
-    );
+    this.#parts.resources.use(this.#responses.start(this.#stopping.signal));
+    await prepareModels(this.#parts, signal, onOpen);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.stop();
-    await this.#resources.disposeAsync();
+    await this.#parts.resources.disposeAsync();
   }
 
   get #dataDir(): string {
-    return dataDirOf(this.#options.config, this.#options.baseDir);
+    const { config, baseDir } = this.#parts.options;
+    return dataDirOf(config, baseDir);
   }
 
   #tellOpenRights(): void {
     const rights = openRightsOf(this.#dataDir);
     if (rights === undefined) return;
     const remedy = `chmod 700 ${this.#dataDir}`;
-    this.#options.log.warn("others on this machine can enter the data dir", { rights, remedy });
+    this.#parts.options.log.warn("others on this machine can enter the data dir", {
+      rights,
+      remedy,
+    });
   }
 
   /** The libraries that make traces are loaded only where traces are wanted. */
   async #openTraces(): Promise<void> {
-    const { config, version, log } = this.#options;
+    const { telemetry, resources, options } = this.#parts;
+    const { config, version, log } = options;
     const endpoint = config.telemetry.otlp_endpoint;
     if (endpoint === undefined) return;
     const { OtlpTraces } = await import("../telemetry/otlp-traces.ts");
-    this.#metrics.watchers.push(this.#resources.use(new OtlpTraces({ endpoint, version, log })));
+    telemetry.watchers.push(resources.use(new OtlpTraces({ endpoint, version, log })));
   }
 }
 

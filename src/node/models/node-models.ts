@@ -19,7 +19,7 @@ import { hubFrom } from "../../models/sources/hub.ts";
 import { autoSource, resolveSource } from "../../models/sources/resolve.ts";
 import type { Program } from "../../subprocess/program.ts";
 import type { QuietTimes } from "../documents/quiet-times.ts";
-import type { OpeningListener, UpstreamModels } from "../gateway/upstream-models.ts";
+import type { UpstreamModels } from "../gateway/upstream-models.ts";
 import {
   dataDirOf,
   isStarterChat,
@@ -55,18 +55,21 @@ export class NodeModels implements AsyncDisposable {
 
   /** For a node that serves: each model in a process of its own, where that is configured. */
   static async open(options: RunnersOptions, models: readonly ModelConfig[]): Promise<NodeModels> {
-    const { isolation } = options.config.engine;
-    if (isolation === "none") return await NodeModels.openInProcess(options);
-    await using resources = new AsyncDisposableStack();
-    const host = resources.use(await openRunners(options, models, resources));
-    const upstreams = await upstreamsOf(options, resources);
-    return new NodeModels(options, host, upstreams, resources.move());
+    if (options.config.engine.isolation === "none") return await NodeModels.openInProcess(options);
+    return await NodeModels.#on(options, (resources) => openRunners(options, models, resources));
   }
 
   /** For work that serves nobody: a crash of the engine ends nothing else. */
   static async openInProcess(options: ModelOptions): Promise<NodeModels> {
+    return await NodeModels.#on(options, () => openLocal(options));
+  }
+
+  static async #on(
+    options: ModelOptions,
+    openHost: (resources: AsyncDisposableStack) => Promise<ModelHost>,
+  ): Promise<NodeModels> {
     await using resources = new AsyncDisposableStack();
-    const host = resources.use(await openLocal(options));
+    const host = resources.use(await openHost(resources));
     const upstreams = await upstreamsOf(options, resources);
     return new NodeModels(options, host, upstreams, resources.move());
   }
@@ -91,20 +94,6 @@ export class NodeModels implements AsyncDisposable {
   /** Threads of all models together. */
   get threads(): number {
     return this.#host.threads;
-  }
-
-  /** Opens upstream models as their servers become reachable; settles when each was tried once. */
-  async openUpstreams(
-    models: readonly ModelConfig[],
-    listener: OpeningListener,
-    signal: AbortSignal,
-  ): Promise<void> {
-    await this.#upstreams?.openAll(models, listener, signal);
-  }
-
-  /** Settles when an upstream model is there, or never will be. */
-  async opened(name: string): Promise<void> {
-    await this.#upstreams?.opened(name);
   }
 
   async load(configured: ModelConfig, loading: LoadOptions): Promise<LoadedModel> {

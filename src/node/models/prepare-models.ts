@@ -9,23 +9,24 @@ import type { ModelActivities } from "../../core/models/model-activity.ts";
 import type { ModelRegistry } from "../../core/models/model-registry.ts";
 import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
 import type { LoadOptions } from "../../core/ports/model-host.ts";
-import type { Telemetry } from "../../core/ports/telemetry.ts";
 import type { OpenCollection } from "../../core/retrieval/collection.ts";
 import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
 import type { NodeIdentity } from "../../server/operations/node/info.ts";
-import { NodeCollection, type NodeCollectionOptions } from "../documents/node-collection.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import { NodeCollection } from "../documents/node-collection.ts";
 import type { NodeDocuments } from "../documents/node-documents.ts";
 import { QuietTimes, yieldingEngine } from "../documents/quiet-times.ts";
 import type { UpstreamModels } from "../gateway/upstream-models.ts";
-import type { ModelOptions } from "../node-settings.ts";
+import type { NodeOptions } from "../paddock-node.ts";
 import { NodeModels } from "./node-models.ts";
 
 /** The parts of a node that models and the collection are put into. */
 export interface PreparedParts {
-  options: ModelOptions & NodeCollectionOptions;
+  options: NodeOptions;
   models: ModelRegistry;
   activities: ModelActivities;
-  telemetry: Telemetry;
+  telemetry: Metrics;
+  /** Undefined where every model runs on this machine. */
   upstreams: UpstreamModels | undefined;
   retrieval: RetrievalService;
   documents: NodeDocuments;
@@ -85,7 +86,7 @@ export async function prepareModels(
     betweenRequests: new QuietTimes({ isBusy: () => activities.isBusy, quietMs: 1 }),
     signal: AbortSignal.any([signal, parts.stopping]),
   };
-  const tried = nodeModels.openUpstreams(upstream, { onLoaded, onWaiting }, background.signal);
+  const tried = upstreams?.openAll(upstream, { onLoaded, onWaiting }, background.signal);
   await loadModels(nodeModels, local, loading, {
     onLoaded,
     onOpen: async () => {
@@ -109,7 +110,7 @@ const improvingNotice = (model: string, done: number): string =>
 
 /** `engines`: the embedding models that are there already. */
 async function prepareCollection(
-  { options, models, retrieval, documents, resources }: PreparedParts,
+  { options, models, retrieval, documents, upstreams, resources }: PreparedParts,
   nodeModels: NodeModels,
   engines: ReadonlyMap<string, EmbeddingEngine>,
   background: Background,
@@ -140,21 +141,20 @@ async function prepareCollection(
   const reason = `The collection waits for its embedding model '${model}', which is not ready.`;
   retrieval.unavailable(new NodeError("unavailable", reason));
   const { signal } = background;
-  void nodeModels
-    .opened(model)
-    .then(async () => {
-      if (!signal.aborted) await attach();
-    })
-    .catch((error: unknown) => {
-      if (signal.aborted) return;
-      const why = reasonOf(error);
-      log.error("the collection cannot be opened", { reason: why });
-      retrieval.unavailable(
-        error instanceof NodeError
-          ? error
-          : new NodeError("unavailable", `The collection cannot be opened: ${why}`),
-      );
-    });
+  const attachLater = async (): Promise<void> => {
+    await upstreams?.opened(model);
+    if (!signal.aborted) await attach();
+  };
+  void attachLater().catch((error: unknown) => {
+    if (signal.aborted) return;
+    const why = reasonOf(error);
+    log.error("the collection cannot be opened", { reason: why });
+    retrieval.unavailable(
+      error instanceof NodeError
+        ? error
+        : new NodeError("unavailable", `The collection cannot be opened: ${why}`),
+    );
+  });
 }
 
 export interface LoadingListener {
