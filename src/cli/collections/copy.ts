@@ -7,8 +7,7 @@ import type {
 } from "../../core/ports/passage-repository.ts";
 import { findMismatch } from "../../core/retrieval/collection.ts";
 import { type TransferOptions, transfer } from "../../ingest/archive.ts";
-import { collectionStore } from "../../node/documents/open-collection.ts";
-import { openEmbeddingModel } from "../../node/models/embedding-model.ts";
+import { collectionStore, openEmbeddingModel } from "../../node/documents/open-collection.ts";
 import type { ModelOptions } from "../../node/node-settings.ts";
 import { addExamples } from "../command-options.ts";
 import { createProgress } from "../progress.ts";

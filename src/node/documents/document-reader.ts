@@ -8,6 +8,7 @@ import type { McpDocuments } from "../../mcp/documents.ts";
 import { NodeModels } from "../models/node-models.ts";
 import { type ModelOptions, toCollection } from "../node-settings.ts";
 import { NodeDocuments } from "./node-documents.ts";
+import { embeddingModelIn } from "./open-collection.ts";
 
 export interface DocumentReaderOptions extends ModelOptions {
   /** Ends what is being loaded. */
@@ -60,14 +61,7 @@ export class DocumentReader implements AsyncDisposable {
   async #load(): Promise<void> {
     const { config, progress } = this.#options;
     const signal = AbortSignal.any([this.#options.signal, this.#closing.signal]);
-    const { embeddingModel } = toCollection(config);
-    const model = config.models.find(({ name }) => name === embeddingModel);
-    if (model === undefined) {
-      throw new NodeError(
-        "unavailable",
-        'No embedding model is configured; a collection needs one: [[models]] type = "embedding".',
-      );
-    }
+    const model = embeddingModelIn(config);
     await using opened = new AsyncDisposableStack();
     const models = opened.use(await NodeModels.openInProcess(this.#options));
     const loading = { progress, signal };

@@ -1,8 +1,11 @@
-/** The configured collection, for a node that serves it and for commands that fill it. */
-
+/** The configured collection and the model that fills it, for a node that serves and for commands that serve nobody. */
 import { join } from "node:path";
+import type { ModelConfig } from "../../config/model-schema.ts";
+import type { Config } from "../../config/schema.ts";
+import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { EmbeddingModel } from "../../core/models/model.ts";
+import { ModelRegistry } from "../../core/models/model-registry.ts";
 import type { CollectionStore } from "../../core/ports/passage-repository.ts";
 import { type OpenCollection, openCollection } from "../../core/retrieval/collection.ts";
 import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collections.ts";
@@ -10,8 +13,8 @@ import {
   DryRunCollectionStore,
   SqliteCollectionStore,
 } from "../../store/sqlite/sqlite-collections.ts";
-import { openEmbeddingModel } from "../models/embedding-model.ts";
-import { dataDirOf, type ModelOptions, type StoreOptions } from "../node-settings.ts";
+import { NodeModels } from "../models/node-models.ts";
+import { dataDirOf, type ModelOptions, type StoreOptions, toCollection } from "../node-settings.ts";
 
 /** Opens the configured collection in a store, or makes it there. */
 export function openConfiguredCollection(
@@ -56,4 +59,46 @@ export function collectionStore(
   // One server's key is not shown to another.
   const apiKey = configured === url || configured === "embedded" ? key : undefined;
   return new QdrantCollectionStore({ url, timeoutMs: timeout * 1000, ...given({ apiKey }) });
+}
+
+/** Disposing it unloads the model, and what it runs in. */
+export interface OpenEmbeddingModel extends AsyncDisposable {
+  embedding: EmbeddingModel;
+}
+
+/** Loads the model that fills the collection, or another that is configured, alone and into this process. */
+export async function openEmbeddingModel(
+  options: ModelOptions,
+  signal: AbortSignal,
+  name?: string,
+): Promise<OpenEmbeddingModel> {
+  const { config, progress } = options;
+  const model = embeddingModelIn(config, name);
+  await using resources = new AsyncDisposableStack();
+  const nodeModels = resources.use(await NodeModels.openInProcess(options));
+  const registry = new ModelRegistry([model]);
+  registry.add(await nodeModels.load(model, { progress, signal }));
+  const embedding = registry.embedding(model.name);
+  const owned = resources.move();
+  return { embedding, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** By default the one that fills the collection. */
+export function embeddingModelIn(
+  config: Config,
+  name = toCollection(config).embeddingModel,
+): ModelConfig {
+  const models = config.models.filter(({ type }) => type === "embedding");
+  const model = models.find((candidate) => candidate.name === name);
+  if (model !== undefined) return model;
+  if (models.length > 0) {
+    throw new NodeError(
+      "invalid_request",
+      `There is no embedding model '${name}' in the configuration (${models.map((each) => each.name).join(", ")}).`,
+    );
+  }
+  throw new NodeError(
+    "unavailable",
+    'No embedding model is configured; a collection needs one: [[models]] type = "embedding".',
+  );
 }
