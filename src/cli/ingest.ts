@@ -19,7 +19,7 @@ import {
 import { handbookLabel } from "../ingest/handbook.ts";
 import { originIn, type SourceDocument } from "../ingest/passages.ts";
 import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
-import { isImageName } from "../ingest/readers/content-kinds.ts";
+import { isImageName } from "../ingest/readers/detect-format.ts";
 import { readableExtensions } from "../ingest/readers/formats.ts";
 import type { ReadLimits } from "../ingest/readers/limits.ts";
 import { ReadingProcess } from "../ingest/reading-process.ts";

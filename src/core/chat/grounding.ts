@@ -1,12 +1,12 @@
 /** Grounded chat: passages that match the question go into the prompt, and the answer says which. */
 import type { DocumentCaller } from "../documents/document-caller.ts";
-import { NodeError } from "../errors.ts";
+import { NodeError, reasonOf } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 import type { CallOptions, ChatEngine, ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import { narrow, type RetrievalService } from "../retrieval/retrieval-service.ts";
-import type { FoundPassage, SearchScope } from "../retrieval/search.ts";
+import type { FoundPassage, PassagePlace, SearchScope } from "../retrieval/search.ts";
 import { type Conversation, fitToContext, type Turn } from "./context-room.ts";
 import { findPassages } from "./find-passages.ts";
 import {
@@ -15,7 +15,6 @@ import {
   promptEcho,
   withoutContained,
 } from "./grounded-prompt.ts";
-import { CarriedPassages, turnKeys } from "./grounded-turns.ts";
 import type { FoundPassages, Grounding, RagPolicy, RagRequest, RagSettings } from "./rag.ts";
 
 export interface GroundedConversation {
@@ -146,7 +145,6 @@ function nearBest(points: readonly FoundPassage[]): readonly FoundPassage[] {
 
 /** The passages that no earlier turn has put into the prompt already. */
 function notIn(turns: readonly Turn[], points: readonly FoundPassage[]): readonly FoundPassage[] {
-  const keyOf = ({ store, id }: FoundPassage): string => `${store}/${id}`;
   const held = new Set(turns.flatMap((turn) => turn.points.map(keyOf)));
   return points.filter((point) => !held.has(keyOf(point)));
 }
@@ -154,7 +152,7 @@ function notIn(turns: readonly Turn[], points: readonly FoundPassage[]): readonl
 const countPoints = (turns: readonly Turn[]): number =>
   turns.reduce((sum, { points }) => sum + points.length, 0);
 
-/** Refuses a request whose question is to be made of more messages than the node allows: each has to be tokenised. */
+/** Refuses a request whose question is to be made of more messages than the node allows: each has to be tokenized. */
 function checkContextWindow(wanted: number | undefined, most: number): void {
   if (wanted === undefined || wanted <= most) return;
   const param = "rag.context_window";
@@ -163,4 +161,91 @@ function checkContextWindow(wanted: number | undefined, most: number): void {
     `'${param}' is ${wanted}; this node allows at most ${most} (its own ${param}).`,
     { param },
   );
+}
+
+/** The key of each user message, by its index; see `turnKeys`. */
+type TurnKeys = ReadonlyMap<number, string>;
+
+/** Enough for the conversations that go on; the oldest is forgotten, which costs time only. */
+const mostTurns = 1000;
+
+/**
+ * The passages of earlier turns, carried into the prompts of later ones. A client sends its messages back
+ * as it wrote them; with their passages put back the prompt begins as it did, and what was evaluated need
+ * not be again. Only the passages' ids are stored: their text is the collection's, as long as it has them.
+ */
+class CarriedPassages {
+  readonly #retrieval: RetrievalService;
+  readonly #log: Log;
+  /** By the keys of turns, the last used last. */
+  readonly #turns = new Map<string, readonly PassagePlace[]>();
+
+  constructor(retrieval: RetrievalService, log: Log) {
+    this.#retrieval = retrieval;
+    this.#log = log;
+  }
+
+  /** Those of the turns that were given passages, with the passages that the collection still has. */
+  async recall(keys: TurnKeys, caller: DocumentCaller): Promise<Turn[]> {
+    const remembered = [...keys].map(([index, key]) => {
+      const points = this.#turns.get(key) ?? [];
+      if (this.#turns.delete(key)) this.#turns.set(key, points);
+      return { index, points };
+    });
+    const places = remembered.flatMap(({ points }) => points);
+    const stored = await this.#read(places, caller);
+    const turns = remembered.map(({ index, points }) => ({
+      index,
+      points: points.flatMap((place): FoundPassage[] => {
+        const passage = stored.get(keyOf(place));
+        return passage === undefined ? [] : [{ ...passage, score: place.score }];
+      }),
+    }));
+    return turns.filter(({ points }) => points.length > 0);
+  }
+
+  /** Remembers what is in the prompt now, which the next turn's prompt begins with; forgets the rest. */
+  keep(keys: TurnKeys, turns: readonly Turn[], left: readonly Turn[]): void {
+    for (const { index } of turns) this.#turns.delete(keys.get(index) ?? "");
+    for (const { index, points } of left) {
+      if (points.length === 0) continue;
+      const places = points.map(({ id, store, score }) => ({ id, store, score }));
+      this.#turns.set(keys.get(index) ?? "", places);
+      const [oldest] = this.#turns.keys();
+      if (this.#turns.size > mostTurns && oldest !== undefined) this.#turns.delete(oldest);
+    }
+  }
+
+  async #read(
+    places: readonly PassagePlace[],
+    caller: DocumentCaller,
+  ): Promise<ReadonlyMap<string, FoundPassage>> {
+    if (places.length === 0) return new Map();
+    try {
+      const passages = await this.#retrieval.read(places, caller);
+      return new Map(passages.map((passage) => [keyOf(passage), passage]));
+    } catch (error) {
+      // They stay remembered: a store that is away for a turn has not lost them.
+      this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
+        reason: reasonOf(error),
+      });
+      return new Map();
+    }
+  }
+}
+
+const keyOf = ({ store, id }: Pick<PassagePlace, "store" | "id">): string => `${store}/${id}`;
+
+/**
+ * The key of each user message, by its index: the caller, and the conversation up to and with it.
+ * One hash runs along, so that a long conversation is read once.
+ */
+function turnKeys(caller: string, messages: readonly ChatMessage[]): Map<number, string> {
+  const keys = new Map<number, string>();
+  const hash = new Bun.CryptoHasher("sha256").update(`${JSON.stringify(caller)}\n`);
+  for (const [index, message] of messages.entries()) {
+    hash.update(`${JSON.stringify(message)}\n`);
+    if (message.role === "user") keys.set(index, hash.copy().digest("base64"));
+  }
+  return keys;
 }

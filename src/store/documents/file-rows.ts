@@ -6,8 +6,8 @@ import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
 import type { OwnFile } from "../database.ts";
-import type { Rows } from "./registry-file.ts";
 import { pageOf } from "./sql-conditions.ts";
+import type { Rows } from "./sqlite-documents.ts";
 
 interface Row {
   id: string;

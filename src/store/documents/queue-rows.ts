@@ -2,8 +2,8 @@
 import type { StoreFile } from "../../core/documents/records.ts";
 import type { QueueRegistry, Removal } from "../../core/ports/document-registry.ts";
 import type { OwnFile } from "../database.ts";
-import type { Rows } from "./registry-file.ts";
-import { type StoreFileRow, toStoreFile } from "./store-file-row.ts";
+import type { Rows } from "./sqlite-documents.ts";
+import { type StoreFileRow, toStoreFile } from "./store-file-rows.ts";
 
 export class QueueRows implements Rows<QueueRegistry> {
   readonly #file: OwnFile;

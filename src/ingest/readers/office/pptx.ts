@@ -3,8 +3,7 @@ import { beyond, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import { escapeMarkers, heading, oneLine, pipeTable } from "../text/markdown.ts";
 import { mainPart, officeParts, relationshipsOf } from "./package.ts";
-import { parseSlide, type Slide, type SlideParagraph, type SlideText } from "./pptx-slide.ts";
-import { type ElementCount, parseXml, relationshipId } from "./xml.ts";
+import { type ElementCount, parseXml, relationshipId, type XmlAttributes } from "./xml.ts";
 import type { ZipParts } from "./zip.ts";
 
 export function readPptx(bytes: Uint8Array, { limits }: ReadOptions): ReadText {
@@ -64,7 +63,7 @@ function readSlide(parts: ZipParts, name: string, number: number, count: Element
 }
 
 /** A slide with what other parts hold of it. */
-export interface WholeSlide extends Slide {
+interface WholeSlide extends Slide {
   /** Where it stands, from 1. */
   number: number;
   /** Diagrams by their relationship. */
@@ -78,7 +77,7 @@ const running = ["dt", "ftr", "hdr", "sldNum", "sldImg"];
 /** Places whose paragraphs have bullets unless they say otherwise. */
 const lists = ["body", "obj", "half", "quarter"];
 
-export function slideMarkdown({ number, shapes, diagrams, notes }: WholeSlide): string {
+function slideMarkdown({ number, shapes, diagrams, notes }: WholeSlide): string {
   const texts = shapes.filter((shape) => "paragraphs" in shape);
   const title = texts.find(({ placeholder = "" }) => titles.includes(placeholder));
   const name = oneLine(title?.paragraphs.map(({ text }) => text).join(" ") ?? "");
@@ -146,3 +145,140 @@ const linesOf = ({ text }: SlideParagraph): string[] =>
 const tableOf = (rows: readonly (readonly string[])[]): string =>
   pipeTable(rows.map((row) => row.map((cell) => oneLine(cell).replaceAll("|", "\\|")))) ??
   rows.map((row) => escapeMarkers(oneLine(row.join(" ")))).join("\n\n");
+
+/** What a slide holds, or its notes, or a diagram on it: shapes with paragraphs, and tables, in their order. */
+
+interface SlideParagraph {
+  text: string;
+  /** How far it is indented, from 0. */
+  level: number;
+  /** What is set before it; undefined where that follows from the slide's layout. */
+  marker: "bullet" | "number" | "none" | undefined;
+}
+
+interface SlideText {
+  /** Which place of the layout it fills, such as `title`, `body` or `sldNum`; undefined for a text box. */
+  placeholder: string | undefined;
+  paragraphs: SlideParagraph[];
+}
+
+interface SlideTable {
+  rows: string[][];
+}
+
+/** A diagram's text is in a part of its own. */
+interface SlideDiagram {
+  relationship: string;
+}
+
+interface Slide {
+  isHidden: boolean;
+  shapes: (SlideText | SlideTable | SlideDiagram)[];
+}
+
+const markers: Readonly<Record<string, SlideParagraph["marker"]>> = {
+  buNone: "none",
+  buChar: "bullet",
+  buBlip: "bullet",
+  buAutoNum: "number",
+};
+
+/** Characters that cells over several rows may repeat on a slide; beyond it, the cells below stay blank. */
+const mostRepeated = 500_000;
+
+/** As deep as PowerPoint indents. */
+const deepest = 8;
+
+function parseSlide(xml: Uint8Array, count: ElementCount): Slide {
+  const slide: Slide = { isHidden: false, shapes: [] };
+  let shape: SlideText | undefined;
+  let paragraph: SlideParagraph | undefined;
+  let rows: string[][] | undefined;
+  let repeated = 0;
+  let cell: { lines: string[]; isBelow: boolean } | undefined;
+
+  const open: Readonly<Record<string, (attributes: XmlAttributes) => void>> = {
+    sld: ({ show }) => {
+      slide.isHidden = show === "0" || show === "false";
+    },
+    sp: () => {
+      shape = { placeholder: undefined, paragraphs: [] };
+    },
+    // A point of a diagram.
+    pt: () => {
+      shape = { placeholder: "body", paragraphs: [] };
+    },
+    ph: ({ type = "obj" }) => {
+      if (shape !== undefined) shape.placeholder = type;
+    },
+    tbl: () => {
+      rows = [];
+    },
+    tr: () => rows?.push([]),
+    tc: ({ vMerge }) => {
+      cell = { lines: [], isBelow: vMerge === "1" || vMerge === "true" };
+    },
+    p: () => {
+      paragraph = { text: "", level: 0, marker: undefined };
+    },
+    pPr: ({ lvl = "0" }) => {
+      const level = Number.parseInt(lvl, 10);
+      if (paragraph !== undefined && level > 0) paragraph.level = Math.min(level, deepest);
+    },
+    br: () => {
+      if (paragraph !== undefined) paragraph.text += "\n";
+    },
+    relIds: (attributes) => {
+      const relationship = relationshipId(attributes, "dm");
+      if (relationship !== undefined) slide.shapes.push({ relationship });
+    },
+  };
+
+  const close: Readonly<Record<string, (text: string) => void>> = {
+    t: (text) => {
+      if (paragraph !== undefined) paragraph.text += text;
+    },
+    p: () => {
+      if (paragraph === undefined || paragraph.text.trim() === "") return;
+      if (cell !== undefined) cell.lines.push(paragraph.text);
+      else shape?.paragraphs.push(paragraph);
+      paragraph = undefined;
+    },
+    tc: () => {
+      const row = rows?.at(-1);
+      if (cell === undefined || row === undefined) return;
+      // A cell over several rows says its text in each of them.
+      const above = cell.isBelow ? rows?.at(-2)?.[row.length] : undefined;
+      repeated += above?.length ?? 0;
+      row.push(repeated > mostRepeated ? "" : (above ?? cell.lines.join(" ")));
+      cell = undefined;
+    },
+    tbl: () => {
+      if (rows !== undefined) slide.shapes.push({ rows });
+      rows = undefined;
+    },
+    sp: () => endShape(),
+    pt: () => endShape(),
+  };
+  const endShape = (): void => {
+    if (shape !== undefined && shape.paragraphs.length > 0) slide.shapes.push(shape);
+    shape = undefined;
+  };
+
+  parseXml(
+    xml,
+    {
+      open: (name, attributes) => {
+        if (Object.hasOwn(open, name)) open[name]?.(attributes);
+        else if (paragraph !== undefined && Object.hasOwn(markers, name)) {
+          paragraph.marker = markers[name];
+        }
+      },
+      close: (name, text) => {
+        if (Object.hasOwn(close, name)) close[name]?.(text);
+      },
+    },
+    count,
+  );
+  return slide;
+}
