@@ -2,7 +2,6 @@
 
 import { Value } from "@sinclair/typebox/value";
 import { isLoopback, parseRange } from "../core/address-range.ts";
-import { formatPath } from "../validation/violation.ts";
 import { ConfigError } from "./config-error.ts";
 import {
   addressOf,
@@ -16,6 +15,7 @@ import type { Config } from "./schema.ts";
 
 interface Problem {
   path: readonly (string | number)[];
+  /** What is wrong with it: follows the key in a sentence. */
   message: string;
 }
 
@@ -38,7 +38,7 @@ function checkProxies({ http }: Config): Problem | undefined {
   if (at === -1) return undefined;
   return {
     path: ["http", "trusted_proxies", at],
-    message: `'http.trusted_proxies[${at}]' must be an address or a range, such as '192.0.2.7' or '10.0.0.0/8'; found '${http.trusted_proxies[at]}'.`,
+    message: `must be an address or a range, such as '192.0.2.7' or '10.0.0.0/8'; found '${http.trusted_proxies[at]}'.`,
   };
 }
 
@@ -48,7 +48,7 @@ function checkNames({ models }: Config): Problem | undefined {
   if (index === -1) return undefined;
   return {
     path: ["models", index, "name"],
-    message: `'models[${index}].name' must be unique; found '${names[index]}' twice.`,
+    message: `must be unique; found '${names[index]}' twice.`,
   };
 }
 
@@ -63,26 +63,26 @@ function checkSources({ models }: Config): Problem | undefined {
     if (sha256 !== undefined && /^(auto$|starter:)/.test(source)) {
       return {
         path: ["models", index, "sha256"],
-        message: `'models[${index}].sha256' is of a file that 'source' names; with '${source}' leave it out.`,
+        message: `is of a file that 'source' names; with '${source}' leave it out.`,
       };
     }
     if (type === "reranker" && /^(auto$|starter:)/.test(source)) {
       return {
         path: ["models", index, "source"],
-        message: `'models[${index}].source' must name a reranking model's file or server: there is no starter model of type 'reranker'; found '${source}'.`,
+        message: `must name a reranking model's file or server: there is no starter model of type 'reranker'; found '${source}'.`,
       };
     }
     const known: readonly string[] = starters[type];
     if (source.startsWith("starter:") && !known.includes(source)) {
       return {
         path: ["models", index, "source"],
-        message: `'models[${index}].source' must be ${known.map((name) => `'${name}'`).join(" or ")} for a starter model of type '${type}'; found '${source}'.`,
+        message: `must be ${known.map((name) => `'${name}'`).join(" or ")} for a starter model of type '${type}'; found '${source}'.`,
       };
     }
     if (source.startsWith("http://") && !isLoopback(URL.parse(source)?.hostname ?? "")) {
       return {
         path: ["models", index, "source"],
-        message: `'models[${index}].source' must be an https:// address; plain http is for this machine only.`,
+        message: "must be an https:// address; plain http is for this machine only.",
       };
     }
   }
@@ -95,7 +95,7 @@ function checkCollection({ models, vectorstore }: Config): Problem | undefined {
   if (wanted === undefined || names.includes(wanted)) return undefined;
   return {
     path: ["vectorstore", "embedding_model"],
-    message: `'vectorstore.embedding_model' must name an embedding model (${names.join(", ") || "none is configured"}); found '${wanted}'.`,
+    message: `must name an embedding model (${names.join(", ") || "none is configured"}); found '${wanted}'.`,
   };
 }
 
@@ -107,7 +107,7 @@ function checkUnloading({ models, engine }: Config): Problem | undefined {
   if (index === -1 && engine.memory_limit === 0) return undefined;
   return {
     path,
-    message: `'${formatPath(path)}' unloads models, which needs engine.isolation = 'process'; found 'none'.`,
+    message: "unloads models, which needs engine.isolation = 'process'; found 'none'.",
   };
 }
 
@@ -117,7 +117,7 @@ function checkRedis({ shared }: Config): Problem | undefined {
   return {
     path: ["shared", "redis"],
     message:
-      "'shared.redis' must be a redis:// or rediss:// address such as 'redis://127.0.0.1:6379'; found another value (not shown).",
+      "must be a redis:// or rediss:// address such as 'redis://127.0.0.1:6379'; found another value (not shown).",
   };
 }
 
@@ -173,8 +173,7 @@ function checkUpstreams(config: Config, written: WrittenKeys): Problem | undefin
   for (const [index, model] of config.models.entries()) {
     const found = checkModel(model, written.models[index] ?? new Set());
     if (found === undefined) continue;
-    const path = ["models", index, found.key];
-    return { path, message: `'models[${index}].${found.key}' ${found.message}` };
+    return { path: ["models", index, found.key], message: found.message };
   }
   return undefined;
 }
@@ -247,16 +246,16 @@ function checkReranker(config: Config): Problem | undefined {
     const found = named === undefined ? "" : `, a model of type '${named.type}'`;
     return {
       path,
-      message: `'retrieval.reranker' must name a model of type 'reranker' (${names.join(", ") || "none is configured"}), or be the source of one, such as './reranker.gguf'; found '${reranker}'${found}.`,
+      message: `must name a model of type 'reranker' (${names.join(", ") || "none is configured"}), or be the source of one, such as './reranker.gguf'; found '${reranker}'${found}.`,
     };
   }
   if (isUpstream(reranker) && !isAddress(reranker)) {
-    return { path, message: `'retrieval.reranker' ${wrongAddress}` };
+    return { path, message: wrongAddress };
   }
   if (!models.some(({ name }) => name === impliedName)) return undefined;
   return {
     path,
-    message: `'retrieval.reranker' is the source of a model that would be called '${impliedName}', and [[models]] has one of that name. Give the source a section of its own with type = "reranker", and write its name here.`,
+    message: `is the source of a model that would be called '${impliedName}', and [[models]] has one of that name. Give the source a section of its own with type = "reranker", and write its name here.`,
   };
 }
 

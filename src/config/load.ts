@@ -60,7 +60,8 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
   const config = Value.Decode(Config, value);
   const problem = checkConsistency(config, written);
   if (problem !== undefined) {
-    throw new ConfigError(`${place(problem.path)}: ${problem.message}`);
+    const { path, message } = problem;
+    throw new ConfigError(`${place(path)}: '${formatPath(path)}' ${message}`);
   }
   return withRerankerModel(config);
 }

@@ -1,10 +1,6 @@
 /** Entry of the page: renders it, and asks the node what it has. */
 import { render } from "preact";
-import {
-  groundNewConversations,
-  keepToKnownCollections,
-  keepToKnownModels,
-} from "./chat/defaults.ts";
+import { keepToTheNode } from "./chat/defaults.ts";
 import { keepCollections } from "./documents/collections.ts";
 import { takeDroppedFiles } from "./documents/drop-area.tsx";
 import { followNode } from "./node/state.ts";
@@ -12,9 +8,7 @@ import { Page } from "./page.tsx";
 
 const root = document.querySelector("#page");
 if (root !== null) render(<Page />, root);
-keepToKnownModels();
-keepToKnownCollections();
+keepToTheNode();
 keepCollections();
-groundNewConversations();
 takeDroppedFiles();
 void followNode();

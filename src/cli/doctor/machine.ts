@@ -1,7 +1,4 @@
 /** Whether llama.cpp loads here, and whether the machine's accelerator works with each model. */
-
-import { resolve } from "node:path";
-import { given } from "../../core/given.ts";
 import { noLog } from "../../core/log.ts";
 import {
   datedReason,
@@ -9,10 +6,11 @@ import {
   loadWithBest,
   type RejectedBackend,
 } from "../../core/models/engine-backends.ts";
-import { type Device, thisMachine } from "../../engine/accelerator/devices.ts";
-import { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
+import type { Device } from "../../engine/accelerator/devices.ts";
+import type { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
 import { forgetFailures, trialFile } from "../../engine/accelerator/trials.ts";
 import { threadBudget } from "../../engine/machine/machine.ts";
+import { acceleratorsOf, engineSettings } from "../../node/models/model-hosts.ts";
 import { toMemoryLimit, toModelSpec } from "../../node/node-settings.ts";
 import { subjectOf } from "../../runner/protocol.ts";
 import { tryBackend } from "../../runner/runner-process.ts";
@@ -74,15 +72,8 @@ export async function checkAccelerator(
   found: readonly FoundModel[],
   options: AcceleratorCheck,
 ): Promise<Finding[]> {
-  const { dataDir, program } = installation;
-  const trials = trialFile(dataDir);
-  if (options.retry) await forgetFailures(trials);
-  const accelerators = new MachineAccelerators({
-    place: thisMachine(program.env),
-    trials,
-    ...gpuLibrariesOf(installation),
-    log: noLog,
-  });
+  if (options.retry) await forgetFailures(trialFile(installation.dataDir));
+  const accelerators = acceleratorsOf({ ...installation, log: noLog });
   const { devices } = accelerators;
   if (devices.length === 0) {
     const none = "There is none that llama.cpp could use; models run on the CPU.";
@@ -95,11 +86,6 @@ export async function checkAccelerator(
   }
   return findings;
 }
-
-const gpuLibrariesOf = ({ config, baseDir }: Pick<Installation, "config" | "baseDir">) => {
-  const folder = config.engine.gpu_libraries;
-  return given({ gpuLibraries: folder && resolve(baseDir, folder) });
-};
 
 async function checkModel(
   installation: Installation,
@@ -121,10 +107,8 @@ async function checkModel(
       const isKnown = candidate === "cpu" || (!retry && plan.proven.includes(candidate));
       if (isKnown) return;
       const engine = {
-        threads,
-        backend: candidate,
-        rejected: better,
-        ...gpuLibrariesOf(installation),
+        ...engineSettings(installation),
+        ...{ threads, backend: candidate, rejected: better },
       };
       const heartbeatTimeoutMs = config.engine.heartbeat_timeout * 1000;
       const trial = { program, name: model.name, engine, spec, heartbeatTimeoutMs, log: noLog };

@@ -219,20 +219,11 @@ async function ask(upstream: Upstream, model: ModelConfig, signal: AbortSignal):
 }
 
 function toFinding(check: string, url: string, error: unknown): Finding {
-  const message = `${url}: ${reasonOf(error)}`;
-  const kind = error instanceof NodeError ? error.kind : undefined;
-  if (kind !== "upstream_refused") {
-    return problem(
-      check,
-      message,
-      "Start the server, or correct the address; until then the node is not ready.",
-    );
-  }
-  return problem(
-    check,
-    message,
-    "Correct 'upstream_model' or 'api_key_env' of the model, or its server's settings.",
-  );
+  const isRefused = error instanceof NodeError && error.kind === "upstream_refused";
+  const remedy = isRefused
+    ? "Correct 'upstream_model' or 'api_key_env' of the model, or its server's settings."
+    : "Start the server, or correct the address; until then the node is not ready.";
+  return problem(check, `${url}: ${reasonOf(error)}`, remedy);
 }
 
 const isOpenWay = (url: string): boolean => {

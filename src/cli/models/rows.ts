@@ -1,5 +1,5 @@
 /** The models of a node: those that the configuration names, and those that only lie in its folder. */
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { isUpstream, type ModelConfig, upstreamUrls } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
 import { reasonOf } from "../../core/errors.ts";
@@ -7,9 +7,6 @@ import { given } from "../../core/given.ts";
 import { noLog } from "../../core/log.ts";
 import { datedReason, describeBackend } from "../../core/models/engine-backends.ts";
 import { isQuantized, quantizedName } from "../../core/models/model-files.ts";
-import { thisMachine } from "../../engine/accelerator/devices.ts";
-import { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
-import { trialFile } from "../../engine/accelerator/trials.ts";
 import { weightsDigest } from "../../engine/fingerprint.ts";
 import { chooseSettings, pickChatFile } from "../../engine/machine/auto-settings.ts";
 import type { Machine } from "../../engine/machine/machine.ts";
@@ -17,6 +14,7 @@ import { estimateMemory, type ModelFacts, readFacts } from "../../engine/machine
 import { rememberedQuantization } from "../../engine/quantization/starter-quantization.ts";
 import { listModels, modelsFolder } from "../../models/models-folder.ts";
 import { autoSource, findSource } from "../../models/sources/resolve.ts";
+import { acceleratorsOf } from "../../node/models/model-hosts.ts";
 import { dataDirOf, toQuantization } from "../../node/node-settings.ts";
 import type { Shell } from "../shell.ts";
 import { fits, nameOf } from "./summary.ts";
@@ -171,16 +169,11 @@ export const isInFolder = (folder: string, path: string): boolean => dirname(pat
 /** The rows with the backend of each that is configured and here; nothing is tried. */
 export async function withBackends(
   { cwd, program }: Pick<Shell, "cwd" | "program">,
-  { models, engine, data_dir: dataDir }: Config,
+  config: Config,
   rows: readonly ModelRow[],
 ): Promise<ModelRow[]> {
-  const folder = engine.gpu_libraries;
-  const accelerators = new MachineAccelerators({
-    place: thisMachine(program.env),
-    trials: trialFile(resolve(cwd, dataDir)),
-    ...given({ gpuLibraries: folder && resolve(cwd, folder) }),
-    log: noLog,
-  });
+  const { models } = config;
+  const accelerators = acceleratorsOf({ config, baseDir: cwd, program, log: noLog });
   const described: ModelRow[] = [];
   for (const row of rows) {
     const model = row.configured ? models.find(({ name }) => name === row.name) : undefined;

@@ -46,7 +46,7 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
   await node.open();
   node.checkExposure();
   const server = bind(config, node, log);
-  const running = new RunningConfig({
+  const running = runningConfig({
     config,
     read,
     apply: (next) => {
@@ -61,7 +61,7 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
     onHangup: shell.onHangup,
     address: server.url.origin,
     config: file,
-    reload: () => running.reload(),
+    reload: running.reload,
     log,
   });
   try {
@@ -80,7 +80,7 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
     shell.say("Stopping ...\n");
     node.drain();
     void server.stop();
-    if (await isBusy(server, running.current.limits.shutdown_grace * 1000)) {
+    if (await isBusy(server, running.current().limits.shutdown_grace * 1000)) {
       node.stop();
       await isBusy(server, stopMessageMs);
     }
@@ -136,7 +136,7 @@ async function stopOf(signal: AbortSignal): Promise<void> {
   await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 }
 
-export interface RunningConfigOptions {
+interface RunningConfigOptions {
   /** What the node was started with. */
   config: Config;
   read: () => Promise<Config>;
@@ -146,26 +146,13 @@ export interface RunningConfigOptions {
 }
 
 /** The configuration of a running node: read again on request, and applied as far as a running node can. */
-export class RunningConfig {
-  readonly #options: RunningConfigOptions;
-  #current: Config;
-
-  constructor(options: RunningConfigOptions) {
-    this.#options = options;
-    this.#current = options.config;
-  }
-
-  /** What the node runs with. */
-  get current(): Config {
-    return this.#current;
-  }
-
-  async reload(): Promise<ReloadOutcome> {
-    const { read, apply, log } = this.#options;
+export function runningConfig({ config, read, apply, log }: RunningConfigOptions) {
+  let current = config;
+  const reload = async (): Promise<ReloadOutcome> => {
     try {
-      const { config, changed, needsRestart } = planReload(this.#current, await read());
-      apply(config);
-      this.#current = config;
+      const { config: next, changed, needsRestart } = planReload(current, await read());
+      apply(next);
+      current = next;
       log.info("the configuration was read again", { changed });
       if (needsRestart.length > 0) {
         log.warn("some of what changed needs a restart", { keys: needsRestart });
@@ -178,5 +165,6 @@ export class RunningConfig {
       });
       return { changed: [], needsRestart: [], error: reason };
     }
-  }
+  };
+  return { current: () => current, reload };
 }

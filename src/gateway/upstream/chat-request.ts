@@ -24,35 +24,45 @@ export interface ChatRequestOptions {
 /** JSON, in parts. */
 export function toChatBody(
   request: GenerationRequest,
-  { model, kind, contextSize, prefixScope }: ChatRequestOptions,
+  options: ChatRequestOptions,
 ): (string | Uint8Array)[] {
-  const { messages, sampling, logitBias, topLogprobs, format, toolUse } = request;
+  const { messages, topLogprobs, format, toolUse } = request;
   const rest = {
-    model,
-    stream: true,
-    stream_options: { include_usage: true },
-    ...toSampling(sampling, kind, contextSize),
+    ...commonFields(request, options),
     ...given({
-      max_tokens: toMaxTokens(request, kind, contextSize),
-      seed: request.seed,
-      stop: request.stop,
-      logit_bias: logitBias && Object.fromEntries(logitBias),
+      max_tokens: toMaxTokens(request, options),
       response_format: format && toResponseFormat(format),
       tools: toolUse && toWireTools(toolUse.tools),
       tool_choice: toolUse && toToolChoice(toolUse.choice),
       parallel_tool_calls: toolUse?.parallel,
-      cache_salt: saltOf(kind, prefixScope),
     }),
     ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
   };
   return withMessages(rest, messages);
 }
 
+/** What both kinds of request say. */
+const commonFields = (
+  { sampling, seed, stop, logitBias }: GenerationRequest | CompletionRequest,
+  { model, kind, contextSize, prefixScope }: ChatRequestOptions,
+) => ({
+  model,
+  stream: true,
+  stream_options: { include_usage: true },
+  ...toSampling(sampling, kind, contextSize),
+  ...given({
+    seed,
+    stop,
+    logit_bias: logitBias && Object.fromEntries(logitBias),
+    // Other servers have no way to tell callers apart; see docs/scaling.md.
+    cache_salt: kind === "vllm" ? prefixScope && digest(prefixScope) : undefined,
+  }),
+});
+
 /** These refuse more than the context holds; without a number, they fill it. */
 function toMaxTokens(
   { maxTokens }: GenerationRequest,
-  kind: ServerKind,
-  contextSize: number,
+  { kind, contextSize }: ChatRequestOptions,
 ): number | undefined {
   const fillsContext = kind === "vllm" || kind === "sglang";
   const isAll = maxTokens !== undefined && maxTokens >= contextSize;
@@ -116,35 +126,21 @@ function toResponseFormat(format: AnswerFormat): object {
   return { type: "json_schema", json_schema: { name: "answer", schema, strict: true } };
 }
 
-/** Other servers have no way to keep callers apart; see docs/scaling.md. */
-const saltOf = (kind: ServerKind, prefixScope: string | undefined): string | undefined =>
-  kind === "vllm" ? prefixScope && digest(prefixScope) : undefined;
-
 const digest = (text: string): string =>
   new Bun.CryptoHasher("sha256").update(text).digest("base64url");
 
 /** JSON. Throws where servers do not agree on what they would make of it. */
-export function toCompletionBody(
-  request: CompletionRequest,
-  { model, kind, contextSize, prefixScope }: ChatRequestOptions,
-): string {
+export function toCompletionBody(request: CompletionRequest, options: ChatRequestOptions): string {
   refuseUnknown(request);
-  const leastLogprobs = kind === "llama-server" ? 1 : 0;
-  const { prompt, sampling, maxTokens, seed, stop, logitBias, topLogprobs } = request;
+  const leastLogprobs = options.kind === "llama-server" ? 1 : 0;
+  const { prompt, maxTokens, topLogprobs } = request;
   return JSON.stringify({
-    model,
     prompt,
-    stream: true,
-    stream_options: { include_usage: true },
-    ...toSampling(sampling, kind, contextSize),
+    ...commonFields(request, options),
     ...given({
       max_tokens: maxTokens,
-      seed,
-      stop,
-      logit_bias: logitBias && Object.fromEntries(logitBias),
       // With 0 of them llama-server reports none at all, not even the token's own.
       logprobs: topLogprobs === undefined ? undefined : Math.max(topLogprobs, leastLogprobs),
-      cache_salt: saltOf(kind, prefixScope),
     }),
   });
 }

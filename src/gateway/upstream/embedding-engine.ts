@@ -10,7 +10,7 @@ import type {
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import { askJson, garbage, type Upstream } from "./ask.ts";
 import { inBatches } from "./batches.ts";
-import { countAt, listAt, objectAt } from "./json-fields.ts";
+import { countAt, isObject, listAt, objectAt } from "./json-fields.ts";
 import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
 import type { TextCounter } from "./tokenizer.ts";
 
@@ -163,10 +163,7 @@ export function readVectors(answer: unknown, count: number): Float32Array[] | un
 }
 
 function readVector(entry: unknown): Float32Array | undefined {
-  const sent =
-    typeof entry === "object" && entry !== null && "embedding" in entry
-      ? entry.embedding
-      : undefined;
+  const sent = isObject(entry) ? entry.embedding : undefined;
   const vector = typeof sent === "string" ? fromBase64(sent) : fromList(sent);
   const isSound = vector !== undefined && vector.length > 0 && vector.every(Number.isFinite);
   return isSound ? vector : undefined;

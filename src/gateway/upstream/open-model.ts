@@ -2,7 +2,7 @@
 import { type EmbeddingPrefixes, knownPrefixes } from "../../core/embedding/embedding-prefixes.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
-import type { LoadedModel, ModelCard, ModelSettings, ModelType } from "../../core/models/model.ts";
+import type { LoadedModel, ModelSettings, ModelType } from "../../core/models/model.ts";
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import { notBegun, refusedBy, toNodeError, type Upstream } from "./ask.ts";
 import { checkChat, UpstreamChatEngine } from "./chat-engine.ts";
@@ -44,15 +44,29 @@ export async function openUpstreamModel(
   const asked = withModelThere(spec, upstream, facts);
   const listed = checkListed(spec, asked, facts);
   const settings = { ...spec.settings, ctxSize: contextOf(spec, asked, facts, listed) };
-  const fitted = { ...spec, settings };
+  const { kind, version, weights } = facts;
+  const { upstreamModel: model, replicas } = asked;
   const common = (isCounted: boolean): Common => ({
-    card: cardOf(fitted, asked, { facts, listed, isCounted }),
-    fingerprint: fingerprintOf(fitted, asked, facts),
-    problem: () => upstream.replicas.problem(),
+    card: {
+      name: spec.name,
+      type: spec.type,
+      createdAt: listed?.created === undefined ? new Date() : new Date(listed.created * 1000),
+      ownedBy: listed?.ownedBy ?? "upstream",
+      settings,
+      upstream: {
+        model,
+        server: version === undefined ? kindNames[kind] : `${kindNames[kind]} ${version}`,
+        tokens: isCounted ? "counted" : "estimated",
+        urls: () => replicas.urls(),
+      },
+    },
+    // Changes only when the model's name there, its server or the settings do.
+    fingerprint: `fp_${digest([model, kind, version, weights, settings]).slice(0, 12)}`,
+    problem: () => replicas.problem(),
     [Symbol.asyncDispose]: async () =>
       closing.abort(new NodeError("unavailable", "The model is being unloaded.")),
   });
-  return await openers[spec.type](fitted, asked, { facts, listed, signal, common });
+  return await openers[spec.type]({ ...spec, settings }, asked, { facts, listed, signal, common });
 }
 
 /** A server is asked for the model that it has, where nobody says what it is called there. */
@@ -243,41 +257,6 @@ function contextOf(
   });
   return assumed;
 }
-
-interface Known {
-  facts: ServerFacts;
-  listed: ListedModel | undefined;
-  isCounted: boolean;
-}
-
-function cardOf(
-  { name, type, settings }: UpstreamSpec,
-  { upstreamModel, replicas }: Upstream,
-  { facts, listed, isCounted }: Known,
-): ModelCard {
-  const { kind, version } = facts;
-  const server = version === undefined ? kindNames[kind] : `${kindNames[kind]} ${version}`;
-  return {
-    name,
-    type,
-    createdAt: listed?.created === undefined ? new Date() : new Date(listed.created * 1000),
-    ownedBy: listed?.ownedBy ?? "upstream",
-    settings,
-    upstream: {
-      model: upstreamModel,
-      server,
-      tokens: isCounted ? "counted" : "estimated",
-      urls: () => replicas.urls(),
-    },
-  };
-}
-
-/** Changes only when the model's name there, its server or the settings do. */
-const fingerprintOf = (
-  { settings }: UpstreamSpec,
-  { upstreamModel }: Upstream,
-  { kind, version, weights }: ServerFacts,
-): string => `fp_${digest([upstreamModel, kind, version, weights, settings]).slice(0, 12)}`;
 
 const digest = (parts: unknown): string =>
   new Bun.CryptoHasher("sha256").update(JSON.stringify(parts)).digest("hex");

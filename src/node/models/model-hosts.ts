@@ -75,12 +75,17 @@ export async function openLocal(options: ModelOptions): Promise<ModelHost> {
   });
 }
 
-const engineSettings = ({ config: { engine }, baseDir }: ModelOptions): EngineSettings => ({
+type EngineOptions = Pick<ModelOptions, "config" | "baseDir" | "program" | "log">;
+
+export const engineSettings = ({
+  config: { engine },
+  baseDir,
+}: Pick<EngineOptions, "config" | "baseDir">): EngineSettings => ({
   threads: engine.threads,
   ...given({ gpuLibraries: engine.gpu_libraries && resolve(baseDir, engine.gpu_libraries) }),
 });
 
-const acceleratorsOf = (options: ModelOptions): MachineAccelerators =>
+export const acceleratorsOf = (options: EngineOptions): MachineAccelerators =>
   new MachineAccelerators({
     place: thisMachine(options.program.env),
     trials: trialFile(dataDirOf(options.config, options.baseDir)),

@@ -9,13 +9,19 @@ import {
 import { chatModels } from "../node/state.ts";
 import { changeSettings, current, groundedChoice, lastSettings } from "./store.ts";
 
+export function keepToTheNode(): void {
+  keepToKnownModels();
+  keepToKnownCollections();
+  groundNewConversations();
+}
+
 /** The conversation on the page while it is empty; other changes of it, such as a question's own settings, are none of this. */
 const emptyId = computed(() => {
   const { id, turns = [] } = current.value ?? {};
   return turns.length === 0 ? (id ?? "none yet") : undefined;
 });
 
-export function groundNewConversations(): void {
+function groundNewConversations(): void {
   effect(() => {
     if (!holdsPassages.value || emptyId.value === undefined) return;
     untracked(() => {
@@ -26,7 +32,7 @@ export function groundNewConversations(): void {
 }
 
 /** A conversation goes on without the collections that were deleted; the node would refuse it with them. */
-export function keepToKnownCollections(): void {
+function keepToKnownCollections(): void {
   effect(() => {
     const chosen = current.value?.settings.collections ?? [];
     const isAllKnown = access.value.state === "open" && !hasMoreCollections.value;
@@ -38,7 +44,7 @@ export function keepToKnownCollections(): void {
 }
 
 /** A conversation whose model the node does not have goes on with the first that it has. */
-export function keepToKnownModels(): void {
+function keepToKnownModels(): void {
   effect(() => {
     const [first] = chatModels.value;
     const model = current.value?.settings.model;

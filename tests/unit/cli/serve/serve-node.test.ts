@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { RunningConfig } from "../../../../src/cli/serve/serve-node.ts";
+import { runningConfig } from "../../../../src/cli/serve/serve-node.ts";
 import { ConfigError } from "../../../../src/config/config-error.ts";
 import { loadConfig } from "../../../../src/config/load.ts";
 import type { Config } from "../../../../src/config/schema.ts";
@@ -12,7 +12,7 @@ function running(read: () => Promise<Config>) {
   const applied: Config[] = [];
   const { log, lines } = recordingLog();
   const apply = (next: Config) => void applied.push(next);
-  return { it: new RunningConfig({ config: config(""), read, apply, log }), applied, lines };
+  return { it: runningConfig({ config: config(""), read, apply, log }), applied, lines };
 }
 
 describe("the configuration of a running node", () => {
@@ -20,7 +20,7 @@ describe("the configuration of a running node", () => {
     const { it, applied, lines } = running(async () => config('port = 1\nlog_level = "warn"'));
     expect(await it.reload()).toEqual({ changed: ["log_level"], needsRestart: ["port"] });
     expect(applied).toEqual([{ ...config(""), log_level: "warn" }]);
-    expect(it.current).toEqual({ ...config(""), log_level: "warn" });
+    expect(it.current()).toEqual({ ...config(""), log_level: "warn" });
     expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
       ["info", { changed: ["log_level"] }],
       ["warn", { keys: ["port"] }],
@@ -31,7 +31,7 @@ describe("the configuration of a running node", () => {
     const { it, applied, lines } = running(async () => config("[limits]\nconcurrency = -1"));
     const { error } = await it.reload();
     expect(error).toContain("paddock.toml: 'limits.concurrency' must be");
-    expect([applied, it.current]).toEqual([[], config("")]);
+    expect([applied, it.current()]).toEqual([[], config("")]);
     expect(lines).toEqual([
       {
         level: "error",
