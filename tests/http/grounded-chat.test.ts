@@ -144,6 +144,20 @@ describe("a grounded answer", () => {
     expect(found).not.toHaveProperty("notice");
   });
 
+  test("says that passages are still being stored, where none matches and it is left to the node", async () => {
+    const app = await filledApp({ rag: { autoThreshold: 0.999 } });
+    app.retrieval.expectPassages("The handbook is being stored.");
+    app.retrieval.passagesStored = async () => {};
+    app.chat.script(finish);
+    const messages = [{ role: "user", content: "a question of another kind" }];
+    const answer = await app.post(path, { ...body, messages, rag: "auto" });
+    expect((await decode(ChatCompletion, answer)).retrieval).toMatchObject({
+      points: [],
+      notice: "The handbook is being stored.",
+    });
+    expect(app.chat.requests[0]?.messages).toMatchObject(messages);
+  });
+
   test("is narrowed by a request", async () => {
     const app = await filledApp({ rag: { policy: "last-user-message", contextWindow: 2 } });
     app.chat.script(finish);

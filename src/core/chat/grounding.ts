@@ -92,7 +92,8 @@ export class GroundingService {
     if (carries) this.#carried.keep(keys, turns, left);
     const points = left.flatMap((turn) => turn.points);
     const dropped = matched.length - telling.length + countPoints(turns) - points.length;
-    if (isAuto && points.length + dropped === 0 && found.error === undefined) return { messages };
+    const isMissed = found.error !== undefined || this.#retrieval.coming !== undefined;
+    if (isAuto && points.length + dropped === 0 && !isMissed) return { messages };
     return {
       messages: render(left),
       ...given({ stop: points.length === 0 ? undefined : promptEcho(prompt) }),
