@@ -16,7 +16,6 @@ type ApiErrorKind =
 interface ApiErrorDetails {
   /** The response; its status, and its headers such as `retry-after`. */
   response?: Pick<Response, "status" | "headers">;
-  /** The error that the server sent, where it sent one. */
   sent?: SentError;
   cause?: unknown;
 }
@@ -28,7 +27,6 @@ export class ApiError extends Error {
   readonly headers: Headers | undefined;
   /** The reason, for a program: `queue_full`. */
   readonly code: string | null;
-  /** The request field at fault. */
   readonly param: string | null;
   /** The server's own words, where it sent some. */
   readonly serverMessage: string | undefined;
@@ -62,7 +60,6 @@ export function sentError(body: unknown): SentError | undefined {
   return { message, code: textOrNull(code), param: textOrNull(param) };
 }
 
-/** The error that a response other than 2xx stands for. */
 export async function statusError(response: Response): Promise<ApiError> {
   const sent = await response.json().then(sentError, () => undefined);
   const message = `The server answered with status ${response.status}.`;

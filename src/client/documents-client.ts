@@ -70,7 +70,6 @@ export class DocumentsClient {
     return await json(await this.#api.request(pathOf(store, file), options));
   }
 
-  /** Has an uploaded file ingested. */
   async addFile(
     store: string,
     { id }: Pick<FileObject, "id">,

@@ -3,7 +3,6 @@ import { createParser } from "eventsource-parser";
 import { ApiError, sentError } from "./api-error.ts";
 import type { ChatCompletionChunk } from "./wire.ts";
 
-/** The data of the event that ends a stream of the OpenAI API. */
 export const endOfStream = "[DONE]";
 
 /** The data of events: what each piece of the body brings, so that nothing waits for later events. */

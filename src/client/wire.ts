@@ -13,14 +13,12 @@ export type { RetrieveRequest, RetrieveResult } from "../server/operations/retri
 export type { VectorStore, VectorStoreFile } from "../server/operations/vector-stores/schema.ts";
 export type { ErrorAnswer } from "../server/wire/fields.ts";
 
-/** A page of a list, as the OpenAI API has it. */
 export interface ListPage<Item> {
   data: Item[];
   has_more: boolean;
   last_id: string | null;
 }
 
-/** Passages of a document, in their order. */
 export interface PassagePage {
   data: { text: string }[];
   has_more: boolean;

@@ -11,7 +11,6 @@ import type { Work } from "./tools.ts";
 interface DocumentPlace {
   /** Id or name of its collection. */
   collection: string;
-  /** Its id. */
   document: string;
   /** The field that names the collection, for a refusal. */
   field: string;
@@ -20,9 +19,7 @@ interface DocumentPlace {
 interface DocumentText {
   name: string;
   id: string;
-  /** Id of its collection. */
   collection: string;
-  /** How many passages it has. */
   total: number;
   passages: FileText[];
   /** Whether passages were left out, or one was cut, for their length. */
@@ -70,7 +67,6 @@ const most = 200_000;
 
 interface Budgeted<Item> {
   items: Item[];
-  /** Whether something was left out, or cut. */
   isCut: boolean;
 }
 
@@ -89,7 +85,6 @@ export function withinBudget<Item extends { text: string }>(all: readonly Item[]
   return { items, isCut: false };
 }
 
-/** The services that tools and resources read documents with. */
 export interface McpDocuments {
   retrieval: RetrievalService;
   stores: VectorStoreService;

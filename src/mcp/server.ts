@@ -25,7 +25,6 @@ import {
 } from "./tools.ts";
 
 export interface McpServerOptions {
-  /** The node's version. */
   version: string;
   session: McpSession;
   /** What documents are read with, once that is there. */
@@ -111,8 +110,6 @@ function unknownTool(name: string): RpcError {
     `There is no tool ${quoted(name)}; there are ${known}.`,
   );
 }
-
-// Failures as MCP has them: of the protocol, with a code, or of a tool, which a model may read.
 
 /** An error of JSON-RPC; the SDK's own puts a prefix before the sentence. */
 export class RpcError extends Error {

@@ -1,5 +1,4 @@
 /** MCP over standard input and output, for the program that started the process: it needs no key. */
-
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   type JSONRPCMessage,

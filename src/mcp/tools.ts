@@ -13,7 +13,6 @@ import { toPageRequest } from "../server/wire/page-schema.ts";
 import { documentText, type McpDocuments, withinBudget } from "./documents.ts";
 import { toUri } from "./resources.ts";
 
-/** What a call is done with. */
 export type Work = Pick<McpSession, "caller" | "signal" | "report"> & { documents: McpDocuments };
 
 interface Declaration<Input extends TObject, Output extends TObject> {
@@ -74,7 +73,6 @@ function defineTool<Input extends TObject, Output extends TObject>({
 
 const closed = { additionalProperties: false } as const;
 
-/** What a tool that lists is asked for. */
 const pageInput = ({ usual, most }: { usual: number; most: number }) => ({
   limit: T.Optional(
     T.Integer({ minimum: 1, maximum: most, default: usual, description: "Most items." }),
@@ -168,7 +166,6 @@ const toPassage = ({ source, score, document, file, store, heading, position }: 
   ...(file === "" ? {} : { document_id: file }),
 });
 
-/** Passages around one that is read. */
 const mostNeighbours = 20;
 const usualNeighbours = { before: 1, after: 3 };
 

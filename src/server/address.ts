@@ -12,7 +12,6 @@ const parsed = ({ url }: Request): URL | undefined => {
 /** The path, or where the address cannot be parsed all of it. */
 export const pathOf = (request: Request): string => parsed(request)?.pathname ?? request.url;
 
-/** Rejects a request whose address cannot be parsed. */
 export function checkAddress(request: Request): void {
   if (parsed(request) !== undefined) return;
   throw new NodeError(
@@ -34,7 +33,6 @@ interface Route {
   path: string;
 }
 
-/** The methods that the routes have for an address, sorted. */
 export function allowedMethods(routes: readonly Route[], pathname: string): string[] {
   const methods = routes
     .filter(({ path }) => isAddressOf(path, pathname))

@@ -32,7 +32,6 @@ export interface Download {
   filename: string;
 }
 
-/** What an operation answers: one body, or a stream of events. */
 export type Answer = {
   /** Default: 200. */
   status?: number;
@@ -86,7 +85,6 @@ export interface OperationFacts {
   body?: NamedSchema & { example: unknown };
   /** The same for a body of `multipart/form-data`, which is read as it comes. */
   form?: NamedSchema;
-  /** What 200 answers. */
   answer: NamedSchema & { description: string; contentType?: string; example?: unknown };
   /** The streamed form of the answer. */
   stream?: NamedSchema & { description: string; example: unknown };
@@ -98,7 +96,6 @@ export interface OperationFacts {
   errors: Readonly<Record<number, string | (NamedSchema & { description: string })>>;
 }
 
-/** A request that was read and found valid. */
 interface ValidRequest<Body, Query> {
   body: Body;
   query: Query;
@@ -125,9 +122,7 @@ export interface Operation<Services> {
 /** What of a request is not in its JSON body. */
 export type AskedFor = Omit<ValidRequest<never, URLSearchParams>, "body">;
 
-/** A request whose body is valid, with what is done with it. */
 export interface ReadRequest<Services> {
-  /** The model that it names. */
   readonly model: string | undefined;
   /** What the key must open besides the operation's own scope. */
   readonly scopes: readonly Scope[];

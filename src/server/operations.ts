@@ -1,5 +1,4 @@
 /** The one list of operations: what is in it is served, described, measured and limited. */
-
 import { given } from "../core/given.ts";
 import { absentApi, isAddressOf } from "./address.ts";
 import { docsPath, documentPath } from "./docs.ts";

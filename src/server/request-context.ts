@@ -31,7 +31,6 @@ export type ResponseHeaders = Record<string, string | number>;
 interface ContextOptions {
   request: Request;
   id: string;
-  /** Names of the operation, for metrics, traces and logs. */
   operation: Pick<RequestRecord, "operation" | "genAiOperation">;
   /** Headers of the response, whatever it becomes. */
   headers: ResponseHeaders;
@@ -48,19 +47,14 @@ interface ContextOptions {
 export class RequestContext {
   readonly id: string;
   readonly headers: ResponseHeaders;
-  /** Those of the request. */
   readonly requestHeaders: Headers;
   /** Ends the work for the request: its client left, its time is up, or the node stops. */
   signal: AbortSignal;
-  /** The model that is asked, as the request names it. */
   model: string | undefined;
   /** What the API calls the parts of the request that an error may be about. */
   fieldNames: FieldNames = chatNames;
-  /** Whether its handler has come to an answer. */
   isAnswered = false;
-  /** Whether what it used was charged. */
   isMetered = false;
-  /** Whether what is asked and answered is logged. */
   readonly logsPrompts: boolean;
   readonly errorFormat: ErrorFormat | undefined;
   readonly headerFormat: HeaderFormat | undefined;
@@ -108,7 +102,6 @@ export class RequestContext {
     return this.#caller;
   }
 
-  /** The caller, where it is known. */
   get authenticated(): Caller {
     if (this.#caller === undefined) throw new NodeError("internal", "Nobody was authenticated.");
     return this.#caller;
@@ -119,7 +112,6 @@ export class RequestContext {
     return this.#caller === undefined;
   }
 
-  /** What the caller's limits granted. */
   get lease(): RateLimitLease {
     if (this.#lease === undefined) {
       throw new NodeError("internal", "The operation is not rate limited.");
@@ -146,12 +138,10 @@ export class RequestContext {
     this.#cancelled.abort(reason);
   }
 
-  /** What was done for the request until now. */
   get work(): readonly FinishedWork[] {
     return this.#work;
   }
 
-  /** Hears what is done for the request. */
   readonly report: Report = (event) => {
     const since = performance.now() - this.#from;
     switch (event.type) {
@@ -252,7 +242,6 @@ export class RequestContext {
 
 const contexts = new WeakMap<Request, RequestContext>();
 
-/** Begins the context of a request that has just come in. */
 export function openContext(options: ContextOptions): RequestContext {
   const context = new RequestContext(options);
   contexts.set(options.request, context);

@@ -67,7 +67,6 @@ class FrameSource {
   /** How what makes the frames has ended. */
   #outcome: { error?: unknown } | undefined;
   #isMaking = false;
-  /** How long the reader has. */
   #patienceMs = 0;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** For what is waited for: the frames, or the reader. */
@@ -303,12 +302,10 @@ export const namedEvents = (writeError: EventFormat["writeError"]): EventFormat 
   writeError,
 });
 
-/** One event under its name. */
 export const namedEvent = (name: string, data: object): string =>
   `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** A time-out that is moved with every piece of a stream, and costs a timer only now and then. */
-
 export class LazyTimer implements Disposable {
   readonly #onDue: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;

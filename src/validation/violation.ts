@@ -159,7 +159,6 @@ const shorten = (text: string, most: number): string =>
 
 /** Where a value breaks a schema. */
 interface SchemaError extends Pick<ValueError, "type" | "schema" | "value"> {
-  /** Keys and indices from the root. */
   path: readonly (string | number)[];
   /** Of a union: the errors of each variant. */
   variants: readonly Iterable<SchemaError>[];

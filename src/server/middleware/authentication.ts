@@ -17,9 +17,7 @@ export interface Caller {
   name: string;
   /** As a message calls it. */
   called: string;
-  /** The caller's own limits. */
   limits: Readonly<Partial<CallerLimits>>;
-  /** Its own bounds for documents. */
   quota?: Readonly<Partial<DocumentQuota>>;
   /** Ids of the vector stores that it is bound to; absent: it may use all. */
   vectorStores?: readonly string[];
@@ -28,7 +26,6 @@ export interface Caller {
 }
 
 export interface Access {
-  /** Whether a request must carry a key. */
   wantsKeys(): boolean;
   /**
    * Refuses a request that carries no key for what it asks; without keys everyone may come in.
@@ -48,7 +45,6 @@ export function authenticate(
   else if (key === "optional") recognize(context);
 }
 
-/** Rejects a caller whose key does not open what the body asks for. */
 export function authorize(
   context: RequestContext,
   { scope }: OperationFacts,

@@ -70,7 +70,6 @@ const table: Record<ErrorKind, WireError> = {
   timeout: failed(504, "request_timeout", final),
 };
 
-/** How an API writes its errors. */
 export interface ErrorFormat {
   /** The body's schema, under its name in the OpenAPI document. */
   name: string;
@@ -105,10 +104,8 @@ export function toErrorResponse(
   return answerError(known, context);
 }
 
-/** What of a request says how its errors are written. */
 type Answered = Pick<RequestContext, "id" | "errorFormat" | "fieldNames">;
 
-/** The error as the API has it that was asked. */
 export function answerError(
   failure: NodeError,
   { id: requestId, errorFormat = openaiErrors, fieldNames }: Answered,

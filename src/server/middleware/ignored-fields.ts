@@ -55,7 +55,6 @@ interface Forms {
   objects: ExaminedObject[];
   /** Of a list. */
   items: Examine | undefined;
-  /** Values that are not acted on. */
   values: Map<unknown, Examine>;
   /** What becomes of an object that is none of these. */
   others: "unsaid" | "ignored";

@@ -74,9 +74,7 @@ const marks = [
 ] as const;
 
 interface ForwardedRules {
-  /** Whether requests must carry a key. */
   wantsKeys: () => boolean;
-  /** Whether the configuration opens the node to everyone. */
   isOpen: boolean;
 }
 

@@ -28,7 +28,6 @@ export interface RateLimitLease extends Disposable {
 }
 
 export interface RateLimitSettings {
-  /** Holds callers to their limits. */
   limiter: Limiter;
   /** Counts what each address, and what beside answers, is in progress here: this node's to bear and no other's. */
   addresses: RateLimiter;
@@ -155,7 +154,6 @@ function limitedClient(
   };
 }
 
-/** What a caller has left, as the OpenAI API's headers. */
 export function rateLimitHeaders({ requests, tokens }: RateLimitStatus): Record<string, string> {
   return { ...headersOf("requests", requests), ...headersOf("tokens", tokens) };
 }

@@ -137,21 +137,18 @@ const overdue = (seconds: number): NodeError =>
     `The body did not arrive within the ${seconds} s that this node waits for it (limits.body_timeout).`,
   );
 
-/** How many items lists may have. */
 export interface ListLimits {
   maxMessages: number;
   maxInputs: number;
 }
 
 export interface ListBound {
-  /** The field that is a list. */
   param: string;
   limit: keyof ListLimits;
   /** Whether the bound is for such a list, by its first item; default: for every one. */
   isFor?: (first: unknown) => boolean;
 }
 
-/** Names of the limits in the configuration. */
 const settings: Readonly<Record<keyof ListLimits, string>> = {
   maxMessages: "limits.max_messages",
   maxInputs: "limits.max_inputs",

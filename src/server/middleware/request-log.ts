@@ -69,7 +69,6 @@ export class PromptLog {
     return this.#log !== undefined;
   }
 
-  /** `id`: the request's. */
   asked(id: string, prompt: object): void {
     this.#write("a prompt", id, prompt);
   }

@@ -63,7 +63,6 @@ async function* recordedEvents(
   }
 }
 
-/** From what a prompt was given to what its answer reports. */
 export function toRetrievalReport(grounding: Grounding): RetrievalReport {
   const { points, dropped, carried, error, notice } = grounding;
   return {

@@ -1,7 +1,7 @@
 /** What the parts of one completion share, of chat and of prompts, and how its chunks are written. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import type { TokenLogprob, TokenLogprobs, TokenUsage } from "../../core/ports/chat-engine.ts";
-import { count } from "./fields.ts";
+import { accepted, count, nullable, open } from "./fields.ts";
 
 /** Each API puts its own id and object before these. */
 export const headFields = {
@@ -41,8 +41,6 @@ const fields = (more: object | undefined): string =>
         .map(([name, value]) => `,"${name}":${JSON.stringify(value)}`)
         .join("");
 
-/** Tokens that were used, as the OpenAI API's completions report them. */
-
 export const Usage = T.Object({
   prompt_tokens: count(),
   completion_tokens: count(),
@@ -76,8 +74,6 @@ export function toUsage(usages: readonly TokenUsage[]): Usage {
   };
 }
 
-/** Log probabilities of tokens, as chat and responses report them. */
-
 const Logprob = T.Object({
   token: T.String(),
   logprob: T.Number(),
@@ -98,3 +94,15 @@ const toLogprob = ({ token, logprob, bytes }: TokenLogprob): Static<typeof Logpr
   logprob,
   bytes: [...bytes],
 });
+
+/** Options of a stream of completions. */
+export const streamOptions = nullable(
+  T.Object(
+    {
+      include_usage: nullable(T.Boolean(), "Send a last chunk with the token counts.", false),
+      include_obfuscation: accepted("Chunks carry no padding."),
+    },
+    open,
+  ),
+  "Options of a stream.",
+);

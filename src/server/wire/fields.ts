@@ -25,7 +25,6 @@ export const oneOf = <const Name extends string>(
     options,
   );
 
-/** How many of something there are. */
 export const count = (description?: string) => T.Integer({ minimum: 0, ...given({ description }) });
 
 /** What becomes of a field, or of one of its values, that has no effect. */
@@ -130,7 +129,6 @@ export const toSeconds = (date: Date): number => Math.floor(date.getTime() / 100
 
 export const secondsNow = (): number => toSeconds(new Date());
 
-/** The body of every error. */
 export const ErrorAnswer = T.Object(
   {
     error: T.Object({

@@ -67,7 +67,6 @@ const samplingNames = {
   dryAllowedLength: "dry_allowed_length",
 } as const satisfies Record<keyof Sampling, keyof typeof samplingFields>;
 
-/** What a caller calls it. */
 export const wireName = (name: keyof Sampling): string => samplingNames[name];
 
 export function toSampling(body: SamplingBody): Partial<Sampling> {

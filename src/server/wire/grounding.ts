@@ -60,8 +60,6 @@ export const ragField = nullable(
 
 export type RagField = Static<typeof ragField> | undefined;
 
-// What a request says of grounding, as the domain has it; apart from its schema, whose types the page reads.
-
 /** A caller that asks for passages needs the scope for them. */
 export const scopesOfRag = (rag: RagField): readonly Scope[] =>
   rag === undefined || rag === null || rag === false ? [] : ["retrieve"];
@@ -83,9 +81,6 @@ export function toRag(rag: RagField): RagRequest | undefined {
   };
 }
 
-// What an answer is grounded in, as answers report it.
-
-/** Where a passage comes from. */
 export const PointMetadata = T.Object({
   id: T.String(),
   document: orNull(T.String(), {

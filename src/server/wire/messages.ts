@@ -1,5 +1,4 @@
 /** Messages of OpenAI's chat as the domain's: parts joined, complete, and checked as a conversation. */
-
 import { checkConversation } from "../../core/chat/conversation.ts";
 import type { ChatMessage, ToolCall } from "../../core/ports/chat-engine.ts";
 import { quoted } from "../../core/quoted.ts";

@@ -13,7 +13,6 @@ import { ChunkWriter, toLogprobs, toUsage } from "../../wire/completion.ts";
 import { secondsNow } from "../../wire/fields.ts";
 import type { ChatCompletion, ChatCompletionChunk } from "./schema.ts";
 
-/** What every part of one completion shares. */
 interface CompletionHead {
   id: string;
   created: number;
@@ -23,7 +22,6 @@ export function newCompletionHead(): CompletionHead {
   return { id: `chatcmpl-${crypto.randomUUID()}`, created: secondsNow() };
 }
 
-/** How a caller wants its answer. */
 interface AnswerForm {
   /** Whether a stream ends with the token counts. */
   includeUsage: boolean;

@@ -1,5 +1,4 @@
 /** POST /v1/chat/completions */
-
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
 import { type Answer, defineOperation, type Handler, tags } from "../../operation.ts";

@@ -1,6 +1,6 @@
 /** Chat completions on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { headFields, Logprobs, Usage } from "../../wire/completion.ts";
+import { headFields, Logprobs, streamOptions, Usage } from "../../wire/completion.ts";
 import {
   accepted,
   count,
@@ -140,16 +140,7 @@ export const ChatCompletionRequest = T.Object(
     ),
     rag: ragField,
     stream: nullable(T.Boolean(), "Send the answer in pieces as they are generated.", false),
-    stream_options: nullable(
-      T.Object(
-        {
-          include_usage: nullable(T.Boolean(), "Send a last chunk with the token counts.", false),
-          include_obfuscation: accepted("Chunks carry no padding."),
-        },
-        open,
-      ),
-      "Options of a stream.",
-    ),
+    stream_options: streamOptions,
     user: accepted("The answer does not depend on the caller."),
     safety_identifier: accepted("The answer does not depend on the caller."),
     metadata: accepted("The node stores no chat completions that it could label."),

@@ -9,11 +9,9 @@ import { ChoiceLogprobs, WrittenLogprobs } from "./logprobs.ts";
 import type { Candidates } from "./request.ts";
 import type { Completion, CompletionChunk } from "./schema.ts";
 
-/** What every part of one completion shares. */
 type Head = Pick<Completion, "id" | "object" | "created" | "model" | "system_fingerprint">;
 type Chunk = CompletionChunk["choices"][number];
 
-/** One answer while its events come in. */
 export interface Draft {
   text: string;
   logprobs: WrittenLogprobs | undefined;

@@ -5,7 +5,6 @@ import type { Completion } from "./schema.ts";
 type Logprobs = NonNullable<Completion["choices"][number]["logprobs"]>;
 type TextEvent = Extract<GenerationEvent, { type: "text" }>;
 
-/** Lists to write into. */
 const noLogprobs = (): Logprobs => ({
   tokens: [],
   token_logprobs: [],
@@ -93,10 +92,9 @@ function characters(text: string): number {
   return count;
 }
 
-/** Log probabilities of one choice, written as JSON while they come: a long prompt's would hold the loop at the end. */
-
 const names = ["tokens", "token_logprobs", "top_logprobs", "text_offset"] as const;
 
+/** Those of one choice, written as JSON while they come: a long prompt's would hold the loop at the end. */
 export class WrittenLogprobs {
   readonly #parts = names.map((name): { name: keyof Logprobs; written: string[] } => ({
     name,
@@ -110,7 +108,6 @@ export class WrittenLogprobs {
     }
   }
 
-  /** As JSON. */
   get json(): string {
     const lists = this.#parts.map(({ name, written }) => `"${name}":[${written.join(",")}]`);
     return `{${lists.join(",")}}`;

@@ -1,5 +1,4 @@
 /** POST /v1/completions */
-
 import type { CompletionService } from "../../../core/chat/completion-service.ts";
 import type { Log } from "../../../core/log.ts";
 import { modelErrors } from "../../openapi.ts";

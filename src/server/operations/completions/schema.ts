@@ -1,8 +1,7 @@
 /** Completions on the wire, as the OpenAI API had them before chat. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { headFields, Usage } from "../../wire/completion.ts";
+import { headFields, streamOptions, Usage } from "../../wire/completion.ts";
 import {
-  accepted,
   acceptedAs,
   count,
   ignored,
@@ -66,16 +65,7 @@ export const CompletionRequest = T.Object(
     ),
     ...generationFields,
     stream: nullable(T.Boolean(), "Send the answers in pieces as they are generated.", false),
-    stream_options: nullable(
-      T.Object(
-        {
-          include_usage: nullable(T.Boolean(), "Send a last chunk with the token counts.", false),
-          include_obfuscation: accepted("Chunks carry no padding."),
-        },
-        open,
-      ),
-      "Options of a stream.",
-    ),
+    stream_options: streamOptions,
     user: nullable(acceptedAs(T.String(), "The answer does not depend on the caller.")),
     messages: rejected("is for /v1/chat/completions; send 'prompt'"),
     max_completion_tokens: rejected("is of chat completions; send 'max_tokens'"),

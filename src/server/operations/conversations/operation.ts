@@ -1,5 +1,4 @@
 /** /v1/conversations, and the items of each */
-
 import { NodeError } from "../../../core/errors.ts";
 import { quoted } from "../../../core/quoted.ts";
 import type {
@@ -242,7 +241,6 @@ function checkedItems(items: readonly InputItem[]): ConversationItem[] {
   return toListedItems([...items], newResponseId());
 }
 
-/** With more items, if there is room for them. */
 function withItems(
   before: readonly ConversationItem[],
   more: readonly ConversationItem[],

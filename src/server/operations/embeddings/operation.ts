@@ -1,5 +1,4 @@
 /** POST /v1/embeddings */
-
 import type {
   EmbeddingRequest as DomainRequest,
   EmbeddingService,

@@ -1,5 +1,4 @@
 /** /v1/files */
-
 import { Value } from "@sinclair/typebox/value";
 import type { FileService } from "../../../core/documents/file-service.ts";
 import type { FileRecord } from "../../../core/documents/records.ts";
@@ -133,8 +132,6 @@ const deleteFile = defineOperation({
 });
 
 export const fileOperations = [uploadFile, listFiles, getFile, getFileContent, deleteFile] as const;
-
-/** Files between the wire and the domain. */
 
 export function toFileObject(file: FileRecord): FileObject {
   const { id, bytes, filename, purpose, sha256, type, createdAt, expiresAt } = file;

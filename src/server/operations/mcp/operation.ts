@@ -1,5 +1,4 @@
 /** POST /mcp */
-
 import type { DocumentCaller } from "../../../core/documents/document-caller.ts";
 import { NodeError } from "../../../core/errors.ts";
 import type { Scope } from "../../../core/limits/api-key.ts";
@@ -105,8 +104,6 @@ function checkMessageSize(message: unknown): void {
     for (const part of parts) if (typeof part === "object") waiting.push(part);
   }
 }
-
-// What speaks MCP, as the HTTP side knows it.
 
 /** The caller over MCP, and what comes with it. */
 export interface McpSession {

@@ -212,8 +212,6 @@ function toInput(name: string, text: string, isCut: boolean): unknown {
   }
 }
 
-/** Why an answer ended, in the words of Anthropic's API. */
-
 interface EndBounds {
   /** The caller's own; others may have ended the answer too. */
   stops: readonly string[];

@@ -57,8 +57,6 @@ export const messageEvents = (requestId: string): EventFormat =>
     return namedEvent("error", toBody(error, message, requestId));
   });
 
-/** Headers of Anthropic's API: what a caller has left, and what of the request's is not acted on. */
-
 export const messageHeaders: HeaderFormat = {
   requestId: "request-id",
   rateLimit: ({ requests, tokens }) => ({

@@ -76,7 +76,6 @@ const event: MessageEvent = {
   delta: { type: "text_delta", text: "Paris" },
 };
 
-/** The statuses of Anthropic's API. */
 const errors = {
   ...modelErrors,
   400: "Malformed JSON or an invalid field; the message names it.",

@@ -26,7 +26,6 @@ export const messageNames: FieldNames = {
   schema: () => "output_config.format.schema",
 };
 
-/** What the model reads. */
 interface MessagePrompt {
   messages: ChatMessage[];
   toolUse?: ToolUse;
@@ -114,7 +113,6 @@ interface Turn {
   at: string;
 }
 
-/** A message of the domain, and where the request has it. */
 interface PlacedMessage {
   message: ChatMessage;
   at: string;
@@ -185,7 +183,6 @@ function checkEnd(turns: readonly Turn[]): void {
   );
 }
 
-/** What a tool answered to a call, and where it says so. */
 interface ToolResult {
   id: string;
   content: string;
@@ -212,7 +209,6 @@ const unreadable: ReadonlyMap<string, string> = new Map([
   ["container_upload", "files"],
 ]);
 
-/** What the content blocks of one message hold. */
 function readBlocks({ role, content }: Message, at: string): MessageContent {
   if (typeof content === "string") return { text: content, calls: [], results: [] };
   const texts: string[] = [];
@@ -248,7 +244,6 @@ function readBlocks({ role, content }: Message, at: string): MessageContent {
 
 const behindText = "comes behind a text: results of tools come first in the turn after the calls";
 
-/** The text of a list that can only hold texts. */
 function textOfBlocks(content: TextBlocks, at: string): string {
   if (typeof content === "string") return content;
   return content

@@ -1,5 +1,4 @@
 /** GET /health, GET /ready and GET /metrics: what programs that watch the node ask. */
-
 import { Type as T } from "@sinclair/typebox";
 import type { MetricsPage } from "../../../core/ports/telemetry.ts";
 import type { ReadinessReport } from "../../../core/readiness.ts";

@@ -1,5 +1,4 @@
 /** POST and GET /v1/info */
-
 import { given } from "../../../core/given.ts";
 import type { ModelCard, UpstreamCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";

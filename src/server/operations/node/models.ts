@@ -1,5 +1,4 @@
 /** POST and GET /v1/models, GET /v1/models/{id} */
-
 import type { ModelCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { defineOperation, type Handler, type OperationFacts, tags } from "../../operation.ts";

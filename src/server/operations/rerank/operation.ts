@@ -105,8 +105,6 @@ const rerankAtCohere = defineOperation({
 
 export const rerankOperations = [rerank, rerankAtCohere] as const;
 
-/** Reranking between the wire and the domain. */
-
 export function toRerankRequest(body: RerankRequest): DomainRequest {
   const { model, query, documents, top_n: topN, max_tokens_per_doc: most } = body;
   return {

@@ -1,5 +1,4 @@
 /** The conversation that a response is asked with: that of the response before it, and then its input. */
-
 import { Type as T } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { checkConversation } from "../../../core/chat/conversation.ts";
@@ -39,7 +38,6 @@ interface AskedOptions extends ReferenceOptions {
   itemsOf: (conversation: string) => Promise<readonly object[]>;
 }
 
-/** The conversation that a request names. */
 export function conversationOf({
   conversation,
 }: Pick<ResponseRequest, "conversation">): string | undefined {
@@ -245,7 +243,6 @@ function readOutput({ call_id: id, output }: InputItem, at: string): ChatMessage
 
 const partsCheck = TypeCompiler.Compile(T.Array(Part));
 
-/** Whether it is a list of content parts, of whatever type. */
 const isParts = (value: unknown): value is Part[] => partsCheck.Check(value);
 
 const partTypes: PartTypes = {
@@ -257,6 +254,5 @@ const partTypes: PartTypes = {
   ]),
 };
 
-/** `at`: where the content stands. */
 const textOf = (content: string | readonly Part[], at: string): string =>
   textOfParts(content, at, partTypes);

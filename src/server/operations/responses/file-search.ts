@@ -38,7 +38,6 @@ export type FileSearchAnswer = Pick<FileSearchCall, "queries" | "results"> & {
 export interface FileSearchAsked {
   /** What was searched for: the last user message. */
   question: string;
-  /** Whether `include` asks for the results. */
   includesResults: boolean;
   /** What this turn found, with the attributes of its files. */
   found: readonly FoundInFile[];

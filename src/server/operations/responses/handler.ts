@@ -167,7 +167,6 @@ interface ResponseFacts {
   /** Unix time in seconds. */
   createdAt: number;
   body: ResponseRequest;
-  /** Whether it is stored. */
   isStored: boolean;
 }
 
@@ -219,14 +218,12 @@ interface AskedResponse {
   facts: ResponseFacts;
   /** The conversation, without what the model is told before it. */
   messages: readonly ChatMessage[];
-  /** What the chat service is asked with besides. */
   request: Omit<ChatRequest, "messages">;
   offered: OfferedTools;
   /** Called when the response is whole, with the conversation that it was made of; returns what is answered. */
   settle: (response: ResponseObject, messages: readonly ChatMessage[]) => Promise<ResponseObject>;
 }
 
-/** Has the chat service answer what a response is asked with. */
 async function makeResponse(
   { facts, messages, request, offered, settle }: AskedResponse,
   context: RequestContext,

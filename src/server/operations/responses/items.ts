@@ -147,12 +147,10 @@ function partsOf({ role, content }: InputItem): unknown {
 /** Ids of items say of which response they are. */
 const prefix = "resp_";
 
-/** The random part of a response's id. */
 const hexOf = (responseId: string): string => responseId.slice(prefix.length);
 
 export const newResponseId = (): string => `${prefix}${crypto.randomUUID().replaceAll("-", "")}`;
 
-/** Of an item of the output. */
 export const itemId = (responseId: string, kind: string, index: number): string =>
   `${kind}_${hexOf(responseId)}_${index}`;
 

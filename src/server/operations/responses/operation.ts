@@ -1,5 +1,4 @@
 /** POST /v1/responses, and /v1/responses/input_tokens, which only counts. */
-
 import { Type as T } from "@sinclair/typebox";
 import { longerThanContext } from "../../../core/chat/context-room.ts";
 import { modelErrors } from "../../openapi.ts";
@@ -61,6 +60,13 @@ const event: ResponseStreamEvent = {
   logprobs: [],
 };
 
+const body = {
+  name: "ResponseRequest",
+  schema: ResponseRequest,
+  example: request,
+  lists: [{ param: "input", limit: "maxMessages" }],
+} as const;
+
 const responses = defineOperation({
   method: "POST",
   path: "/v1/responses",
@@ -73,10 +79,7 @@ const responses = defineOperation({
   tag: tags.responses,
   scope: "chat",
   body: {
-    name: "ResponseRequest",
-    schema: ResponseRequest,
-    example: request,
-    lists: [{ param: "input", limit: "maxMessages" }],
+    ...body,
     scopes: ({ rag, tools }) =>
       tools?.some(({ type }) => type === "file_search") === true ? ["retrieve"] : scopesOfRag(rag),
     logged: ({ model, instructions, input, previous_response_id }) => ({
@@ -131,10 +134,7 @@ const countInputTokens = defineOperation({
   tag: tags.responses,
   scope: "chat",
   body: {
-    name: "ResponseRequest",
-    schema: ResponseRequest,
-    example: request,
-    lists: [{ param: "input", limit: "maxMessages" }],
+    ...body,
     logged: ({ model, instructions, input }) => ({ model, instructions, input }),
   },
   answer: {

@@ -24,7 +24,6 @@ import type {
 } from "./schema.ts";
 import type { WireName } from "./tools.ts";
 
-/** An event before it is numbered. */
 type ItemEvent = WithoutNumber<ResponseStreamEvent>;
 type WithoutNumber<Event> = Event extends unknown ? Omit<Event, "sequence_number"> : never;
 
@@ -32,17 +31,14 @@ type ItemKind = "msg" | "fc" | "rs" | "fs";
 type ItemStatus = "in_progress" | "completed" | "incomplete";
 
 interface OutputOptions {
-  /** The id of an item, by its kind and its place. */
   itemId: (kind: ItemKind, index: number) => string;
   /** What a function is called on the wire, by the name that the model knows. */
   wireName: (name: string) => WireName;
   /** Whether the tokens' log probabilities are part of a message. */
   withLogprobs: boolean;
-  /** The passages that a text names. */
   annotate: (text: string) => readonly Annotation[];
 }
 
-/** Where an item stands in the output. */
 interface ItemPlace {
   item_id: string;
   output_index: number;
@@ -51,9 +47,7 @@ interface ItemPlace {
 export class OutputWriter {
   readonly #options: OutputOptions;
   readonly #parts = new AnswerParts({ isInOrder: true });
-  /** Those that are whole. */
   readonly #items: OutputItem[] = [];
-  /** Of the item that is being written. */
   #place: ItemPlace = { item_id: "", output_index: 0 };
 
   constructor(options: OutputOptions) {
@@ -212,7 +206,6 @@ function cutShort(
 }
 
 interface RunOptions extends OutputOptions {
-  /** A search that was made for it. */
   search: FileSearchAnswer | undefined;
   /** Called when the response is whole, before anybody is told; returns what is told. */
   settle: (response: ResponseObject) => Promise<ResponseObject>;

@@ -1,5 +1,4 @@
 /** The tools of a request, and which of them is to be called, between the wire and the domain. */
-
 import type { NodeError } from "../../../core/errors.ts";
 import type { Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
@@ -201,8 +200,6 @@ function toFunction(
   const tool = { name: modelName(wire), ...withoutNulls({ description, parameters }), ...loose };
   return { tool, at, wire };
 }
-
-/** Tools of the OpenAI API that this node does not have, and items that it does not read: rejected, with what to do. */
 
 const runsNoCommands = "this node runs no commands; offer a function that does";
 const searchesNoTools = "this node does not search tools; offer those that may be called";

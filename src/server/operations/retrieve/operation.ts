@@ -1,5 +1,4 @@
 /** POST /v1/retrieve */
-
 import type { DocumentCaller } from "../../../core/documents/document-caller.ts";
 import { given } from "../../../core/given.ts";
 import type {

@@ -1,5 +1,4 @@
 /** GET and DELETE /v1/responses/{response_id}, and what is behind it */
-
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
 import { redactPaths } from "../../middleware/errors.ts";

@@ -88,8 +88,6 @@ const detokenize = defineOperation({
 
 export const tokenizeOperations = [tokenize, detokenize] as const;
 
-// Texts and their tokens between the wire and the domain: pure functions, no HTTP.
-
 /** What is tokenised, and the field that it came in. */
 interface ReadInput {
   input: TokenizerInput;

@@ -1,5 +1,4 @@
 /** /v1/vector_stores/{id}/files and /v1/vector_stores/{id}/file_batches */
-
 import type { FileBatchService } from "../../../core/documents/file-batch-service.ts";
 import type { StoreAccess } from "../../../core/documents/store-access.ts";
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
@@ -62,8 +61,9 @@ const about = {
   errors: documentErrors,
 } as const;
 const store = { vector_store_id: "The vector store's id." };
-const all = { path, parameters: store } as const;
+const all = { ...about, path, parameters: store } as const;
 const one = {
+  ...about,
   path: `${path}/:file_id`,
   parameters: { ...store, file_id: "The file's id." },
 } as const;
@@ -75,7 +75,6 @@ const described = {
 };
 
 const addVectorStoreFile = defineOperation({
-  ...about,
   ...all,
   method: "POST",
   operationId: "addVectorStoreFile",
@@ -102,7 +101,6 @@ const addVectorStoreFile = defineOperation({
 });
 
 const listVectorStoreFiles = defineOperation({
-  ...about,
   ...all,
   method: "GET",
   operationId: "listVectorStoreFiles",
@@ -123,7 +121,6 @@ const listVectorStoreFiles = defineOperation({
 });
 
 const getVectorStoreFile = defineOperation({
-  ...about,
   ...one,
   method: "GET",
   operationId: "getVectorStoreFile",
@@ -138,7 +135,6 @@ const getVectorStoreFile = defineOperation({
 });
 
 const updateVectorStoreFile = defineOperation({
-  ...about,
   ...one,
   method: "POST",
   operationId: "updateVectorStoreFile",
@@ -185,7 +181,6 @@ const getVectorStoreFileContent = defineOperation({
 });
 
 const removeVectorStoreFile = defineOperation({
-  ...about,
   ...one,
   method: "DELETE",
   operationId: "removeVectorStoreFile",
@@ -216,7 +211,7 @@ const batchExample: FileBatch = {
 };
 
 const batchPath = "/v1/vector_stores/:vector_store_id/file_batches";
-const batchParameters = { ...store, batch_id: "The batch's id." };
+const oneBatch = { ...about, parameters: { ...store, batch_id: "The batch's id." } } as const;
 const describedBatch = {
   name: "FileBatch",
   schema: FileBatch,
@@ -246,10 +241,9 @@ const createFileBatch = defineOperation({
 });
 
 const getFileBatch = defineOperation({
-  ...about,
+  ...oneBatch,
   method: "GET",
   path: `${batchPath}/:batch_id`,
-  parameters: batchParameters,
   operationId: "getFileBatch",
   summary: "Describe a batch",
   answer: describedBatch,
@@ -262,10 +256,9 @@ const getFileBatch = defineOperation({
 });
 
 const cancelFileBatch = defineOperation({
-  ...about,
+  ...oneBatch,
   method: "POST",
   path: `${batchPath}/:batch_id/cancel`,
-  parameters: batchParameters,
   operationId: "cancelFileBatch",
   summary: "Cancel a batch",
   description: "Files that are not ingested yet stay out, with the status `cancelled`.",
@@ -277,10 +270,9 @@ const cancelFileBatch = defineOperation({
 });
 
 const listFileBatchFiles = defineOperation({
-  ...about,
+  ...oneBatch,
   method: "GET",
   path: `${batchPath}/:batch_id/files`,
-  parameters: batchParameters,
   operationId: "listFileBatchFiles",
   summary: "List a batch's files",
   query: VectorStoreFileQuery,

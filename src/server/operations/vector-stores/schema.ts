@@ -127,7 +127,6 @@ export type VectorStoreUpdate = Static<typeof VectorStoreUpdate>;
 export const storeLimits = { most: 100, usual: 20 };
 export const VectorStoreQuery = pageQuery(storeLimits, {});
 export const VectorStoreList = pageSchema(VectorStore);
-/** Files of vector stores on the wire. */
 const FileStatus = oneOf(fileStatuses);
 
 export const VectorStoreFile = T.Object({
@@ -196,7 +195,6 @@ export const VectorStoreFileContent = T.Object({
   next_page: orNull(T.String()),
 });
 
-/** Batches of files on the wire. */
 export const FileBatch = T.Object({
   id: T.String(),
   object: T.Literal("vector_store.files_batch"),
@@ -226,7 +224,6 @@ export const FileBatchRequest = T.Object(
 
 export type FileBatchRequest = Static<typeof FileBatchRequest>;
 
-/** A search in a vector store, on the wire. */
 const mostQueries = 16;
 
 const searchesAsAsked =

@@ -50,6 +50,7 @@ const about = {
   errors: documentErrors,
 } as const;
 const one = {
+  ...about,
   path: `${path}/:vector_store_id`,
   parameters: { vector_store_id: "The vector store's id." },
 } as const;
@@ -105,7 +106,6 @@ const listVectorStores = defineOperation({
 });
 
 const getVectorStore = defineOperation({
-  ...about,
   ...one,
   method: "GET",
   operationId: "getVectorStore",
@@ -117,7 +117,6 @@ const getVectorStore = defineOperation({
 });
 
 const updateVectorStore = defineOperation({
-  ...about,
   ...one,
   method: "POST",
   operationId: "updateVectorStore",
@@ -136,7 +135,6 @@ const updateVectorStore = defineOperation({
 });
 
 const deleteVectorStore = defineOperation({
-  ...about,
   ...one,
   method: "DELETE",
   operationId: "deleteVectorStore",
