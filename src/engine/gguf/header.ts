@@ -1,6 +1,4 @@
 /** Reads a GGUF header with limits on every count in it: the file is untrusted, and it is read in the node's process. */
-import { type FileHandle, open } from "node:fs/promises";
-
 export type GgufValue = string | number | boolean | GgufArray;
 
 interface GgufArray {
@@ -67,15 +65,14 @@ const scalars: Readonly<Record<number, Scalar>> = {
 };
 
 export async function readGgufHeader(path: string): Promise<GgufHeader> {
-  await using file = await open(path, "r");
-  return await new HeaderReader(file, (await file.stat()).size).read();
+  return await new HeaderReader(path).read();
 }
 
 const windowBytes = 1 << 20;
 
 /** Reads a file forward through a window in memory, never beyond its end or the limit of a header. */
 class HeaderReader {
-  readonly #file: FileHandle;
+  readonly #file: Bun.BunFile;
   readonly #size: number;
   /** Where the window begins in the file, and the next byte in the window. */
   #start = 0;
@@ -83,9 +80,9 @@ class HeaderReader {
   #view = new DataView(new ArrayBuffer(0));
   #items = 0;
 
-  constructor(file: FileHandle, size: number) {
-    this.#file = file;
-    this.#size = size;
+  constructor(path: string) {
+    this.#file = Bun.file(path);
+    this.#size = this.#file.size;
   }
 
   async read(): Promise<GgufHeader> {
@@ -198,16 +195,11 @@ class HeaderReader {
   async #load(count: number): Promise<void> {
     this.#check(count);
     const start = this.#start + this.#at;
-    const bytes = new Uint8Array(Math.min(Math.max(count, windowBytes), this.#size - start));
-    let filled = 0;
-    while (filled < bytes.length) {
-      const rest = bytes.subarray(filled);
-      const { bytesRead } = await this.#file.read(rest, 0, rest.length, start + filled);
-      if (bytesRead === 0) break; // the file was truncated meanwhile
-      filled += bytesRead;
-    }
-    if (filled < count) throw cutOff();
-    this.#view = new DataView(bytes.buffer, 0, filled);
+    const wanted = this.#file.slice(start, start + Math.max(count, windowBytes));
+    const view = new DataView(await wanted.arrayBuffer());
+    // The file may have been truncated meanwhile.
+    if (view.byteLength < count) throw cutOff();
+    this.#view = view;
     this.#start = start;
     this.#at = 0;
   }

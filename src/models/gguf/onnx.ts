@@ -1,5 +1,4 @@
 /** Reads the weights out of an ONNX file, one tensor at a time, under the names that PyTorch gave them. */
-import { type FileHandle, open } from "node:fs/promises";
 import type { Weights } from "./import-bert.ts";
 
 /** Field numbers of ONNX's messages. */
@@ -21,7 +20,7 @@ interface Entry {
   isTransposed: boolean;
 }
 
-export class OnnxFile implements Weights, AsyncDisposable {
+export class OnnxFile implements Weights {
   readonly #file: ProtobufFile;
   readonly #entries: ReadonlyMap<string, Entry>;
 
@@ -31,14 +30,8 @@ export class OnnxFile implements Weights, AsyncDisposable {
   }
 
   static async open(path: string): Promise<OnnxFile> {
-    const handle = await open(path, "r");
-    try {
-      const file = new ProtobufFile(handle, (await handle.stat()).size);
-      return new OnnxFile(file, await readEntries(file));
-    } catch (error) {
-      await handle.close();
-      throw error;
-    }
+    const file = new ProtobufFile(path);
+    return new OnnxFile(file, await readEntries(file));
   }
 
   entry(name: string): { shape: readonly number[] } {
@@ -48,14 +41,10 @@ export class OnnxFile implements Weights, AsyncDisposable {
 
   async values(name: string): Promise<Float32Array> {
     const { shape, data, isTransposed } = this.#find(name);
-    const { buffer } = await this.#file.bytes(data, data.end - data.start);
+    const { buffer } = await this.#file.bytes(data.start, data.end);
     const values = new Float32Array(buffer);
     const [rows = 0, columns = 0] = shape;
     return isTransposed ? transposed(values, rows, columns) : values;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#file[Symbol.asyncDispose]();
   }
 
   #find(name: string): Entry {
@@ -150,7 +139,7 @@ async function readTensor(
 
 const tooMany = (): Error => new Error("The weights' file has more parts than a model has");
 
-export interface ProtobufField {
+interface ProtobufField {
   number: number;
   /** Of a whole number. */
   value?: number;
@@ -162,27 +151,24 @@ export interface ProtobufField {
 const windowBytes = 1 << 16;
 /** A varint has at most ten bytes, a field's head at most two varints. */
 const longestHead = 20;
+const longestText = 4096;
 
-export class ProtobufFile implements AsyncDisposable {
-  readonly #file: FileHandle;
-  readonly #size: number;
+class ProtobufFile {
+  readonly size: number;
+  readonly #file: Bun.BunFile;
   #window = new Uint8Array(0);
   #from = 0;
 
-  constructor(file: FileHandle, size: number) {
-    this.#file = file;
-    this.#size = size;
-  }
-
-  get size(): number {
-    return this.#size;
+  constructor(path: string) {
+    this.#file = Bun.file(path);
+    this.size = this.#file.size;
   }
 
   /** The fields between two places, in the order of the file. */
   async *fields(start: number, end: number): AsyncGenerator<ProtobufField> {
     let at = start;
     while (at < end) {
-      await this.#load(at, Math.min(longestHead, this.#size - at));
+      await this.#load(at, Math.min(longestHead, this.size - at));
       const key = this.#varint(at);
       const number = Math.floor(key.value / 8);
       const kind = key.value % 8;
@@ -195,43 +181,26 @@ export class ProtobufFile implements AsyncDisposable {
       const length = kind === 2 ? this.#varint(key.next) : undefined;
       const from = length?.next ?? key.next;
       const bytes = length?.value ?? { 1: 8, 5: 4 }[kind];
-      if (bytes === undefined || number === 0) throw notRead();
-      if (from + bytes > end) throw notRead();
+      if (bytes === undefined || number === 0 || from + bytes > end) throw notRead();
       yield { number, start: from, end: from + bytes };
       at = from + bytes;
     }
   }
 
-  /** Bytes of a field; a text or a list of numbers is never long, and a tensor's own reader says how long it is. */
-  async bytes({ start, end }: ProtobufField, most: number): Promise<Uint8Array<ArrayBuffer>> {
-    if (end - start > most) throw notRead();
-    const bytes = new Uint8Array(end - start);
-    let filled = 0;
-    while (filled < bytes.length) {
-      const { bytesRead } = await this.#file.read(
-        bytes,
-        filled,
-        bytes.length - filled,
-        start + filled,
-      );
-      if (bytesRead === 0) throw notRead();
-      filled += bytesRead;
-    }
+  async bytes(start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
+    const bytes = await this.#file.slice(start, end).bytes();
+    if (bytes.length !== end - start) throw notRead();
     return bytes;
   }
 
-  async text(field: ProtobufField): Promise<string> {
-    return new TextDecoder().decode(await this.bytes(field, 4096));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#file.close();
+  async text({ start, end }: ProtobufField): Promise<string> {
+    if (end - start > longestText) throw notRead();
+    return new TextDecoder().decode(await this.bytes(start, end));
   }
 
   async #load(at: number, count: number): Promise<void> {
     if (at >= this.#from && at + count <= this.#from + this.#window.length) return;
-    const end = Math.min(this.#size, at + windowBytes);
-    this.#window = await this.bytes({ number: 0, start: at, end }, windowBytes);
+    this.#window = await this.bytes(at, Math.min(this.size, at + windowBytes));
     this.#from = at;
   }
 

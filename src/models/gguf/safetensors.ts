@@ -1,7 +1,7 @@
 /** Reads tensors out of a safetensors file, one at a time. */
-import { type FileHandle, open } from "node:fs/promises";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import type { Weights } from "./import-bert.ts";
 
 const Entry = T.Object({
   dtype: T.String(),
@@ -10,41 +10,34 @@ const Entry = T.Object({
 });
 const Header = T.Record(T.String(), T.Union([Entry, T.Record(T.String(), T.String())]));
 
-export interface SafetensorsEntry {
+interface SafetensorsEntry {
   dtype: string;
   shape: readonly number[];
   start: number;
   end: number;
 }
 
-export class SafetensorsFile implements AsyncDisposable {
-  readonly #file: FileHandle;
+export class SafetensorsFile implements Weights {
+  readonly #path: string;
   readonly #entries: ReadonlyMap<string, SafetensorsEntry>;
 
-  private constructor(file: FileHandle, entries: ReadonlyMap<string, SafetensorsEntry>) {
-    this.#file = file;
+  private constructor(path: string, entries: ReadonlyMap<string, SafetensorsEntry>) {
+    this.#path = path;
     this.#entries = entries;
   }
 
   static async open(path: string): Promise<SafetensorsFile> {
-    const file = await open(path, "r");
-    try {
-      const length = Number((await readBytes(file, 0, 8)).getBigUint64(0, true));
-      const text = new TextDecoder().decode(await readBytes(file, 8, length));
-      const header = Value.Decode(Header, JSON.parse(text));
-      const entries = new Map<string, SafetensorsEntry>();
-      for (const [name, entry] of Object.entries(header)) {
-        if (!Value.Check(Entry, entry)) continue; // __metadata__
-        const [start, end] = entry.data_offsets;
-        const base = 8 + length;
-        const { dtype, shape } = entry;
-        entries.set(name, { dtype, shape, start: base + start, end: base + end });
-      }
-      return new SafetensorsFile(file, entries);
-    } catch (error) {
-      await file.close();
-      throw error;
+    const length = Number(new DataView(await readBytes(path, 0, 8)).getBigUint64(0, true));
+    const base = 8 + length;
+    const text = new TextDecoder().decode(await readBytes(path, 8, base));
+    const entries = new Map<string, SafetensorsEntry>();
+    for (const [name, entry] of Object.entries(Value.Decode(Header, JSON.parse(text)))) {
+      if (!Value.Check(Entry, entry)) continue; // __metadata__
+      const [start, end] = entry.data_offsets;
+      const { dtype, shape } = entry;
+      entries.set(name, { dtype, shape, start: base + start, end: base + end });
     }
+    return new SafetensorsFile(path, entries);
   }
 
   entry(name: string): SafetensorsEntry {
@@ -55,26 +48,18 @@ export class SafetensorsFile implements AsyncDisposable {
 
   async values(name: string): Promise<Float32Array> {
     const { dtype, start, end } = this.entry(name);
-    const { buffer } = await readBytes(this.#file, start, end - start);
+    const buffer = await readBytes(this.#path, start, end);
     if (dtype === "F32") return new Float32Array(buffer);
     if (dtype === "F16") return Float32Array.from(new Float16Array(buffer));
     throw new Error(`Tensor '${name}' is stored as ${dtype}; F32 and F16 are read`);
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#file.close();
-  }
 }
 
-async function readBytes(
-  file: FileHandle,
-  position: number,
-  length: number,
-): Promise<DataView<ArrayBuffer>> {
-  // Checked before allocating: the length comes from the file.
-  const isThere = length >= 0 && position + length <= (await file.stat()).size;
-  const bytes = new Uint8Array(isThere ? length : 0);
-  const { bytesRead } = await file.read(bytes, 0, bytes.length, position);
-  if (bytesRead !== length) throw new Error("The weights' file is shorter than its header says");
-  return new DataView(bytes.buffer);
+async function readBytes(path: string, start: number, end: number): Promise<ArrayBuffer> {
+  const file = Bun.file(path);
+  // Checked before reading: the place comes from the file.
+  const isThere = start <= end && end <= file.size;
+  const bytes = isThere ? await file.slice(start, end).arrayBuffer() : undefined;
+  if (bytes?.byteLength === end - start) return bytes;
+  throw new Error("The weights' file is shorter than its header says");
 }

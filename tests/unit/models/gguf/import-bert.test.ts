@@ -78,7 +78,7 @@ async function imported(use: (gguf: Gguf) => Promise<void> | void): Promise<void
   await writeFile(weights, safetensors());
   await writeFile(join(folder.path, "config.json"), JSON.stringify(config));
   await writeFile(join(folder.path, "tokenizer.json"), JSON.stringify(tokenizer));
-  await using file = await SafetensorsFile.open(weights);
+  const file = await SafetensorsFile.open(weights);
   await use(await importBert("made-up", folder.path, file));
 }
 

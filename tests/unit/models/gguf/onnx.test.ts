@@ -31,7 +31,7 @@ async function withFile(bytes: Uint8Array, use: (path: string) => Promise<void>)
 describe("the weights in an ONNX file", () => {
   test("have their names, and those of layers lie as PyTorch has them", () =>
     withFile(onnxBytes(nodes, tensors), async (path) => {
-      await using file = await OnnxFile.open(path);
+      const file = await OnnxFile.open(path);
       expect(file.entry(`${layer}.bias`)).toEqual({ shape: [2] });
       expect(await file.values(`${layer}.bias`)).toEqual(Float32Array.of(1, 2));
       expect(file.entry(`${layer}.weight`)).toEqual({ shape: [2, 3] });
@@ -61,7 +61,7 @@ describe("the weights in an ONNX file", () => {
     withFile(
       onnxBytes(nodes, [{ name: "onnx::MatMul_7", dims: [2 ** 50, 0], values: [] }]),
       async (path) => {
-        await using file = await OnnxFile.open(path);
+        const file = await OnnxFile.open(path);
         expect(await file.values(`${layer}.weight`)).toHaveLength(0);
       },
     ));

@@ -20,7 +20,7 @@ async function withFile(use: (file: SafetensorsFile) => Promise<void>): Promise<
   const data = [Float32Array.of(0.1, -2), Float16Array.of(0.5, 3), new Uint8Array(4)];
   const bytes = data.map(({ buffer }) => new Uint8Array(buffer));
   await writeFile(path, Buffer.concat([size, Buffer.from(header), ...bytes]));
-  await using file = await SafetensorsFile.open(path);
+  const file = await SafetensorsFile.open(path);
   await use(file);
 }
 
